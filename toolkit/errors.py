@@ -1,0 +1,167 @@
+"""The one tree of errors; every error this package raises on purpose hangs here.
+
+::
+
+    ToolkitError
+    ├── InputError                 what the caller wrote cannot be used (also a ValueError)
+    │   ├── NotAtPast              asked a past snapshot for what a node does at its head only
+    │   └── StudyError             a study file or a run folder cannot be used
+    ├── SchemaError                a value does not fit its declared type (also a ValueError)
+    ├── NodeUnreachable            no HTTP answer: refused, timed out, cut, TLS (also a ConnectionError)
+    ├── ClosedError                the client was closed
+    └── NodeError                  the node answered with an error status
+        ├── InvalidRequest         400
+        ├── Forbidden              403 (and 401 of a gateway)
+        ├── NotFound               404
+        ├── VersionPruned          410
+        ├── TooLarge               413
+        ├── RateLimited            429
+        ├── Unavailable            503
+        └── InsufficientStorage    507
+
+Texts say what was asked, where, what was expected, what came, and what to do next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.wire.headers import LedgerState
+
+__all__ = [
+    "ClosedError",
+    "Forbidden",
+    "InputError",
+    "InsufficientStorage",
+    "InvalidRequest",
+    "NodeError",
+    "NodeUnreachable",
+    "NotAtPast",
+    "NotFound",
+    "RateLimited",
+    "SchemaError",
+    "StudyError",
+    "TooLarge",
+    "ToolkitError",
+    "Unavailable",
+    "VersionPruned",
+]
+
+
+class ToolkitError(Exception):
+    """Root of every error this package raises on purpose."""
+
+
+class InputError(ToolkitError, ValueError):
+    """What the caller wrote cannot be used: a type, address, version plan, argument or option."""
+
+
+class NotAtPast(InputError):
+    """A past snapshot was asked for something the service does at its head only."""
+
+
+class StudyError(InputError):
+    """A study file, or a run folder, cannot be used."""
+
+
+class SchemaError(ToolkitError, ValueError):
+    """A value does not fit its declared type.
+
+    Parameters
+    ----------
+    message : str
+        What was expected and what came.
+    column : str, optional
+        Column (or path inside a value) the failing value belongs to.
+    rows : sequence of int, optional
+        Positions of the failing rows, first ones only.
+    """
+
+    def __init__(self, message: str, *, column: str | None = None, rows: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.column = column
+        self.rows = tuple(rows)
+
+
+class NodeUnreachable(ToolkitError, ConnectionError):
+    """No HTTP answer came from the node."""
+
+
+class ClosedError(ToolkitError, RuntimeError):
+    """The client was closed and cannot be used any more."""
+
+
+class NodeError(ToolkitError):
+    """The node answered with an error status.
+
+    Parameters
+    ----------
+    text : str
+        The whole text for a reader: what was asked, what came back, what to do.
+    status : int
+        HTTP status.
+    error_code : str or None
+        The node's own code (``table_item_not_found``); None where the body was not the documented error.
+    message : str
+        The node's own message, or the start of a body that was no documented error.
+    vm_error_code : int or None
+        VM status number, where the VM refused.
+    ledger : LedgerState or None
+        The node's head when it answered, where the headers say.
+    retry_after_s : float or None
+        Seconds the node asked to wait, where it did.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        status: int,
+        error_code: str | None = None,
+        message: str = "",
+        vm_error_code: int | None = None,
+        ledger: LedgerState | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.error_code = error_code
+        self.message = message
+        self.vm_error_code = vm_error_code
+        self.ledger = ledger
+        self.retry_after_s = retry_after_s
+
+
+class InvalidRequest(NodeError):
+    """400: the node could not use the request, or execution of a view failed."""
+
+
+class Forbidden(NodeError):
+    """403 (or a gateway's 401): the node or its gateway refuses this call."""
+
+
+class NotFound(NodeError):
+    """404: no such table item, resource, module, version, transaction or path."""
+
+
+class VersionPruned(NodeError):
+    """410: the requested ledger version has been pruned."""
+
+
+class TooLarge(NodeError):
+    """413: the request body is larger than the node accepts."""
+
+
+class RateLimited(NodeError):
+    """429: the node or its gateway asks to slow down."""
+
+
+class Unavailable(NodeError):
+    """503: the node cannot answer now."""
+
+
+class InsufficientStorage(NodeError):
+    """507: the node's mempool is full."""
