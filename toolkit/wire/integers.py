@@ -1,0 +1,91 @@
+"""u64 as the wire has it, decimal text: checked digit by digit before it becomes a number."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from toolkit.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["U64_MAX", "parse_u64", "parse_u64_column", "shorten"]
+
+U64_MAX = 2**64 - 1
+_MAX_DIGITS = 20
+_CANONICAL = re.compile(r"0|[1-9][0-9]{0,19}")
+_SHOWN = 60
+
+
+def shorten(value: object, *, length: int = _SHOWN) -> str:
+    """Return a repr that is safe in a message: control characters escaped, cut to `length` characters."""
+    text = repr(value[: length + 1] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def parse_u64(text: object, where: str) -> int:
+    """Return the number a u64 string stands for.
+
+    Parameters
+    ----------
+    text : object
+        What the answer holds; a u64 is a string of decimal digits without sign, spaces or leading zeros.
+    where : str
+        Path of the value, for the message.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    SchemaError
+        If it is no such string, or past 2^64 - 1.
+    """
+    if isinstance(text, str) and len(text) <= _MAX_DIGITS and _CANONICAL.fullmatch(text):
+        value = int(text)
+        if value <= U64_MAX:
+            return value
+    raise SchemaError(f"{where}: expected a u64 as a string of digits, got {shorten(text)}", column=where)
+
+
+def parse_u64_column(texts: Sequence[str], where: str) -> list[int]:
+    """Return the numbers of a whole column of u64 strings.
+
+    Parameters
+    ----------
+    texts : sequence of str, shape (n,)
+        Decimal strings.
+    where : str
+        Name of the column, for the message.
+
+    Returns
+    -------
+    list of int, shape (n,)
+
+    Raises
+    ------
+    SchemaError
+        If one of them is no canonical u64, naming the first rows that fail.
+    """
+    joined = "".join(texts)
+    # One check of the joined text stands for all: then int() meets ASCII digits only, or an empty text.
+    if joined.isascii() and joined.isdigit() and max(map(len, texts)) <= _MAX_DIGITS:
+        try:
+            values = list(map(int, texts))
+        except ValueError:
+            values = []
+        # A leading zero shows as a length that differs from the number's own.
+        if values and max(values) <= U64_MAX and not any(t[0] == "0" and t != "0" for t in texts):
+            return values
+    elif not texts:
+        return []
+    return [_parse_row(text, where, row) for row, text in enumerate(texts)]
+
+
+def _parse_row(text: str, where: str, row: int) -> int:
+    try:
+        return parse_u64(text, where)
+    except SchemaError as error:
+        raise SchemaError(f"row {row}: {error}", column=where, rows=(row,)) from None
