@@ -1,0 +1,222 @@
+"""Operators of wide columns: exact, on Python ints where numpy has no such number.
+
+A result keeps the column's dtype (the wider one of two); one out of range is refused, never wrapped.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pandas.api.extensions import ExtensionScalarOpsMixin
+from pandas.api.types import is_list_like
+
+from toolkit.dtypes import limbs, reductions
+from toolkit.dtypes.convert import storage_from_words
+from toolkit.dtypes.kinds import common_kind
+from toolkit.dtypes.storage import byte_matrix, from_ints, from_matrix, to_ints
+from toolkit.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from toolkit.dtypes.extension import WideIntArray
+    from toolkit.dtypes.kinds import WideKind
+
+    Words = NDArray[np.uint64]
+
+__all__ = ["WideOperators"]
+
+_LARGEST_POWER = 256  # of anything but 0 and ±1, more cannot fit
+_COMPARE = {
+    "eq": pc.equal,
+    "ne": pc.not_equal,
+    "lt": pc.less,
+    "le": pc.less_equal,
+    "gt": pc.greater,
+    "ge": pc.greater_equal,
+}
+
+
+class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-stubs leave it untyped
+    """Arithmetic and comparison of `WideIntArray`, hooked in the way pandas asks for."""
+
+    @classmethod
+    def _create_arithmetic_method(cls, op: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: WideIntArray, other: Any) -> Any:
+            if isinstance(other, (pd.Series, pd.Index, pd.DataFrame)):
+                return NotImplemented
+            return _calculate(self, _checked(self, other), op)
+
+        method.__name__ = f"__{op.__name__}__"
+        return method
+
+    @classmethod
+    def _create_comparison_method(cls, op: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: WideIntArray, other: Any) -> Any:
+            if isinstance(other, (pd.Series, pd.Index, pd.DataFrame)):
+                return NotImplemented
+            return _compare(self, _checked(self, other), op)
+
+        method.__name__ = f"__{op.__name__}__"
+        return method
+
+    def __neg__(self: WideIntArray) -> WideIntArray:
+        zero = np.zeros((limbs.WORDS, len(self)), np.uint64)
+        return _packed(self, limbs.subtract(zero, self._words()), self.dtype.wide, self._storage, "negation")
+
+    def __pos__(self: WideIntArray) -> WideIntArray:
+        return self.copy()
+
+    def __abs__(self: WideIntArray) -> WideIntArray:
+        words = self._words()
+        size = np.where(limbs.negative(words), limbs.subtract(np.zeros_like(words), words), words)
+        return _packed(self, size, self.dtype.wide, self._storage, "abs")
+
+    def __invert__(self: WideIntArray) -> WideIntArray:
+        flipped = ~byte_matrix(self._storage)
+        return self._like(from_matrix(flipped, pc.is_valid(self._storage)))
+
+
+def _checked(left: WideIntArray, other: Any) -> Any:
+    """Return the other side as an int, a missing value, an array or a list of the right length."""
+    if not is_list_like(other):
+        return operator.index(other) if isinstance(other, (int, np.integer)) else other
+    if len(other) != len(left):
+        raise ValueError(f"Lengths must match: {len(left)} rows against {len(other)}")
+    return other if hasattr(other, "dtype") else list(other)
+
+
+def _kind(other: Any) -> WideKind | None:
+    """Kind of a wide array, None of anything else."""
+    return getattr(getattr(other, "dtype", None), "wide", None)
+
+
+def _words(other: Any, rows: int) -> tuple[Words, pa.BooleanArray | None] | None:
+    """Return whole columns and ints as words with their validity, None where that is not what they are."""
+    if isinstance(other, int):
+        if not -(1 << 256) < other < 1 << 256:
+            return None
+        parts = [(other >> (64 * place)) & ((1 << 64) - 1) for place in range(limbs.WORDS)]
+        return np.repeat(np.array(parts, np.uint64)[:, None], rows, axis=1), None
+    if _kind(other) is not None:
+        return other._words(), pc.is_valid(other._storage)
+    if getattr(getattr(other, "dtype", None), "kind", "") not in {"i", "u"}:
+        return None
+    if isinstance(other, np.ndarray):
+        return limbs.words_of(other), None
+    missing = np.asarray(pd.isna(other))
+    native = np.uint64 if other.dtype.kind == "u" else np.int64
+    return limbs.words_of(other.to_numpy(dtype=native, na_value=0)), pa.array(~missing)
+
+
+def _objects(other: Any, rows: int) -> list[Any]:
+    """Return the other side as Python values, None where missing."""
+    values = [other] * rows if not is_list_like(other) else other.tolist() if hasattr(other, "tolist") else other
+    return [None if _missing(value) else value for value in values]
+
+
+def _missing(value: Any) -> bool:
+    """Tell a missing scalar from a value."""
+    return value is None or value is pd.NA or (isinstance(value, float) and value != value)  # noqa: PLR0124  # NaN
+
+
+def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
+    """Apply an arithmetic operator."""
+    name = op.__name__
+    theirs = _kind(other)
+    kind = left.dtype.wide if theirs is None else common_kind(left.dtype.wide, theirs)
+    if name in {"add", "radd", "sub", "rsub"}:
+        found = _words(other, len(left))
+        if found is not None:
+            words, valid = found
+            first, second = (words, left._words()) if name == "rsub" else (left._words(), words)
+            result = (limbs.subtract if name.endswith("sub") else limbs.add)(first, second)
+            return _packed(left, result, kind, left._storage, name, valid)
+    mine = to_ints(left._storage, left.dtype.wide)
+    function = {"pow": _power, "rpow": lambda a, b: _power(b, a)}.get(name, op)
+    pairs = zip(mine, _objects(other, len(left)), strict=True)
+    results = [None if a is None or b is None else function(a, _integer(b, name, kind)) for a, b in pairs]
+    if name in {"truediv", "rtruediv"}:
+        return reductions.floats(results)
+    if name in {"divmod", "rdivmod"}:
+        sides = [[None if pair is None else pair[side] for pair in results] for side in (0, 1)]
+        return _stored(left, sides[0], kind, name), _stored(left, sides[1], kind, name)
+    return _stored(left, results, kind, name)
+
+
+def _integer(value: Any, name: str, kind: WideKind) -> int:
+    """Refuse floats, bools and text: exact columns have no business with them."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    raise TypeError(
+        f"unsupported operand for {name}: {kind.name} and {type(value).__name__}; wide integers take integers "
+        "only, toolkit.scaled(series) gives floats"
+    )
+
+
+def _power(base: int, exponent: int) -> int:
+    """Return base ** exponent, without building numbers that cannot fit."""
+    if exponent < 0:
+        raise SchemaError(f"{base} ** {exponent} is no integer; toolkit.scaled(series) gives floats")
+    if abs(base) > 1 and exponent > _LARGEST_POWER:
+        raise SchemaError(f"{base} ** {exponent} does not fit any wide integer")
+    return base**exponent
+
+
+def _packed(
+    like: WideIntArray,
+    words: Words,
+    kind: WideKind,
+    first: pa.Array,
+    name: str,
+    second_valid: pa.BooleanArray | None = None,
+) -> WideIntArray:
+    """Store words where both sides are present."""
+    valid = pc.is_valid(first)
+    if second_valid is not None:
+        valid = pc.and_(valid, second_valid)
+    try:
+        storage = storage_from_words(words, kind, valid)
+    except SchemaError as error:
+        raise _widen(error, name) from None
+    return type(like)(storage, type(like.dtype)(kind.name))
+
+
+def _stored(like: WideIntArray, values: list[int | None], kind: WideKind, name: str) -> WideIntArray:
+    """Store Python ints."""
+    try:
+        storage = from_ints(values, kind)
+    except SchemaError as error:
+        raise _widen(error, name) from None
+    return type(like)(storage, type(like.dtype)(kind.name))
+
+
+def _widen(error: SchemaError, name: str) -> SchemaError:
+    """Say what to do about a result out of range."""
+    return SchemaError(f"result of {name}: {error}; widen one side first, as in series.astype('i256')", rows=error.rows)
+
+
+def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
+    """Apply a comparison; numbers compare exactly whatever their widths."""
+    kind, name = left.dtype.wide, op.__name__
+    if isinstance(other, int) and kind.low <= other <= kind.high:
+        return reductions.booleans(_COMPARE[name](left._storage, left._boxed(int(other))))
+    if _kind(other) == kind:
+        return reductions.booleans(_COMPARE[name](left._storage, other._storage))
+    found = _words(other, len(left))
+    if found is not None:
+        words, valid = found
+        difference = limbs.subtract(left._words(), words)
+        order = np.where(limbs.negative(difference), -1, (difference != 0).any(axis=0).astype(int))
+        present = pc.is_valid(left._storage) if valid is None else pc.and_(pc.is_valid(left._storage), valid)
+        return reductions.booleans(pc.if_else(present, pa.array(op(order, 0)), None))
+    pairs = zip(to_ints(left._storage, kind), _objects(other, len(left)), strict=True)
+    results = [None if a is None or b is None else bool(op(a, b)) for a, b in pairs]
+    return reductions.booleans(pa.array(results, pa.bool_()))

@@ -1,0 +1,105 @@
+"""Anything pandas may hand over, to wide storage: ints, digit text, Arrow arrays, other wide arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.dtypes import limbs
+from toolkit.dtypes.arrow_types import WideIntType, wide_type
+from toolkit.dtypes.storage import from_ints, misfit, to_int, whole
+from toolkit.dtypes.text import wide_from_text
+from toolkit.errors import SchemaError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from toolkit.dtypes.kinds import WideKind
+
+__all__ = ["storage_from", "storage_from_words"]
+
+
+def storage_from(values: Any, kind: WideKind) -> pa.FixedSizeBinaryArray:
+    """Return the values as storage of `kind`.
+
+    Parameters
+    ----------
+    values : array-like
+        Wide arrays, Arrow arrays, pandas or numpy arrays, or a sequence of ints and digit strings.
+        None, NaN, NaT and ``pd.NA`` are missing.
+    kind : WideKind
+        What to store.
+
+    Returns
+    -------
+    pyarrow.FixedSizeBinaryArray, length n
+
+    Raises
+    ------
+    SchemaError
+        If a value is no integer (floats and bools are none), or out of range.
+    """
+    if isinstance(values, (pd.Series, pd.Index)):
+        values = values.array
+    if hasattr(values, "__arrow_array__"):
+        values = values.__arrow_array__()
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return _from_arrow(whole(values), kind)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.ndim == 1:
+        return storage_from_words(limbs.words_of(values), kind, None)
+    return _from_objects(list(values), kind)
+
+
+def _from_arrow(array: pa.Array, kind: WideKind) -> pa.FixedSizeBinaryArray:
+    """Take over wide, text and integer Arrow data."""
+    valid = pc.is_valid(array) if array.null_count else None
+    if isinstance(array.type, WideIntType):
+        if array.type.wide == kind:
+            return array.storage
+        return storage_from_words(limbs.unpack(array.storage, array.type.wide), kind, valid)
+    if array.type == pa.binary(kind.width):
+        return array  # the bytes of a file whose type name was lost on the way
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return wide_from_text(array, wide_type(kind.name)).storage
+    if pa.types.is_integer(array.type):
+        filled = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+        return storage_from_words(limbs.words_of(filled), kind, valid)
+    return _from_objects(array.to_pylist(), kind)
+
+
+def storage_from_words(
+    words: NDArray[np.uint64], kind: WideKind, valid: pa.BooleanArray | None
+) -> pa.FixedSizeBinaryArray:
+    """Pack words as `kind`, or name the first row that does not fit."""
+    bad = ~limbs.fits(words, kind)
+    if valid is not None:
+        bad &= valid.to_numpy(zero_copy_only=False)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise misfit(limbs.total(words[:, row : row + 1]), kind, row=row)
+    return limbs.pack(words, kind, valid)
+
+
+def _from_objects(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:
+    """Take Python objects one by one."""
+    missing = pd.isna(np.array([*values, None], dtype=object))[:-1]
+    values = [None if gone else value for value, gone in zip(values, missing, strict=True)]
+    if any(isinstance(value, str) for value in values):
+        return _from_mixed(values, kind)
+    return from_ints(values, kind)
+
+
+def _from_mixed(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:
+    """Read digit strings among the values as text is read elsewhere."""
+    rows = [row for row, value in enumerate(values) if isinstance(value, str)]
+    try:
+        read = wide_from_text([values[row] for row in rows], wide_type(kind.name)).storage
+    except SchemaError as error:
+        raise misfit(values[rows[error.rows[0]]], kind, row=rows[error.rows[0]]) from None
+    for row, data in zip(rows, read.to_pylist(), strict=True):
+        values[row] = to_int(data, kind)
+    return from_ints(values, kind)

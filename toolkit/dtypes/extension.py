@@ -1,0 +1,500 @@
+"""The pandas side of wide integers: the dtype and the array. Registered with pandas when imported.
+
+Sums, statistics and groupby live in `reductions`, operators in `arithmetic`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pandas.api.extensions import ExtensionArray, ExtensionDtype, register_extension_dtype
+from pandas.api.indexers import check_array_indexer
+from pandas.api.types import is_integer, is_list_like, pandas_dtype
+
+from toolkit.dtypes import limbs, reductions
+from toolkit.dtypes.arithmetic import WideOperators
+from toolkit.dtypes.arrow_types import WideIntType, wide_type
+from toolkit.dtypes.convert import storage_from
+from toolkit.dtypes.kinds import KINDS, WideKind, common_kind
+from toolkit.dtypes.storage import byte_matrix, to_int, to_ints, whole
+from toolkit.dtypes.text import wide_to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["WideIntArray", "WideIntDtype"]
+
+
+@register_extension_dtype
+class WideIntDtype(ExtensionDtype):
+    """pandas dtype of 128- and 256-bit integers; elements are Python ints, missing is ``pd.NA``.
+
+    Parameters
+    ----------
+    name : {'u128', 'u256', 'i128', 'i256'}
+        Which one; ``dtype="u128"`` works wherever pandas takes a dtype.
+
+    Raises
+    ------
+    TypeError
+        If `name` is none of the four (pandas asks for this class).
+    """
+
+    type = int
+    na_value = pd.NA
+    _metadata = ("name",)
+    _is_numeric = True
+    _can_fast_transpose = False
+
+    def __init__(self, name: str) -> None:
+        if name not in KINDS:
+            raise TypeError(f"Cannot construct a 'WideIntDtype' from '{name}'")
+        self._wide = KINDS[name]
+
+    @property
+    def name(self) -> str:
+        """Name of the dtype."""
+        return self._wide.name
+
+    @property
+    def wide(self) -> WideKind:
+        """Name, range and width of the numbers."""
+        return self._wide
+
+    @property
+    def kind(self) -> str:
+        """'u' or 'i', as numpy says it."""
+        return self._wide.name[0]
+
+    @property
+    def arrow_type(self) -> WideIntType:
+        """The Arrow extension type of the same name."""
+        return wide_type(self.name)
+
+    @classmethod
+    def construct_array_type(cls) -> type[WideIntArray]:
+        """Return the array class."""
+        return WideIntArray
+
+    @classmethod
+    def construct_from_string(cls, string: str) -> WideIntDtype:
+        """Return the dtype of that name."""
+        if not isinstance(string, str):
+            raise TypeError(f"'construct_from_string' expects a string, got {type(string)}")
+        return cls(string)
+
+    def __repr__(self) -> str:
+        return f"WideIntDtype({self.name!r})"
+
+    def __from_arrow__(self, array: pa.Array | pa.ChunkedArray) -> WideIntArray:
+        return WideIntArray(storage_from(whole(array), self._wide), self)
+
+    def _get_common_dtype(self, dtypes: list[Any]) -> WideIntDtype | None:
+        """Widen for concat and merge: other integers join in, anything else falls to object."""
+        wide = self._wide
+        for dtype in dtypes:
+            if isinstance(dtype, WideIntDtype):
+                wide = common_kind(wide, dtype.wide)
+            elif getattr(dtype, "kind", "") == "i":
+                wide = common_kind(wide, KINDS["i128"])
+            elif getattr(dtype, "kind", "") != "u":
+                return None
+        return WideIntDtype(wide.name)
+
+
+class WideIntArray(WideOperators, ExtensionArray):
+    """A wide integer column of a frame, backed by Arrow bytes.
+
+    Build one with ``pd.array([1, 2**200, None], dtype="u256")``.
+
+    Parameters
+    ----------
+    storage : pyarrow.FixedSizeBinaryArray, length n
+        Values as `toolkit.dtypes.storage` lays them out.
+    dtype : WideIntDtype
+        Which of the four.
+    """
+
+    __array_priority__ = 1000
+    _dtype: WideIntDtype
+    _storage: pa.FixedSizeBinaryArray
+
+    def __init__(self, storage: pa.FixedSizeBinaryArray, dtype: WideIntDtype) -> None:
+        self._storage = storage
+        self._dtype = dtype
+
+    # Construction
+
+    @classmethod
+    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> WideIntArray:
+        """Build from ints, digit strings, Arrow arrays or another wide array."""
+        del copy  # Arrow data is immutable
+        if dtype is None:
+            dtype = getattr(scalars, "dtype", None)
+        dtype = pandas_dtype(dtype)
+        if not isinstance(dtype, WideIntDtype):
+            raise TypeError(f"cannot build a wide integer array of dtype {dtype}")
+        return cls(storage_from(scalars, dtype.wide), dtype)
+
+    @classmethod
+    def _from_sequence_of_strings(cls, strings: Any, *, dtype: Any, copy: bool = False) -> WideIntArray:
+        """Build from text, as ``read_csv`` hands it over."""
+        return cls._from_sequence(strings, dtype=dtype, copy=copy)
+
+    @classmethod
+    def _from_factorized(cls, values: Any, original: WideIntArray) -> WideIntArray:
+        """Rebuild after factorization of Python ints."""
+        return cls._from_sequence(values, dtype=original.dtype)
+
+    @classmethod
+    def _from_scalars(cls, scalars: Any, *, dtype: Any) -> WideIntArray:
+        """Build from values known to be scalars of this dtype."""
+        return cls._from_sequence(scalars, dtype=dtype)
+
+    @classmethod
+    def _concat_same_type(cls, to_concat: Sequence[WideIntArray]) -> WideIntArray:
+        """Join arrays of one dtype."""
+        return cls(pa.concat_arrays([array._storage for array in to_concat]), to_concat[0].dtype)
+
+    def _cast_pointwise_result(self, values: Any) -> Any:
+        """Give results of element-wise Python functions a dtype: this one, or what Arrow finds."""
+        return reductions.inferred(list(values), self._dtype)
+
+    # Facts
+
+    @property
+    def dtype(self) -> WideIntDtype:
+        """The dtype."""
+        return self._dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(self._storage.nbytes)
+
+    def __len__(self) -> int:
+        return len(self._storage)
+
+    def isna(self) -> NDArray[np.bool_]:
+        """Tell which rows are missing."""
+        if not self._storage.null_count:
+            return np.zeros(len(self), bool)
+        return cast("NDArray[np.bool_]", self._storage.is_null().to_numpy(zero_copy_only=False))
+
+    @property
+    def _hasna(self) -> bool:
+        return bool(self._storage.null_count)
+
+    def __contains__(self, item: object) -> bool:
+        if item is pd.NA:
+            return self._hasna
+        try:
+            return bool(pc.index(self._storage, self._boxed(item)).as_py() >= 0)
+        except (TypeError, ValueError):
+            return False
+
+    # Elements
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._objects())
+
+    def _objects(self) -> list[Any]:
+        """Python ints, ``pd.NA`` where missing."""
+        numbers = to_ints(self._storage, self._dtype.wide)
+        return [pd.NA if number is None else number for number in numbers] if self._hasna else numbers
+
+    def tolist(self) -> list[Any]:
+        """Return Python ints, ``pd.NA`` where missing."""
+        return self._objects()
+
+    def _unboxed(self, data: bytes | None) -> Any:
+        """One stored value as Python sees it."""
+        return pd.NA if data is None else to_int(data, self._dtype.wide)
+
+    def _boxed(self, value: Any) -> pa.Scalar:
+        """One Python value as it is stored."""
+        return storage_from([value], self._dtype.wide)[0]
+
+    def __getitem__(self, item: Any) -> Any:
+        item = _plain(item)
+        if is_integer(item):
+            if not -len(self) <= item < len(self):
+                raise IndexError(f"index {item} is out of bounds for an array of {len(self)} rows")
+            return self._unboxed(self._storage[int(item)].as_py())
+        item = check_array_indexer(self, item)
+        if isinstance(item, slice):
+            start, stop, step = item.indices(len(self))
+            if step == 1:
+                part = self._like(self._storage.slice(start, max(stop - start, 0)))
+                part._readonly = self._readonly
+                return part
+            return self._like(self._storage.take(pa.array(np.arange(start, stop, step))))
+        return self._like(self._storage.take(pa.array(np.arange(len(self))[item])))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._readonly:
+            raise ValueError("Cannot modify read-only array")
+        key = check_array_indexer(self, _plain(key))
+        count = len(self)
+        rows: NDArray[np.intp] = np.arange(count)
+        new = storage_from(value if is_list_like(value) else [value], self._dtype.wide)
+        source = np.arange(count, count + len(new))
+        rows[key] = source if is_list_like(value) else count
+        self._storage = pa.concat_arrays([self._storage, new]).take(pa.array(rows))
+
+    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> WideIntArray:
+        """Take rows by position.
+
+        Parameters
+        ----------
+        indices : sequence of int
+            Positions; with `allow_fill`, -1 stands for `fill_value`.
+        allow_fill : bool, default False
+            Whether -1 means a missing row and not the last one.
+        fill_value : int, optional
+            Value of missing rows; ``pd.NA`` by default.
+
+        Returns
+        -------
+        WideIntArray
+
+        Raises
+        ------
+        IndexError
+            If a position is out of bounds.
+        ValueError
+            If `allow_fill` and a position is below -1.
+        """
+        rows = np.asarray(indices, dtype=np.intp)
+        lowest = -1 if allow_fill else -len(self)
+        if allow_fill and (rows < lowest).any():
+            raise ValueError("'indices' contains values less than allowed (-1)")
+        if not len(self) and (rows >= 0 if allow_fill else np.ones(len(rows), bool)).any():
+            raise IndexError("cannot do a non-empty take from an empty axes.")
+        if ((rows >= len(self)) | (rows < lowest)).any():
+            raise IndexError("out of bounds value in 'indices'.")
+        if not allow_fill:
+            return self._like(self._storage.take(pa.array(np.where(rows < 0, rows + len(self), rows))))
+        missing = rows == -1
+        taken = self._storage.take(pa.array(rows, mask=missing))
+        if not pd.isna(fill_value):
+            taken = pc.if_else(pa.array(missing), self._boxed(fill_value), taken)
+        return self._like(taken)
+
+    def _like(self, storage: pa.FixedSizeBinaryArray) -> WideIntArray:
+        """Another array of this dtype."""
+        return type(self)(storage, self._dtype)
+
+    def copy(self) -> WideIntArray:
+        """Return another array on the same (immutable) bytes."""
+        return self._like(self._storage)
+
+    # Conversion
+
+    def __arrow_array__(self, type: pa.DataType | None = None) -> pa.Array:  # noqa: A002  # Arrow's protocol
+        array = pa.ExtensionArray.from_storage(self._dtype.arrow_type, self._storage)
+        if type is None or type == array.type:
+            return array
+        if pa.types.is_string(type) or pa.types.is_large_string(type):
+            return wide_to_text(array).cast(type)
+        if isinstance(type, WideIntType):
+            return self.astype(WideIntDtype(type.wide.name)).__arrow_array__()
+        return pa.array(to_ints(self._storage, self._dtype.wide), type)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("a wide integer array cannot be seen by numpy without a copy")
+        return self.to_numpy(dtype)
+
+    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> NDArray[Any]:
+        """Return numpy data: Python ints as objects, or exactly what `dtype` asks for.
+
+        Parameters
+        ----------
+        dtype : numpy dtype, optional
+            ``object`` by default. Floats only where asked for.
+        copy : bool, default False
+            Always a copy.
+        na_value : object, optional
+            What stands for missing rows; ``pd.NA`` for objects, NaN for floats.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+
+        Raises
+        ------
+        ValueError
+            If `dtype` has no missing value and rows are missing.
+        OverflowError
+            If a number does not fit an integer `dtype`.
+        """
+        del copy
+        target = np.dtype(object if dtype is None else dtype)
+        if target.kind == "f":
+            floats = self._floats().astype(target, copy=False)
+            if na_value is not None and not pd.isna(na_value):
+                floats[self.isna()] = na_value
+            return floats
+        objects = np.empty(len(self), object)
+        objects[:] = self._objects()
+        if self._hasna:
+            if na_value is not None:
+                objects[self.isna()] = na_value
+            elif target.kind in "iub":
+                raise ValueError(f"cannot convert missing values of {self._dtype} to {target}: drop or fill them first")
+        return objects.astype(target, copy=False)
+
+    def _floats(self) -> NDArray[np.float64]:
+        """Nearest floats, NaN where missing."""
+        floats = limbs.to_float(self._words())
+        if self._hasna:
+            floats[self.isna()] = np.nan
+        return floats
+
+    def _words(self) -> NDArray[np.uint64]:
+        """Words of `limbs`, 0 where missing."""
+        return limbs.unpack(self._storage, self._dtype.wide)
+
+    def _storage_nonzero(self) -> pa.BooleanArray:
+        """Tell which numbers are not 0."""
+        return pc.not_equal(self._storage, self._boxed(0))
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """Convert; other wide dtypes, text and integers exactly, floats only where asked for.
+
+        Parameters
+        ----------
+        dtype : dtype
+            Any pandas dtype.
+        copy : bool, default True
+            Nothing is ever shared that could change.
+
+        Returns
+        -------
+        ExtensionArray or ndarray
+
+        Raises
+        ------
+        SchemaError
+            If a number does not fit another wide dtype.
+        """
+        dtype = pandas_dtype(dtype)
+        if dtype == self._dtype:
+            return self.copy() if copy else self
+        if isinstance(dtype, WideIntDtype):
+            return type(self)(storage_from(self, dtype.wide), dtype)
+        if isinstance(dtype, (pd.StringDtype, pd.ArrowDtype)):
+            arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else pa.large_string()
+            if pa.types.is_floating(arrow):
+                return dtype.__from_arrow__(pa.array(self._floats(), arrow, from_pandas=True))
+            return dtype.__from_arrow__(pa.chunked_array([self.__arrow_array__(arrow)]))
+        if isinstance(dtype, ExtensionDtype):
+            return dtype.construct_array_type()._from_sequence(self.to_numpy(), dtype=dtype, copy=False)
+        return self.to_numpy(dtype)
+
+    def _formatter(self, boxed: bool = False) -> Callable[[Any], str | None]:
+        del boxed
+        return str
+
+    # Order, uniqueness, groups
+
+    def _values_for_argsort(self) -> NDArray[Any]:
+        """Bytes of fixed width, whose order is the order of the numbers."""
+        width = self._dtype.wide.width
+        return np.ascontiguousarray(byte_matrix(self._storage)).view(f"S{width}").reshape(len(self))
+
+    def _codes(self) -> tuple[NDArray[np.intp], WideIntArray]:
+        """Dense ranks from 0 (missing: -1), and the distinct values in order."""
+        present = ~self.isna()
+        kept = self._like(self._storage.drop_null())
+        _, first, inverse = np.unique(kept._values_for_argsort(), return_index=True, return_inverse=True)
+        codes = np.full(len(self), -1, np.intp)
+        codes[present] = inverse
+        return codes, kept.take(first)
+
+    def _rank(self, **options: Any) -> Any:
+        codes, _ = self._codes()
+        return pd.Series(codes, dtype="Int64").mask(codes < 0).array._rank(**options)
+
+    def factorize(self, use_na_sentinel: bool = True) -> tuple[NDArray[np.intp], WideIntArray]:
+        """Encode rows as numbers of distinct values, in order of appearance.
+
+        Parameters
+        ----------
+        use_na_sentinel : bool, default True
+            Whether missing rows get -1 and no value of their own.
+
+        Returns
+        -------
+        codes : ndarray of int64
+        uniques : WideIntArray
+        """
+        encoded = self._storage.dictionary_encode(null_encoding="mask" if use_na_sentinel else "encode")
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+        return codes, self._like(encoded.dictionary)
+
+    def unique(self) -> WideIntArray:
+        """Return distinct values in order of appearance."""
+        return self._like(self._storage.unique())
+
+    def isin(self, values: Any) -> NDArray[np.bool_]:
+        """Tell which rows are among `values`."""
+        return np.asarray(pd.Index(self._objects(), dtype=object).isin(list(values)))
+
+    def value_counts(self, dropna: bool = True) -> pd.Series:
+        """Count distinct values, in order of appearance.
+
+        Parameters
+        ----------
+        dropna : bool, default True
+            Whether missing rows are left out.
+
+        Returns
+        -------
+        Series
+            Counts (``int64[pyarrow]``), indexed by value.
+        """
+        counted = (self._storage.drop_null() if dropna else self._storage).value_counts()
+        counts = pd.ArrowDtype(pa.int64()).__from_arrow__(pa.chunked_array([counted.field("counts")]))
+        return pd.Series(counts, index=pd.Index(self._like(counted.field("values"))), name="count")
+
+    def _values_for_json(self) -> NDArray[Any]:
+        """Text: JSON readers make floats of long numbers."""
+        return np.array([None if value is pd.NA else str(value) for value in self], object)
+
+    def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **options: Any) -> Any:
+        return reductions.reduce_array(self, name, skipna=skipna, keepdims=keepdims, **options)
+
+    def _accumulate(self, name: str, *, skipna: bool = True, **options: Any) -> WideIntArray:
+        del options
+        return reductions.accumulate(self, name, skipna=skipna)
+
+    def _groupby_op(self, *, how: str, **options: Any) -> Any:
+        if how in {"first", "last"}:
+            return super()._groupby_op(how=how, **options)
+        return reductions.groupby(self, how, **options)
+
+    def _quantile(self, qs: NDArray[np.float64], interpolation: str) -> Any:
+        floats = pd.array(self._floats(), dtype="Float64")
+        return floats._quantile(qs, interpolation)
+
+
+def _plain(item: Any) -> Any:
+    """Undo the one-tuples and ellipses that pandas passes through."""
+    if isinstance(item, tuple):
+        kept = [part for part in item if part is not Ellipsis]
+        if len(kept) > 1:
+            raise IndexError("too many indices for array.")
+        return kept[0] if kept else slice(None)
+    return slice(None) if item is Ellipsis else item
+
+
+WideIntArray._add_arithmetic_ops()
+WideIntArray._add_comparison_ops()

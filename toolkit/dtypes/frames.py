@@ -1,0 +1,184 @@
+"""Arrow tables to typed frames and back, with what is known of each column; the data dictionary of a frame.
+
+Every column of a frame is Arrow-backed. Two choices follow from what plain ``pandas.read_parquet`` can restore
+by a dtype's name: text is ``string`` (pandas' own Arrow-backed dtype with ``pd.NA``; the name
+``string[pyarrow]`` of an ArrowDtype comes back as just that), times are ``timestamp[us, tz=UTC][pyarrow]``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+
+from toolkit.dtypes.arrow_types import WideIntType, register_arrow_types
+from toolkit.dtypes.extension import WideIntDtype
+from toolkit.dtypes.kinds import shown
+from toolkit.errors import InputError, SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["describe", "to_arrow", "to_pandas"]
+
+_ATTRS = "toolkit"
+_PANDAS = b"pandas"
+_SHOWN_META = ("unit", "source", "typing")
+
+register_arrow_types()
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """Turn an Arrow table into a typed frame.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Field metadata (``unit``, ``source``, ``typing``...) goes to ``frame.attrs["toolkit"]``.
+
+    Returns
+    -------
+    DataFrame, shape (n, columns)
+        Text as ``string``, wide integers as their dtype, all else as ``ArrowDtype``; a table that came from
+        a frame gets that frame's dtypes, index and attrs back. ``attrs["toolkit"]`` is
+        ``{column: {key: text}}`` and JSON-serialisable.
+
+    Raises
+    ------
+    InputError
+        If two columns have the same name.
+    """
+    names = table.schema.names
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise InputError(f"columns {shown(twice)} come more than once: give each column of a table its own name")
+    stored = _pandas_metadata(table.schema)
+    if stored is None or not set(names) <= {column["field_name"] for column in stored["columns"]}:
+        stored, table = None, table.replace_schema_metadata(None)
+    frame: pd.DataFrame = table.to_pandas(types_mapper=_dtype if stored is None else _nested_dtype)
+    known = {field.name: _field_metadata(field) for field in table.schema}
+    known = {name: facts for name, facts in known.items() if facts}
+    kept = frame.attrs.get(_ATTRS, {})
+    if known or kept:
+        frame.attrs[_ATTRS] = {**known, **kept}
+    return frame
+
+
+def to_arrow(frame: pd.DataFrame) -> pa.Table:
+    """Turn a frame into an Arrow table that `to_pandas` turns back into it.
+
+    Parameters
+    ----------
+    frame : DataFrame, shape (n, columns)
+        Column names are text, each once.
+
+    Returns
+    -------
+    pyarrow.Table
+        Fields carry ``frame.attrs["toolkit"]`` as metadata; dtypes, index and attrs are in the schema's.
+
+    Raises
+    ------
+    InputError
+        If a column name is no text, or comes more than once.
+    SchemaError
+        If a column of Python objects has no one Arrow type.
+    """
+    odd = [name for name in frame.columns if not isinstance(name, str)]
+    if odd or not frame.columns.is_unique:
+        raise InputError(f"columns must have unique text names to go to Arrow, got {shown(list(frame.columns))}")
+    try:
+        table = pa.Table.from_pandas(frame)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"a column of Python objects has no one Arrow type: {error}") from error
+    facts = frame.attrs.get(_ATTRS, {})
+    fields = [_with_metadata(field, facts.get(field.name, {})) for field in table.schema]
+    metadata = dict(table.schema.metadata)
+    metadata[_PANDAS] = json.dumps(_readable(json.loads(metadata[_PANDAS]), table.schema)).encode()
+    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields, metadata))
+
+
+def describe(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the data dictionary of a frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Any frame; those of this toolkit say more.
+
+    Returns
+    -------
+    DataFrame, shape (columns of `frame`, 6)
+        ``column``, ``type``, ``unit``, ``source``, ``typing`` (text, missing where not known) and ``nulls``
+        (int64, rows).
+    """
+    facts = frame.attrs.get(_ATTRS, {})
+    rows = [
+        {
+            "column": str(name),
+            "type": _type_name(frame.dtypes.iloc[place]),
+            **{key: facts.get(name, {}).get(key) for key in _SHOWN_META},
+            "nulls": int(frame.iloc[:, place].isna().sum()),
+        }
+        for place, name in enumerate(frame.columns)
+    ]
+    text = [pa.field(name, pa.string()) for name in ("column", "type", *_SHOWN_META)]
+    return to_pandas(pa.Table.from_pylist(rows, pa.schema([*text, pa.field("nulls", pa.int64())])))
+
+
+def _type_name(dtype: Any) -> str:
+    """Name a dtype as Arrow does, where it is Arrow's."""
+    return str(dtype.pyarrow_dtype) if isinstance(dtype, pd.ArrowDtype) else str(dtype)
+
+
+def _dtype(arrow: pa.DataType) -> Any:
+    """Pandas dtype of an Arrow type; None leaves it to the type itself or to pandas."""
+    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
+        return pd.StringDtype("pyarrow", na_value=pd.NA)
+    if isinstance(arrow, WideIntType):
+        return WideIntDtype(arrow.wide.name)
+    if isinstance(arrow, pa.BaseExtensionType) or pa.types.is_dictionary(arrow):
+        return None
+    return pd.ArrowDtype(arrow)
+
+
+def _nested_dtype(arrow: pa.DataType) -> Any:
+    """Pandas dtype of the Arrow types whose names pandas cannot read back; None for all others."""
+    by_name = pa.types.is_nested(arrow) or pa.types.is_decimal(arrow) or pa.types.is_fixed_size_binary(arrow)
+    return pd.ArrowDtype(arrow) if by_name else None
+
+
+def _pandas_metadata(schema: pa.Schema) -> dict[str, Any] | None:
+    """Return what pandas wrote about a table, if it did."""
+    raw = (schema.metadata or {}).get(_PANDAS)
+    if raw is None:
+        return None
+    try:
+        stored = json.loads(raw)
+        return stored if all(isinstance(column["field_name"], str) for column in stored["columns"]) else None
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _readable(stored: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
+    """Let plain pandas read the table: ``object`` in place of dtype names it cannot parse or may not know."""
+    for column in stored["columns"]:
+        place = schema.get_field_index(column["field_name"])
+        if place >= 0 and (
+            _nested_dtype(schema.field(place).type) or isinstance(schema.field(place).type, WideIntType)
+        ):
+            column["numpy_type"] = "object"
+    return stored
+
+
+def _field_metadata(field: pa.Field) -> dict[str, str]:
+    """Read a field's own metadata, without what Arrow and Parquet keep there."""
+    facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+    return {key: value for key, value in facts.items() if not key.startswith(("ARROW:", "PARQUET:"))}
+
+
+def _with_metadata(field: pa.Field, facts: Mapping[str, Any]) -> pa.Field:
+    """Return the field with what is known of its column."""
+    return field.with_metadata({key: str(value) for key, value in facts.items()}) if facts else field

@@ -1,0 +1,203 @@
+"""Sums, extremes, statistics and groups of wide columns.
+
+Sums, products, minima and maxima are exact Python ints. Means and other statistics are float64, as
+pandas gives them for every integer.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.dtypes import limbs
+from toolkit.dtypes.kinds import KINDS, WideKind
+from toolkit.dtypes.storage import from_ints, to_ints
+from toolkit.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from toolkit.dtypes.extension import WideIntArray, WideIntDtype
+
+__all__ = ["accumulate", "booleans", "floats", "groupby", "inferred", "reduce_array"]
+
+_BY_FLOAT = frozenset({"median", "var", "std", "sem", "skew", "kurt"})
+_BY_ORDER = frozenset({"min", "max", "cummin", "cummax"})
+_ORDINAL = frozenset({"rank", "idxmin", "idxmax"})
+
+
+def booleans(array: pa.Array) -> Any:
+    """Wrap Arrow booleans as a ``bool[pyarrow]`` array."""
+    return pd.ArrowDtype(pa.bool_()).__from_arrow__(pa.chunked_array([array]))
+
+
+def floats(values: Any) -> Any:
+    """Wrap floats as a ``double[pyarrow]`` array; None and NaN are missing."""
+    array = pa.array(values, pa.float64(), from_pandas=True)
+    return pd.ArrowDtype(pa.float64()).__from_arrow__(pa.chunked_array([array]))
+
+
+def inferred(values: Sequence[Any], dtype: WideIntDtype) -> Any:
+    """Give element-wise results a dtype: `dtype` for ints that fit, Arrow bools and floats, else objects."""
+    present = [value for value in values if not (value is None or value is pd.NA or value is np.nan)]
+    numbers = [value for value in present if isinstance(value, (int, np.integer)) and not isinstance(value, bool)]
+    clean = [None if value is pd.NA or value is np.nan else value for value in values]
+    if len(numbers) == len(present):
+        try:
+            return dtype.construct_array_type()(from_ints(clean, dtype.wide), dtype)
+        except SchemaError:
+            return _objects(values)
+    if all(isinstance(value, (bool, np.bool_)) for value in present):
+        return booleans(pa.array(clean, pa.bool_()))
+    if all(isinstance(value, float) for value in present):
+        return floats(clean)
+    return _objects(values)
+
+
+def _objects(values: Sequence[Any]) -> Any:
+    """Keep results as pandas finds them."""
+    array = np.empty(len(values), object)
+    for row, value in enumerate(values):  # one by one: numpy would spread a list over rows
+        array[row] = value
+    return pd.Series(array, dtype=object).infer_objects().array
+
+
+def _sum_kind(kind: WideKind) -> WideKind:
+    """Sums and products of 128-bit columns get 256 bits, as pandas widens small integers."""
+    return KINDS[f"{kind.name[0]}256"]
+
+
+def _total(array: WideIntArray) -> int:
+    return limbs.total(array._words())
+
+
+def _product(array: WideIntArray) -> int:
+    return math.prod(number for number in to_ints(array._storage, array.dtype.wide) if number is not None)
+
+
+def reduce_array(
+    array: WideIntArray, name: str, *, skipna: bool, keepdims: bool, min_count: int = 0, **options: Any
+) -> Any:
+    """Reduce a column to one value, or with `keepdims` to an array of one.
+
+    Raises
+    ------
+    TypeError
+        If pandas asks for something integers do not have.
+    SchemaError
+        With `keepdims` (a whole frame's sum), if a sum does not fit 256 bits.
+    """
+    if name in _BY_FLOAT:
+        values = pd.array(array._floats(), dtype="Float64")
+        result = values._reduce(name, skipna=skipna, **options)
+        return floats([None if result is pd.NA else result]) if keepdims else result
+    present = len(array) - array._storage.null_count
+    missing = (array._hasna and not skipna) or (name in {"min", "max", "mean"} and not present)
+    missing |= name in {"sum", "prod"} and present < min_count
+    result = pd.NA if missing and name not in {"any", "all"} else _exact(array, name, skipna=skipna, present=present)
+    return _kept(array, name, result) if keepdims else result
+
+
+def _exact(array: WideIntArray, name: str, *, skipna: bool, present: int) -> Any:
+    """Reduce without missing rows."""
+    if name == "sum":
+        return _total(array)
+    if name == "prod":
+        return _product(array)
+    if name == "mean":
+        return _total(array) / present
+    if name in {"min", "max"}:
+        return array._unboxed(pc.min_max(array._storage)[name].as_py())
+    if name in {"any", "all"}:
+        return booleans(array._storage_nonzero())._reduce(name, skipna=skipna)
+    raise TypeError(f"cannot perform {name} with type {array.dtype}")
+
+
+def _kept(array: WideIntArray, name: str, result: Any) -> Any:
+    """Wrap one result as an array of one."""
+    if name == "mean":
+        return floats([None if result is pd.NA else result])
+    if name in {"any", "all"}:
+        return booleans(pa.array([None if result is pd.NA else result], pa.bool_()))
+    kind = _sum_kind(array.dtype.wide) if name in {"sum", "prod"} else array.dtype.wide
+    return _wide(array, [None if result is pd.NA else result], kind)
+
+
+def _wide(like: WideIntArray, values: list[int | None], kind: WideKind) -> WideIntArray:
+    """Build an array of another kind from ints."""
+    return type(like)(from_ints(values, kind), type(like.dtype)(kind.name))
+
+
+_STEPS = {"cumsum": lambda a, b: a + b, "cumprod": lambda a, b: a * b, "cummin": min, "cummax": max}
+
+
+def accumulate(array: WideIntArray, name: str, *, skipna: bool) -> WideIntArray:
+    """Run cumsum, cumprod, cummin or cummax, exactly."""
+    return _running(array, name, repeat(0, len(array)), skipna=skipna)
+
+
+def _running(array: WideIntArray, name: str, ids: Any, *, skipna: bool) -> WideIntArray:
+    """Accumulate within each group; rows with a negative id belong to none."""
+    step = _STEPS[name]
+    state: dict[int, int | None] = {}
+    results: list[int | None] = []
+    for group, number in zip(ids, to_ints(array._storage, array.dtype.wide), strict=True):
+        if group < 0 or (number is None and skipna):
+            results.append(None)
+            continue
+        before = state.get(group, number)
+        fresh = group not in state
+        state[group] = None if number is None or before is None else number if fresh else step(before, number)
+        results.append(state[group])
+    kind = _sum_kind(array.dtype.wide) if name in {"cumsum", "cumprod"} else array.dtype.wide
+    return _wide(array, results, kind)
+
+
+def groupby(
+    array: WideIntArray, how: str, *, ids: NDArray[np.intp], ngroups: int, min_count: int, **options: Any
+) -> Any:
+    """Do one groupby operation for pandas.
+
+    Raises
+    ------
+    NotImplementedError
+        For operations left to pandas' slow road, group by group.
+    """
+    options |= {"ids": ids, "ngroups": ngroups, "min_count": min_count}
+    if how == "sum":
+        return _group_sum(array, ids, ngroups, min_count, skipna=options.get("skipna", True))
+    if how == "cumsum":
+        return _running(array, how, ids.tolist(), skipna=options.get("skipna", True))
+    if how in _BY_ORDER | _ORDINAL:
+        codes, values = array._codes()
+        ordinals = pd.arrays.IntegerArray(codes.astype(np.int64), codes < 0)
+        result = ordinals._groupby_op(how=how, **options)
+        if how in _ORDINAL:
+            return result
+        return values.take(result.to_numpy(dtype=np.intp, na_value=-1), allow_fill=True)
+    if how in _BY_FLOAT | {"mean", "any", "all"}:
+        result = pd.array(array._floats(), dtype="Float64")._groupby_op(how=how, **options)
+        return floats(result.to_numpy(na_value=np.nan)) if how not in {"any", "all"} else result
+    raise NotImplementedError(f"function is not implemented for this dtype: {array.dtype}")
+
+
+def _group_sum(
+    array: WideIntArray, ids: NDArray[np.intp], ngroups: int, min_count: int, *, skipna: bool
+) -> WideIntArray:
+    """Sum each group exactly."""
+    missing = array.isna()
+    seen = np.bincount(ids[(ids >= 0) & ~missing], minlength=ngroups)
+    empty = seen < min_count
+    if not skipna:
+        empty |= np.bincount(ids[(ids >= 0) & missing], minlength=ngroups) > 0
+    sums = limbs.group_sums(array._words(), ids, ngroups)
+    values = [None if gone else value for value, gone in zip(sums, empty.tolist(), strict=True)]
+    return _wide(array, values, _sum_kind(array.dtype.wide))

@@ -1,0 +1,91 @@
+"""The bytes of wide columns: Arrow fixed-size-binary buffers to numpy and back, and Python ints both ways.
+
+Big-endian, sign bit flipped for signed kinds, so that byte order is number order.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from toolkit.dtypes.kinds import shown
+from toolkit.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from toolkit.dtypes.kinds import WideKind
+
+__all__ = ["byte_matrix", "from_ints", "from_matrix", "misfit", "to_int", "to_ints", "whole"]
+
+
+def whole(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return `array` as one chunk, without a copy where it is one already."""
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+
+
+def byte_matrix(storage: pa.FixedSizeBinaryArray) -> NDArray[np.uint8]:
+    """View the bytes as an array of shape (n, width); null rows hold anything."""
+    width, count = storage.type.byte_width, len(storage)
+    data = storage.buffers()[1]
+    if data is None or not count:
+        return np.zeros((count, width), np.uint8)
+    return np.frombuffer(data, np.uint8, count * width, storage.offset * width).reshape(count, width)
+
+
+def from_matrix(matrix: NDArray[np.uint8], valid: pa.BooleanArray | None) -> pa.FixedSizeBinaryArray:
+    """Wrap an array of shape (n, width) as Arrow storage; rows where `valid` (no slice) is false become null."""
+    count, width = matrix.shape
+    bitmap = None if valid is None else valid.buffers()[1]
+    data = pa.py_buffer(np.ascontiguousarray(matrix))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), count, [bitmap, data])
+
+
+def to_int(data: bytes, kind: WideKind) -> int:
+    """Return the number in one stored value."""
+    return int.from_bytes(data, "big") + kind.low
+
+
+def to_ints(storage: pa.FixedSizeBinaryArray, kind: WideKind) -> list[int | None]:
+    """Return Python ints, None where null."""
+    low, read = kind.low, int.from_bytes
+    if not storage.null_count:
+        return [read(data) + low for data in storage.to_pylist()]
+    return [None if data is None else read(data) + low for data in storage.to_pylist()]
+
+
+def from_ints(values: Iterable[Any], kind: WideKind, *, column: str | None = None) -> pa.FixedSizeBinaryArray:
+    """Store Python ints (or numpy's), None as null; anything else, and numbers out of range, are refused."""
+    values = values if isinstance(values, list) else list(values)
+    low, high, width = kind.low, kind.high, kind.width
+    rows: list[bytes | None] = []
+    for row, value in enumerate(values):
+        if value is None:
+            rows.append(None)
+            continue
+        if isinstance(value, (bool, np.bool_)):
+            raise misfit(value, kind, row=row, column=column)
+        try:
+            number = index(value)
+        except TypeError:
+            raise misfit(value, kind, row=row, column=column) from None
+        if not low <= number <= high:
+            raise misfit(number, kind, row=row, column=column)
+        rows.append((number - low).to_bytes(width, "big"))
+    return pa.array(rows, pa.binary(width))
+
+
+def misfit(value: object, kind: WideKind, *, row: int | None = None, column: str | None = None) -> SchemaError:
+    """Build the error for a value that is no number of this kind."""
+    where = f"column {shown(column)}, " if column is not None else ""
+    where += f"row {row}: " if row is not None else ""
+    text = f"{where}{shown(value)} does not fit {kind.name}: expected an integer {kind.low}..{kind.high}"
+    rows: Sequence[int] = () if row is None else (row,)
+    return SchemaError(text, column=column, rows=rows)
