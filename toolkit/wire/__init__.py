@@ -9,23 +9,148 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolkit.wire.answers import (
+        GenericChange,
+        GenericTransaction,
+        UserTransaction,
+        decode_events,
+        decode_simulation,
+        decode_transactions,
+        iterate_transactions,
+    )
     from toolkit.wire.errors import ERROR_CODES, ErrorBody, decode_error_body
+    from toolkit.wire.gas import FeeStatement, GasBreakdown, GasSchedule
     from toolkit.wire.headers import AnswerHeaders, LedgerState, ledger_headers, parse_headers
+    from toolkit.wire.keys import PublicKey, Signature
+    from toolkit.wire.node import (
+        AccountInfo,
+        Block,
+        GasPriceEstimate,
+        NodeInfo,
+        decode_account,
+        decode_block,
+        decode_gas_price_estimate,
+        decode_node_info,
+    )
+    from toolkit.wire.payloads import EntryFunction, ModuleBundle, Multisig, Script, UnknownPayload, parse_payload
+    from toolkit.wire.requests import SimulationRequest, TableItemRequest, ViewFunction, canonical_request
+    from toolkit.wire.rows import Rows, transaction_rows
+    from toolkit.wire.signature_reader import parse_account_signature, parse_signature
+    from toolkit.wire.signatures import (
+        AbstractSignature,
+        Ed25519Signature,
+        FeePayerSignature,
+        IndexedSignature,
+        MultiAgentSignature,
+        MultiEd25519Signature,
+        MultiKeySignature,
+        NoAccountSignature,
+        SingleKeySignature,
+        SingleSenderSignature,
+        UnknownSignature,
+    )
+    from toolkit.wire.zero_padding import is_zero_padded, zero_padded
 
 _MODULES = {
+    "answers": (
+        "GenericChange",
+        "GenericTransaction",
+        "UserTransaction",
+        "decode_events",
+        "decode_simulation",
+        "decode_transactions",
+        "iterate_transactions",
+    ),
     "errors": ("ERROR_CODES", "ErrorBody", "decode_error_body"),
+    "gas": ("FeeStatement", "GasBreakdown", "GasSchedule"),
     "headers": ("AnswerHeaders", "LedgerState", "ledger_headers", "parse_headers"),
+    "keys": ("PublicKey", "Signature"),
+    "node": (
+        "AccountInfo",
+        "Block",
+        "GasPriceEstimate",
+        "NodeInfo",
+        "decode_account",
+        "decode_block",
+        "decode_gas_price_estimate",
+        "decode_node_info",
+    ),
+    "payloads": ("EntryFunction", "ModuleBundle", "Multisig", "Script", "UnknownPayload", "parse_payload"),
+    "requests": ("SimulationRequest", "TableItemRequest", "ViewFunction", "canonical_request"),
+    "rows": ("Rows", "transaction_rows"),
+    "signature_reader": ("parse_account_signature", "parse_signature"),
+    "signatures": (
+        "AbstractSignature",
+        "Ed25519Signature",
+        "FeePayerSignature",
+        "IndexedSignature",
+        "MultiAgentSignature",
+        "MultiEd25519Signature",
+        "MultiKeySignature",
+        "NoAccountSignature",
+        "SingleKeySignature",
+        "SingleSenderSignature",
+        "UnknownSignature",
+    ),
+    "zero_padding": ("is_zero_padded", "zero_padded"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "ERROR_CODES",
+    "AbstractSignature",
+    "AccountInfo",
     "AnswerHeaders",
+    "Block",
+    "Ed25519Signature",
+    "EntryFunction",
     "ErrorBody",
+    "FeePayerSignature",
+    "FeeStatement",
+    "GasBreakdown",
+    "GasPriceEstimate",
+    "GasSchedule",
+    "GenericChange",
+    "GenericTransaction",
+    "IndexedSignature",
     "LedgerState",
+    "ModuleBundle",
+    "MultiAgentSignature",
+    "MultiEd25519Signature",
+    "MultiKeySignature",
+    "Multisig",
+    "NoAccountSignature",
+    "NodeInfo",
+    "PublicKey",
+    "Rows",
+    "Script",
+    "Signature",
+    "SimulationRequest",
+    "SingleKeySignature",
+    "SingleSenderSignature",
+    "TableItemRequest",
+    "UnknownPayload",
+    "UnknownSignature",
+    "UserTransaction",
+    "ViewFunction",
+    "canonical_request",
+    "decode_account",
+    "decode_block",
     "decode_error_body",
+    "decode_events",
+    "decode_gas_price_estimate",
+    "decode_node_info",
+    "decode_simulation",
+    "decode_transactions",
+    "is_zero_padded",
+    "iterate_transactions",
     "ledger_headers",
+    "parse_account_signature",
     "parse_headers",
+    "parse_payload",
+    "parse_signature",
+    "transaction_rows",
+    "zero_padded",
 ]
 
 

@@ -111,9 +111,7 @@ def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> An
     )
 
 
-def ledger_headers(
-    state: LedgerState, *, brand: str = "APTOS", gas_used: int | None = None
-) -> dict[str, str]:
+def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | None = None) -> dict[str, str]:
     """Return the headers a node sends with an answer.
 
     Parameters

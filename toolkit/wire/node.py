@@ -157,9 +157,7 @@ def decode_node_info(body: bytes) -> NodeInfo:
         block_height=parse_u64(wire.block_height, "block_height"),
         oldest_block_height=parse_u64(wire.oldest_block_height, "oldest_block_height"),
     )
-    return NodeInfo(
-        ledger=ledger, node_role=wire.node_role, git_hash=wire.git_hash, encryption_key=wire.encryption_key
-    )
+    return NodeInfo(ledger=ledger, node_role=wire.node_role, git_hash=wire.git_hash, encryption_key=wire.encryption_key)
 
 
 def decode_account(body: bytes) -> AccountInfo:
