@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pandas.api.extensions import ExtensionScalarOpsMixin
+from pandas.api.extensions import ExtensionScalarOpsMixin  # type: ignore[attr-defined]  # missing in the stubs
 from pandas.api.types import is_list_like
 
 from toolkit.dtypes import limbs, reductions
@@ -69,19 +69,19 @@ class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-st
 
     def __neg__(self: WideIntArray) -> WideIntArray:
         zero = np.zeros((limbs.WORDS, len(self)), np.uint64)
-        return _packed(self, limbs.subtract(zero, self._words()), self.dtype.wide, self._storage, "negation")
+        return _packed(self, limbs.subtract(zero, self.words()), self.dtype.wide, pc.is_valid(self.storage), "negation")
 
     def __pos__(self: WideIntArray) -> WideIntArray:
         return self.copy()
 
     def __abs__(self: WideIntArray) -> WideIntArray:
-        words = self._words()
+        words = self.words()
         size = np.where(limbs.negative(words), limbs.subtract(np.zeros_like(words), words), words)
-        return _packed(self, size, self.dtype.wide, self._storage, "abs")
+        return _packed(self, size, self.dtype.wide, pc.is_valid(self.storage), "abs")
 
     def __invert__(self: WideIntArray) -> WideIntArray:
-        flipped = ~byte_matrix(self._storage)
-        return self._like(from_matrix(flipped, pc.is_valid(self._storage)))
+        flipped = ~byte_matrix(self.storage)
+        return self.like(from_matrix(flipped, pc.is_valid(self.storage)))
 
 
 def _checked(left: WideIntArray, other: Any) -> Any:
@@ -106,7 +106,7 @@ def _words(other: Any, rows: int) -> tuple[Words, pa.BooleanArray | None] | None
         parts = [(other >> (64 * place)) & ((1 << 64) - 1) for place in range(limbs.WORDS)]
         return np.repeat(np.array(parts, np.uint64)[:, None], rows, axis=1), None
     if _kind(other) is not None:
-        return other._words(), pc.is_valid(other._storage)
+        return other.words(), pc.is_valid(other.storage)
     if getattr(getattr(other, "dtype", None), "kind", "") not in {"i", "u"}:
         return None
     if isinstance(other, np.ndarray):
@@ -119,12 +119,7 @@ def _words(other: Any, rows: int) -> tuple[Words, pa.BooleanArray | None] | None
 def _objects(other: Any, rows: int) -> list[Any]:
     """Return the other side as Python values, None where missing."""
     values = [other] * rows if not is_list_like(other) else other.tolist() if hasattr(other, "tolist") else other
-    return [None if _missing(value) else value for value in values]
-
-
-def _missing(value: Any) -> bool:
-    """Tell a missing scalar from a value."""
-    return value is None or value is pd.NA or (isinstance(value, float) and value != value)  # noqa: PLR0124  # NaN
+    return [None if reductions.is_missing(value) else value for value in values]
 
 
 def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
@@ -136,11 +131,12 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
         found = _words(other, len(left))
         if found is not None:
             words, valid = found
-            first, second = (words, left._words()) if name == "rsub" else (left._words(), words)
+            first, second = (words, left.words()) if name == "rsub" else (left.words(), words)
             result = (limbs.subtract if name.endswith("sub") else limbs.add)(first, second)
-            return _packed(left, result, kind, left._storage, name, valid)
-    mine = to_ints(left._storage, left.dtype.wide)
-    function = {"pow": _power, "rpow": lambda a, b: _power(b, a)}.get(name, op)
+            return _packed(left, result, kind, _both(left, valid), name)
+    mine = to_ints(left.storage, left.dtype.wide)
+    powers: dict[str, Callable[[int, int], Any]] = {"pow": _power, "rpow": lambda a, b: _power(b, a)}
+    function = powers.get(name, op)
     pairs = zip(mine, _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else function(a, _integer(b, name, kind)) for a, b in pairs]
     if name in {"truediv", "rtruediv"}:
@@ -167,26 +163,28 @@ def _power(base: int, exponent: int) -> int:
         raise SchemaError(f"{base} ** {exponent} is no integer; toolkit.scaled(series) gives floats")
     if abs(base) > 1 and exponent > _LARGEST_POWER:
         raise SchemaError(f"{base} ** {exponent} does not fit any wide integer")
-    return base**exponent
+    return int(base**exponent)
 
 
 def _packed(
     like: WideIntArray,
     words: Words,
     kind: WideKind,
-    first: pa.Array,
+    valid: pa.BooleanArray,
     name: str,
-    second_valid: pa.BooleanArray | None = None,
 ) -> WideIntArray:
     """Store words where both sides are present."""
-    valid = pc.is_valid(first)
-    if second_valid is not None:
-        valid = pc.and_(valid, second_valid)
     try:
         storage = storage_from_words(words, kind, valid)
     except SchemaError as error:
         raise _widen(error, name) from None
     return type(like)(storage, type(like.dtype)(kind.name))
+
+
+def _both(left: WideIntArray, valid: pa.BooleanArray | None) -> pa.BooleanArray:
+    """Tell the rows where both sides are present."""
+    mine = pc.is_valid(left.storage)
+    return mine if valid is None else pc.and_(mine, valid)
 
 
 def _stored(like: WideIntArray, values: list[int | None], kind: WideKind, name: str) -> WideIntArray:
@@ -207,16 +205,15 @@ def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
     """Apply a comparison; numbers compare exactly whatever their widths."""
     kind, name = left.dtype.wide, op.__name__
     if isinstance(other, int) and kind.low <= other <= kind.high:
-        return reductions.booleans(_COMPARE[name](left._storage, left._boxed(int(other))))
+        return reductions.booleans(_COMPARE[name](left.storage, left.boxed(int(other))))
     if _kind(other) == kind:
-        return reductions.booleans(_COMPARE[name](left._storage, other._storage))
+        return reductions.booleans(_COMPARE[name](left.storage, other.storage))
     found = _words(other, len(left))
     if found is not None:
         words, valid = found
-        difference = limbs.subtract(left._words(), words)
+        difference = limbs.subtract(left.words(), words)
         order = np.where(limbs.negative(difference), -1, (difference != 0).any(axis=0).astype(int))
-        present = pc.is_valid(left._storage) if valid is None else pc.and_(pc.is_valid(left._storage), valid)
-        return reductions.booleans(pc.if_else(present, pa.array(op(order, 0)), None))
-    pairs = zip(to_ints(left._storage, kind), _objects(other, len(left)), strict=True)
+        return reductions.booleans(pc.if_else(_both(left, valid), pa.array(op(order, 0)), None))
+    pairs = zip(to_ints(left.storage, kind), _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else bool(op(a, b)) for a, b in pairs]
     return reductions.booleans(pa.array(results, pa.bool_()))

@@ -3,9 +3,11 @@
 Sums, statistics and groupby live in `reductions`, operators in `arithmetic`.
 """
 
+# ruff: noqa: FBT001, FBT002, SLF001  # pandas fixes these signatures, and its protocol for arrays is underscored
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -24,6 +26,7 @@ from toolkit.dtypes.storage import byte_matrix, to_int, to_ints, whole
 from toolkit.dtypes.text import wide_to_text
 
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
@@ -46,7 +49,7 @@ class WideIntDtype(ExtensionDtype):
         If `name` is none of the four (pandas asks for this class).
     """
 
-    type = int
+    type: ClassVar[builtins.type] = int
     na_value = pd.NA
     _metadata = ("name",)
     _is_numeric = True
@@ -58,7 +61,7 @@ class WideIntDtype(ExtensionDtype):
         self._wide = KINDS[name]
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]  # the stubs know an attribute only; pandas itself has properties
         """Name of the dtype."""
         return self._wide.name
 
@@ -68,9 +71,14 @@ class WideIntDtype(ExtensionDtype):
         return self._wide
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> Literal["u", "i"]:
         """'u' or 'i', as numpy says it."""
-        return self._wide.name[0]
+        return "i" if self._wide.signed else "u"
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per value."""
+        return self._wide.width
 
     @property
     def arrow_type(self) -> WideIntType:
@@ -78,7 +86,7 @@ class WideIntDtype(ExtensionDtype):
         return wide_type(self.name)
 
     @classmethod
-    def construct_array_type(cls) -> type[WideIntArray]:
+    def construct_array_type(cls) -> builtins.type[WideIntArray]:
         """Return the array class."""
         return WideIntArray
 
@@ -123,10 +131,10 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     __array_priority__ = 1000
     _dtype: WideIntDtype
-    _storage: pa.FixedSizeBinaryArray
+    storage: pa.FixedSizeBinaryArray
 
     def __init__(self, storage: pa.FixedSizeBinaryArray, dtype: WideIntDtype) -> None:
-        self._storage = storage
+        self.storage = storage
         self._dtype = dtype
 
     # Construction
@@ -160,7 +168,7 @@ class WideIntArray(WideOperators, ExtensionArray):
     @classmethod
     def _concat_same_type(cls, to_concat: Sequence[WideIntArray]) -> WideIntArray:
         """Join arrays of one dtype."""
-        return cls(pa.concat_arrays([array._storage for array in to_concat]), to_concat[0].dtype)
+        return cls(pa.concat_arrays([array.storage for array in to_concat]), to_concat[0].dtype)
 
     def _cast_pointwise_result(self, values: Any) -> Any:
         """Give results of element-wise Python functions a dtype: this one, or what Arrow finds."""
@@ -176,26 +184,26 @@ class WideIntArray(WideOperators, ExtensionArray):
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return int(self._storage.nbytes)
+        return int(self.storage.nbytes)
 
     def __len__(self) -> int:
-        return len(self._storage)
+        return len(self.storage)
 
     def isna(self) -> NDArray[np.bool_]:
         """Tell which rows are missing."""
-        if not self._storage.null_count:
+        if not self.storage.null_count:
             return np.zeros(len(self), bool)
-        return cast("NDArray[np.bool_]", self._storage.is_null().to_numpy(zero_copy_only=False))
+        return cast("NDArray[np.bool_]", self.storage.is_null().to_numpy(zero_copy_only=False))
 
     @property
     def _hasna(self) -> bool:
-        return bool(self._storage.null_count)
+        return bool(self.storage.null_count)
 
     def __contains__(self, item: object) -> bool:
         if item is pd.NA:
             return self._hasna
         try:
-            return bool(pc.index(self._storage, self._boxed(item)).as_py() >= 0)
+            return bool(pc.index(self.storage, self.boxed(item)).as_py() >= 0)
         except (TypeError, ValueError):
             return False
 
@@ -206,18 +214,18 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def _objects(self) -> list[Any]:
         """Python ints, ``pd.NA`` where missing."""
-        numbers = to_ints(self._storage, self._dtype.wide)
+        numbers = to_ints(self.storage, self._dtype.wide)
         return [pd.NA if number is None else number for number in numbers] if self._hasna else numbers
 
     def tolist(self) -> list[Any]:
         """Return Python ints, ``pd.NA`` where missing."""
         return self._objects()
 
-    def _unboxed(self, data: bytes | None) -> Any:
+    def unboxed(self, data: bytes | None) -> Any:
         """One stored value as Python sees it."""
         return pd.NA if data is None else to_int(data, self._dtype.wide)
 
-    def _boxed(self, value: Any) -> pa.Scalar:
+    def boxed(self, value: Any) -> pa.Scalar:
         """One Python value as it is stored."""
         return storage_from([value], self._dtype.wide)[0]
 
@@ -225,17 +233,17 @@ class WideIntArray(WideOperators, ExtensionArray):
         item = _plain(item)
         if is_integer(item):
             if not -len(self) <= item < len(self):
-                raise IndexError(f"index {item} is out of bounds for an array of {len(self)} rows")
-            return self._unboxed(self._storage[int(item)].as_py())
+                raise IndexError(f"index {item} is out of bounds for axis 0 with size {len(self)}")
+            return self.unboxed(self.storage[int(item)].as_py())
         item = check_array_indexer(self, item)
         if isinstance(item, slice):
             start, stop, step = item.indices(len(self))
             if step == 1:
-                part = self._like(self._storage.slice(start, max(stop - start, 0)))
+                part = self.like(self.storage.slice(start, max(stop - start, 0)))
                 part._readonly = self._readonly
                 return part
-            return self._like(self._storage.take(pa.array(np.arange(start, stop, step))))
-        return self._like(self._storage.take(pa.array(np.arange(len(self))[item])))
+            return self.like(self.storage.take(pa.array(np.arange(start, stop, step))))
+        return self.like(self.storage.take(pa.array(np.arange(len(self))[item])))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._readonly:
@@ -246,7 +254,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         new = storage_from(value if is_list_like(value) else [value], self._dtype.wide)
         source = np.arange(count, count + len(new))
         rows[key] = source if is_list_like(value) else count
-        self._storage = pa.concat_arrays([self._storage, new]).take(pa.array(rows))
+        self.storage = pa.concat_arrays([self.storage, new]).take(pa.array(rows))
 
     def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> WideIntArray:
         """Take rows by position.
@@ -280,32 +288,32 @@ class WideIntArray(WideOperators, ExtensionArray):
         if ((rows >= len(self)) | (rows < lowest)).any():
             raise IndexError("out of bounds value in 'indices'.")
         if not allow_fill:
-            return self._like(self._storage.take(pa.array(np.where(rows < 0, rows + len(self), rows))))
+            return self.like(self.storage.take(pa.array(np.where(rows < 0, rows + len(self), rows))))
         missing = rows == -1
-        taken = self._storage.take(pa.array(rows, mask=missing))
+        taken = self.storage.take(pa.array(rows, mask=missing))
         if not pd.isna(fill_value):
-            taken = pc.if_else(pa.array(missing), self._boxed(fill_value), taken)
-        return self._like(taken)
+            taken = pc.if_else(pa.array(missing), self.boxed(fill_value), taken)
+        return self.like(taken)
 
-    def _like(self, storage: pa.FixedSizeBinaryArray) -> WideIntArray:
+    def like(self, storage: pa.FixedSizeBinaryArray) -> WideIntArray:
         """Another array of this dtype."""
         return type(self)(storage, self._dtype)
 
     def copy(self) -> WideIntArray:
         """Return another array on the same (immutable) bytes."""
-        return self._like(self._storage)
+        return self.like(self.storage)
 
     # Conversion
 
     def __arrow_array__(self, type: pa.DataType | None = None) -> pa.Array:  # noqa: A002  # Arrow's protocol
-        array = pa.ExtensionArray.from_storage(self._dtype.arrow_type, self._storage)
+        array = pa.ExtensionArray.from_storage(self._dtype.arrow_type, self.storage)
         if type is None or type == array.type:
             return array
         if pa.types.is_string(type) or pa.types.is_large_string(type):
             return wide_to_text(array).cast(type)
         if isinstance(type, WideIntType):
             return self.astype(WideIntDtype(type.wide.name)).__arrow_array__()
-        return pa.array(to_ints(self._storage, self._dtype.wide), type)
+        return pa.array(to_ints(self.storage, self._dtype.wide), type)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
@@ -338,7 +346,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         del copy
         target = np.dtype(object if dtype is None else dtype)
         if target.kind == "f":
-            floats = self._floats().astype(target, copy=False)
+            floats = self.floats().astype(target, copy=False)
             if na_value is not None and not pd.isna(na_value):
                 floats[self.isna()] = na_value
             return floats
@@ -351,20 +359,20 @@ class WideIntArray(WideOperators, ExtensionArray):
                 raise ValueError(f"cannot convert missing values of {self._dtype} to {target}: drop or fill them first")
         return objects.astype(target, copy=False)
 
-    def _floats(self) -> NDArray[np.float64]:
+    def floats(self) -> NDArray[np.float64]:
         """Nearest floats, NaN where missing."""
-        floats = limbs.to_float(self._words())
+        floats = limbs.to_float(self.words())
         if self._hasna:
             floats[self.isna()] = np.nan
         return floats
 
-    def _words(self) -> NDArray[np.uint64]:
+    def words(self) -> NDArray[np.uint64]:
         """Words of `limbs`, 0 where missing."""
-        return limbs.unpack(self._storage, self._dtype.wide)
+        return limbs.unpack(self.storage, self._dtype.wide)
 
-    def _storage_nonzero(self) -> pa.BooleanArray:
+    def nonzero(self) -> pa.BooleanArray:
         """Tell which numbers are not 0."""
-        return pc.not_equal(self._storage, self._boxed(0))
+        return pc.not_equal(self.storage, self.boxed(0))
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Convert; other wide dtypes, text and integers exactly, floats only where asked for.
@@ -392,11 +400,11 @@ class WideIntArray(WideOperators, ExtensionArray):
             return type(self)(storage_from(self, dtype.wide), dtype)
         if isinstance(dtype, (pd.StringDtype, pd.ArrowDtype)):
             arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else pa.large_string()
-            if pa.types.is_floating(arrow):
-                return dtype.__from_arrow__(pa.array(self._floats(), arrow, from_pandas=True))
-            return dtype.__from_arrow__(pa.chunked_array([self.__arrow_array__(arrow)]))
+            floating = pa.types.is_floating(arrow)
+            array = pa.array(self.floats(), arrow, from_pandas=True) if floating else self.__arrow_array__(arrow)
+            return reductions.arrow_backed(array, dtype)
         if isinstance(dtype, ExtensionDtype):
-            return dtype.construct_array_type()._from_sequence(self.to_numpy(), dtype=dtype, copy=False)
+            return pd.Series(self.to_numpy(), dtype=cast("Any", dtype)).array
         return self.to_numpy(dtype)
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str | None]:
@@ -408,19 +416,19 @@ class WideIntArray(WideOperators, ExtensionArray):
     def _values_for_argsort(self) -> NDArray[Any]:
         """Bytes of fixed width, whose order is the order of the numbers."""
         width = self._dtype.wide.width
-        return np.ascontiguousarray(byte_matrix(self._storage)).view(f"S{width}").reshape(len(self))
+        return np.ascontiguousarray(byte_matrix(self.storage)).view(f"S{width}").reshape(len(self))
 
-    def _codes(self) -> tuple[NDArray[np.intp], WideIntArray]:
+    def codes(self) -> tuple[NDArray[np.intp], WideIntArray]:
         """Dense ranks from 0 (missing: -1), and the distinct values in order."""
         present = ~self.isna()
-        kept = self._like(self._storage.drop_null())
+        kept = self.like(self.storage.drop_null())
         _, first, inverse = np.unique(kept._values_for_argsort(), return_index=True, return_inverse=True)
         codes = np.full(len(self), -1, np.intp)
         codes[present] = inverse
         return codes, kept.take(first)
 
     def _rank(self, **options: Any) -> Any:
-        codes, _ = self._codes()
+        codes, _ = self.codes()
         return pd.Series(codes, dtype="Int64").mask(codes < 0).array._rank(**options)
 
     def factorize(self, use_na_sentinel: bool = True) -> tuple[NDArray[np.intp], WideIntArray]:
@@ -436,13 +444,13 @@ class WideIntArray(WideOperators, ExtensionArray):
         codes : ndarray of int64
         uniques : WideIntArray
         """
-        encoded = self._storage.dictionary_encode(null_encoding="mask" if use_na_sentinel else "encode")
+        encoded = self.storage.dictionary_encode(null_encoding="mask" if use_na_sentinel else "encode")
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-        return codes, self._like(encoded.dictionary)
+        return codes, self.like(encoded.dictionary)
 
     def unique(self) -> WideIntArray:
         """Return distinct values in order of appearance."""
-        return self._like(self._storage.unique())
+        return self.like(self.storage.unique())
 
     def isin(self, values: Any) -> NDArray[np.bool_]:
         """Tell which rows are among `values`."""
@@ -459,11 +467,11 @@ class WideIntArray(WideOperators, ExtensionArray):
         Returns
         -------
         Series
-            Counts (``int64[pyarrow]``), indexed by value.
+            Counts (``Int64``), indexed by value.
         """
-        counted = (self._storage.drop_null() if dropna else self._storage).value_counts()
-        counts = pd.ArrowDtype(pa.int64()).__from_arrow__(pa.chunked_array([counted.field("counts")]))
-        return pd.Series(counts, index=pd.Index(self._like(counted.field("values"))), name="count")
+        counted = (self.storage.drop_null() if dropna else self.storage).value_counts()
+        counts = pd.array(counted.field("counts").to_numpy(), dtype="Int64")
+        return pd.Series(counts, index=pd.Index(self.like(counted.field("values"))), name="count")
 
     def _values_for_json(self) -> NDArray[Any]:
         """Text: JSON readers make floats of long numbers."""
@@ -482,7 +490,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return reductions.groupby(self, how, **options)
 
     def _quantile(self, qs: NDArray[np.float64], interpolation: str) -> Any:
-        floats = pd.array(self._floats(), dtype="Float64")
+        floats: Any = pd.array(self.floats(), dtype="Float64")
         return floats._quantile(qs, interpolation)
 
 

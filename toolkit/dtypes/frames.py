@@ -86,9 +86,9 @@ def to_arrow(frame: pd.DataFrame) -> pa.Table:
     SchemaError
         If a column of Python objects has no one Arrow type.
     """
-    odd = [name for name in frame.columns if not isinstance(name, str)]
-    if odd or not frame.columns.is_unique:
-        raise InputError(f"columns must have unique text names to go to Arrow, got {shown(list(frame.columns))}")
+    names: list[Any] = list(frame.columns)
+    if not all(isinstance(name, str) for name in names) or not frame.columns.is_unique:
+        raise InputError(f"columns must have unique text names to go to Arrow, got {shown(names)}")
     try:
         table = pa.Table.from_pandas(frame)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:

@@ -72,7 +72,7 @@ def _sign(word: Words) -> Words:
 
 def negative(words: Words) -> NDArray[np.bool_]:
     """Tell which numbers are below zero."""
-    return (words[-1] >> _TOP).astype(bool)
+    return np.asarray(words[-1] >> _TOP, dtype=bool)
 
 
 def fits(words: Words, kind: WideKind) -> NDArray[np.bool_]:

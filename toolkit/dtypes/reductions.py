@@ -4,6 +4,8 @@ Sums, products, minima and maxima are exact Python ints. Means and other statist
 pandas gives them for every integer.
 """
 
+# ruff: noqa: SLF001  # pandas' protocol for arrays is underscored
+
 from __future__ import annotations
 
 import math
@@ -21,38 +23,43 @@ from toolkit.dtypes.storage import from_ints, to_ints
 from toolkit.errors import SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from toolkit.dtypes.extension import WideIntArray, WideIntDtype
 
-__all__ = ["accumulate", "booleans", "floats", "groupby", "inferred", "reduce_array"]
+__all__ = ["accumulate", "arrow_backed", "booleans", "floats", "groupby", "inferred", "is_missing", "reduce_array"]
 
 _BY_FLOAT = frozenset({"median", "var", "std", "sem", "skew", "kurt"})
 _BY_ORDER = frozenset({"min", "max", "cummin", "cummax"})
 _ORDINAL = frozenset({"rank", "idxmin", "idxmax"})
 
 
+def arrow_backed(array: pa.Array, dtype: Any) -> Any:
+    """Wrap an Arrow array as one of pandas' Arrow-backed dtypes."""
+    return dtype.__from_arrow__(pa.chunked_array([array]))
+
+
 def booleans(array: pa.Array) -> Any:
     """Wrap Arrow booleans as a ``bool[pyarrow]`` array."""
-    return pd.ArrowDtype(pa.bool_()).__from_arrow__(pa.chunked_array([array]))
+    return arrow_backed(array, pd.ArrowDtype(pa.bool_()))
 
 
 def floats(values: Any) -> Any:
     """Wrap floats as a ``double[pyarrow]`` array; None and NaN are missing."""
     array = pa.array(values, pa.float64(), from_pandas=True)
-    return pd.ArrowDtype(pa.float64()).__from_arrow__(pa.chunked_array([array]))
+    return arrow_backed(array, pd.ArrowDtype(pa.float64()))
 
 
 def inferred(values: Sequence[Any], dtype: WideIntDtype) -> Any:
     """Give element-wise results a dtype: `dtype` for ints that fit, Arrow bools and floats, else objects."""
-    present = [value for value in values if not (value is None or value is pd.NA or value is np.nan)]
+    clean = [None if is_missing(value) else value for value in values]
+    present = [value for value in clean if value is not None]
     numbers = [value for value in present if isinstance(value, (int, np.integer)) and not isinstance(value, bool)]
-    clean = [None if value is pd.NA or value is np.nan else value for value in values]
     if len(numbers) == len(present):
         try:
-            return dtype.construct_array_type()(from_ints(clean, dtype.wide), dtype)
+            return dtype.construct_array_type()._from_sequence(clean, dtype=dtype)
         except SchemaError:
             return _objects(values)
     if all(isinstance(value, (bool, np.bool_)) for value in present):
@@ -60,6 +67,11 @@ def inferred(values: Sequence[Any], dtype: WideIntDtype) -> Any:
     if all(isinstance(value, float) for value in present):
         return floats(clean)
     return _objects(values)
+
+
+def is_missing(value: object) -> bool:
+    """Tell a missing scalar from a value, whatever the value is."""
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
 
 
 def _objects(values: Sequence[Any]) -> Any:
@@ -71,16 +83,16 @@ def _objects(values: Sequence[Any]) -> Any:
 
 
 def _sum_kind(kind: WideKind) -> WideKind:
-    """Sums and products of 128-bit columns get 256 bits, as pandas widens small integers."""
+    """Give sums and products of 128-bit columns 256 bits, as pandas widens small integers."""
     return KINDS[f"{kind.name[0]}256"]
 
 
 def _total(array: WideIntArray) -> int:
-    return limbs.total(array._words())
+    return limbs.total(array.words())
 
 
 def _product(array: WideIntArray) -> int:
-    return math.prod(number for number in to_ints(array._storage, array.dtype.wide) if number is not None)
+    return math.prod(number for number in to_ints(array.storage, array.dtype.wide) if number is not None)
 
 
 def reduce_array(
@@ -96,10 +108,10 @@ def reduce_array(
         With `keepdims` (a whole frame's sum), if a sum does not fit 256 bits.
     """
     if name in _BY_FLOAT:
-        values = pd.array(array._floats(), dtype="Float64")
+        values = pd.array(array.floats(), dtype="Float64")
         result = values._reduce(name, skipna=skipna, **options)
         return floats([None if result is pd.NA else result]) if keepdims else result
-    present = len(array) - array._storage.null_count
+    present = len(array) - array.storage.null_count
     missing = (array._hasna and not skipna) or (name in {"min", "max", "mean"} and not present)
     missing |= name in {"sum", "prod"} and present < min_count
     result = pd.NA if missing and name not in {"any", "all"} else _exact(array, name, skipna=skipna, present=present)
@@ -108,6 +120,8 @@ def reduce_array(
 
 def _exact(array: WideIntArray, name: str, *, skipna: bool, present: int) -> Any:
     """Reduce without missing rows."""
+    if name == "count":
+        return present
     if name == "sum":
         return _total(array)
     if name == "prod":
@@ -115,9 +129,9 @@ def _exact(array: WideIntArray, name: str, *, skipna: bool, present: int) -> Any
     if name == "mean":
         return _total(array) / present
     if name in {"min", "max"}:
-        return array._unboxed(pc.min_max(array._storage)[name].as_py())
+        return array.unboxed(pc.min_max(array.storage)[name].as_py())
     if name in {"any", "all"}:
-        return booleans(array._storage_nonzero())._reduce(name, skipna=skipna)
+        return booleans(array.nonzero())._reduce(name, skipna=skipna)
     raise TypeError(f"cannot perform {name} with type {array.dtype}")
 
 
@@ -136,7 +150,12 @@ def _wide(like: WideIntArray, values: list[int | None], kind: WideKind) -> WideI
     return type(like)(from_ints(values, kind), type(like.dtype)(kind.name))
 
 
-_STEPS = {"cumsum": lambda a, b: a + b, "cumprod": lambda a, b: a * b, "cummin": min, "cummax": max}
+_STEPS: dict[str, Callable[[int, int], int]] = {
+    "cumsum": lambda a, b: a + b,
+    "cumprod": lambda a, b: a * b,
+    "cummin": min,
+    "cummax": max,
+}
 
 
 def accumulate(array: WideIntArray, name: str, *, skipna: bool) -> WideIntArray:
@@ -149,7 +168,7 @@ def _running(array: WideIntArray, name: str, ids: Any, *, skipna: bool) -> WideI
     step = _STEPS[name]
     state: dict[int, int | None] = {}
     results: list[int | None] = []
-    for group, number in zip(ids, to_ints(array._storage, array.dtype.wide), strict=True):
+    for group, number in zip(ids, to_ints(array.storage, array.dtype.wide), strict=True):
         if group < 0 or (number is None and skipna):
             results.append(None)
             continue
@@ -177,14 +196,15 @@ def groupby(
     if how == "cumsum":
         return _running(array, how, ids.tolist(), skipna=options.get("skipna", True))
     if how in _BY_ORDER | _ORDINAL:
-        codes, values = array._codes()
-        ordinals = pd.arrays.IntegerArray(codes.astype(np.int64), codes < 0)
+        codes, uniques = array.codes()
+        ordinals: Any = pd.arrays.IntegerArray(codes.astype(np.int64), codes < 0)
         result = ordinals._groupby_op(how=how, **options)
         if how in _ORDINAL:
             return result
-        return values.take(result.to_numpy(dtype=np.intp, na_value=-1), allow_fill=True)
+        return uniques.take(result.to_numpy(dtype=np.intp, na_value=-1), allow_fill=True)
     if how in _BY_FLOAT | {"mean", "any", "all"}:
-        result = pd.array(array._floats(), dtype="Float64")._groupby_op(how=how, **options)
+        values: Any = pd.array(array.floats(), dtype="Float64")
+        result = values._groupby_op(how=how, **options)
         return floats(result.to_numpy(na_value=np.nan)) if how not in {"any", "all"} else result
     raise NotImplementedError(f"function is not implemented for this dtype: {array.dtype}")
 
@@ -198,6 +218,6 @@ def _group_sum(
     empty = seen < min_count
     if not skipna:
         empty |= np.bincount(ids[(ids >= 0) & missing], minlength=ngroups) > 0
-    sums = limbs.group_sums(array._words(), ids, ngroups)
+    sums = limbs.group_sums(array.words(), ids, ngroups)
     values = [None if gone else value for value, gone in zip(sums, empty.tolist(), strict=True)]
     return _wide(array, values, _sum_kind(array.dtype.wide))

@@ -70,4 +70,4 @@ def install() -> None:
         else:
             _waiting.actions[name] = action
     if _waiting.actions and _waiting not in sys.meta_path:
-        sys.meta_path.insert(0, _waiting)  # type: ignore[arg-type]  # a finder by its one method
+        sys.meta_path.insert(0, _waiting)

@@ -70,7 +70,8 @@ def scaled(series: pd.Series, decimals: int = 8) -> pd.Series:
     InputError
         If `decimals` is no number of places, 0 or more.
     """
-    if isinstance(decimals, bool) or not isinstance(decimals, int) or decimals < 0:
+    places: object = decimals
+    if isinstance(places, bool) or not isinstance(places, int) or places < 0:
         raise InputError(f"decimals must be a whole number, 0 or more, got {shown(decimals)}")
     series = pd.Series(series)
     if series.dtype == object:
@@ -88,7 +89,7 @@ def _words(series: pd.Series, caller: str) -> NDArray[np.uint64]:
     """Return a column of integers as words, 0 where missing."""
     array: Any = series.array
     if isinstance(array, WideIntArray):
-        return array._words()
+        return array.words()
     kind = series.dtype.kind
     if kind not in {"i", "u"}:
         raise SchemaError(

@@ -6,7 +6,7 @@ the largest u256 becomes -1), and to uint64 they take "0x10" and "007".
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Texts = pa.Array | pa.ChunkedArray | Sequence[str | None]
+    Texts: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[str | None]
 
 __all__ = ["int_from_text", "uint_from_text", "wide_from_text", "wide_to_text"]
 
@@ -31,6 +31,7 @@ _SIGNED = r"^(0|-?[1-9][0-9]*)$"
 _DECIMAL_DIGITS = 76  # the widest Arrow decimal
 _U256_DIGITS = 78
 _BYTES = 32
+_LIMBS = 8  # of 32 bits
 
 
 def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None) -> pa.ExtensionArray:
@@ -88,13 +89,13 @@ def uint_from_text(texts: Texts, bits: int = 64, *, column: str | None = None) -
     InputError
         If `bits` is another number.
     """
-    return _native(texts, f"u{_width(bits)}", getattr(pa, f"uint{bits}")(), 0, (1 << bits) - 1, column)
+    return _native(texts, f"u{_width(bits)}", 0, (1 << bits) - 1, column)
 
 
 def int_from_text(texts: Texts, bits: int = 64, *, column: str | None = None) -> pa.Array:
     """Read decimal text into int8, int16, int32 or int64, exactly; otherwise as `uint_from_text`."""
     high = (1 << (_width(bits) - 1)) - 1
-    return _native(texts, f"i{bits}", getattr(pa, f"int{bits}")(), -high - 1, high, column)
+    return _native(texts, f"i{bits}", -high - 1, high, column)
 
 
 def _width(bits: int) -> int:
@@ -104,11 +105,11 @@ def _width(bits: int) -> int:
     return bits
 
 
-def _native(texts: Texts, name: str, target: pa.DataType, low: int, high: int, column: str | None) -> pa.Array:
+def _native(texts: Texts, name: str, low: int, high: int, column: str | None) -> pa.Array:
     """Check text, then let Arrow cast it."""
     strings = _strings(texts, name, column)
     _check(strings, name, low, high, column)
-    return strings.cast(target)
+    return strings.cast(pa.type_for_alias(f"{'int' if low else 'uint'}{name[1:]}"))
 
 
 def _strings(texts: Texts, name: str, column: str | None) -> pa.StringArray:
@@ -173,7 +174,7 @@ def _beyond(texts: pa.StringArray, limit: str) -> pa.BooleanArray:
 
 
 def _valid(array: pa.Array) -> pa.BooleanArray | None:
-    """Validity of an array, None where nothing is null."""
+    """Return the validity of an array, None where nothing is null."""
     return pc.is_valid(array) if array.null_count else None
 
 
@@ -232,7 +233,7 @@ def _limbs(digits: NDArray[np.uint8]) -> NDArray[np.uint32]:
             value = limb * np.uint64(10**9) + up
             limbs[place] = value & np.uint64(0xFFFF_FFFF)
             up = value >> np.uint64(32)
-        if len(limbs) < 8:
+        if len(limbs) < _LIMBS:
             limbs.append(up)
     return np.stack(limbs[::-1], axis=1).astype(np.uint32)
 
