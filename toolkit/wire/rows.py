@@ -66,8 +66,10 @@ TRANSACTION_COLUMNS: tuple[str, ...] = (
     "storage_fee_refund_octas",
     "raw",
 )
-#: Columns of the changes, in order: `version` and `change_index` ints, `key` and `value` bytes, all else text.
+#: Columns of the changes, in order: `transaction_index` (position of the transaction in the batch), `version` and
+#: `change_index` are ints, `key` and `value` bytes, all else text.
 CHANGE_COLUMNS: tuple[str, ...] = (
+    "transaction_index",
     "version",
     "change_index",
     "type",
@@ -82,8 +84,9 @@ CHANGE_COLUMNS: tuple[str, ...] = (
     "value_type",
     "data",
 )
-#: Columns of the events, in order: `version`, `event_index` and the two numbers ints, all else text.
+#: Columns of the events, in order: the first three and the two numbers are ints, all else text.
 EVENT_COLUMNS: tuple[str, ...] = (
+    "transaction_index",
     "version",
     "event_index",
     "type",
@@ -223,10 +226,8 @@ class _Builder:
         for name in _U64_TRANSACTION_COLUMNS:
             transactions[name] = _numbers(transactions[name], name)
         versions = transactions["version"]
-        changes = _columns(CHANGE_COLUMNS, self._changes)
-        changes["version"] = [versions[position] for position in changes["version"]]
-        events = _columns(EVENT_COLUMNS, self._events)
-        events["version"] = [versions[position] for position in events["version"]]
+        changes = _indexed_columns(CHANGE_COLUMNS, self._changes, versions)
+        events = _indexed_columns(EVENT_COLUMNS, self._events, versions)
         for name in ("creation_number", "sequence_number"):
             events[name] = _numbers(events[name], name)
         return Rows(transactions, changes, events)
@@ -376,6 +377,15 @@ def _columns(names: Sequence[str], rows: list[tuple[Any, ...]]) -> dict[str, lis
     if not rows:
         return {name: [] for name in names}
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _indexed_columns(
+    names: Sequence[str], rows: list[tuple[Any, ...]], versions: list[int | None]
+) -> dict[str, list[Any]]:
+    """Return the columns of rows that start with their transaction's position; its version becomes the second."""
+    position, version, *others = names
+    columns = _columns((position, *others), rows)
+    return {position: columns[position], version: [versions[row] for row in columns[position]], **columns}
 
 
 def _numbers(texts: list[str | None], name: str) -> list[int | None]:
