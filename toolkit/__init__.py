@@ -1,1 +1,123 @@
-"""Typed frames, gas studies and an embedded node for the REST interface of a Move ledger."""
+"""Typed frames, gas studies and an embedded node for the REST interface of a Move ledger.
+
+Names are imported when they are first used, so that ``import toolkit`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "EntryFunction": "toolkit.wire.payloads",
+    "FindSteps": "toolkit.client.versions",
+    "InputError": "toolkit.errors",
+    "Node": "toolkit.client.node",
+    "NodeError": "toolkit.errors",
+    "NodeUnreachable": "toolkit.errors",
+    "NotAtPast": "toolkit.errors",
+    "NotFound": "toolkit.errors",
+    "Run": "toolkit.gas.run",
+    "SchemaError": "toolkit.errors",
+    "SimulationRequest": "toolkit.wire.requests",
+    "Snapshot": "toolkit.client.node",
+    "Study": "toolkit.gas.study",
+    "StudyError": "toolkit.errors",
+    "TableItemRequest": "toolkit.wire.requests",
+    "ToolkitError": "toolkit.errors",
+    "VersionPruned": "toolkit.errors",
+    "ViewFunction": "toolkit.wire.requests",
+    "compare": "toolkit.gas.comparison",
+    "connect": "toolkit.client.connect",
+    "describe": "toolkit.dtypes",
+    "exact_sum": "toolkit.dtypes",
+    "fetch_simulations": "toolkit.client.fetch",
+    "fetch_table_items": "toolkit.client.fetch",
+    "fetch_transactions": "toolkit.client.fetch",
+    "fetch_views": "toolkit.client.fetch",
+    "read_parquet": "toolkit.dtypes",
+    "scaled": "toolkit.dtypes",
+    "write_parquet": "toolkit.dtypes",
+}
+_SUBMODULES = frozenset({"embedded", "errors", "plots", "reports", "widgets", "wire"})
+
+__all__ = [
+    "EntryFunction",
+    "FindSteps",
+    "InputError",
+    "Node",
+    "NodeError",
+    "NodeUnreachable",
+    "NotAtPast",
+    "NotFound",
+    "Run",
+    "SchemaError",
+    "SimulationRequest",
+    "Snapshot",
+    "Study",
+    "StudyError",
+    "TableItemRequest",
+    "ToolkitError",
+    "VersionPruned",
+    "ViewFunction",
+    "__version__",
+    "compare",
+    "connect",
+    "describe",
+    "embedded",
+    "errors",
+    "exact_sum",
+    "fetch_simulations",
+    "fetch_table_items",
+    "fetch_transactions",
+    "fetch_views",
+    "plots",
+    "read_parquet",
+    "reports",
+    "scaled",
+    "widgets",
+    "wire",
+    "write_parquet",
+]
+
+if TYPE_CHECKING:
+    from toolkit import embedded, errors, plots, reports, widgets, wire
+    from toolkit.client.connect import connect
+    from toolkit.client.fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
+    from toolkit.client.node import Node, Snapshot
+    from toolkit.client.versions import FindSteps
+    from toolkit.dtypes import describe, exact_sum, read_parquet, scaled, write_parquet
+    from toolkit.errors import (
+        InputError,
+        NodeError,
+        NodeUnreachable,
+        NotAtPast,
+        NotFound,
+        SchemaError,
+        StudyError,
+        ToolkitError,
+        VersionPruned,
+    )
+    from toolkit.gas.comparison import compare
+    from toolkit.gas.run import Run
+    from toolkit.gas.study import Study
+    from toolkit.wire.payloads import EntryFunction
+    from toolkit.wire.requests import SimulationRequest, TableItemRequest, ViewFunction
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name at its first use."""
+    if name in _SUBMODULES:
+        return import_module(f"toolkit.{name}")
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'toolkit' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,185 @@
+"""Module ABIs as they stood at a ledger version, fetched as seldom as that allows."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from bisect import bisect_left, insort
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolkit.errors import NodeError, NodeUnreachable, SchemaError
+from toolkit.move.abi import ModuleAbi, decode_module_abi
+from toolkit.move.layout import Layout, resolve_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from toolkit.move.tags import TypeTag
+
+__all__ = ["AbiStore", "AbisAt"]
+
+ModuleKey = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of one module at one version; `digest` is None where the module was not there."""
+
+    digest: bytes | None
+    abi: ModuleAbi | None
+
+
+_ABSENT = _Known(None, None)
+
+
+@dataclass(slots=True)
+class _Timeline:
+    """Versions of one module that were looked up, in order."""
+
+    versions: list[int] = field(default_factory=list)
+    known: dict[int, _Known] = field(default_factory=dict)
+
+    def add(self, version: int, what: _Known) -> None:
+        if version not in self.known:
+            insort(self.versions, version)
+        self.known[version] = what
+
+    def between(self, version: int) -> _Known | None:
+        """Return the module at `version` where both known neighbours agree, else None."""
+        if version in self.known:
+            return self.known[version]
+        place = bisect_left(self.versions, version)
+        if place in {0, len(self.versions)}:
+            return None
+        before = self.known[self.versions[place - 1]]
+        after = self.known[self.versions[place]]
+        return before if before.digest == after.digest else None
+
+
+class AbiStore:
+    """Module ABIs of one chain by (address, module, ledger version read).
+
+    Two versions at which a module's bytecode is the same stand for all versions between: packages count
+    their upgrades up, so a module that was changed and changed back to the same bytes in between is the
+    one thing this cannot see. A sweep over n versions thus costs O(upgrades * log n) look-ups.
+
+    Parameters
+    ----------
+    fetch : callable (address, name, version) -> bytes or None
+        The ``{bytecode, abi}`` answer of the node, None where the module is not there.
+    overrides : mapping of (address, name) to ModuleAbi, optional
+        ABIs that the caller supplies; they hold at every version.
+    """
+
+    def __init__(
+        self,
+        fetch: Callable[[str, str, int], bytes | None],
+        *,
+        overrides: Mapping[ModuleKey, ModuleAbi] | None = None,
+    ) -> None:
+        self._fetch = fetch
+        self._overrides = dict(overrides or {})
+        self._timelines: dict[ModuleKey, _Timeline] = {}
+        self._by_digest: dict[bytes, ModuleAbi | None] = {}
+        self._layouts: dict[TypeTag, list[tuple[dict[ModuleKey, bytes | None], Layout]]] = {}
+        self._lock = threading.Lock()
+
+    def at(self, version: int) -> AbisAt:
+        """Return the modules as they stood at `version`."""
+        return AbisAt(self, version)
+
+    def prepare(self, address: str, name: str, versions: Sequence[int]) -> None:
+        """Learn a module over sorted versions by bisection, so that a sweep need not ask at each.
+
+        What cannot be learned now is left to the reads themselves, which report it row by row.
+        """
+        if len(versions) > 1:
+            with contextlib.suppress(NodeError, NodeUnreachable, SchemaError):
+                self._bisect(address, name, versions, 0, len(versions) - 1)
+
+    def _bisect(self, address: str, name: str, versions: Sequence[int], low: int, high: int) -> None:
+        first, last = self.known(address, name, versions[low]), self.known(address, name, versions[high])
+        if high - low > 1 and first.digest != last.digest:
+            middle = (low + high) // 2
+            self._bisect(address, name, versions, low, middle)
+            self._bisect(address, name, versions, middle, high)
+
+    def known(self, address: str, name: str, version: int) -> _Known:
+        """Return what stood at (address, name) at `version`, asking the node only where neighbours differ."""
+        override = self._overrides.get((address, name))
+        if override is not None:
+            return _Known(b"override", override)
+        with self._lock:
+            timeline = self._timelines.setdefault((address, name), _Timeline())
+            found = timeline.between(version)
+        if found is not None:
+            return found
+        answer = self._fetch(address, name, version)
+        with self._lock:
+            found = _ABSENT if answer is None else self._decoded(answer)
+            timeline.add(version, found)
+        return found
+
+    def _decoded(self, answer: bytes) -> _Known:
+        digest = hashlib.blake2b(answer, digest_size=16).digest()
+        if digest not in self._by_digest:
+            self._by_digest[digest] = _abi_of(answer)
+        return _Known(digest, self._by_digest[digest])
+
+    def layout(self, tag: TypeTag, version: int) -> Layout:
+        """Resolve a type to its layout at `version`; equal modules give the layout resolved before."""
+        with self._lock:
+            remembered = list(self._layouts.get(tag, ()))
+        for modules, layout in remembered:
+            if all(self.known(*key, version).digest == digest for key, digest in modules.items()):
+                return layout
+        source = _Recorder(self, version)
+        layout = resolve_layout(tag, source)
+        with self._lock:
+            self._layouts.setdefault(tag, []).append((source.asked, layout))
+        return layout
+
+
+@dataclass(frozen=True, slots=True)
+class AbisAt:
+    """The modules of a chain as they stood at one ledger version; an ``AbiSource``."""
+
+    store: AbiStore
+    version: int
+
+    def module_abi(self, address: str, name: str) -> ModuleAbi | None:
+        """Return the ABI of a module, None where there was none."""
+        return self.store.known(address, name, self.version).abi
+
+    def layout(self, tag: TypeTag) -> Layout:
+        """Resolve a type to its layout at this version."""
+        return self.store.layout(tag, self.version)
+
+
+@dataclass(slots=True)
+class _Recorder:
+    """An ``AbiSource`` that notes which modules a layout was made from."""
+
+    store: AbiStore
+    version: int
+    asked: dict[ModuleKey, bytes | None] = field(default_factory=dict)
+
+    def module_abi(self, address: str, name: str) -> ModuleAbi | None:
+        known = self.store.known(address, name, self.version)
+        self.asked[address, name] = known.digest
+        return known.abi
+
+
+def _abi_of(answer: bytes) -> ModuleAbi | None:
+    """Read the ``abi`` of a module answer; a node that cannot parse its own bytecode answers null there."""
+    try:
+        document = msgspec.json.decode(answer)
+    except msgspec.DecodeError as error:
+        raise SchemaError(f"the node's module answer is not JSON ({error}); got {answer[:80]!r}") from None
+    if isinstance(document, dict) and document.get("abi") is None:
+        return None
+    return decode_module_abi(document)

@@ -1,0 +1,73 @@
+"""Many calls at once: bounded in flight, in order at the end, cancellable, with a progress bar."""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tqdm.auto import tqdm
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["progress_bar", "run_many"]
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+
+_MOST_THREADS = 32
+"""More threads than this make `requests` slower, not faster."""
+
+
+def run_many(
+    tasks: Iterable[_Task],
+    do: Callable[[_Task], _Result],
+    *,
+    in_flight: int,
+    advance: Callable[[int], Any] = lambda _: None,
+) -> Iterator[tuple[int, _Result]]:
+    """Run `do` over tasks in threads and yield (position, result) as they come.
+
+    Parameters
+    ----------
+    tasks : iterable
+        Read only as fast as results are taken, so it may be long.
+    do : callable
+        Called in worker threads; what it raises is raised here and ends the run.
+    in_flight : int
+        Most tasks at once.
+    advance : callable, optional
+        Called with 1 after each result.
+
+    Yields
+    ------
+    tuple of (int, result)
+        In the order of completion.
+    """
+    numbered = enumerate(tasks)
+    threads = min(in_flight, _MOST_THREADS)
+    pending: dict[Future[_Result], int] = {}
+    with ThreadPoolExecutor(threads, thread_name_prefix="toolkit-fetch") as pool:
+        try:
+            while True:
+                for number, task in numbered:
+                    pending[pool.submit(do, task)] = number
+                    if len(pending) >= 2 * threads:
+                        break
+                if not pending:
+                    return
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield pending.pop(future), future.result()
+                    advance(1)
+        finally:
+            # An interrupt, an error or an abandoned iteration: what has not begun never begins.
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def progress_bar(total: int, what: str, *, show: bool) -> Iterator[Callable[[int], Any]]:
+    """Show a progress bar on terminals and in notebooks while the block runs; yields what advances it."""
+    with tqdm(total=total, desc=what, unit="call", disable=not show, leave=False) as bar:
+        yield bar.update

@@ -1,0 +1,105 @@
+"""Companion reads: the node itself, accounts, modules, blocks, transactions, prices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.client.connection import Connection, path
+from toolkit.errors import Forbidden, InputError, NotFound
+from toolkit.move.address import parse_address, wire_address
+from toolkit.wire.headers import parse_headers
+from toolkit.wire.node import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from toolkit.wire.node import AccountInfo, Block, GasPriceEstimate, NodeInfo
+
+__all__ = ["Companion"]
+
+_ABSENT = frozenset({"module_not_found", "account_not_found", "resource_not_found", "state_value_not_found"})
+
+
+class Companion:
+    """Reads beside the three operations. A node may offer some of them only."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._modules_offered = True
+
+    def info(self) -> NodeInfo:
+        """Read ``GET /v1``."""
+        return decode_node_info(self._connection.get("", asked="node info").body)
+
+    def account(self, address: str, version: int | None = None) -> AccountInfo:
+        """Read an account's sequence number and authentication key."""
+        address = wire_address(parse_address(address))
+        where, query = path("accounts", address), {"ledger_version": version}
+        return decode_account(self._connection.get(where, asked=f"account {address}", query=query).body)
+
+    def module_answer(self, address: str, name: str, version: int) -> bytes | None:
+        """Read a module at a version; None where it is not there, or where the node does not offer modules at all."""
+        if not self._modules_offered:
+            return None
+        where = path("accounts", wire_address(address), "module", name)
+        asked = f"module {wire_address(address)}::{name} at version {version}"
+        try:
+            return self._connection.get(where, asked=asked, query={"ledger_version": version}).body
+        except Forbidden:
+            self._modules_offered = False
+        except NotFound as error:
+            if error.error_code == "version_not_found":
+                raise
+            self._modules_offered = error.error_code in _ABSENT
+        return None
+
+    def resource_answer(self, address: str, tag: str, version: int | None) -> tuple[bytes, int | None]:
+        """Read a resource's ``{type, data}``, and the head when it answered."""
+        address = wire_address(parse_address(address))
+        where, query = path("accounts", address, "resource", tag), {"ledger_version": version}
+        answer = self._connection.get(where, asked=f"resource {tag} of {address}{_at(version)}", query=query)
+        ledger = parse_headers(answer.headers).ledger
+        return answer.body, ledger.version if ledger else None
+
+    def block(self, version: int) -> Block:
+        """Read the block that holds a version, without its transactions."""
+        where = path("blocks", "by_version", version)
+        return decode_block(self._connection.get(where, asked=f"block of version {version}").body)
+
+    def transaction(self, version: int) -> Any:
+        """Read and decode the committed transaction of a version."""
+        from toolkit.wire.answers import decode_transactions
+
+        where = path("transactions", "by_version", version)
+        return decode_transactions(self._connection.get(where, asked=f"transaction of version {version}").body)[0]
+
+    def transactions(self, start: int, limit: int) -> list[Any]:
+        """Read and decode one page of committed transactions."""
+        from toolkit.wire.answers import decode_transactions
+
+        query = {"start": start, "limit": limit}
+        asked = f"transactions {start} to {start + limit - 1}"
+        return decode_transactions(self._connection.get("/transactions", asked=asked, query=query).body)
+
+    def gas_price(self) -> GasPriceEstimate:
+        """Read the price estimates."""
+        return decode_gas_price_estimate(self._connection.get("/estimate_gas_price", asked="gas price estimate").body)
+
+    def version_at(self, time: datetime) -> int:
+        """Find the first version at or after a time: O(log n) block reads between oldest and head."""
+        ledger = self.info().ledger
+        if time > ledger.timestamp:
+            raise InputError(f"{time.isoformat()} lies after this node's head, {ledger.timestamp.isoformat()}")
+        low, high = ledger.oldest_version, ledger.version
+        while low < high:  # every version of a block has the block's time, so each look skips whole blocks
+            block = self.block((low + high) // 2)
+            stamp = block.block_timestamp
+            if stamp is not None and stamp >= time:
+                high = max(low, block.first_version)
+            else:
+                low = min(high, block.last_version + 1)
+        return high
+
+
+def _at(version: int | None) -> str:
+    return "" if version is None else f" at version {version}"

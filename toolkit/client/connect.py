@@ -1,0 +1,87 @@
+"""`connect`: from a name or URL to a node; starts the embedded one on demand."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING
+
+from toolkit.client.node import Node
+from toolkit.client.targets import base_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.move.abi import ModuleAbi
+
+__all__ = ["connect"]
+
+
+def connect(
+    target: str = "embedded",
+    *,
+    api_key: str | None = None,
+    max_in_flight: int = 64,
+    requests_per_second: float | None = None,
+    timeout_s: float = 30.0,
+    abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
+) -> Node:
+    """Connect to a ledger node. Nothing is sent until something is asked.
+
+    Parameters
+    ----------
+    target : str, default "embedded"
+        ``embedded`` (an in-process node with a seeded history of 5,000 ledger versions, started on demand and
+        stopped at exit), ``mainnet``, ``testnet``, ``devnet``, ``local`` (127.0.0.1:8080), or an http(s) URL
+        with or without ``/v1``.
+    api_key : str, optional
+        Sent as a bearer token to that host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment.
+    max_in_flight : int, default 64
+        Most requests at once of the fetch functions.
+    requests_per_second : float, optional
+        Most requests started per second.
+    timeout_s : float, default 30.0
+        Limit in seconds for connecting, and for each wait for bytes.
+    abis : mapping of (address, module name) to ModuleAbi, optional
+        ABIs to use instead of the node's.
+
+    Returns
+    -------
+    Node
+
+    Raises
+    ------
+    InputError
+        If `target` is neither a known name nor a usable URL.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> node = toolkit.connect()
+    >>> node.ledger().chain_id
+    4
+    """
+    if target == "embedded":
+        url, api_key = embedded_url(), None  # it knows no keys, so it gets none
+    else:
+        url, api_key = base_url(target), api_key or os.environ.get("LEDGER_TOOLKIT_API_KEY") or None
+    return Node(
+        url,
+        api_key=api_key,
+        max_in_flight=max_in_flight,
+        requests_per_second=requests_per_second,
+        timeout_s=timeout_s,
+        abis=abis,
+    )
+
+
+@cache
+def embedded_url() -> str:
+    """Start the embedded node, once per process, and return its URL. The one place where the client knows of it."""
+    import atexit
+
+    from toolkit import embedded
+
+    server = embedded.start(embedded.Ledger.with_history())
+    atexit.register(server.stop)
+    return server.url

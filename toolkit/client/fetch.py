@@ -1,0 +1,345 @@
+"""Many calls in, one typed frame out. Failures are rows, never lost."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolkit.client.bulk import progress_bar, run_many
+from toolkit.client.versions import Versions, resolve_versions
+from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, ToolkitError
+from toolkit.frames.build import item_frame, view_frame
+from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
+from toolkit.frames.transactions import transaction_frames
+from toolkit.move.ids import FunctionId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from datetime import datetime
+
+    import pandas as pd
+
+    from toolkit.client.node import Node
+    from toolkit.client.results import Simulation
+    from toolkit.client.versions import ResolvedPlan
+    from toolkit.wire.requests import SimulationRequest, ViewFunction
+
+__all__ = [
+    "SimulationFrames",
+    "TransactionFrames",
+    "fetch_simulations",
+    "fetch_table_items",
+    "fetch_transactions",
+    "fetch_views",
+    "plan_versions",
+]
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+
+PAGE = 100
+"""Committed transactions per page: the service's own limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class TransactionFrames:
+    """Committed transactions as three frames; see the data dictionary for their columns."""
+
+    transactions: pd.DataFrame
+    changes: pd.DataFrame
+    events: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationFrames(TransactionFrames):
+    """A batch of simulations as three frames, and each result or error in the order of the requests."""
+
+    results: tuple[Simulation | ToolkitError, ...]
+
+
+def plan_versions(node: Node, versions: Versions | None) -> ResolvedPlan:
+    """Resolve a version plan against a node, its head being read once; what was clipped is warned about."""
+    ledger = node.ledger()
+
+    def version_at(time: datetime) -> int:
+        return ledger.version if time > ledger.timestamp else node.version_at(time)
+
+    plan = resolve_versions(
+        -1 if versions is None else versions,
+        head=ledger.version,
+        oldest=ledger.oldest_version,
+        version_at=version_at,
+    )
+    for note in plan.notes:
+        warnings.warn(note, UserWarning, stacklevel=3)
+    return plan
+
+
+def fetch_views(
+    node: Node,
+    calls: ViewFunction | Mapping[str, ViewFunction] | Sequence[ViewFunction],
+    *,
+    versions: Versions | None = None,
+    typed: bool = True,
+    flatten: bool = False,
+    times: bool = False,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Run view functions at many ledger versions.
+
+    Parameters
+    ----------
+    node : Node
+    calls : ViewFunction, mapping of str to ViewFunction, or sequence of ViewFunction
+        With a mapping or sequence the frame has a ``call`` column: the mapping's names, or the functions'.
+    versions : version plan, optional
+        ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, dates, a list or a range; the head by default. Both ends are
+        included, -1 is the head, and the head is resolved once, before anything is fetched.
+    typed : bool, default True
+        False gives one ``value`` column of JSON text, so that calls of different types fit one frame.
+    flatten : bool, default False
+        Replace struct columns by one column per field.
+    times : bool, default False
+        Fill ``ledger_timestamp``, at the cost of one block read per block.
+    progress : bool, default True
+        Show a progress bar.
+
+    Returns
+    -------
+    DataFrame, shape (calls * versions, 8 + value columns)
+        One row per call and version, by call, then version as planned. A call that failed is a row with nulls
+        and its ``error_code``.
+
+    Raises
+    ------
+    SchemaError
+        If the calls return different types and `typed` is True.
+    InputError
+        If a call does not fit its ABI, or the plan cannot be read.
+
+    Notes
+    -----
+    Types come from the module's ABI at the version read. Source: ``POST /v1/view``.
+    """
+    named = _named(calls)
+    plan = plan_versions(node, versions)
+    ordered = sorted(set(plan.versions))
+    for call in named.values():
+        function = FunctionId.parse(call.function)
+        node.abis.prepare(function.address, function.module, ordered)
+    stamps = _timestamps(node, ordered) if times else {}
+
+    def read(task: tuple[str, int]) -> ViewRecord:
+        name, version = task
+        try:
+            return node.view(named[name], ledger_version=version).record(name)
+        except (NodeError, NodeUnreachable) as error:
+            return _failed_view(name, version, error)
+
+    tasks = [(name, version) for name in named for version in plan.versions]
+    records = _gathered(tasks, read, node, "views", show=progress)
+    if times:
+        records = [_dated(record, stamps) for record in records]
+    return view_frame(records, typed=typed, flatten=flatten, named=not _is_view(calls))
+
+
+def fetch_table_items(
+    node: Node,
+    handle: str,
+    *,
+    keys: Iterable[Any],
+    key_type: str,
+    value_type: str,
+    versions: Versions | None = None,
+    flatten: bool = False,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Read items of a table by their keys, at one or many ledger versions.
+
+    Parameters
+    ----------
+    node : Node
+    handle : str
+        Table handle.
+    keys : iterable
+        Keys in the Python form of `key_type`. A node cannot list the keys of a table.
+    key_type, value_type : str
+        Move types.
+    versions : version plan, optional
+        As in `fetch_views`.
+    flatten : bool, default False
+        Replace struct columns by one column per field.
+    progress : bool, default True
+        Show a progress bar.
+
+    Returns
+    -------
+    DataFrame, shape (keys * versions, >= 9)
+        By key, then version. An item that is not there is a row with null ``value`` and ``table_item_not_found``.
+
+    Notes
+    -----
+    Source: ``POST /v1/tables/{table_handle}/item``.
+    """
+    from toolkit.move.tags import parse_type_tag
+
+    plan = plan_versions(node, versions)
+    given = list(keys)
+
+    def read(task: tuple[Any, int]) -> TableItemRecord:
+        key, version = task
+        try:
+            return node.table_item(
+                handle, key=key, key_type=key_type, value_type=value_type, ledger_version=version
+            ).record()
+        except (NodeError, NodeUnreachable) as error:
+            return TableItemRecord(key, version, _head_of(error), None, Failure.of(error))
+
+    tasks = [(key, version) for key in given for version in plan.versions]
+    records = _gathered(tasks, read, node, "table items", show=progress)
+    newest = node.abis.at(max(plan.versions, default=0))
+    return item_frame(
+        records,
+        key_layout=newest.layout(parse_type_tag(key_type)),
+        value_layout=newest.layout(parse_type_tag(value_type)),
+        flatten=flatten,
+    )
+
+
+def fetch_simulations(node: Node, requests: Sequence[SimulationRequest], *, progress: bool = True) -> SimulationFrames:
+    """Simulate many transactions, each on its own, at the node's head.
+
+    Parameters
+    ----------
+    node : Node
+    requests : sequence of SimulationRequest
+    progress : bool, default True
+        Show a progress bar.
+
+    Returns
+    -------
+    SimulationFrames
+        ``request`` in each frame is the position of the request. A request that the node refused is a row of
+        ``transactions`` with its ``error_code``; ``results`` pairs each request with its result or error.
+    """
+
+    def read(request: SimulationRequest) -> Simulation | ToolkitError:
+        try:
+            return node.simulate(request)
+        except ClosedError:
+            raise
+        except ToolkitError as error:
+            return error
+
+    results = _gathered(list(requests), read, node, "simulations", show=progress)
+    done = [(number, result) for number, result in enumerate(results) if not isinstance(result, ToolkitError)]
+    failed = [(number, Failure.of(result)) for number, result in enumerate(results) if isinstance(result, ToolkitError)]
+    frames = transaction_frames(
+        [result.transaction for _, result in done], requests=[number for number, _ in done], failures=failed
+    )
+    return SimulationFrames(*frames, tuple(results))
+
+
+def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True) -> TransactionFrames:
+    """Read committed transactions.
+
+    Parameters
+    ----------
+    node : Node
+    versions : version plan
+        As in `fetch_views`. A range without gaps is read in pages of 100.
+    progress : bool, default True
+        Show a progress bar.
+
+    Returns
+    -------
+    TransactionFrames
+        Ordered by version, every kind of transaction included.
+
+    Notes
+    -----
+    Source: ``GET /v1/transactions?start=&limit=``.
+    """
+    plan = plan_versions(node, versions)
+    wanted = sorted(set(plan.versions))
+    pages = _pages(wanted)
+
+    def read(page: tuple[int, int]) -> list[Any]:
+        return node.transactions(*page)
+
+    answers = _gathered(pages, read, node, "pages", show=progress)
+    keep = {None, *wanted}
+    # A kind of transaction that is not known may have no version to go by: it stays.
+    found = [one for page in answers for one in page if getattr(one, "version", None) in keep]
+    return TransactionFrames(*transaction_frames(found))
+
+
+def _pages(versions: Sequence[int]) -> list[tuple[int, int]]:
+    """Cover sorted versions by (start, limit) pages of at most 100, none reaching beyond the last wanted one."""
+    pages: list[tuple[int, int]] = []
+    for version in versions:
+        start = pages[-1][0] if pages else None
+        if start is not None and version < start + PAGE:
+            pages[-1] = (start, version - start + 1)
+        else:
+            pages.append((version, 1))
+    return pages
+
+
+def _gathered(
+    tasks: Sequence[_Task], read: Callable[[_Task], _Result], node: Node, what: str, *, show: bool
+) -> list[_Result]:
+    """Run the tasks and return their results in the order of the tasks."""
+    with progress_bar(len(tasks), what, show=show) as advance:
+        found = dict(run_many(tasks, read, in_flight=node.max_in_flight, advance=advance))
+    return [found[place] for place in range(len(tasks))]
+
+
+def _is_view(calls: object) -> bool:
+    return hasattr(calls, "function")
+
+
+def _named(calls: Any) -> dict[str, ViewFunction]:
+    """Return calls by name: the caller's, or the function's where that tells them apart."""
+    if _is_view(calls):
+        return {calls.function: calls}
+    if isinstance(calls, Mapping):
+        return dict(calls)
+    named: dict[str, ViewFunction] = {}
+    for call in calls:
+        name = call.function if call.function not in named else f"{call.function} #{len(named)}"
+        named[name] = call
+    if not named:
+        raise InputError("fetch_views needs at least one call")
+    return named
+
+
+def _failed_view(name: str, version: int, error: Exception) -> ViewRecord:
+    return ViewRecord(name, version, _head_of(error), None, None, None, None, Failure.of(error))
+
+
+def _head_of(error: Exception) -> int | None:
+    ledger = error.ledger if isinstance(error, NodeError) else None
+    return ledger.version if ledger else None
+
+
+def _timestamps(node: Node, versions: Sequence[int]) -> dict[int, datetime | None]:
+    """Date versions by their blocks, one read per block."""
+    stamps: dict[int, datetime | None] = {}
+    covered, stamp = -1, None
+    for version in versions:
+        if version > covered:
+            try:
+                block = node.block(version)
+            except NodeError:
+                stamps[version] = None
+                continue
+            covered, stamp = block.last_version, block.block_timestamp
+        stamps[version] = stamp
+    return stamps
+
+
+def _dated(record: ViewRecord, stamps: Mapping[int, datetime | None]) -> ViewRecord:
+    return replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0))

@@ -1,0 +1,349 @@
+"""A node to talk to, and a snapshot of it at one ledger version: the verbs of the toolkit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit.client.abis import AbiStore
+from toolkit.client.calls import Caller
+from toolkit.client.companion import Companion
+from toolkit.client.connection import Connection
+from toolkit.client.targets import redacted_url
+from toolkit.client.transport import SessionTransport
+from toolkit.client.versions import moment
+from toolkit.errors import InputError, NotAtPast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from types import TracebackType
+    from typing import Self
+
+    from toolkit.client.results import Simulation, TableItem, ViewResult
+    from toolkit.client.transport import Transport
+    from toolkit.move.abi import ModuleAbi
+    from toolkit.wire.gas import GasSchedule
+    from toolkit.wire.headers import LedgerState
+    from toolkit.wire.node import AccountInfo, Block, GasPriceEstimate, NodeInfo
+    from toolkit.wire.payloads import EntryFunction
+    from toolkit.wire.requests import SimulationRequest, ViewFunction
+
+__all__ = ["Node", "Snapshot"]
+
+
+class Node:
+    """A ledger node. Reads, runs view functions and simulates; never signs, never submits.
+
+    Usually made by `toolkit.connect`. Usable from several threads, and as a context manager.
+
+    Parameters
+    ----------
+    url : str
+        Base URL that ends in ``/v1``.
+    api_key : str, optional
+        Sent as a bearer token, to this node's host only.
+    max_in_flight : int, default 64
+        Most requests at once of the fetch functions.
+    requests_per_second : float, optional
+        Most requests started per second.
+    timeout_s : float, default 30.0
+        Limit in seconds for connecting, and for each wait for bytes.
+    abis : mapping of (address, module name) to ModuleAbi, optional
+        ABIs to use instead of the node's, for modules whose ABI it does not give.
+    transport : Transport, optional
+        Another road to the network, for tests.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        max_in_flight: int = 64,
+        requests_per_second: float | None = None,
+        timeout_s: float = 30.0,
+        abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
+        transport: Transport | None = None,
+    ) -> None:
+        if max_in_flight < 1:
+            raise InputError(f"max_in_flight is 1 or more, got {max_in_flight}")
+        if timeout_s <= 0 or (requests_per_second is not None and requests_per_second <= 0):
+            raise InputError(
+                f"timeout_s and requests_per_second are above 0, got {timeout_s} and {requests_per_second}"
+            )
+        self.url = url
+        self.max_in_flight = max_in_flight
+        self._connection = Connection(
+            url,
+            transport or SessionTransport(api_key=api_key, timeout_s=timeout_s),
+            requests_per_second=requests_per_second,
+        )
+        self._companion = Companion(self._connection)
+        self.abis = AbiStore(self._companion.module_answer, overrides=abis)
+        self._caller = Caller(self._connection, self._companion, self.abis)
+
+    def __repr__(self) -> str:
+        return f"Node({redacted_url(self.url)!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release sockets; the node cannot be used afterwards."""
+        self._connection.close()
+
+    # the three operations -------------------------------------------------------------------------------------
+
+    def view(
+        self,
+        function: str | ViewFunction,
+        *,
+        type_arguments: Sequence[str] = (),
+        arguments: Sequence[Any] = (),
+        ledger_version: int | None = None,
+    ) -> ViewResult:
+        """Run a view function.
+
+        Parameters
+        ----------
+        function : str or ViewFunction
+            ``0x1::coin::supply``, or a whole call (then without the other arguments).
+        type_arguments : sequence of str
+            Move types.
+        arguments : sequence
+            Python values, encoded by the function's ABI.
+        ledger_version : int, optional
+            Version whose state is read; the head by default.
+
+        Returns
+        -------
+        ViewResult
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the call does not fit the function's ABI.
+        NodeError
+            If the node refuses; `VersionPruned` for a version it no longer holds.
+        NodeUnreachable
+            If no answer came.
+
+        Notes
+        -----
+        Source: ``POST /v1/view``; gas from the ``Gas-Used`` header.
+        """
+        return self._caller.view(_view_function(function, type_arguments, arguments), ledger_version)
+
+    def table_item(
+        self, handle: str, *, key: Any, key_type: str, value_type: str, ledger_version: int | None = None
+    ) -> TableItem:
+        """Read one item of a table.
+
+        Parameters
+        ----------
+        handle : str
+            Table handle: hex of 32 bytes.
+        key : object
+            In the toolkit's Python form of `key_type`.
+        key_type, value_type : str
+            Move types.
+        ledger_version : int, optional
+            Version whose state is read; the head by default.
+
+        Returns
+        -------
+        TableItem
+
+        Raises
+        ------
+        NotFound
+            If there is no such item; a wrong key type gives the same answer.
+        InputError, SchemaError
+            If a type cannot be read, or key or value do not fit theirs.
+
+        Notes
+        -----
+        Source: ``POST /v1/tables/{table_handle}/item``. A node cannot list the keys of a table.
+        """
+        return self._caller.table_item(handle, key, key_type, value_type, ledger_version)
+
+    def simulate(
+        self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
+    ) -> Simulation:
+        """Run a transaction on the node's head without signing, submitting or storing it.
+
+        Parameters
+        ----------
+        request : SimulationRequest or EntryFunction
+            A whole request, or a payload with `sender` and `options`.
+        sender : str, optional
+            Sending account; no key is needed.
+        **options
+            Further fields of `SimulationRequest`, by their names.
+
+        Returns
+        -------
+        Simulation
+            Also where the transaction would fail: see ``success`` and ``vm_status``.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the request does not fit the function's ABI.
+        NodeError
+            If the node refuses the request as such.
+
+        Notes
+        -----
+        Source: ``POST /v1/transactions/simulate``. Sequence number and expiration (ledger time + 600 s) are
+        filled from the node where the request leaves them open; price and max gas are then the node's estimates.
+        """
+        from toolkit.wire.requests import SimulationRequest
+
+        if not isinstance(request, SimulationRequest):
+            if sender is None:
+                raise InputError("simulate needs sender=, the account whose transaction is tried; no key is needed")
+            request = SimulationRequest(request, sender=sender, **options)
+        elif sender is not None or options:
+            raise InputError("simulate got a whole SimulationRequest and further options; put them into the request")
+        return self._caller.simulate(request)
+
+    def at(self, ledger_version: int) -> Snapshot:
+        """Return the node as it stood at a ledger version; negative numbers count from the head, -1 being the head."""
+        if ledger_version < 0:
+            ledger_version += self.ledger().version + 1
+        if ledger_version < 0:
+            raise InputError(f"there is no version {ledger_version}: counting from the head goes below 0")
+        return Snapshot(self, ledger_version)
+
+    # companion reads ------------------------------------------------------------------------------------------
+
+    def info(self) -> NodeInfo:
+        """Return the node's own description. Source: ``GET /v1``."""
+        return self._companion.info()
+
+    def ledger(self) -> LedgerState:
+        """Return the state of the ledger at the node's head. Source: ``GET /v1``."""
+        return self.info().ledger
+
+    def module(self, address: str, name: str, *, ledger_version: int | None = None) -> ModuleAbi | None:
+        """Return a module's ABI as it stood at a version, None where there was no such module."""
+        version = self.ledger().version if ledger_version is None else ledger_version
+        return self.abis.at(version).module_abi(address, name)
+
+    def resource(self, address: str, tag: str, *, ledger_version: int | None = None) -> Any:
+        """Return a resource in the toolkit's Python form. Source: ``GET /v1/accounts/{address}/resource/{type}``."""
+        return self._caller.resource(address, tag, ledger_version)
+
+    def account(self, address: str, *, ledger_version: int | None = None) -> AccountInfo:
+        """Return sequence number and authentication key of an account."""
+        return self._companion.account(address, ledger_version)
+
+    def block(self, ledger_version: int) -> Block:
+        """Return the block that holds a version. Source: ``GET /v1/blocks/by_version/{version}``."""
+        return self._companion.block(ledger_version)
+
+    def transaction(self, ledger_version: int) -> Any:
+        """Return the committed transaction of a version, decoded. Source: ``GET /v1/transactions/by_version/...``."""
+        return self._companion.transaction(ledger_version)
+
+    def transactions(self, start: int, limit: int = 100) -> list[Any]:
+        """Return a page of committed transactions, decoded. Source: ``GET /v1/transactions?start=&limit=``."""
+        return self._companion.transactions(start, limit)
+
+    def gas_price(self) -> GasPriceEstimate:
+        """Return the node's price estimates, in octas per gas unit. Source: ``GET /v1/estimate_gas_price``."""
+        return self._companion.gas_price()
+
+    def gas_schedule(self, ledger_version: int | None = None) -> GasSchedule:
+        """Return the on-chain gas schedule at a version. Source: resource ``0x1::gas_schedule::GasScheduleV2``."""
+        return self._caller.gas_schedule(ledger_version)
+
+    def version_at(self, time: str | datetime) -> int:
+        """Return the first ledger version at or after a time, by bisection on block times.
+
+        Parameters
+        ----------
+        time : str or datetime
+            ISO 8601; UTC where no offset is given.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InputError
+            If the time is no date, or lies after the node's head.
+        """
+        return self._companion.version_at(moment(time))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A node as it stood at one ledger version: the same reads, all pinned.
+
+    Attributes
+    ----------
+    node : Node
+    ledger_version : int
+    """
+
+    node: Node
+    ledger_version: int
+
+    def view(
+        self,
+        function: str | ViewFunction,
+        *,
+        type_arguments: Sequence[str] = (),
+        arguments: Sequence[Any] = (),
+    ) -> ViewResult:
+        """Run a view function on the state of this version; see `Node.view`."""
+        return self.node.view(
+            function, type_arguments=type_arguments, arguments=arguments, ledger_version=self.ledger_version
+        )
+
+    def table_item(self, handle: str, *, key: Any, key_type: str, value_type: str) -> TableItem:
+        """Read a table item as it stood at this version; see `Node.table_item`."""
+        return self.node.table_item(
+            handle, key=key, key_type=key_type, value_type=value_type, ledger_version=self.ledger_version
+        )
+
+    def module(self, address: str, name: str) -> ModuleAbi | None:
+        """Return a module's ABI as it stood at this version."""
+        return self.node.module(address, name, ledger_version=self.ledger_version)
+
+    def resource(self, address: str, tag: str) -> Any:
+        """Return a resource as it stood at this version."""
+        return self.node.resource(address, tag, ledger_version=self.ledger_version)
+
+    def gas_schedule(self) -> GasSchedule:
+        """Return the gas schedule as it stood at this version."""
+        return self.node.gas_schedule(self.ledger_version)
+
+    def simulate(self, *_: object, **__: object) -> Simulation:
+        """Raise NotAtPast: the service simulates at its head only."""
+        raise NotAtPast(
+            f"a node simulates at its head only, not at version {self.ledger_version}. Other roads: node.simulate(); "
+            "view functions at past versions carry gas too (fetch_views); committed transactions tell what was "
+            "really charged (fetch_transactions); a local session of the chain's own command line forks past state"
+        )
+
+
+def _view_function(
+    function: str | ViewFunction, type_arguments: Sequence[str], arguments: Sequence[Any]
+) -> ViewFunction:
+    from toolkit.wire.requests import ViewFunction
+
+    if isinstance(function, ViewFunction):
+        if type_arguments or arguments:
+            raise InputError("view got a whole ViewFunction and further arguments; put them into the ViewFunction")
+        return function
+    return ViewFunction(function, type_arguments=tuple(type_arguments), arguments=tuple(arguments))

@@ -1,0 +1,109 @@
+"""From an error answer to the error class people handle, with a text that says what to do. Pure."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from toolkit.client.retry import retry_after_s
+from toolkit.errors import (
+    Forbidden,
+    InsufficientStorage,
+    InvalidRequest,
+    NodeError,
+    NotFound,
+    RateLimited,
+    TooLarge,
+    Unavailable,
+    VersionPruned,
+)
+from toolkit.wire.errors import decode_error_body
+from toolkit.wire.headers import parse_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.client.transport import Answer
+    from toolkit.wire.headers import LedgerState
+
+__all__ = ["refusal"]
+
+_CLASSES: dict[int, type[NodeError]] = {
+    400: InvalidRequest,
+    401: Forbidden,
+    403: Forbidden,
+    404: NotFound,
+    410: VersionPruned,
+    413: TooLarge,
+    429: RateLimited,
+    503: Unavailable,
+    507: InsufficientStorage,
+}
+
+_ADVICE = {
+    401: "the gateway wants an API key: pass api_key= or set LEDGER_TOOLKIT_API_KEY",
+    403: "the node or its gateway does not allow this call; try another node, or check the API key",
+    413: "make the request smaller",
+    429: "slow down with requests_per_second=, or use an API key",
+    503: "the node is not ready; try again later",
+    507: "the node's mempool is full; try again later",
+}
+
+_BY_CODE = {
+    "version_not_found": "the version is above the node's head",
+    "table_item_not_found": "check handle, key and key type: a wrong but encodable key type gives the same answer",
+    "resource_not_found": "the account holds no such resource at this version",
+    "module_not_found": "no such module at this version",
+    "account_not_found": "no such account at this version",
+}
+
+
+def refusal(asked: str, answer: Answer) -> NodeError:
+    """Turn an answer with an error status into the error to raise.
+
+    Parameters
+    ----------
+    asked : str
+        What was asked, for the text: ``view 0x1::coin::supply at version 12``.
+    answer : Answer
+        Status 300 or above.
+
+    Returns
+    -------
+    NodeError
+        Of the class the status means; a 500 that speaks of pruned state is `VersionPruned` too.
+    """
+    headers = parse_headers(answer.headers)
+    body = decode_error_body(answer.body, _content_type(answer.headers))
+    pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in body.message.lower()
+    kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
+    code = f" {body.error_code}" if body.error_code else ""
+    text = f"{asked}: the node answered {answer.status}{code}: {body.message or 'without a message'}"
+    advice = _advice(kind, answer.status, body.error_code, headers.ledger)
+    return kind(
+        f"{text} ({advice})" if advice else text,
+        status=answer.status,
+        error_code=body.error_code,
+        message=body.message,
+        vm_error_code=body.vm_error_code,
+        ledger=headers.ledger,
+        retry_after_s=retry_after_s(answer.headers),
+    )
+
+
+def _advice(kind: type[NodeError], status: int, code: str | None, ledger: LedgerState | None) -> str:
+    if kind is VersionPruned:
+        if ledger is None:
+            return "read a later version, or ask an archive node"
+        return f"the oldest readable version is {ledger.oldest_version}; read from there, or ask an archive node"
+    if code == "version_not_found" and ledger is not None:
+        return f"the node's head is version {ledger.version}"
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        return "a redirect that cannot be followed; check the node's URL"
+    return _ADVICE.get(status, "")
+
+
+def _content_type(headers: Mapping[str, str]) -> str:
+    return next((value for name, value in headers.items() if name.lower() == "content-type"), "")

@@ -1,0 +1,267 @@
+"""What single calls return: values with their types, gas, and the versions they belong to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolkit.errors import SchemaError
+from toolkit.frames.records import TableItemRecord, ViewRecord
+from toolkit.move.tags import parse_type_tag
+from toolkit.move.values import decode_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from toolkit.client.abis import AbisAt
+    from toolkit.move.layout import Layout
+    from toolkit.wire.answers import SimulatedTransaction
+    from toolkit.wire.gas import GasBreakdown
+    from toolkit.wire.headers import LedgerState
+    from toolkit.wire.requests import SimulationRequest, ViewFunction
+
+__all__ = ["Simulation", "TableItem", "ViewResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewResult:
+    """The answer of a view function.
+
+    Attributes
+    ----------
+    call : ViewFunction
+        What was asked.
+    values : tuple
+        Return values in the toolkit's Python forms.
+    types : tuple of str
+        Their Move types; empty where no ABI was known.
+    gas_used : int or None
+        Gas units, where the node says.
+    ledger_version : int
+        The version that was read.
+    ledger : LedgerState or None
+        The node's head when it answered.
+    """
+
+    call: ViewFunction
+    values: tuple[Any, ...]
+    types: tuple[str, ...]
+    gas_used: int | None
+    ledger_version: int
+    ledger: LedgerState | None
+    layouts: tuple[Layout, ...] | None = field(repr=False)
+    raw: str = field(repr=False)
+
+    @property
+    def value(self) -> Any:
+        """The return value; a tuple where the function returns several."""
+        return self.values[0] if len(self.values) == 1 else self.values
+
+    @property
+    def typing(self) -> str:
+        """``abi`` where the module's ABI gave the types, ``inferred`` where JSON did."""
+        return "inferred" if self.layouts is None else "abi"
+
+    def record(self, call: str | None = None) -> ViewRecord:
+        """Return the result as the record a frame is built from."""
+        head = self.ledger.version if self.ledger else None
+        return ViewRecord(call, self.ledger_version, head, self.gas_used, self.values, self.layouts, self.raw)
+
+    def to_frame(self, *, flatten: bool = False) -> pd.DataFrame:
+        """Return one row with one typed column per return value; `flatten` splits structs into their fields."""
+        from toolkit.frames.build import view_frame
+
+        return view_frame([self.record()], flatten=flatten)
+
+
+@dataclass(frozen=True, slots=True)
+class TableItem:
+    """One item of a table.
+
+    Attributes
+    ----------
+    handle : str
+        Table handle, 0x and 64 digits.
+    key, value : object
+        In the toolkit's Python forms.
+    ledger_version : int
+        The version that was read.
+    ledger : LedgerState or None
+        The node's head when it answered.
+    """
+
+    handle: str
+    key: Any
+    value: Any
+    ledger_version: int
+    ledger: LedgerState | None
+    key_layout: Layout = field(repr=False)
+    value_layout: Layout = field(repr=False)
+
+    def record(self) -> TableItemRecord:
+        """Return the item as the record a frame is built from."""
+        head = self.ledger.version if self.ledger else None
+        return TableItemRecord(self.key, self.ledger_version, head, self.value)
+
+    def to_frame(self, *, flatten: bool = False) -> pd.DataFrame:
+        """Return one row with the typed key and value; `flatten` splits structs into their fields."""
+        from toolkit.frames.build import item_frame
+
+        return item_frame([self.record()], key_layout=self.key_layout, value_layout=self.value_layout, flatten=flatten)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The outcome of a simulated transaction. Nothing was signed, submitted or stored.
+
+    Attributes
+    ----------
+    request : SimulationRequest
+        What was asked.
+    transaction : SimulatedTransaction
+        The node's answer, decoded.
+    ledger : LedgerState or None
+        The node's head when it answered.
+    """
+
+    request: SimulationRequest
+    transaction: SimulatedTransaction
+    ledger: LedgerState | None
+    abis: AbisAt = field(repr=False)
+
+    @property
+    def success(self) -> bool:
+        """Whether the transaction would succeed."""
+        return self.transaction.success
+
+    @property
+    def vm_status(self) -> str:
+        """How execution ended, in the node's words."""
+        return self.transaction.vm_status
+
+    @property
+    def gas_used(self) -> int:
+        """Gas units that would be charged."""
+        return self.transaction.gas_used
+
+    @property
+    def ledger_version(self) -> int:
+        """The version whose state the simulation ran on: the node's head at that moment."""
+        return self.transaction.version
+
+    @property
+    def affordable_max_gas(self) -> int | None:
+        """Max gas amount the node filled in: what the sender can afford, not advice; None where it was given."""
+        return None if self.request.max_gas_amount is not None else self.transaction.max_gas_amount
+
+    @cached_property
+    def gas(self) -> GasBreakdown | None:
+        """The split of the FeeStatement event; None where there is none: it was discarded before it ran."""
+        return self.transaction.gas_breakdown()
+
+    @cached_property
+    def _frames(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        from toolkit.frames.transactions import transaction_frames
+
+        return transaction_frames([self.transaction], requests=[0])
+
+    @property
+    def transactions(self) -> pd.DataFrame:
+        """One row: the simulated transaction."""
+        return self._frames[0]
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """One row per state change."""
+        return self._frames[1]
+
+    @property
+    def events(self) -> pd.DataFrame:
+        """One row per event."""
+        return self._frames[2]
+
+    def resources(self, tag: str) -> pd.DataFrame:
+        """Return one row per write of a resource: ``address``, then one typed column per field.
+
+        Parameters
+        ----------
+        tag : str
+            Struct tag, such as ``0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>``.
+
+        Returns
+        -------
+        DataFrame, shape (number of writes, 1 + fields)
+        """
+        from toolkit.frames.transactions import payload_frame
+
+        return payload_frame(self.changes, "resource_type", tag, self._layout(tag), identity=("address",))
+
+    def events_of(self, event_type: str) -> pd.DataFrame:
+        """Return one row per event of a type: its guid, then one typed column per field.
+
+        Parameters
+        ----------
+        event_type : str
+            Type of the event, such as ``0x1::transaction_fee::FeeStatement``.
+
+        Returns
+        -------
+        DataFrame, shape (number of events, 4 + fields)
+        """
+        from toolkit.frames.transactions import payload_frame
+
+        identity = ("event_index", "account_address", "creation_number", "sequence_number")
+        return payload_frame(self.events, "type", event_type, self._layout(event_type), identity=identity)
+
+    def _layout(self, tag: str) -> Layout:
+        return self.abis.layout(parse_type_tag(tag))
+
+
+def view_result(
+    call: ViewFunction,
+    body: bytes,
+    types: tuple[str, ...],
+    layouts: tuple[Layout, ...] | None,
+    *,
+    gas_used: int | None,
+    ledger_version: int,
+    ledger: LedgerState | None,
+) -> ViewResult:
+    """Decode the answer of a view.
+
+    Raises
+    ------
+    SchemaError
+        If the answer is no JSON array, or a value does not fit its type.
+    """
+    answer = _json_array(body, call.function)
+    if layouts is None:
+        values = tuple(answer)
+    elif len(layouts) != len(answer):
+        raise _wrong_count(call.function, len(layouts), len(answer))
+    else:
+        names = [f"{call.function} return value {place}" for place in range(len(layouts))]
+        values = tuple(
+            decode_json(*pair, where=name) for pair, name in zip(zip(layouts, answer, strict=True), names, strict=True)
+        )
+    raw = body.decode("utf-8", "replace")
+    if len(values) == 1:
+        raw = raw.strip()[1:-1].strip()
+    return ViewResult(call, values, types, gas_used, ledger_version, ledger, layouts, raw)
+
+
+def _json_array(body: bytes, what: str) -> list[Any]:
+    try:
+        answer = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SchemaError(f"{what}: the answer is not JSON ({error}); it starts {body[:60]!r}") from None
+    if not isinstance(answer, list):
+        raise SchemaError(f"{what}: expected a JSON array of return values, got {type(answer).__name__}: {body[:60]!r}")
+    return answer
+
+
+def _wrong_count(what: str, expected: int, got: int) -> SchemaError:
+    return SchemaError(f"{what}: the ABI tells {expected} return values, the answer has {got}")

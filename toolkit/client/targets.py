@@ -1,0 +1,68 @@
+"""Where a node is: network names and base URLs. Pure; no I/O."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit, urlunsplit
+
+from toolkit.errors import InputError
+
+__all__ = ["NETWORKS", "base_url", "is_loopback", "redacted_url"]
+
+NETWORKS = {
+    "mainnet": "https://api.mainnet.aptoslabs.com/v1",
+    "testnet": "https://api.testnet.aptoslabs.com/v1",
+    "devnet": "https://api.devnet.aptoslabs.com/v1",
+    "local": "http://127.0.0.1:8080/v1",
+}
+"""Public fullnode addresses by name. Source: the published SDKs' network tables."""
+
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+def base_url(target: str) -> str:
+    """Turn a network name or an http(s) URL into the base URL that ends in ``/v1``.
+
+    Parameters
+    ----------
+    target : str
+        ``mainnet``, ``testnet``, ``devnet``, ``local``, or an http(s) URL with or without ``/v1`` and trailing slash.
+
+    Returns
+    -------
+    str
+        The URL every path of the service is appended to.
+
+    Raises
+    ------
+    InputError
+        If `target` is neither a known name nor an http(s) URL with a host.
+    """
+    if target in NETWORKS:
+        return NETWORKS[target]
+    choices = f"expected one of embedded, {', '.join(NETWORKS)}, or an http(s) URL"
+    try:
+        parts = urlsplit(target.strip())
+        host, _ = parts.hostname, parts.port  # a bad port raises here, not at the first request
+    except ValueError as error:
+        raise InputError(f"node {target!r} is not a usable URL ({error}); {choices}") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        raise InputError(f"node {target!r} is neither a known network nor an http(s) URL; {choices}")
+    if parts.query or parts.fragment:
+        raise InputError(f"node {target!r} has a query or fragment; give the base URL only")
+    path = parts.path.rstrip("/")
+    if not path.endswith("/v1"):
+        path += "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def redacted_url(url: str) -> str:
+    """Return `url` without user name and password, for texts, frames and reports."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def is_loopback(url: str) -> bool:
+    """Tell whether `url` points at this machine."""
+    host = urlsplit(url).hostname or ""
+    return host in _LOOPBACK or host.startswith("127.")

@@ -1,0 +1,230 @@
+"""Version plans: which ledger versions to read, written short. Pure; resolving asks only for numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["FindSteps", "ResolvedPlan", "VersionPlan", "Versions", "evenly", "moment", "resolve_versions"]
+
+_NUMBER = r"-?\d{1,20}"
+_PLAN = re.compile(rf"\s*(?P<a>{_NUMBER})?\s*:\s*(?P<b>{_NUMBER})?\s*(?:(?P<kind>[:/])\s*(?P<n>\d{{1,20}})\s*)?")
+_DATES = re.compile(r"\s*(?P<a>[^./][^/]*?)\s*\.\.\s*(?P<b>[^/]+?)\s*(?:/\s*(?P<n>\d{1,20})\s*)?")
+_FORMS = (
+    '"100:200", "-1000:", "0:-1", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/200", one number, a list, or a range; '
+    "both ends are included and -1 is the head"
+)
+_LARGEST = 2**64 - 1
+_MOST_VERSIONS = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FindSteps:
+    """Find every step in gas within a range of versions instead of reading all of them.
+
+    A change that reverts between two neighbouring versions of the first grid is not seen.
+
+    Parameters
+    ----------
+    versions : str
+        A range, ``"a:b"``.
+    initial : int, default 33
+        Versions of the first, even grid.
+    max_requests : int, default 2000
+        Most requests per call.
+    """
+
+    versions: str
+    initial: int = 33
+    max_requests: int = 2000
+
+    def __post_init__(self) -> None:
+        plan = VersionPlan.parse(self.versions)
+        if plan.count is not None or plan.step != 1:
+            raise InputError(f"FindSteps takes a plain range such as '0:-1', got {self.versions!r}")
+        if not 2 <= self.initial <= self.max_requests:  # noqa: PLR2004 - two ends make a range
+            got = f"initial={self.initial}, max_requests={self.max_requests}"
+            raise InputError(f"FindSteps needs 2 <= initial <= max_requests, got {got}")
+
+
+Versions = str | int | Sequence[int]
+"""What the fetch functions take as versions; `numpy` and `pandas` integers count as int."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionPlan:
+    """A range of versions, not yet tied to a node.
+
+    Attributes
+    ----------
+    first, last : int or datetime
+        Both included; negative numbers count from the head, -1 being the head itself.
+    step : int
+        Distance of neighbours.
+    count : int or None
+        Number of evenly spaced versions instead of a distance.
+    """
+
+    first: int | datetime
+    last: int | datetime
+    step: int = 1
+    count: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> VersionPlan:
+        """Read the text form of a plan.
+
+        Raises
+        ------
+        InputError
+            If `text` has none of the forms, naming them.
+        """
+        if re.fullmatch(rf"\s*{_NUMBER}\s*", text):
+            return cls(int(text), int(text))
+        first: int | datetime
+        last: int | datetime
+        match = _PLAN.fullmatch(text)
+        if match:
+            first, last = int(match["a"] or 0), int(match["b"] or -1)
+        else:
+            match = _DATES.fullmatch(text)
+            if not match:
+                raise InputError(f"version plan {text!r} is not understood; the forms are {_FORMS}")
+            first, last = moment(match["a"]), moment(match["b"])
+        if match["n"] is None:
+            return cls(first, last)
+        number = int(match["n"])
+        if number < 1:
+            raise InputError(f"version plan {text!r}: step and number of versions are 1 or more")
+        if match.groupdict().get("kind") == ":":
+            return cls(first, last, step=number)
+        return cls(first, last, count=number)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPlan:
+    """Versions of one node, in the order they are read.
+
+    Attributes
+    ----------
+    versions : sequence of int
+    notes : tuple of str
+        What was clipped, in words.
+    """
+
+    versions: Sequence[int]
+    notes: tuple[str, ...] = ()
+
+
+def resolve_versions(
+    plan: Versions | VersionPlan,
+    *,
+    head: int,
+    oldest: int = 0,
+    version_at: Callable[[datetime], int] | None = None,
+) -> ResolvedPlan:
+    """Turn a plan into versions of a node.
+
+    Parameters
+    ----------
+    plan : str, int, sequence of int, or VersionPlan
+    head, oldest : int
+        The node's newest and oldest readable version.
+    version_at : callable, optional
+        First version at or after a time, capped at the head; needed for plans by date.
+
+    Returns
+    -------
+    ResolvedPlan
+        A range is clipped to what is readable and the notes say so; versions that were listed one by one are kept.
+
+    Raises
+    ------
+    InputError
+        If the plan is not understood, runs backwards, or lies outside of what is readable.
+    """
+    if isinstance(plan, str):
+        plan = VersionPlan.parse(plan)
+    if not isinstance(plan, VersionPlan):
+        return ResolvedPlan(_listed(plan, head))
+    notes: list[str] = []
+    first = _bound(plan.first, head, version_at)
+    last = _bound(plan.last, head, version_at)
+    if first > last:
+        raise InputError(f"the version plan runs from {first} down to {last}; write the older version first")
+    if last < oldest or first > head:
+        raise InputError(f"versions {first} to {last} cannot be read: this node holds {oldest} to {head}")
+    if first < oldest:
+        notes.append(f"versions {first} to {oldest - 1} are pruned; reading from {oldest}")
+        first = oldest
+    if last > head:
+        notes.append(f"versions {head + 1} to {last} do not exist yet; reading to {head}")
+        last = head
+    versions = range(first, last + 1, plan.step) if plan.count is None else evenly(first, last, plan.count)
+    if len(versions) > _MOST_VERSIONS:
+        raise InputError(f"the plan has {len(versions):,} versions, more than {_MOST_VERSIONS:,}; use a/n or a step")
+    return ResolvedPlan(versions, tuple(notes))
+
+
+def _listed(plan: int | Sequence[int], head: int) -> Sequence[int]:
+    """Return versions given one by one, negative ones counted from the head."""
+    if isinstance(plan, range) and plan and min(plan[0], plan[-1]) >= 0:
+        return plan
+    given: Any = [plan] if _is_integer(plan) else plan
+    if isinstance(given, bytes | dict) or not hasattr(given, "__iter__"):
+        raise InputError(f"versions {plan!r} are not understood; the forms are {_FORMS}")
+    versions = []
+    for version in given:  # a list as the caller wrote it: short, and each entry needs its own check
+        if not _is_integer(version) or not -head - 1 <= int(version) <= _LARGEST:
+            raise InputError(
+                f"version {version!r} is no ledger version: expected an integer from {-head - 1} to 2^64-1"
+            )
+        versions.append(int(version) if version >= 0 else head + 1 + int(version))
+    return versions
+
+
+def _is_integer(value: object) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _bound(bound: int | datetime, head: int, version_at: Callable[[datetime], int] | None) -> int:
+    if isinstance(bound, datetime):
+        if version_at is None:
+            raise InputError("this node gives no block times, so a plan by date cannot be resolved; use versions")
+        return version_at(bound)
+    return bound if bound >= 0 else max(0, head + 1 + bound)
+
+
+def evenly(first: int, last: int, count: int) -> Sequence[int]:
+    """Return `count` versions from first to last, both included, in integers only; fewer where there are fewer."""
+    if count > last - first:
+        return range(first, last + 1)
+    if count == 1:
+        return [last]
+    return [first + (last - first) * index // (count - 1) for index in range(count)]
+
+
+def moment(time: str | datetime) -> datetime:
+    """Return a time as an aware datetime; text is ISO 8601, and without an offset it is UTC.
+
+    Raises
+    ------
+    InputError
+        If the text is no ISO 8601 date or time.
+    """
+    if isinstance(time, str):
+        try:
+            time = datetime.fromisoformat(time.strip())
+        except ValueError:
+            raise InputError(
+                f"{time!r} is no date: expected ISO 8601, such as 2026-05-01 or 2026-05-01T12:00Z"
+            ) from None
+    return time.replace(tzinfo=UTC) if time.tzinfo is None else time

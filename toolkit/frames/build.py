@@ -1,0 +1,158 @@
+"""Records and decoded answers -> typed, Arrow-backed DataFrames. No I/O."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.dtypes import to_pandas
+from toolkit.errors import SchemaError
+from toolkit.frames.records import outcome_columns
+from toolkit.frames.schema import (
+    TABLE_ITEMS,
+    VIEWS,
+    Schema,
+)
+from toolkit.frames.values import NamedColumn, flattened, inferred_column, text_column, typed_column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from toolkit.frames.records import TableItemRecord, ViewRecord
+    from toolkit.move.layout import Layout
+
+__all__ = ["item_frame", "rows_frame", "view_frame"]
+
+
+def rows_frame(schema: Schema, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+    """Build the frame of a fixed schema; columns without values are null, an empty answer keeps the schema."""
+    return to_pandas(schema.table(values))
+
+
+def view_frame(
+    records: Sequence[ViewRecord], *, typed: bool = True, flatten: bool = False, named: bool = False
+) -> pd.DataFrame:
+    """Build the frame of view calls, one row per record, in their order.
+
+    Parameters
+    ----------
+    records : sequence of ViewRecord
+    typed : bool, default True
+        False gives one ``value`` column of JSON text, whatever the calls return.
+    flatten : bool, default False
+        Replace struct columns by one column per field, ``value.field``.
+    named : bool, default False
+        Put the ``call`` column first.
+
+    Returns
+    -------
+    DataFrame, shape (n, 8 + number of value columns)
+        ``ledger_version``, ``ledger_timestamp``, ``head_version``, then ``value`` (or ``value_0``, ``value_1``, ...),
+        then ``gas_used`` and how a failed call failed.
+
+    Raises
+    ------
+    SchemaError
+        If the calls return different types, or a value does not fit its type.
+    """
+    table = VIEWS.table(
+        {
+            "call": [record.call for record in records],
+            "ledger_version": [record.ledger_version for record in records],
+            "ledger_timestamp": [record.ledger_timestamp for record in records],
+            "head_version": [record.head_version for record in records],
+            "gas_used": [record.gas_used for record in records],
+            **outcome_columns([record.failure for record in records]),
+        }
+    )
+    if typed:
+        values = _value_columns(records)
+    else:
+        values = [text_column("value", [record.raw for record in records], source="return values")]
+    table = _inserted(table, flattened(values) if flatten else values, after="head_version")
+    return to_pandas(table if named else table.drop_columns(["call"]))
+
+
+def item_frame(
+    records: Sequence[TableItemRecord],
+    *,
+    key_layout: Layout | None,
+    value_layout: Layout | None,
+    flatten: bool = False,
+) -> pd.DataFrame:
+    """Build the frame of table items, one row per record.
+
+    Parameters
+    ----------
+    records : sequence of TableItemRecord
+    key_layout, value_layout : Layout or None
+        None: the column is inferred from JSON.
+    flatten : bool, default False
+        Replace struct columns by one column per field.
+
+    Returns
+    -------
+    DataFrame, shape (n, >= 9)
+        ``key``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, ``value``, then how a failed read failed.
+    """
+    table = TABLE_ITEMS.table(
+        {
+            "ledger_version": [record.ledger_version for record in records],
+            "ledger_timestamp": [record.ledger_timestamp for record in records],
+            "head_version": [record.head_version for record in records],
+            **outcome_columns([record.failure for record in records]),
+        }
+    )
+    keys = _given_column("key", key_layout, [record.key for record in records])
+    values = [_given_column("value", value_layout, [record.value for record in records])]
+    table = _inserted(table, flattened(values) if flatten else values, after="head_version")
+    return to_pandas(table.add_column(0, *keys))
+
+
+def _given_column(name: str, layout: Layout | None, values: Sequence[Any]) -> NamedColumn:
+    source = f"table item {name}"
+    if layout is None:
+        return inferred_column(name, values, source=source)
+    return typed_column(name, layout, values, source=source, typing="given")
+
+
+def _value_columns(records: Sequence[ViewRecord]) -> list[NamedColumn]:
+    layouts = {record.layouts for record in records if record.values is not None and record.layouts is not None}
+    inferred = any(record.values is not None and record.layouts is None for record in records)
+    widths = {len(record.values) for record in records if record.values is not None}
+    if len(layouts) > 1 or len(widths) > 1:
+        raise SchemaError(_differing_types(records))
+    known = next(iter(layouts), None) or next((record.layouts for record in records if record.layouts), None)
+    width = next(iter(widths), None) or (len(known) if known else 1)
+    columns = []
+    for position in range(width):
+        name = "value" if width == 1 else f"value_{position}"
+        values = [None if record.values is None else record.values[position] for record in records]
+        source = f"return value {position}"
+        if known is None or inferred:
+            columns.append(inferred_column(name, values, source=source))
+        else:
+            columns.append(typed_column(name, known[position], values, source=source, typing="abi"))
+    return columns
+
+
+def _differing_types(records: Sequence[ViewRecord]) -> str:
+    """Tell which calls or versions return what, in a few words."""
+    seen: dict[str, str] = {}
+    for record in records:
+        if record.values is not None:
+            words = ", ".join(str(layout) for layout in record.layouts or ()) or f"{len(record.values)} values"
+            seen.setdefault(words, f"{record.call or 'the call'} at version {record.ledger_version}")
+    parts = "; ".join(f"{where} returns ({words})" for words, where in seen.items())
+    return (
+        f"calls that return different types do not fit one typed frame: {parts}. Fetch them apart, or pass typed=False"
+    )
+
+
+def _inserted(table: pa.Table, columns: list[NamedColumn], *, after: str) -> pa.Table:
+    place = table.schema.get_field_index(after) + 1
+    for offset, (field, array) in enumerate(columns):
+        table = table.add_column(place + offset, field, array)
+    return table

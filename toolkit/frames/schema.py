@@ -1,0 +1,350 @@
+"""The data dictionary: every column of every frame, with its Arrow type, unit, meaning and source field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from toolkit.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = [
+    "CHANGES",
+    "COMPARISON",
+    "EVENTS",
+    "OBSERVATIONS",
+    "OUTCOME",
+    "STEPS",
+    "TABLE_ITEMS",
+    "TRANSACTIONS",
+    "VIEWS",
+    "Column",
+    "Schema",
+]
+
+_SOURCES = "view@version, simulate@now or committed"
+_TIME = pa.timestamp("us", tz="UTC")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a frame.
+
+    Attributes
+    ----------
+    name : str
+    type : pyarrow.DataType
+    meaning : str
+        One phrase for a reader.
+    unit : str
+        Empty for text, flags and counts without a unit.
+    source : str
+        Where the value comes from: a header, a field of an answer, a parameter of the caller.
+    required : bool
+        True where a null would be a mistake of ours.
+    """
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    unit: str = ""
+    source: str = ""
+    required: bool = False
+
+    def field(self) -> pa.Field:
+        """Return the Arrow field, metadata included."""
+        return described_field(
+            self.name, self.type, unit=self.unit, source=self.source, typing="schema", meaning=self.meaning
+        )
+
+
+def described_field(name: str, kind: pa.DataType, **about: str) -> pa.Field:
+    """Return an Arrow field that carries `about` (unit, source, typing, meaning) as metadata, empty ones left out."""
+    return pa.field(name, kind, metadata={key: text for key, text in about.items() if text})
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """An ordered set of columns."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """Column names in order."""
+        return [column.name for column in self.columns]
+
+    def table(self, values: Mapping[str, Sequence[Any]]) -> pa.Table:
+        """Build an Arrow table from one sequence of Python values per column.
+
+        Parameters
+        ----------
+        values : mapping of str to sequence
+            Columns that are missing are all null.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        SchemaError
+            If a value does not fit its column, naming column and row.
+        """
+        unknown = set(values) - set(self.names)
+        if unknown:
+            raise SchemaError(f"{self.name}: no such columns {sorted(unknown)}; the columns are {self.names}")
+        rows = max((len(column) for column in values.values()), default=0)
+        arrays = [_array(column, values.get(column.name), rows) for column in self.columns]
+        return pa.Table.from_arrays(arrays, schema=self.arrow())
+
+    def arrow(self) -> pa.Schema:
+        """Return the Arrow schema."""
+        return pa.schema([column.field() for column in self.columns])
+
+
+def _array(column: Column, values: Sequence[Any] | None, rows: int) -> pa.Array:
+    if values is None:
+        return pa.nulls(rows, column.type)
+    try:
+        array = pa.array(values, type=column.type)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError) as error:
+        raise _misfit(column, values, error) from error
+    if column.required and array.null_count:
+        row = array.is_null().index(pa.scalar(value=True)).as_py()
+        raise SchemaError(
+            f"column {column.name!r} needs a value in row {row}, got none", column=column.name, rows=[row]
+        )
+    return array
+
+
+def _misfit(column: Column, values: Sequence[Any], error: Exception) -> SchemaError:
+    """Find the first value that does not fit, for the text."""
+    for row, value in enumerate(values):
+        try:
+            pa.array([value], type=column.type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
+            text = f"column {column.name!r} is {column.type}; row {row} holds {str(value)[:80]!r}, which does not fit"
+            return SchemaError(text, column=column.name, rows=[row])
+    return SchemaError(f"column {column.name!r} is {column.type}: {error}", column=column.name)
+
+
+def _text(name: str, meaning: str, **about: Any) -> Column:
+    return Column(name, pa.string(), meaning, **about)
+
+
+def _u64(name: str, meaning: str, unit: str = "", **about: Any) -> Column:
+    return Column(name, pa.uint64(), meaning, unit, **about)
+
+
+OUTCOME = (
+    Column(
+        "status",
+        pa.uint16(),
+        "HTTP status of a call that failed; null where it succeeded",
+        source="HTTP status",
+    ),
+    _text(
+        "error_code",
+        "the node's code of a call that failed, or `unreachable`",
+        source="error body: error_code",
+    ),
+    _u64(
+        "vm_error_code",
+        "VM status number of a call that failed in the VM",
+        source="error body: vm_error_code",
+    ),
+    _text("error_message", "what went wrong", source="error body: message"),
+)
+"""How a call failed; the same columns in every frame that has one row per call."""
+
+_READ = (
+    _u64("ledger_version", "version that was read", source="request, or the head when it answered"),
+    Column("ledger_timestamp", _TIME, "time of the version read, where known", source="block_timestamp"),
+    _u64("head_version", "the node's head when it answered", source="header Ledger-Version"),
+)
+
+VIEWS = Schema(
+    "views",
+    (
+        _text("call", "the call as the caller named it"),
+        *_READ,
+        _u64("gas_used", "gas of the call", "gas units", source="header Gas-Used"),
+        *OUTCOME,
+    ),
+)
+"""Columns of a view frame around the value columns, which stand after ``head_version``."""
+
+TABLE_ITEMS = Schema("table items", (*_READ, *OUTCOME))
+"""Columns of a table item frame around ``key`` (first) and ``value`` (after ``head_version``)."""
+
+TRANSACTIONS = Schema(
+    "transactions",
+    (
+        _u64("request", "position of the request in a batch", source="caller"),
+        _u64("version", "ledger version; for a simulation the head it ran on", source="version"),
+        _text("hash", "transaction hash", source="hash"),
+        _text("type", "kind of transaction; null for a simulation", source="type"),
+        Column("success", pa.bool_(), "whether the transaction succeeded", source="success"),
+        _text("vm_status", "how execution ended", source="vm_status"),
+        _u64("gas_used", "gas charged", "gas units", source="gas_used"),
+        _text("sender", "sending account", source="sender"),
+        _u64("sequence_number", "2^64-1 for an orderless transaction", source="sequence_number"),
+        _u64("max_gas_amount", "most gas the sender allows", "gas units", source="max_gas_amount"),
+        _u64("gas_unit_price", "price", "octas per gas unit", source="gas_unit_price"),
+        _u64(
+            "expiration_timestamp_secs",
+            "time after which it is void",
+            "seconds",
+            source="expiration_timestamp_secs",
+        ),
+        _u64("replay_protection_nonce", "set for an orderless transaction", source="replay_protection_nonce"),
+        _text("payload_type", "kind of payload", source="payload.type"),
+        _text("function", "entry function called", source="payload.function"),
+        _text("payload", "payload as JSON text", source="payload"),
+        _text("signature_type", "kind of signature", source="signature.type"),
+        Column("timestamp", _TIME, "ledger time of the transaction", source="timestamp"),
+        _u64("epoch", "epoch that a block starts in", source="epoch"),
+        _u64("changes", "number of state changes", source="changes"),
+        _u64("events", "number of events", source="events"),
+        _u64("total_charge_gas_units", "gas charged", "gas units", source="FeeStatement"),
+        _u64("execution_gas_units", "for execution", "gas units", source="FeeStatement"),
+        _u64("io_gas_units", "for reads and writes", "gas units", source="FeeStatement"),
+        _u64("storage_fee_octas", "for storage taken", "octas", source="FeeStatement"),
+        _u64("storage_fee_refund_octas", "for storage given back", "octas", source="FeeStatement"),
+        *OUTCOME,
+        _text("raw", "the whole answer as JSON text, for kinds unknown to this toolkit", source="the answer"),
+    ),
+)
+
+CHANGES = Schema(
+    "state changes",
+    (
+        _u64("request", "position of the request in a batch", source="caller"),
+        _u64("version", "ledger version of the transaction", source="version"),
+        _u64("change_index", "position among the transaction's changes"),
+        _text("type", "kind of state change", source="changes[].type"),
+        _text("address", "account whose state changes", source="changes[].address"),
+        _text("state_key_hash", "hash of the state key", source="changes[].state_key_hash"),
+        _text("resource_type", "struct tag of the resource", source="changes[].data.type"),
+        _text("module", "module id", source="changes[].module"),
+        _text("handle", "table handle", source="changes[].handle"),
+        Column("key", pa.binary(), "table key as BCS", source="changes[].key"),
+        Column("value", pa.binary(), "table value as BCS", source="changes[].value"),
+        _text("key_type", "type of the key, where the node decoded it", source="changes[].data.key_type"),
+        _text("value_type", "type of the value, where the node decoded it", source="changes[].data.value_type"),
+        _text("data", "what was written, as JSON text", source="changes[].data"),
+    ),
+)
+
+EVENTS = Schema(
+    "events",
+    (
+        _u64("request", "position of the request in a batch", source="caller"),
+        _u64("version", "ledger version of the transaction", source="version"),
+        _u64("event_index", "position among the transaction's events"),
+        _text("type", "type of the event", source="events[].type"),
+        _text("account_address", "account of the handle; 0x0 for a module event", source="events[].guid"),
+        _u64("creation_number", "number of the handle; 0 for a module event", source="events[].guid"),
+        _u64("sequence_number", "number within the handle", source="events[].sequence_number"),
+        _text("data", "payload as JSON text", source="events[].data"),
+    ),
+)
+
+OBSERVATIONS = Schema(
+    "observations",
+    (
+        _text("label", "the call as people name it", source="study", required=True),
+        _text("fingerprint", "digest of the canonical request", source="toolkit", required=True),
+        _text("source", _SOURCES, source="toolkit", required=True),
+        _text("node", "URL of the node, without credentials", source="study", required=True),
+        _text("node_build", "git hash of the node", source="GET /v1: git_hash"),
+        Column(
+            "model",
+            pa.bool_(),
+            "true for the embedded node, whose gas is a model",
+            source="toolkit",
+            required=True,
+        ),
+        Column("chain_id", pa.uint8(), "chain id", source="header Chain-Id", required=True),
+        _u64("ledger_version", "version read", source="request, or version of the answer", required=True),
+        _u64("head_version", "the node's head when it answered", source="header Ledger-Version"),
+        Column("ledger_timestamp", _TIME, "time of the version read, when known", source="block_timestamp"),
+        _u64("gas_used", "gas of the call", "gas units", source="header Gas-Used, or gas_used"),
+        _u64("execution_gas_units", "for execution", "gas units", source="FeeStatement"),
+        _u64("io_gas_units", "for reads and writes", "gas units", source="FeeStatement"),
+        _u64("storage_fee_octas", "for storage taken", "octas", source="FeeStatement"),
+        _u64("storage_fee_refund_octas", "for storage given back", "octas", source="FeeStatement"),
+        _u64("gas_unit_price", "price", "octas per gas unit", source="gas_unit_price"),
+        Column("success", pa.bool_(), "whether execution succeeded", source="success, or HTTP 200 of a view"),
+        _text("vm_status", "how execution ended", source="vm_status"),
+        *(column for column in OUTCOME if column.name != "vm_error_code"),
+        _text("value_digest", "digest of the returned values or writes", source="toolkit"),
+        Column("observed_at", _TIME, "when the answer came", source="clock", required=True),
+        _text("toolkit_version", "version of this toolkit", source="toolkit", required=True),
+    ),
+)
+"""One row per call, ledger version and source."""
+
+STEPS = Schema(
+    "steps",
+    (
+        _text("label", "the call as people name it", required=True),
+        _text("fingerprint", "digest of the canonical request", required=True),
+        _text("source", _SOURCES, required=True),
+        _u64("version_before", "last version known with the old outcome", required=True),
+        _u64("version_after", "first version known with the new outcome", required=True),
+        Column("exact", pa.bool_(), "true where the two versions are adjacent", required=True),
+        _u64("gas_before", "gas before; null where the call failed", "gas units"),
+        _u64("gas_after", "gas after; null where the call failed", "gas units"),
+        Column("change", pa.int64(), "gas after minus gas before", "gas units"),
+        Column("change_percent", pa.float64(), "change relative to gas before", "percent"),
+        Column("success_before", pa.bool_(), "whether execution succeeded before"),
+        Column("success_after", pa.bool_(), "whether execution succeeded after"),
+        _text("error_before", "error code before, where the call failed"),
+        _text("error_after", "error code after, where the call failed"),
+        _text("cause", "schedule, code, config, state, mixed, node, unexplained or unknown", required=True),
+        _text("explanation", "the cause in plain words"),
+        _text("transaction_hash", "the transaction at version_after, where the step is exact"),
+    ),
+)
+"""One row per step in gas, success or error between two neighbouring observations of a call."""
+
+
+def _sides(name: str, kind: pa.DataType, meaning: str, unit: str = "") -> tuple[Column, Column]:
+    """Return a column for either side of a comparison."""
+    return (
+        Column(f"{name}_before", kind, f"{meaning} before", unit),
+        Column(f"{name}_after", kind, f"{meaning} after", unit),
+    )
+
+
+COMPARISON = Schema(
+    "comparison",
+    (
+        _text("label", "the call as people name it", required=True),
+        _text("fingerprint", "digest of the canonical request", required=True),
+        _text("source", _SOURCES, required=True),
+        _text("kind", "added, removed, changed, unchanged or unreachable", required=True),
+        *_sides("version", pa.uint64(), "version read"),
+        *_sides("gas", pa.uint64(), "gas of the call", "gas units"),
+        Column("change", pa.int64(), "gas after minus gas before", "gas units"),
+        Column("change_percent", pa.float64(), "change relative to gas before", "percent"),
+        *_sides("success", pa.bool_(), "whether execution succeeded"),
+        *_sides("error", pa.string(), "error code, where the call failed,"),
+        *_sides("execution_gas_units", pa.uint64(), "for execution,", "gas units"),
+        *_sides("io_gas_units", pa.uint64(), "for reads and writes,", "gas units"),
+        *_sides("storage_fee_octas", pa.uint64(), "for storage taken,", "octas"),
+        *_sides("storage_fee_refund_octas", pa.uint64(), "for storage given back,", "octas"),
+        Column("value_changed", pa.bool_(), "whether the returned values or writes differ"),
+    ),
+)
+"""One row per call and source of two sides."""

@@ -1,0 +1,132 @@
+"""Decoded transactions -> the three frames, and typed frames of one resource or event type. No I/O."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from toolkit.dtypes import to_arrow, to_pandas
+from toolkit.errors import InputError
+from toolkit.frames.build import rows_frame
+from toolkit.frames.records import outcome_columns
+from toolkit.frames.schema import CHANGES, EVENTS, TRANSACTIONS
+from toolkit.frames.values import NamedColumn, inferred_column, typed_column
+from toolkit.move.layout import Layout, StructOf, Untyped
+from toolkit.move.tags import parse_type_tag
+from toolkit.move.values import decode_json
+from toolkit.wire.rows import transaction_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from toolkit.frames.records import Failure
+
+__all__ = ["payload_frame", "transaction_frames"]
+
+
+def transaction_frames(
+    transactions: Sequence[Any],
+    *,
+    requests: Sequence[int] | None = None,
+    failures: Sequence[tuple[int, Failure]] = (),
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Build the frames of transactions, state changes and events.
+
+    Parameters
+    ----------
+    transactions : sequence
+        As `toolkit.wire` decodes them, simulated or committed.
+    requests : sequence of int, optional
+        Position of each transaction's request in a batch; null where there was none.
+    failures : sequence of (int, Failure), optional
+        Requests that no transaction answers: rows of their own, put where they stood in the batch.
+
+    Returns
+    -------
+    tuple of DataFrame
+        Shapes (n, 30), (number of changes, 14), (number of events, 8); see the data dictionary.
+    """
+    rows, changes, events = transaction_rows(list(transactions))
+    numbers: list[int | None] = [None] * len(transactions) if requests is None else list(requests)
+    head = {name: values for name, values in rows.items() if name in TRANSACTIONS.names}
+    head["timestamp"] = rows["timestamp_us"]
+    head["request"] = numbers
+    head.update(outcome_columns([None] * len(transactions)))
+    if failures:
+        head = _with_failures(head, failures)
+    for part in (changes, events):
+        part["request"] = [numbers[place] for place in part.pop("transaction_index")]
+    return rows_frame(TRANSACTIONS, head), rows_frame(CHANGES, changes), rows_frame(EVENTS, events)
+
+
+def _with_failures(columns: dict[str, list[Any]], failures: Sequence[tuple[int, Failure]]) -> dict[str, list[Any]]:
+    """Append a row per failure, then put all rows in the order of their requests."""
+    extra = outcome_columns([failure for _, failure in failures]) | {"request": [number for number, _ in failures]}
+    missing = [None] * len(failures)
+    merged = {name: list(values) + extra.get(name, missing) for name, values in columns.items()}
+    order = sorted(range(len(merged["request"])), key=lambda row: merged["request"][row])
+    return {name: [values[row] for row in order] for name, values in merged.items()}
+
+
+def payload_frame(
+    frame: pd.DataFrame, type_column: str, tag: str, layout: Layout, *, identity: Sequence[str]
+) -> pd.DataFrame:
+    """Build the typed frame of the rows whose payload is of one type.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        State changes or events.
+    type_column : str
+        Column with the type's text; types are compared by value, not by spelling.
+    tag : str
+        The wanted type.
+    layout : Layout
+        Its layout.
+    identity : sequence of str
+        Columns kept in front of the payload's fields.
+
+    Returns
+    -------
+    DataFrame, shape (number of rows of that type, len(identity) + fields)
+        A field named like an identity column is called ``data.<field>``.
+    """
+    table = to_arrow(frame)
+    wanted = _canonical(tag)
+    texts = table[type_column].to_pylist()
+    rows = [row for row, text in enumerate(texts) if text is not None and _canonical(text) == wanted]
+    picked = table.take(pa.array(rows, type=pa.int64())).select(list(identity))
+    payloads = [msgspec.json.decode(text) for text in table["data"].take(pa.array(rows, type=pa.int64())).to_pylist()]
+    for field, array in _payload_columns(layout, payloads, tag):
+        name = f"data.{field.name}" if field.name in picked.column_names else field.name
+        picked = picked.append_column(field.with_name(name), array)
+    return to_pandas(picked)
+
+
+def _payload_columns(layout: Layout, payloads: list[Any], tag: str) -> list[NamedColumn]:
+    source = f"data of {tag}"
+    if isinstance(layout, StructOf):
+        values = [decode_json(layout, payload, where=tag) for payload in payloads]
+        return [
+            typed_column(name, inner, [value[name] for value in values], source=source, typing="abi")
+            for name, inner in layout.fields
+        ]
+    if isinstance(layout, Untyped) and payloads and all(isinstance(payload, dict) for payload in payloads):
+        names = list(dict.fromkeys(name for payload in payloads for name in payload))
+        return [inferred_column(name, [payload.get(name) for payload in payloads], source=source) for name in names]
+    values = [decode_json(layout, payload, where=tag) for payload in payloads]
+    return [typed_column("data", layout, values, source=source, typing="abi")]
+
+
+@lru_cache(maxsize=4096)
+def _canonical(text: str) -> str:
+    """Spell a type canonically; text that is no type stands for itself."""
+    try:
+        return str(parse_type_tag(text))
+    except InputError:
+        return text

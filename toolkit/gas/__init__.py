@@ -1,0 +1,1 @@
+"""Gas studies: observations over ledger versions, steps, causes, comparisons."""

@@ -1,0 +1,163 @@
+"""Why gas moved. Nothing is guessed: without the reads that tell, a cause is ``unknown``.
+
+The transaction at an exact step is read and classified by what it wrote; an unresolved interval is judged by what
+differs between its ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import NodeError, NodeUnreachable, SchemaError
+from toolkit.gas.schedules import schedule_words
+from toolkit.gas.steps import Cause
+from toolkit.move.address import parse_address
+from toolkit.move.ids import FunctionId
+from toolkit.wire.rows import transaction_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.client.node import Node
+    from toolkit.gas.steps import Step
+    from toolkit.move.abi import ModuleAbi
+
+__all__ = ["cause_of"]
+
+_SCHEDULE = ("0x1::gas_schedule::", "0x1::storage_gas::")
+_CONFIG = (
+    "0x1::features::",
+    "0x1::version::",
+    "0x1::chain_id::",
+    "0x1::consensus_config::",
+    "0x1::execution_config::",
+    "0x1::randomness_config::",
+    "0x1::jwk_consensus_config::",
+    "0x1::on_chain_config::",
+    "0x1::transaction_validation::",
+)
+_PACKAGE = "0x1::code::"
+_PAYMENT = ("0x1::account::Account", "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>", "0x1::coin::CoinInfo<")
+"""Every user transaction writes its sender's sequence number and balance, and the supply: no cause by themselves."""
+
+_MOST_NAMED = 4
+
+
+def cause_of(step: Step, node: Node, function: str) -> Cause:
+    """Find out why a step happened.
+
+    Parameters
+    ----------
+    step : Step
+    node : Node
+    function : str
+        The function that the step's call calls.
+
+    Returns
+    -------
+    Cause
+        ``unknown``, with the reason, where the node does not offer the reads.
+    """
+    if step.build_before != step.build_after:
+        return Cause("node", f"the node's build changed from {step.build_before} to {step.build_after}")
+    try:
+        return _exact_cause(step, node, function) if step.exact else _interval_cause(step, node, function)
+    except (NodeError, NodeUnreachable, SchemaError) as error:
+        return Cause("unknown", f"the reads that would tell are not to be had: {error}")
+
+
+def _exact_cause(step: Step, node: Node, function: str) -> Cause:
+    transaction = node.transaction(step.version_after)
+    rows, changes, _ = transaction_rows([transaction])
+    sender = rows["sender"][0]
+    called = rows["function"][0] or rows["type"][0]
+    by = f"transaction {step.version_after} ({called}{f' by {sender}' if sender else ''})"
+    parts = _parts(changes, sender)
+    words = [_part_words(kind, what, step, node, function) for kind, what in parts.items()]
+    kind = next(iter(parts)) if len(parts) == 1 else "mixed"
+    if not parts:
+        return Cause("unexplained", f"{by} wrote nothing that tells why", transaction.hash)
+    return Cause(kind, f"{by} {' and '.join(words)}", transaction.hash)
+
+
+def _parts(changes: dict[str, list[Any]], sender: str | None) -> dict[str, list[str]]:
+    """Sort what a transaction wrote into kinds of cause, the strong ones first; paying for gas counts only if alone."""
+    parts: dict[str, list[str]] = {"schedule": [], "code": [], "config": [], "state": []}
+    payment: list[str] = []
+    columns = ("type", "address", "resource_type", "module", "handle")
+    for kind, address, resource, module, handle in zip(*(changes[name] for name in columns), strict=True):
+        if kind in {"write_module", "delete_module"}:
+            parts["code"].append(module)
+        elif resource is None:
+            parts["state"].append(f"an item of table {handle}")
+        elif resource.startswith(_SCHEDULE):
+            parts["schedule"].append(resource)
+        elif resource.startswith(_CONFIG):
+            parts["config"].append(resource)
+        elif resource.startswith(_PAYMENT) and (address == sender or "CoinInfo" in resource):
+            payment.append(f"{resource} of {address}")
+        elif not resource.startswith(_PACKAGE):
+            parts["state"].append(f"{resource} of {address}")
+    found = {kind: list(dict.fromkeys(what)) for kind, what in parts.items() if what}
+    return found or ({"state": payment} if payment else {})
+
+
+def _part_words(kind: str, what: Sequence[str], step: Step, node: Node, function: str) -> str:
+    if kind == "schedule":
+        return f"changed the gas schedule: {_schedule_words(step, node)}"
+    if kind == "code":
+        return " and ".join(_module_words(name, step, node, function) for name in what)
+    more = f" and {len(what) - _MOST_NAMED} more" if len(what) > _MOST_NAMED else ""
+    named = ", ".join(what[:_MOST_NAMED]) + more
+    return f"changed on-chain configuration: {named}" if kind == "config" else f"wrote {named}"
+
+
+def _schedule_words(step: Step, node: Node) -> str:
+    return schedule_words(node.gas_schedule(step.version_before), node.gas_schedule(step.version_after))
+
+
+def _module_words(module: str, step: Step, node: Node, function: str) -> str:
+    address, _, name = module.partition("::")
+    before = node.module(parse_address(address), name, ledger_version=step.version_before)
+    after = node.module(parse_address(address), name, ledger_version=step.version_after)
+    called = FunctionId.parse(function)
+    role = "the called module" if (called.address, called.module) == (parse_address(address), name) else "a module"
+    return f"{'upgraded' if before else 'published'} {role} {module} ({_abi_words(before, after)})"
+
+
+def _abi_words(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
+    """Say which functions were added, removed or changed in their signature."""
+    sides = [{f.name: f for f in (abi.exposed_functions if abi else ())} for abi in (before, after)]
+    if not any(sides):
+        return "its functions are not known"
+    added = sorted(sides[1].keys() - sides[0].keys())
+    removed = sorted(sides[0].keys() - sides[1].keys())
+    changed = sorted(name for name in sides[0].keys() & sides[1].keys() if sides[0][name] != sides[1][name])
+    told = [
+        f"{word} {', '.join(names)}"
+        for word, names in zip(("added", "removed", "changed"), (added, removed, changed), strict=True)
+        if names
+    ]
+    return "; ".join(told) or "the same functions, other code"
+
+
+def _interval_cause(step: Step, node: Node, function: str) -> Cause:
+    """Compare the ends of an interval; what differs there is named, and no single version is claimed."""
+    between = f"between versions {step.version_before} and {step.version_after}"
+    before, after = node.gas_schedule(step.version_before), node.gas_schedule(step.version_after)
+    called = FunctionId.parse(function)
+    found: dict[str, str] = {}
+    if before != after:
+        found["schedule"] = f"the gas schedule changed: {schedule_words(before, after)}"
+    digests = [
+        node.abis.known(called.address, called.module, version).digest
+        for version in (step.version_before, step.version_after)
+    ]
+    if digests[0] != digests[1]:
+        found["code"] = f"{called.address}::{called.module} was {'upgraded' if digests[0] else 'published'}"
+    if not found:
+        return Cause(
+            "unexplained", f"{between} neither the gas schedule nor the called module changed; the step was not located"
+        )
+    kind = next(iter(found)) if len(found) == 1 else "mixed"
+    return Cause(kind, f"{between} {' and '.join(found.values())}")

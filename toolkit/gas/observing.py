@@ -1,0 +1,129 @@
+"""From one call's outcome to one row of the observation frame. Pure but for the clock, which is passed in."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from toolkit import __version__
+from toolkit.errors import NodeError
+from toolkit.frames.records import Failure
+from toolkit.frames.schema import OBSERVATIONS
+from toolkit.wire.requests import canonical_request
+from toolkit.wire.rows import transaction_rows
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from toolkit.client.results import Simulation, ViewResult
+    from toolkit.wire.payloads import EntryFunction
+    from toolkit.wire.requests import SimulationRequest, ViewFunction
+
+__all__ = ["COMMITTED", "SIMULATE", "VIEW", "Origin", "fingerprint", "row_columns"]
+
+VIEW = "view@version"
+SIMULATE = "simulate@now"
+COMMITTED = "committed"
+
+_TELLING = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")
+_BOOKKEEPING = "0x1::account::Account"
+"""Each simulation writes the sender's sequence number here: it changes by itself, so digests leave it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What all observations of one run and node share."""
+
+    node: str
+    node_build: str | None
+    model: bool
+    chain_id: int
+
+    def row(self, label: str, mark: str, source: str, version: int, observed_at: datetime) -> dict[str, Any]:
+        """Return a row of the observation frame with what is always known."""
+        return dict.fromkeys(OBSERVATIONS.names) | {
+            "label": label,
+            "fingerprint": mark,
+            "source": source,
+            "node": self.node,
+            "node_build": self.node_build,
+            "model": self.model,
+            "chain_id": self.chain_id,
+            "ledger_version": version,
+            "observed_at": observed_at,
+            "toolkit_version": __version__,
+        }
+
+    def view(self, label: str, mark: str, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
+        """Observe a view that answered."""
+        return self.row(label, mark, VIEW, result.ledger_version, observed_at) | {
+            "head_version": result.ledger.version if result.ledger else None,
+            "gas_used": result.gas_used,
+            "success": True,
+            "value_digest": _digest(result.raw),
+        }
+
+    def failed(
+        self, label: str, mark: str, source: str, version: int, *, error: Exception, observed_at: datetime
+    ) -> dict[str, Any]:
+        """Observe a call that the node refused or that got no answer: a row like any other."""
+        failure = Failure.of(error)
+        ledger = error.ledger if isinstance(error, NodeError) else None
+        return self.row(label, mark, source, version, observed_at) | {
+            "head_version": ledger.version if ledger else None,
+            # Only a VM status says that execution itself failed; otherwise it never ran.
+            "success": False if failure.vm_error_code is not None else None,
+            "status": failure.status,
+            "error_code": failure.error_code,
+            "error_message": failure.message,
+        }
+
+    def simulation(self, label: str, mark: str, result: Simulation, observed_at: datetime) -> dict[str, Any]:
+        """Observe a simulation that ran, whether or not the transaction would succeed."""
+        _, changes, _ = transaction_rows([result.transaction])
+        told = zip(*(changes[name] for name in _TELLING), strict=True)
+        writes = [write for write in told if write[0] != _BOOKKEEPING]
+        return (
+            self.row(label, mark, SIMULATE, result.ledger_version, observed_at)
+            | _charged(result.transaction)
+            | {
+                "head_version": result.ledger.version if result.ledger else None,
+                "value_digest": _digest(json.dumps(writes, sort_keys=True, default=bytes.hex)),
+            }
+        )
+
+    def committed(self, label: str, mark: str, transaction: Any, observed_at: datetime) -> dict[str, Any]:
+        """Observe a committed transaction."""
+        return self.row(label, mark, COMMITTED, transaction.version, observed_at) | _charged(transaction)
+
+
+def _charged(transaction: Any) -> dict[str, Any]:
+    """Return what a transaction was charged, split where it has a FeeStatement."""
+    split = transaction.gas_breakdown()
+    row = {
+        "gas_used": transaction.gas_used,
+        "gas_unit_price": transaction.gas_unit_price,
+        "success": transaction.success,
+        "vm_status": transaction.vm_status,
+        "ledger_timestamp": transaction.timestamp_us,
+    }
+    if split is not None:
+        names = ("execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas")
+        row |= {name: getattr(split, name) for name in names}
+    return row
+
+
+def fingerprint(request: ViewFunction | SimulationRequest | EntryFunction, kind: str) -> str:
+    """Return the digest of a request's canonical form and the kind of observation: 32 hex digits."""
+    return _digest(f"{kind}\n{canonical_request(request)}")
+
+
+def row_columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Turn rows into the columns of the observation frame."""
+    return {name: [row[name] for row in rows] for name in OBSERVATIONS.names}
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,83 @@
+"""A finished or broken-off run, opened for reading."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolkit.frames.build import rows_frame
+from toolkit.frames.schema import STEPS
+from toolkit.gas.comparison import last_observations
+from toolkit.gas.steps import step_columns, steps_of
+from toolkit.gas.store import RunStore
+from toolkit.gas.study import Study
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
+
+    import pandas as pd
+
+__all__ = ["Run"]
+
+
+class Run:
+    """The observations of a study.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder of the run.
+    keep : TemporaryDirectory, optional
+        Held so that a temporary folder lives as long as the run.
+
+    Raises
+    ------
+    StudyError
+        If the folder holds no run.
+    """
+
+    def __init__(self, path: str | Path, *, keep: TemporaryDirectory[str] | None = None) -> None:
+        self.path = Path(path)
+        self._keep = keep
+        self._store = RunStore(self.path)
+        self.manifest: dict[str, Any] = self._store.manifest()
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        """Open the run in a folder."""
+        return cls(path)
+
+    def __repr__(self) -> str:
+        state = "complete" if self.complete else "not complete"
+        return f"Run({str(self.path)!r}, {self.study.title!r}, {state})"
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned observation is there."""
+        return bool(self.manifest.get("complete"))
+
+    @cached_property
+    def study(self) -> Study:
+        """The study that was run."""
+        return Study.from_document(self.manifest["study"])
+
+    @cached_property
+    def observations(self) -> pd.DataFrame:
+        """The observation frame: one row per call, ledger version and source."""
+        return self._store.observations()
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """Every step in gas, success or error: between which versions, by how much, and its cause.
+
+        Of a run that was broken off the steps have the cause ``unknown``: finding it needs the node.
+        """
+        stored = self._store.steps()
+        if stored is not None:
+            return stored
+        return rows_frame(STEPS, step_columns(steps_of(self.observations), {}))
+
+    def at(self, version: int) -> pd.DataFrame:
+        """Return the last observation of each call at or before a ledger version."""
+        return last_observations(self.observations, version=version)

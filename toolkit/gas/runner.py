@@ -1,0 +1,270 @@
+"""Runs a study: plans, reads what is missing, writes it part by part, finds steps and their causes."""
+
+from __future__ import annotations
+
+import platform
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from toolkit import __version__
+from toolkit.client.bulk import progress_bar, run_many
+from toolkit.client.connect import connect
+from toolkit.client.fetch import PAGE
+from toolkit.client.targets import redacted_url
+from toolkit.client.versions import Versions, resolve_versions
+from toolkit.errors import ClosedError, StudyError, ToolkitError
+from toolkit.gas.cause import cause_of
+from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin, row_columns
+from toolkit.gas.search import next_round
+from toolkit.gas.steps import OUTCOME_COLUMNS, Cause, Step, step_columns, steps_of
+from toolkit.gas.store import RunStore
+from toolkit.move.ids import FunctionId
+from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire.rows import transaction_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+    from toolkit.client.node import Node
+    from toolkit.gas.run import Run
+    from toolkit.gas.study import Call, Study
+
+__all__ = ["run_study"]
+
+_BATCH = 1_000
+"""Observations per part: what a run that is killed has to read again at most."""
+
+Row = dict[str, Any]
+Outcome = tuple[Any, ...]
+
+
+def run_study(study: Study, out: str | Path | None, *, node: Node | None, progress: bool) -> Run:
+    """Run a study; see `Study.run`."""
+    from toolkit.gas.run import Run
+
+    keep = TemporaryDirectory(prefix="ledger-toolkit-run-") if out is None else None
+    path = Path(keep.name if keep else str(out))
+    store = RunStore(path)
+    with ExitStack() as stack:
+        nodes = [node] if node is not None else [stack.enter_context(connect(name)) for name in study.nodes]
+        manifest = _opened(store, study, nodes)
+        if not manifest["complete"]:
+            planned = list(zip(nodes, manifest["nodes"], strict=True))
+            for reached, plan in planned:
+                _NodeRun(study, reached, plan, store, progress=progress).read_all()
+            observations = store.observations()
+            steps = steps_of(observations)
+            causes: dict[Step, Cause] = {}
+            for reached, plan in planned:
+                causes |= _causes(study, reached, [step for step in steps if step.node == plan["node"]])
+            store.write_steps(step_columns(steps, causes))
+            store.write_manifest(manifest | _closing(observations))
+    return Run(path, keep=keep)
+
+
+def _opened(store: RunStore, study: Study, nodes: Sequence[Node]) -> dict[str, Any]:
+    """Start a run, or take up the one that is there if it is of the same study and chains."""
+    plans = [_plan(study, node) for node in nodes]
+    if not store.exists():
+        manifest = {
+            "study": study.document(),
+            "study_digest": study.digest,
+            "nodes": plans,
+            "started_at": datetime.now(UTC).isoformat(),
+            "environment": {"ledger-toolkit": __version__, "python": platform.python_version()},
+            "complete": False,
+        }
+        store.create(manifest)
+        return manifest
+    manifest = store.manifest()
+    if manifest["study_digest"] != study.digest:
+        raise StudyError(f"{store.path} holds a run of another study; choose another folder, or go on with that study")
+    chains = [[plan["chain_id"] for plan in side] for side in (manifest["nodes"], plans)]
+    if chains[0] != chains[1]:
+        raise StudyError(f"{store.path} holds a run on chain {chains[0]}, the nodes are now on {chains[1]}")
+    return manifest
+
+
+def _plan(study: Study, node: Node) -> dict[str, Any]:
+    """Resolve a study's versions on one node; what was resolved holds for the whole run, also when it is resumed."""
+    info = node.info()
+    head, oldest = info.ledger.version, info.ledger.oldest_version
+    search = study.versions.search
+
+    def version_at(time: datetime) -> int:
+        return head if time > info.ledger.timestamp else node.version_at(time)
+
+    wanted: Versions = search.versions if search else (study.versions.plan or -1)
+    plan = resolve_versions(wanted, head=head, oldest=oldest, version_at=version_at)
+    versions = plan.versions
+    return {
+        "node": redacted_url(node.url),
+        "node_build": info.git_hash,
+        "model": (info.git_hash or "").startswith("embedded"),
+        "chain_id": info.ledger.chain_id,
+        "head": head,
+        "oldest": oldest,
+        "first": min(versions, default=head),
+        "last": max(versions, default=head),
+        "versions": None if search or isinstance(versions, range) else list(versions),
+        "step": versions.step if isinstance(versions, range) else None,
+        "notes": list(plan.notes),
+    }
+
+
+class _NodeRun:
+    """Reads everything one node has to answer for a study, and writes it part by part."""
+
+    def __init__(self, study: Study, node: Node, plan: Mapping[str, Any], store: RunStore, *, progress: bool) -> None:
+        self._study = study
+        self._node = node
+        self._plan = plan
+        self._store = store
+        self._progress = progress
+        self._origin = Origin(plan["node"], plan["node_build"], plan["model"], plan["chain_id"])
+        self._known = self._already_read()
+
+    def read_all(self) -> None:
+        """Read what is missing of every call."""
+        views = [call for call in self._study.calls if call.source == VIEW]
+        self._prepare(views)
+        search = self._study.versions.search
+        if search is None:
+            self._read_views([(call, version) for call in views for version in self._versions()])
+        else:
+            while tasks := [(call, version) for call in views for version in self._next_round(call)]:
+                self._read_views(tasks)
+        self._read_simulations([call for call in self._study.calls if call.source == SIMULATE])
+        self._read_committed([call for call in self._study.calls if call.source == COMMITTED])
+
+    def _already_read(self) -> dict[str, dict[int, Outcome]]:
+        """Return the outcomes that earlier attempts of this run have written, by fingerprint and version."""
+        known: dict[str, dict[int, Outcome]] = {call.fingerprint: {} for call in self._study.calls}
+        for part in self._store.each_part():
+            mine = part[part["node"] == self._origin.node]
+            columns = [mine[name].tolist() for name in ("fingerprint", "ledger_version", *OUTCOME_COLUMNS)]
+            for mark, version, *outcome in zip(*columns, strict=True):
+                known[mark][version] = _outcome(outcome)
+        return known
+
+    def _versions(self) -> Sequence[int]:
+        if self._plan["versions"] is not None:
+            return list(self._plan["versions"])
+        return range(self._plan["first"], self._plan["last"] + 1, self._plan["step"])
+
+    def _next_round(self, call: Call) -> list[int]:
+        search = self._study.versions.search
+        assert search is not None  # noqa: S101 - our own mistake if not
+        return next_round(
+            self._known[call.fingerprint],
+            first=self._plan["first"],
+            last=self._plan["last"],
+            initial=search.initial,
+            limit=search.max_requests,
+        )
+
+    def _prepare(self, views: Sequence[Call]) -> None:
+        """Learn the called modules over the range, so that the reads need not ask for an ABI at each version."""
+        versions = range(self._plan["first"], self._plan["last"] + 1)  # bisected: a dozen looks, not one a version
+        for call in views:
+            function = FunctionId.parse(call.function)
+            self._node.abis.prepare(function.address, function.module, versions)
+
+    def _read_views(self, tasks: Sequence[tuple[Call, int]]) -> None:
+        missing = [(call, version) for call, version in tasks if version not in self._known[call.fingerprint]]
+        self._read_and_write(missing, self._view_row, "views")
+
+    def _view_row(self, task: tuple[Call, int]) -> Row:
+        call, version = task
+        request = call.request
+        assert isinstance(request, ViewFunction)  # noqa: S101 - the source says so
+        try:
+            result = self._node.view(request, ledger_version=version)
+        except ClosedError:
+            raise
+        except ToolkitError as error:
+            now = datetime.now(UTC)
+            return self._origin.failed(call.name, call.fingerprint, VIEW, version, error=error, observed_at=now)
+        return self._origin.view(call.name, call.fingerprint, result, datetime.now(UTC))
+
+    def _read_simulations(self, calls: Sequence[Call]) -> None:
+        missing = [call for call in calls if not self._known[call.fingerprint]]
+        self._read_and_write(missing, self._simulation_row, "simulations")
+
+    def _simulation_row(self, call: Call) -> Row:
+        request = call.request
+        assert isinstance(request, SimulationRequest)  # noqa: S101 - the source says so
+        try:
+            result = self._node.simulate(request)
+        except ClosedError:
+            raise
+        except ToolkitError as error:
+            version = self._node.ledger().version
+            now = datetime.now(UTC)
+            return self._origin.failed(call.name, call.fingerprint, SIMULATE, version, error=error, observed_at=now)
+        return self._origin.simulation(call.name, call.fingerprint, result, datetime.now(UTC))
+
+    def _read_committed(self, calls: Sequence[Call]) -> None:
+        """Read the transactions of the plan's range page by page and keep those of the wanted functions."""
+        if not calls:
+            return
+        by_function = {str(FunctionId.parse(call.function)): call for call in calls}
+        first, last = self._plan["first"], self._plan["last"]
+        pages = [(start, min(PAGE, last + 1 - start)) for start in range(first, last + 1, PAGE)]
+
+        def rows_of(page: tuple[int, int]) -> list[Row]:
+            rows = []
+            transactions = self._node.transactions(*page)
+            functions = transaction_rows(transactions).transactions["function"]
+            for transaction, function in zip(transactions, functions, strict=True):
+                call = by_function.get(function)
+                if call and transaction.version not in self._known[call.fingerprint]:
+                    row = self._origin.committed(call.name, call.fingerprint, transaction, datetime.now(UTC))
+                    rows.append(row)
+            return rows
+
+        for results in self._batches(pages, rows_of, "pages"):
+            self._keep([row for rows in results for row in rows])
+
+    def _read_and_write(self, tasks: Sequence[Any], read: Callable[[Any], Row], what: str) -> None:
+        for rows in self._batches(tasks, read, what):
+            self._keep(rows)
+
+    def _batches(self, tasks: Sequence[Any], read: Callable[[Any], Any], what: str) -> Iterator[list[Any]]:
+        """Run the tasks batch by batch; the results of a batch come in the order of its tasks."""
+        if not tasks:
+            return
+        with progress_bar(len(tasks), what, show=self._progress) as advance:
+            for start in range(0, len(tasks), _BATCH):
+                batch = tasks[start : start + _BATCH]
+                found = dict(run_many(batch, read, in_flight=self._node.max_in_flight, advance=advance))
+                yield [found[place] for place in range(len(batch))]
+
+    def _keep(self, rows: list[Row]) -> None:
+        self._store.add_part(row_columns(rows))
+        for row in rows:
+            outcome = _outcome([row[name] for name in OUTCOME_COLUMNS])
+            self._known[row["fingerprint"]][row["ledger_version"]] = outcome
+
+
+def _outcome(values: Sequence[Any]) -> Outcome:
+    """Return values that can be compared: what pandas calls missing is None."""
+    return tuple(None if value is None or value != value else value for value in values)  # noqa: PLR0124 - NaN
+
+
+def _causes(study: Study, node: Node, steps: Sequence[Step]) -> dict[Step, Cause]:
+    """Find the cause of every step on one node."""
+    functions = {call.fingerprint: call.function for call in study.calls}
+    return {step: cause_of(step, node, functions[step.fingerprint]) for step in steps}
+
+
+def _closing(observations: pd.DataFrame) -> dict[str, Any]:
+    """Return what the manifest of a complete run says beyond its beginning."""
+    failed = observations["error_code"].notna()
+    counts = {"observations": len(observations), "failures": int(failed.sum())}
+    return {"counts": counts, "finished_at": datetime.now(UTC).isoformat(), "complete": True}
