@@ -63,7 +63,7 @@ def gas_breakdown(observations: pd.DataFrame, *, ax: Axes | None = None) -> Axes
     with style.drawing(ax, width=9, height=1.5 + 0.42 * max(len(parts), 1)) as axes:
         axes.set_xlabel("gas used (gas units)")
         axes.set_title("What the gas was spent on")
-        axes.grid(visible=True, axis="x")
+        style.grid(axes, "x")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
         axes.xaxis.set_major_formatter(style.NUMBERS)
         if parts.empty:
@@ -131,7 +131,7 @@ def _draw_bars(ax: Axes, parts: pd.DataFrame) -> None:
         bars = ax.barh(places, width, left=left, height=0.56, color=colour, label=name, gid=f"part-{name}")
         for bar, value in zip(bars, width, strict=True):
             if value >= NAMED_SHARE * widest:
-                _name_part(ax, bar, float(value), dark=name != "io")
+                _name_part(ax, bar, float(value), dark=name == "execution")
         left += width
     for place, row, end in zip(places, records(parts), left, strict=True):
         failed = "" if row["success"] else " · execution failed"

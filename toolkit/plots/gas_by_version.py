@@ -81,7 +81,7 @@ def gas_by_version(
             _draw_series(axes, series)
         failing = [series for series in found if series.failures()]
         _set_axes(axes, found, rug_rows=min(len(failing), MOST_RUG_ROWS))
-        _draw_rug(axes, failing)
+        _draw_rug(axes, failing, named=len(found) > 1)
         marks = None if steps is None or steps.empty else _marks(steps)
         if marks is not None:
             _draw_steps(axes, marks)
@@ -157,7 +157,7 @@ def _set_axes(ax: Axes, found: Sequence[Series], *, rug_rows: int) -> None:
     versions = np.concatenate([series.versions for series in found] or [np.array([])])
     ax.set_xlabel("ledger version")
     ax.set_ylabel("gas used (gas units)")
-    ax.grid(visible=True, axis="y")
+    style.grid(ax, "y")
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
     ax.xaxis.set_major_formatter(style.NUMBERS)
     if len(versions) == 0:
@@ -182,7 +182,9 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < few else (1,)))
         ax.yaxis.set_minor_formatter(NullFormatter())
     else:
-        low = 0.0 if high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
+        constant = low == high
+        low = 0.0 if constant or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
+        high = 1.6 * high or 1.0 if constant else high
         ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
     ax.yaxis.set_major_formatter(style.NUMBERS)
     # Limits are set where the scale is straight, so that shares of the height are what they say.
@@ -194,7 +196,7 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
     ax.set_ylim(*(float(end) for end in scale.inverted().transform(np.array([bottom, top]))))
 
 
-def _draw_rug(ax: Axes, failing: Sequence[Series]) -> None:
+def _draw_rug(ax: Axes, failing: Sequence[Series], *, named: bool) -> None:
     """Draw, for each failing call, a row of bars at the foot over the readings without an answer."""
     foot = blended_transform_factory(ax.transData, ax.transAxes)
     for row, series in enumerate(failing):
@@ -212,15 +214,16 @@ def _draw_rug(ax: Axes, failing: Sequence[Series]) -> None:
                 gid="failures",
             )
         if row < MOST_RUG_ROWS - 1 or len(failing) == MOST_RUG_ROWS:
-            _name_rug(ax, series, runs, y)
+            _name_rug(ax, series, runs, y, named=named)
 
 
-def _name_rug(ax: Axes, series: Series, runs: Sequence[tuple[float, float]], y: float) -> None:
-    """Say, beside its bars, which call failed how."""
+def _name_rug(ax: Axes, series: Series, runs: Sequence[tuple[float, float]], y: float, *, named: bool) -> None:
+    """Say, beside its bars, how a call failed; and which, where there are several."""
     left, right = ax.get_xlim()
     at_right = right - runs[-1][1] > 0.4 * (right - left)
+    error = figure_text(series.error or "no gas in the answer", 28)
     ax.annotate(
-        f"{figure_text(series.label, 24)}: {figure_text(series.error or 'no gas in the answer', 28)}",
+        f"{figure_text(series.label, 24)}: {error}" if named else error,
         xy=(runs[-1][1] if at_right else runs[0][0], y),
         xycoords=("data", "axes fraction"),
         xytext=(7 if at_right else -7, 0),

@@ -55,7 +55,7 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     with style.drawing(ax, width=9, height=1.5 + 0.27 * max(len(rows), 2)) as axes:
         axes.set_xlabel("gas used (gas units)")
         axes.set_title("Gas before and after")
-        axes.grid(visible=True, axis="x")
+        style.grid(axes, "x")
         if rows.empty:
             axes.set_yticks([])
             axes.text(0.5, 0.5, "no changes", transform=axes.transAxes, ha="center", color=style.MUTED)

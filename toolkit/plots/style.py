@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.ticker import FuncFormatter
@@ -89,8 +89,6 @@ STYLE: dict[Any, Any] = {
     "axes.titleweight": "bold",
     "axes.labelsize": 9,
     "font.size": 9,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
     "legend.fontsize": 8,
     "legend.frameon": False,
     "text.color": INK,
@@ -132,8 +130,15 @@ def dress(ax: Axes) -> None:
     """Give an Axes made elsewhere the same spines and ticks."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GRID)
-    ax.tick_params(color=GRID, labelcolor=MUTED, labelsize=8)
+    ax.tick_params(which="both", color=GRID, labelcolor=MUTED, labelsize=8)
+    for label in (ax.xaxis.label, ax.yaxis.label):
+        label.set(color=INK, size=9)
     ax.set_axisbelow(True)
+
+
+def grid(ax: Axes, axis: Literal["x", "y"]) -> None:
+    """Draw thin grid lines across `axis`."""
+    ax.grid(visible=True, axis=axis, color=GRID, linewidth=0.6)
 
 
 def note(ax: Axes, text: str, *, below_pt: float) -> None:

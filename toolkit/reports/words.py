@@ -1,0 +1,146 @@
+"""The sentences and numbers of a report, the same in every format."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.plots.gas_change import change_text
+from toolkit.plots.style import DASH, MINUS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.reports.data import Change, Event, ReportData
+
+__all__ = ["CAUSES", "amount", "apt", "gas", "headline", "place", "share", "short_hash", "span", "where"]
+
+CAUSES = {
+    "schedule": "gas schedule",
+    "code": "code",
+    "config": "configuration",
+    "state": "state",
+    "mixed": "several causes",
+    "node": "node build",
+    "unexplained": "unexplained",
+    "unknown": "unknown",
+}
+"""Causes in words."""
+
+MOST_EVENTS = 60
+"""Places of change told in a report for readers; all are in its data."""
+
+SOURCES = {"view@version": "view", "simulate@now": "simulation at the head", "committed": "committed"}
+
+
+def headline(data: ReportData, name: Callable[[str], str]) -> list[str]:
+    """Say in two or three sentences which calls' gas changed, where, by how much and why.
+
+    Parameters
+    ----------
+    data : ReportData
+        What the report says.
+    name : callable
+        Renders text that came from a user or the chain, harmlessly in the format wanted. All other text
+        returned is plain words and numbers.
+
+    Returns
+    -------
+    list of str
+    """
+    swept, changed = data.swept, data.changed
+    facts = data.provenance
+    if not swept:
+        return ["No call was read at more than one ledger version, so no change of gas can be seen."]
+    span = f"ledger versions {facts.first_version:,} to {facts.last_version:,}"
+    if not changed:
+        return [f"No call's gas changed: {_calls(len(swept))} read at {span}."]
+    same = len(swept) - len(changed)
+    kept = f"; {same:,} stayed the same" if same else ""
+    sentences = [
+        f"Gas changed for {len(changed):,} of {_calls(len(swept))} read at {span}: {_list(changed, name)}{kept}."
+    ]
+    largest = max(data.events, key=lambda event: (event.changes[0].size, len(event.changes)))
+    return [*sentences, _largest(largest, name)]
+
+
+def _largest(event: Event, name: Callable[[str], str]) -> str:
+    change = event.changes[0]
+    others = len(event.changes) - 1
+    too = f"; {_calls(others, 'other')} changed there too" if others else ""
+    why = CAUSES.get(event.cause, "unknown")
+    because = f" ({name(event.explanation)})" if event.explanation else ""
+    return (
+        f"The largest change is at {where(event)}: {name(change.label)} {amount(change)}{too}. Cause: {why}{because}."
+    )
+
+
+def _list(labels: Sequence[str], name: Callable[[str], str]) -> str:
+    few = 7
+    names = [name(label) for label in labels[:few]]
+    if len(labels) > few:
+        names.append(_calls(len(labels) - few, "other"))
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _calls(count: int, kind: str = "") -> str:
+    return f"{count:,} {kind + ' ' if kind else ''}call{'' if count == 1 else 's'}"
+
+
+def where(event: Event) -> str:
+    """Say at which version, or between which, an event was."""
+    return ("version " if event.exact else "versions ") + place(event)
+
+
+def place(event: Event) -> str:
+    """Write the version of an event, or the interval it is in."""
+    return f"{event.version_after:,}" if event.exact else span(event.version_before, event.version_after)
+
+
+def span(first: int, last: int) -> str:
+    """Write ledger versions from first to last."""
+    return f"{first:,}" if first == last else f"{first:,}{DASH}{last:,}"
+
+
+def short_hash(text: str) -> str:
+    """Cut the middle out of a hash: its ends are what people compare."""
+    ends = 10
+    return text if len(text) <= 2 * ends else f"{text[:ends]}…{text[2 - ends :]}"
+
+
+def amount(change: Change) -> str:
+    """Say a change of gas with both readings, the share, and the steps it took."""
+    if change.gas_before is None or change.gas_after is None:
+        return _comes_or_goes(change)
+    steps = f" in {change.count} steps" if change.count > 1 else ""
+    return f"from {change.gas_before:,} to {change.gas_after:,} gas units ({share(change)}){steps}"
+
+
+def _comes_or_goes(change: Change) -> str:
+    if change.gas_after is not None:
+        return f"starts to answer, with {change.gas_after:,} gas units"
+    if change.gas_before is not None:
+        return f"stops answering; it took {change.gas_before:,} gas units"
+    return "fails in another way"
+
+
+def share(change: Change) -> str:
+    """Say a change in short: times ten, per cent, or that the call starts or stops answering."""
+    if change.gas_before is None or change.gas_after is None:
+        return _comes_or_goes(change).partition(",")[0].partition(";")[0]
+    if change.gas_before == change.gas_after:
+        return "same gas, other outcome"
+    return change_text(change.gas_before, change.gas_after)
+
+
+def gas(value: float | None) -> str:
+    """Write gas units; a dash where there are none."""
+    if value is None:
+        return DASH
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}".removesuffix(".00")
+
+
+def apt(octas: int) -> str:
+    """Write an amount of octas in APT (10^8 octas), exactly."""
+    whole, rest = divmod(abs(octas), 10**8)
+    digits = f"{rest:08d}".rstrip("0")
+    return (MINUS if octas < 0 else "") + f"{whole:,}" + (f".{digits}" if digits else "")
