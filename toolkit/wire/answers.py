@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from toolkit.errors import SchemaError
+from toolkit.wire.integers import clip
 from toolkit.wire.structs import (
     BlockEpilogueTransaction,
     BlockMetadataTransaction,
@@ -79,7 +80,6 @@ _RAW_LIST: msgspec.json.Decoder[list[Raw]] = msgspec.json.Decoder(list[Raw])
 _RAW_OBJECT: msgspec.json.Decoder[dict[str, Raw]] = msgspec.json.Decoder(dict[str, Raw])
 _KNOWN_TRANSACTIONS = frozenset(str(kind.__struct_config__.tag) for kind in KnownTransaction.__args__)
 _KNOWN_CHANGES = frozenset(str(kind.__struct_config__.tag) for kind in KnownChange.__args__)
-_MESSAGE_LENGTH = 200
 
 
 @contextmanager
@@ -200,8 +200,7 @@ def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | Raw) -> _T:
 
 
 def _schema_error(error: Exception) -> SchemaError:
-    reason = ascii(str(error))[1:-1][:_MESSAGE_LENGTH]
-    return SchemaError(f"the answer does not have the documented shape of transactions: {reason}")
+    return SchemaError(f"the answer does not have the documented shape of transactions: {clip(error)}")
 
 
 def _decode_transaction(body: bytes | Raw) -> Transaction:

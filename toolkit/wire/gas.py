@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from toolkit.errors import SchemaError
-from toolkit.wire.integers import parse_u64, shorten
+from toolkit.wire.integers import clip, parse_u64, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,7 +135,7 @@ def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:
     try:
         wire = _DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"the fee statement does not have the documented shape: {error}") from error
+        raise SchemaError(f"the fee statement does not have the documented shape: {clip(error)}") from error
     return FeeStatement(
         total_charge_gas_units=parse_u64(wire.total_charge_gas_units, "total_charge_gas_units"),
         execution_gas_units=parse_u64(wire.execution_gas_units, "execution_gas_units"),

@@ -1,4 +1,4 @@
-"""u64 as the wire has it, decimal text: checked digit by digit before it becomes a number."""
+"""u64 as the wire has it, decimal text: checked digit by digit before it becomes a number; texts for messages."""
 
 from __future__ import annotations
 
@@ -10,18 +10,24 @@ from toolkit.errors import SchemaError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["U64_MAX", "parse_u64", "parse_u64_column", "shorten"]
+__all__ = ["U64_MAX", "clip", "parse_u64", "parse_u64_column", "shorten"]
 
 U64_MAX = 2**64 - 1
 _MAX_DIGITS = 20
 _CANONICAL = re.compile(r"0|[1-9][0-9]{0,19}")
 _SHOWN = 60
+_CLIPPED = 200
 
 
 def shorten(value: object, *, length: int = _SHOWN) -> str:
     """Return a repr that is safe in a message: control characters escaped, cut to `length` characters."""
     text = repr(value[: length + 1] if isinstance(value, str | bytes) else value)
     return text if len(text) <= length else text[: length - 3] + "..."
+
+
+def clip(error: Exception) -> str:
+    """Return a library's error text, which may quote hostile text, escaped and cut."""
+    return ascii(str(error))[1:-1][:_CLIPPED]
 
 
 def parse_u64(text: object, where: str) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import msgspec
 
 from toolkit.errors import SchemaError
 from toolkit.wire.headers import LedgerState, timestamp_from_us
-from toolkit.wire.integers import parse_u64
+from toolkit.wire.integers import clip, parse_u64
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _T = TypeVar("_T", bound=msgspec.Struct)
+_Price = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,13 +105,13 @@ class GasPriceEstimate(msgspec.Struct, frozen=True, kw_only=True):
         Prices for those who can wait, and for those who cannot.
     """
 
-    gas_estimate: int
-    deprioritized_gas_estimate: int | None = None
-    prioritized_gas_estimate: int | None = None
+    gas_estimate: _Price
+    deprioritized_gas_estimate: _Price | None = None
+    prioritized_gas_estimate: _Price | None = None
 
 
 class _NodeInfoWire(msgspec.Struct):
-    chain_id: int
+    chain_id: Annotated[int, msgspec.Meta(ge=0, le=255)]
     epoch: str
     ledger_version: str
     oldest_ledger_version: str
@@ -225,4 +226,4 @@ def decode_struct(body: bytes, kind: type[_T], what: str) -> _T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"the {what} answer does not have the documented shape: {error}") from error
+        raise SchemaError(f"the {what} answer does not have the documented shape: {clip(error)}") from error

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.wire.integers import shorten
+from toolkit.wire.integers import clip, shorten
 from toolkit.wire.models import (
     AddressText,
     Argument,
@@ -279,7 +279,7 @@ def parse_object(json: Mapping[str, Any] | bytes | msgspec.Raw, what: str) -> di
     try:
         value = msgspec.json.decode(json)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as error:
-        raise SchemaError(f"the {what} is no JSON: {error}", column=what) from error
+        raise SchemaError(f"the {what} is no JSON: {clip(error)}", column=what) from error
     if not isinstance(value, dict):
         raise SchemaError(f"the {what} is no JSON object, got {shorten(value)}", column=what)
     return value
