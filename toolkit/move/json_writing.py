@@ -22,7 +22,6 @@ from toolkit.move.layout import (
     Address,
     Bytes,
     EnumOf,
-    FunctionValue,
     Int,
     Layout,
     ObjectOf,
@@ -63,10 +62,8 @@ def json_encoder(layout: Layout) -> Codec:  # noqa: PLR0911  # one case per kind
             return _write_struct(tag, fields)
         case EnumOf(tag, variants):
             return _write_enum(tag, variants)
-        case FunctionValue():
-            return _refuse_function
         case _:
-            # bool, String and untyped values look alike on both sides.
+            # bool, String, function values and untyped values look alike on both sides.
             return json_decoder(layout)
 
 
@@ -171,7 +168,3 @@ def _write_enum(tag: StructTag, variants: tuple[tuple[str, Fields], ...]) -> Cod
         return {VARIANT: name, **plan(rest)}
 
     return encode
-
-
-def _refuse_function(value: Any) -> Any:
-    raise Mismatch(f"a function value can be read, not written; got {kind_of(value)}")
