@@ -136,7 +136,7 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
             return _packed(left, result, kind, _both(left, valid), name)
     mine = to_ints(left.storage, left.dtype.wide)
     powers: dict[str, Callable[[int, int], Any]] = {"pow": _power, "rpow": lambda a, b: _power(b, a)}
-    function = powers.get(name, op)
+    function: Callable[[int, int], Any] = powers.get(name, op)
     pairs = zip(mine, _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else function(a, _integer(b, name, kind)) for a, b in pairs]
     if name in {"truediv", "rtruediv"}:

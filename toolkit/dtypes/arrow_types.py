@@ -154,7 +154,8 @@ def wide_to_ints(array: pa.ExtensionArray | pa.ChunkedArray) -> list[int | None]
     InputError
         If `array` is no wide column.
     """
-    return to_ints(whole(array).storage, kind_of(array))
+    kind = kind_of(array)
+    return to_ints(whole(array).storage, kind)
 
 
 def kind_of(array: pa.Array | pa.ChunkedArray) -> WideKind:

@@ -1,6 +1,8 @@
 """The pandas side of wide integers: the dtype and the array. Registered with pandas when imported.
 
-Sums, statistics and groupby live in `reductions`, operators in `arithmetic`.
+Sums, statistics and groupby live in `reductions`, operators in `arithmetic`. What pandas does with numpy numbers only
+does not work on these dtypes: ``nlargest`` (sort instead), ``merge_asof``, a merge on keys of two integer dtypes (cast
+one side), and ``uint64[pyarrow]`` on the left of an operator (put the wide column first).
 """
 
 # ruff: noqa: FBT001, FBT002, SLF001  # pandas fixes these signatures, and its protocol for arrays is underscored
@@ -13,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pandas.api.extensions import ExtensionArray, ExtensionDtype, register_extension_dtype
+from pandas.api.extensions import ExtensionArray, ExtensionDtype, no_default, register_extension_dtype
 from pandas.api.indexers import check_array_indexer
 from pandas.api.types import is_integer, is_list_like, pandas_dtype
 
@@ -24,6 +26,7 @@ from toolkit.dtypes.convert import storage_from
 from toolkit.dtypes.kinds import KINDS, WideKind, common_kind
 from toolkit.dtypes.storage import byte_matrix, to_int, to_ints, whole
 from toolkit.dtypes.text import wide_to_text
+from toolkit.errors import SchemaError
 
 if TYPE_CHECKING:
     import builtins
@@ -313,7 +316,10 @@ class WideIntArray(WideOperators, ExtensionArray):
             return wide_to_text(array).cast(type)
         if isinstance(type, WideIntType):
             return self.astype(WideIntDtype(type.wide.name)).__arrow_array__()
-        return pa.array(to_ints(self.storage, self._dtype.wide), type)
+        try:
+            return pa.array(to_ints(self.storage, self._dtype.wide), type)
+        except OverflowError as error:
+            raise SchemaError(f"a number of a {self._dtype} column does not fit {type}: {error}") from error
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
@@ -344,6 +350,7 @@ class WideIntArray(WideOperators, ExtensionArray):
             If a number does not fit an integer `dtype`.
         """
         del copy
+        na_value = None if na_value is no_default else na_value
         target = np.dtype(object if dtype is None else dtype)
         if target.kind == "f":
             floats = self.floats().astype(target, copy=False)
@@ -391,7 +398,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         Raises
         ------
         SchemaError
-            If a number does not fit another wide dtype.
+            If a number does not fit another wide or Arrow-backed dtype.
         """
         dtype = pandas_dtype(dtype)
         if dtype == self._dtype:
@@ -403,6 +410,8 @@ class WideIntArray(WideOperators, ExtensionArray):
             floating = pa.types.is_floating(arrow)
             array = pa.array(self.floats(), arrow, from_pandas=True) if floating else self.__arrow_array__(arrow)
             return reductions.arrow_backed(array, dtype)
+        if isinstance(dtype, pd.CategoricalDtype):
+            return pd.Categorical(self, dtype=dtype)
         if isinstance(dtype, ExtensionDtype):
             return pd.Series(self.to_numpy(), dtype=cast("Any", dtype)).array
         return self.to_numpy(dtype)

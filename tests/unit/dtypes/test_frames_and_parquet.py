@@ -1,0 +1,188 @@
+"""Tables to frames and back, in memory and in Parquet; the data dictionary."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
+
+from toolkit import dtypes
+from toolkit.errors import InputError, SchemaError
+
+FLAT = {
+    "version": pa.array([1, None, 2**64 - 1], pa.uint64()),
+    "change": pa.array([-(2**63), None, 5], pa.int64()),
+    "small": pa.array([1, None, 255], pa.uint8()),
+    "ok": [True, None, False],
+    "text": ["a", None, ""],
+    "data": pa.array([b"a", None, b""], pa.binary()),
+    "time": pa.array([1, None, 2], pa.timestamp("us", "UTC")),
+    "ratio": pa.array([0.5, None, 1.0], pa.float64()),
+    "nothing": pa.nulls(3),
+    "u128": dtypes.wide_from_ints([0, None, 2**128 - 1], dtypes.u128()),
+    "u256": dtypes.wide_from_ints([2**256 - 1, None, 2**255], dtypes.u256()),
+    "i128": dtypes.wide_from_ints([-(2**127), None, -1], dtypes.i128()),
+    "i256": dtypes.wide_from_ints([-(2**255), None, 1], dtypes.i256()),
+}
+NESTED = {
+    "list": pa.array([["1"], None, []], pa.list_(pa.string())),
+    "struct": pa.array([{"a": 1, "b": ["x"]}, None, {"a": None, "b": None}]),
+    "list_of_structs": pa.array([[{"a": 1}], [], None]),
+    "fixed": pa.array([b"ab", None, b"cd"], pa.binary(2)),
+    "decimal": pa.array([None, None, None], pa.decimal128(38, 0)),
+}
+FACTS = {"unit": "octas", "source": "abi 0x1::coin", "typing": "abi"}
+
+
+def table(columns):
+    """A table whose first field says what is known of it."""
+    made = pa.table(columns)
+    return made.set_column(0, made.schema.field(0).with_metadata(FACTS), made.column(0))
+
+
+def test_every_column_is_arrow_backed():
+    """Text is `string`, wide integers their own dtype, all else ArrowDtype; facts go to attrs."""
+    frame = dtypes.to_pandas(table(FLAT))
+    for name, dtype in frame.dtypes.items():
+        expected = pd.StringDtype("pyarrow") if name == "text" else name if name in dtypes.KINDS else pd.ArrowDtype
+        assert isinstance(dtype, expected) if expected is pd.ArrowDtype else dtype == expected
+    assert frame.attrs == {"toolkit": {"version": FACTS}}
+    json.dumps(frame.attrs)
+
+
+@pytest.mark.parametrize("write", [dtypes.write_parquet, pd.DataFrame.to_parquet])
+@pytest.mark.parametrize("read", [dtypes.read_parquet, pd.read_parquet])
+@pytest.mark.parametrize("rows", [3, 0])
+def test_flat_frames_survive_parquet_both_ways(tmp_path, write, read, rows):
+    """Our writer and pandas', our reader and pandas': values, nulls, dtypes and attrs are the same."""
+    frame = dtypes.to_pandas(table(FLAT)).iloc[:rows]
+    write(frame, tmp_path / "flat.parquet")
+    back = read(tmp_path / "flat.parquet")
+    assert_frame_equal(back, frame)
+    assert back.attrs == frame.attrs
+
+
+@pytest.mark.parametrize("write", [dtypes.write_parquet, pd.DataFrame.to_parquet])
+@pytest.mark.parametrize("rows", [3, 0])
+def test_nested_frames_survive_parquet(tmp_path, write, rows):
+    """Lists, structs, fixed bytes and decimals come back with their dtypes, even from pandas' own writer."""
+    frame = dtypes.to_pandas(table({**FLAT, **NESTED})).iloc[:rows]
+    write(frame, tmp_path / "nested.parquet")
+    back = dtypes.read_parquet(tmp_path / "nested.parquet")
+    assert_frame_equal(back, frame)
+    assert back.attrs == frame.attrs
+
+
+def test_plain_pandas_reads_nested_files_as_objects(tmp_path):
+    """A nested file of ours does not stop plain pandas, as one of its own does."""
+    dtypes.write_parquet(dtypes.to_pandas(table(NESTED)), tmp_path / "nested.parquet")
+    assert {str(dtype) for dtype in pd.read_parquet(tmp_path / "nested.parquet").dtypes} == {"object"}
+
+
+def test_frames_of_users_come_back_as_they_were(tmp_path):
+    """numpy dtypes, named and multiple indexes, categories and other attrs survive as well."""
+    frame = pd.DataFrame({"n": [1, 2], "f": [0.5, None], "c": pd.Categorical(["a", "b"]), "s": ["x", None]})
+    frame.index = pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["one", "two"])
+    frame.attrs = {"note": "mine"}
+    assert_frame_equal(dtypes.to_pandas(dtypes.to_arrow(frame)), frame)
+    dtypes.write_parquet(frame, tmp_path / "mine.parquet")
+    back = dtypes.read_parquet(tmp_path / "mine.parquet")
+    assert_frame_equal(back, frame)
+    assert back.attrs == frame.attrs
+
+
+def test_table_and_frame_are_the_same_data():
+    """to_arrow(to_pandas(table)) has the table's columns and field metadata."""
+    made = table({**FLAT, **NESTED})
+    back = dtypes.to_arrow(dtypes.to_pandas(made))
+    assert back.schema.field("version").metadata == {key.encode(): value.encode() for key, value in FACTS.items()}
+    for name in made.column_names:
+        assert back[name].to_pylist() == made[name].to_pylist()
+
+
+def test_columns_can_be_chosen(tmp_path):
+    """Reading some columns reads those; a missing one is named with what there is."""
+    dtypes.write_parquet(dtypes.to_pandas(table(FLAT)), tmp_path / "flat.parquet")
+    back = dtypes.read_parquet(tmp_path / "flat.parquet", columns=["u128", "text"])
+    assert list(back.columns) == ["u128", "text"]
+    with pytest.raises(InputError, match=r"no column .'absent'.*u128"):
+        dtypes.read_parquet(tmp_path / "flat.parquet", columns=["absent"])
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path):
+    """A refused frame leaves the old file and no half of a new one."""
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"old")
+    with pytest.raises(SchemaError, match="no one Arrow type"):
+        dtypes.write_parquet(pd.DataFrame({"a": pd.Series([1, "x", b"y"], dtype=object)}), path)
+    with pytest.raises(InputError, match="unique text names"):
+        dtypes.write_parquet(pd.DataFrame({1: [1]}), path)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.parquet"]
+    assert path.read_bytes() == b"old"
+    with pytest.raises(InputError, match="no readable Parquet file"):
+        dtypes.read_parquet(path)
+
+
+def test_columns_named_twice_are_refused():
+    """Arrow allows two columns of one name; a frame with attrs by column does not."""
+    with pytest.raises(InputError, match="more than once"):
+        dtypes.to_pandas(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]))
+
+
+def test_describe_is_the_data_dictionary():
+    """One row a column: type, unit, source, typing, nulls."""
+    found = dtypes.describe(dtypes.to_pandas(table({**FLAT, **NESTED}))).set_index("column")
+    assert found.loc["version"].tolist() == ["uint64", *FACTS.values(), 1]
+    assert found.loc["u256", "type"] == "u256"
+    assert found.loc["list", "type"].startswith("list<")
+    assert pd.isna(found.loc["text", "unit"])
+    assert dtypes.describe(pd.DataFrame()).shape == (0, 6)
+
+
+@pytest.mark.parametrize("name", list(dtypes.KINDS))
+def test_parquet_statistics_are_in_number_order(tmp_path, name):
+    """min and max of each row group are those of the numbers, so filters on bytes are right."""
+    kind = dtypes.KINDS[name]
+    values = [5, kind.high, kind.low, 2**100, 2**64, *([-1, -(2**90)] if kind.signed else [])]
+    dtypes.write_parquet(pd.DataFrame({"v": pd.array(values, dtype=name)}), tmp_path / "s.parquet")
+    column = pq.ParquetFile(tmp_path / "s.parquet").metadata.row_group(0).column(0)
+    assert column.physical_type == "FIXED_LEN_BYTE_ARRAY"
+    ends = [int.from_bytes(data, "big") + kind.low for data in (column.statistics.min, column.statistics.max)]
+    assert ends == [kind.low, kind.high]
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(values=st.lists(st.none() | st.integers(-(2**255), 2**255 - 1), max_size=20))
+def test_any_column_survives_parquet(tmp_path, values):
+    """Generated i256 columns reload exactly, with plain pandas too."""
+    frame = pd.DataFrame({"v": pd.array(values, dtype="i256")})
+    dtypes.write_parquet(frame, tmp_path / "g.parquet")
+    assert_frame_equal(dtypes.read_parquet(tmp_path / "g.parquet"), frame)
+    assert_frame_equal(pd.read_parquet(tmp_path / "g.parquet"), frame)
+
+
+def test_duckdb_reads_wide_columns_as_bytes(tmp_path):
+    """DuckDB needs no extension: a u128 is 16 bytes, exact as UHUGEINT, and its order is number order."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    values = [2**128 - 1, 5, 2**64, None]
+    path = tmp_path / "d.parquet"
+    dtypes.write_parquet(pd.DataFrame({"v": pd.array(values, dtype="u128")}), path)
+    relation = duckdb.read_parquet(str(path)).filter("v is not null").order("v")
+    rows = relation.project("typeof(v), ('0x' || hex(v))::UHUGEINT").fetchall()
+    assert rows == [("BLOB", 5), ("BLOB", 2**64), ("BLOB", 2**128 - 1)]
+
+
+def test_polars_reads_wide_columns_as_bytes(tmp_path):
+    """Polars reads the same bytes."""
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    path = tmp_path / "p.parquet"
+    dtypes.write_parquet(pd.DataFrame({"v": pd.array([2**200, None], dtype="u256")}), path)
+    read = polars.read_parquet(path)["v"]
+    storage = read.ext.storage() if hasattr(read, "ext") else read
+    assert storage.to_list() == [(2**200).to_bytes(32, "big"), None]
