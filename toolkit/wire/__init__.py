@@ -18,6 +18,22 @@ if TYPE_CHECKING:
         decode_transactions,
         iterate_transactions,
     )
+    from toolkit.wire.bcs_payloads import (
+        EncodedEntryFunction,
+        EncodedModuleBundle,
+        EncodedMultisig,
+        EncodedPayloadV2,
+        EncodedScript,
+        ScriptArgument,
+    )
+    from toolkit.wire.bcs_requests import (
+        decode_view_answer,
+        decode_view_request,
+        encode_arguments,
+        encode_view_answer,
+        encode_view_request,
+        signed_transaction,
+    )
     from toolkit.wire.errors import ERROR_CODES, ErrorBody, decode_error_body
     from toolkit.wire.gas import FeeStatement, GasBreakdown, GasSchedule
     from toolkit.wire.headers import AnswerHeaders, LedgerState, ledger_headers, parse_headers
@@ -49,6 +65,7 @@ if TYPE_CHECKING:
         SingleSenderSignature,
         UnknownSignature,
     )
+    from toolkit.wire.transactions import RawTransaction, SignedTransaction
     from toolkit.wire.zero_padding import is_zero_padded, zero_padded
 
 _MODULES = {
@@ -60,6 +77,22 @@ _MODULES = {
         "decode_simulation",
         "decode_transactions",
         "iterate_transactions",
+    ),
+    "bcs_payloads": (
+        "EncodedEntryFunction",
+        "EncodedModuleBundle",
+        "EncodedMultisig",
+        "EncodedPayloadV2",
+        "EncodedScript",
+        "ScriptArgument",
+    ),
+    "bcs_requests": (
+        "decode_view_answer",
+        "decode_view_request",
+        "encode_arguments",
+        "encode_view_answer",
+        "encode_view_request",
+        "signed_transaction",
     ),
     "errors": ("ERROR_CODES", "ErrorBody", "decode_error_body"),
     "gas": ("FeeStatement", "GasBreakdown", "GasSchedule"),
@@ -92,6 +125,7 @@ _MODULES = {
         "SingleSenderSignature",
         "UnknownSignature",
     ),
+    "transactions": ("RawTransaction", "SignedTransaction"),
     "zero_padding": ("is_zero_padded", "zero_padded"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
@@ -103,6 +137,11 @@ __all__ = [
     "AnswerHeaders",
     "Block",
     "Ed25519Signature",
+    "EncodedEntryFunction",
+    "EncodedModuleBundle",
+    "EncodedMultisig",
+    "EncodedPayloadV2",
+    "EncodedScript",
     "EntryFunction",
     "ErrorBody",
     "FeePayerSignature",
@@ -122,9 +161,12 @@ __all__ = [
     "NoAccountSignature",
     "NodeInfo",
     "PublicKey",
+    "RawTransaction",
     "Rows",
     "Script",
+    "ScriptArgument",
     "Signature",
+    "SignedTransaction",
     "SimulationRequest",
     "SingleKeySignature",
     "SingleSenderSignature",
@@ -142,6 +184,11 @@ __all__ = [
     "decode_node_info",
     "decode_simulation",
     "decode_transactions",
+    "decode_view_answer",
+    "decode_view_request",
+    "encode_arguments",
+    "encode_view_answer",
+    "encode_view_request",
     "is_zero_padded",
     "iterate_transactions",
     "ledger_headers",
@@ -149,6 +196,7 @@ __all__ = [
     "parse_headers",
     "parse_payload",
     "parse_signature",
+    "signed_transaction",
     "transaction_rows",
     "zero_padded",
 ]

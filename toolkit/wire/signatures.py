@@ -124,7 +124,7 @@ class MultiEd25519Signature(WireModel):
         if signatures is None:
             signatures = [_ZERO_ED25519] * len(public_keys)
         if bitmap is None:
-            bitmap = bitmap_of(range(len(signatures)), length=4)
+            bitmap = bitmap_of(range(min(len(signatures), _MAX_KEYS)), length=4)
         fields = {"public_keys": public_keys, "threshold": threshold, "signatures": signatures, "bitmap": bitmap}
         self._fill(fields | unknown)
 
@@ -228,6 +228,8 @@ class MultiKeySignature(WireModel):
         Number of signatures required (the service's description calls it `threshold`).
     signatures : sequence of IndexedSignature, optional
         Zeros for the first `signatures_required` keys where left out.
+    bitmap : str or bytes, optional
+        As read from BCS where it is longer than the keys need; otherwise it follows from the indices.
     """
 
     type: ClassVar[str] = "multi_key_signature"
@@ -235,6 +237,7 @@ class MultiKeySignature(WireModel):
     public_keys: tuple[TypedKey, ...]
     signatures_required: StrictInt
     signatures: tuple[IndexedSignature, ...]
+    bitmap: HexText | None = None
 
     def __init__(
         self,
@@ -242,6 +245,7 @@ class MultiKeySignature(WireModel):
         *,
         signatures_required: int,
         signatures: Sequence[IndexedSignature] | None = None,
+        bitmap: str | bytes | None = None,
         **unknown: Any,
     ) -> None:
         keys = [_typed_key(key) for key in public_keys]
@@ -252,7 +256,12 @@ class MultiKeySignature(WireModel):
                 for index, key in first
                 if isinstance(key, PublicKey)
             ]
-        fields = {"public_keys": keys, "signatures_required": signatures_required, "signatures": signatures}
+        fields = {
+            "public_keys": keys,
+            "signatures_required": signatures_required,
+            "signatures": signatures,
+            "bitmap": bitmap,
+        }
         self._fill(fields | unknown)
 
     @model_validator(mode="after")
@@ -271,7 +280,7 @@ class MultiKeySignature(WireModel):
         """Return the fields that need not be written, with the values they take when left out."""
         first = enumerate(self.public_keys[: self.signatures_required])
         zeros = (IndexedSignature(index, signature=key.zero_signature()) for index, key in first)
-        return {"signatures": tuple(zeros)}
+        return {"signatures": tuple(zeros), "bitmap": None}
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolkit.errors import InputError
+from toolkit.errors import InputError, SchemaError
+from toolkit.move.bcs import Reader
+from toolkit.wire.bcs_signatures import skip_auth_data
 from toolkit.wire.integers import shorten
 from toolkit.wire.keys import ED25519_SIGNATURE_BYTES, zero_signature
 from toolkit.wire.signatures import (
@@ -131,14 +133,11 @@ def _(signature: FeePayerSignature) -> FeePayerSignature:
 
 
 def _zero_auth_data(data: bytes) -> bytes:
-    """Zero the signature inside BCS authentication data: variant, digest, signature (and a key, if derivable)."""
-    digest_length, digest = read_length(data, 1)
-    length, start = read_length(data, digest + digest_length)
-    if data[0] not in (0, 1) or start + length > len(data):
-        raise InputError(f"the authentication data is no documented BCS: {shorten(data)}")
-    return data[:start] + bytes(length) + data[start + length :]
-
-
-def read_length(data: bytes, position: int) -> tuple[int, int]:
-    """Return a ULEB128 length of at most two bytes, and where it ends."""
-    raise NotImplementedError
+    """Zero the signature inside BCS authentication data; digest and key stay."""
+    reader = Reader(data)
+    try:
+        start, end = skip_auth_data(reader)
+        reader.end()
+    except SchemaError as error:
+        raise InputError(f"the authentication data of an abstract signature is no BCS: {error}") from error
+    return data[:start] + bytes(end - start) + data[end:]
