@@ -85,15 +85,21 @@ def place_end_labels(ax: Axes, labels: Sequence[EndLabel], *, size: float = 8.0)
         Font size, points.
     """
     texts = [_end_label(ax, label, size) for label in labels]
-    figure = ax.get_figure(root=True)
-    if figure is None:
-        return
-    figure.draw_without_rendering()  # where things are is known only after layout
-    box, pt = ax.get_window_extent(), 72 / figure.dpi
+    pt = _settle(ax)
+    box = ax.get_window_extent()
     level = [float(ax.transData.transform((0, label.y))[1]) for label in labels]
     placed = spread(level, 1.35 * size / pt, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
     for text, was, now in zip(texts, level, placed, strict=True):
         text.set_position((24, (now - was) * pt))
+
+
+def _settle(ax: Axes) -> float:
+    """Lay the figure out, as where things are is known only then; return points per pixel."""
+    figure = ax.get_figure(root=True)
+    if figure is None:  # Axes taken out of their figure: nothing will be drawn
+        return 1.0
+    figure.draw_without_rendering()
+    return 72 / figure.dpi
 
 
 def _end_label(ax: Axes, label: EndLabel, size: float) -> Annotation:
@@ -127,7 +133,7 @@ def place_captions(
     Parameters
     ----------
     ax : Axes
-        Its limits must be final, and its width near what it will be.
+        Its limits must be final.
     captions : sequence of Caption
         What to say, any order.
     rows : int, default 2
@@ -140,6 +146,9 @@ def place_captions(
     list of (int, Caption)
         Those written, each with its row, counted from the axes.
     """
+    if not captions:
+        return []
+    pt = _settle(ax)
     box = ax.get_window_extent()
     taken: list[list[tuple[float, float]]] = [[] for _ in range(rows)]
     written: list[tuple[int, Caption]] = []
@@ -165,9 +174,7 @@ def place_captions(
             text.remove()
             continue
         taken[row].append(span)
-        figure = ax.get_figure(root=True)
-        points = 72 / figure.dpi if figure is not None else 1.0
-        text.set_position((shift * points, 3 + row * 1.3 * size))
+        text.set_position((shift * pt, 3 + row * 1.3 * size))
         written.append((row, caption))
     return written
 

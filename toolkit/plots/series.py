@@ -64,7 +64,7 @@ class Series:
         same = (gas[1:] == gas[:-1]) | (np.isnan(gas[1:]) & np.isnan(gas[:-1]))
         keep = ~np.append(False, same) | ~np.append(same, False)
         versions, gas = versions[keep], gas[keep]
-        corner = np.flatnonzero((np.diff(versions) == 1) & (np.diff(gas) != 0)) + 1
+        corner = np.flatnonzero((np.diff(versions) == 1) & (np.abs(np.diff(gas)) > 0)) + 1
         return np.insert(versions, corner, versions[corner]), np.insert(gas, corner, gas[corner - 1])
 
     def failures(self) -> list[tuple[float, float]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -34,12 +33,12 @@ def to_csv(frame: pd.DataFrame) -> str:
     str
     """
     columns: dict[Hashable, pd.Series] = {name: _safe(frame[name]) for name in frame.columns}
-    return pd.DataFrame(columns).to_csv(
-        index=False, quoting=csv.QUOTE_MINIMAL, lineterminator="\r\n", date_format="%Y-%m-%dT%H:%M:%S.%fZ"
-    )
+    return pd.DataFrame(columns).to_csv(index=False, lineterminator="\r\n")
 
 
 def _safe(series: pd.Series) -> pd.Series:
+    if pd.api.types.is_datetime64_any_dtype(series.dtype):
+        return series.astype("datetime64[us, UTC]").dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if not pd.api.types.is_string_dtype(series.dtype):
         return series
     text = series.astype(object)

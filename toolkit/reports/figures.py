@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from toolkit.plots import gas_breakdown, gas_by_version, gas_change, style
 from toolkit.plots.changes import told
+from toolkit.plots.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +114,7 @@ def _inline(svg: str, name: str, alt: str) -> str:
     box = re.search(r'viewBox="([\d. ]+)"', svg)
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(r"<[^<>]+>", lambda tag: _tag(tag[0], name), body)
-    return f'<svg viewBox="{box[1] if box else ""}" role="img" aria-label="{escape(alt)}">{body.strip()}</svg>'
+    return f'<svg viewBox="{box[1] if box else ""}" role="img" aria-label="{escape(visible(alt))}">{body.strip()}</svg>'
 
 
 def _tag(tag: str, name: str) -> str:

@@ -51,16 +51,15 @@ def headline(data: ReportData, name: Callable[[str], str]) -> list[str]:
     facts = data.provenance
     if not swept:
         return ["No call was read at more than one ledger version, so no change of gas can be seen."]
-    span = f"ledger versions {facts.first_version:,} to {facts.last_version:,}"
+    there = f"ledger versions {facts.first_version:,} to {facts.last_version:,}"
     if not changed:
-        return [f"No call's gas changed: {_calls(len(swept))} read at {span}."]
+        return [f"No call's gas changed: {_calls(len(swept))} read at {there}."]
     same = len(swept) - len(changed)
     kept = f"; {same:,} stayed the same" if same else ""
-    sentences = [
-        f"Gas changed for {len(changed):,} of {_calls(len(swept))} read at {span}: {_list(changed, name)}{kept}."
-    ]
+    of = f"{len(changed):,} of {_calls(len(swept))}"
+    first = f"Gas changed for {of} read at {there}: {_list(changed, name)}{kept}."
     largest = max(data.events, key=lambda event: (event.changes[0].size, len(event.changes)))
-    return [*sentences, _largest(largest, name)]
+    return [first, _largest(largest, name)]
 
 
 def _largest(event: Event, name: Callable[[str], str]) -> str:
@@ -69,9 +68,8 @@ def _largest(event: Event, name: Callable[[str], str]) -> str:
     too = f"; {_calls(others, 'other')} changed there too" if others else ""
     why = CAUSES.get(event.cause, "unknown")
     because = f" ({name(event.explanation)})" if event.explanation else ""
-    return (
-        f"The largest change is at {where(event)}: {name(change.label)} {amount(change)}{too}. Cause: {why}{because}."
-    )
+    who = f"{name(change.label)} {amount(change)}{too}"
+    return f"The largest change is at {where(event)}: {who}. Cause: {why}{because}."
 
 
 def _list(labels: Sequence[str], name: Callable[[str], str]) -> str:

@@ -1,0 +1,195 @@
+"""A run made up: observation and step frames shaped like those of a study of the seeded history.
+
+201 readings of versions 0..4999 plus the versions a step search adds; steady, stepping, growing and
+upgraded views, one that starts to exist at 1,800, two simulations at the head, committed transactions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+HEAD = 4_999
+GRID = range(0, HEAD + 1, 25)
+TENFOLD, CHEAPER, BORN, UPGRADE = 2_503, 3_901, 1_807, 3_204
+ABORT = "Move abort in 0xcafe::registry: ENAME_TAKEN(0x80001): the name is taken"
+EPOCH = pd.Timestamp("2026-05-01T12:00:00Z")
+
+U64 = pa.uint64()
+OBSERVATION_TYPES: dict[str, pa.DataType] = {
+    "label": pa.string(), "fingerprint": pa.string(), "source": pa.string(), "node": pa.string(),
+    "node_build": pa.string(), "model": pa.bool_(), "chain_id": pa.uint8(), "ledger_version": U64,
+    "head_version": U64, "ledger_timestamp": pa.timestamp("us", "UTC"), "gas_used": U64,
+    "execution_gas_units": U64, "io_gas_units": U64, "storage_fee_octas": U64,
+    "storage_fee_refund_octas": U64, "gas_unit_price": U64, "success": pa.bool_(), "vm_status": pa.string(),
+    "status": pa.uint16(), "error_code": pa.string(), "error_message": pa.string(), "value_digest": pa.string(),
+    "observed_at": pa.timestamp("us", "UTC"), "toolkit_version": pa.string(),
+}  # fmt: skip
+STEP_TYPES: dict[str, pa.DataType] = {
+    "label": pa.string(), "fingerprint": pa.string(), "source": pa.string(), "version_before": U64,
+    "version_after": U64, "exact": pa.bool_(), "gas_before": U64, "gas_after": U64, "change": pa.int64(),
+    "change_percent": pa.float64(), "success_before": pa.bool_(), "success_after": pa.bool_(),
+    "error_before": pa.string(), "error_after": pa.string(), "cause": pa.string(), "explanation": pa.string(),
+    "transaction_hash": pa.string(),
+}  # fmt: skip
+
+
+def frame(rows: list[dict[str, Any]], types: dict[str, pa.DataType]) -> pd.DataFrame:
+    """Arrow-backed frame of `rows`, with every column of `types` in order."""
+    columns = {name: pa.array([row.get(name) for row in rows], kind) for name, kind in types.items()}
+    return pa.table(columns).to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def schedule_factor(version: int) -> int:
+    """What the gas schedule multiplies costs by at `version`: tenfold once, then a fifth less."""
+    return 1 if version < TENFOLD else 10 if version < CHEAPER else 8
+
+
+def gas_of(label: str, version: int) -> int | None:
+    """Gas units of a view of the made-up ledger; None where it does not exist."""
+    units = {
+        "chain id": 2,
+        "ledger time": 2,
+        "APT supply": 3 * schedule_factor(version),
+        "balance of 0xb0b": 4 * schedule_factor(version),
+        "names registered": (4 + version // 150) * schedule_factor(version),
+        "vault total": (14 if version < UPGRADE else 6) * schedule_factor(version),
+        "order book depth": None if version < BORN else 7 * schedule_factor(version),
+    }
+    return units[label]
+
+
+VIEWS = (
+    "chain id",
+    "ledger time",
+    "APT supply",
+    "balance of 0xb0b",
+    "names registered",
+    "vault total",
+    "order book depth",
+)
+
+
+def observations(*, resolved: bool = True, rename: dict[str, str] | None = None) -> pd.DataFrame:
+    """The observation frame; `rename` puts other labels in place of some."""
+    rename = rename or {}
+    near = {v for at in (TENFOLD, CHEAPER, BORN, UPGRADE) for v in (at - 1, at)} if resolved else set()
+    versions = sorted({*GRID, HEAD, *near})
+    rows = [_view(label, version) for label in VIEWS for version in versions]
+    rows += [_simulation("transfer 100", 998), _simulation("register a taken name", 93, ABORT)]
+    rows += [_committed(version) for version in range(40, HEAD, 97)]
+    for row in rows:
+        row["label"] = rename.get(row["label"], row["label"])
+    return frame(rows, OBSERVATION_TYPES)
+
+
+def _row(label: str, source: str, version: int) -> dict[str, Any]:
+    return {
+        "label": label, "fingerprint": f"fp-{len(label):04d}",
+        "source": source, "node": "embedded", "node_build": "embedded-1", "model": True, "chain_id": 4,
+        "ledger_version": version, "head_version": HEAD, "observed_at": EPOCH, "toolkit_version": "0.1.0",
+    }  # fmt: skip
+
+
+def _view(label: str, version: int) -> dict[str, Any]:
+    row, gas = _row(label, "view@version", version), gas_of(label, version)
+    if gas is None:
+        message = "Failed to execute function: LINKER_ERROR, module 0xcafe::book not found"
+        return row | {"success": False, "status": 400, "error_code": "invalid_input", "error_message": message}
+    return row | {"gas_used": gas, "success": True, "status": 200, "value_digest": f"{gas:08x}"}
+
+
+def _simulation(label: str, gas: int, failure: str = "") -> dict[str, Any]:
+    storage = 0 if failure else 40_000
+    return _row(label, "simulate@now", HEAD) | {
+        "gas_used": gas, "execution_gas_units": gas * 6 // 10 - (400 if storage else 0) // 2, "gas_unit_price": 100,
+        "io_gas_units": gas * 4 // 10 - (400 if storage else 0) // 2, "storage_fee_octas": storage,
+        "storage_fee_refund_octas": 5_600 if storage else 0, "success": not failure, "status": 200,
+        "vm_status": failure or "Executed successfully",
+    }  # fmt: skip
+
+
+def _committed(version: int) -> dict[str, Any]:
+    gas = 60 * schedule_factor(version) + version % 7
+    failed = version % 5 == 0
+    return _row("registrations", "committed", version) | {
+        "gas_used": gas, "execution_gas_units": gas // 2, "io_gas_units": gas // 4, "gas_unit_price": 100,
+        "storage_fee_octas": (gas // 4) * 100, "storage_fee_refund_octas": 0, "success": not failed, "status": 200,
+        "vm_status": ABORT if failed else "Executed successfully",
+        "ledger_timestamp": EPOCH + pd.Timedelta(seconds=version),
+    }  # fmt: skip
+
+
+def steps(*, resolved: bool = True, rename: dict[str, str] | None = None) -> pd.DataFrame:
+    """The steps of the views, read off neighbouring observations, with the causes the history has."""
+    frame_ = observations(resolved=resolved)
+    views = frame_[frame_["source"] == "view@version"]
+    rows = []
+    for label, group in views.groupby("label", sort=False):
+        seen = group.sort_values("ledger_version").to_dict("records")
+        rows += [_step(label, a, b) for a, b in pairwise(seen) if _outcome(a) != _outcome(b)]
+    for row in rows:
+        row["label"] = (rename or {}).get(row["label"], row["label"])
+    return frame(rows, STEP_TYPES)
+
+
+def _outcome(row: dict[str, Any]) -> tuple[Any, ...]:
+    return (None if pd.isna(row["gas_used"]) else row["gas_used"], row["success"], row["error_code"] is pd.NA)
+
+
+def _step(label: str, a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    before, after = (None if pd.isna(x["gas_used"]) else int(x["gas_used"]) for x in (a, b))
+    old, new = int(a["ledger_version"]), int(b["ledger_version"])
+    cause, why = _cause(label, old, new)
+    both = before is not None and after is not None
+    return {
+        "label": label, "fingerprint": a["fingerprint"], "source": a["source"], "version_before": old, "version_after": new,
+        "exact": new - old == 1, "gas_before": before, "gas_after": after, "change": after - before if both else None,
+        "change_percent": 100 * (after - before) / before if both else None, "success_before": bool(a["success"]),
+        "success_after": bool(b["success"]), "error_before": None if a["error_code"] is pd.NA else a["error_code"],
+        "error_after": None if b["error_code"] is pd.NA else b["error_code"], "cause": cause, "explanation": why,
+        "transaction_hash": f"0x{new:064x}" if new - old == 1 else None,
+    }  # fmt: skip
+
+
+def _cause(label: str, old: int, new: int) -> tuple[str, str]:
+    if old < TENFOLD <= new:
+        return "schedule", "the gas schedule changed: 38 parameters tenfold (feature version 30 to 31)"
+    if old < CHEAPER <= new:
+        return "schedule", "the gas schedule changed: 38 parameters, each to 4/5"
+    if old < BORN <= new:
+        return "code", "module 0xcafe::book was published; the view did not exist before"
+    if label == "vault total" and old < UPGRADE <= new:
+        return "code", "module 0xcafe::vault was upgraded (revision 1 to 2); no function added or removed"
+    return "state", "table items were written by 0xcafe::registry::register; the view walks over every name"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the made-up study."""
+
+    label: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """A made-up study."""
+
+    title: str = "Demo"
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A made-up run, with the attributes a report reads."""
+
+    observations: pd.DataFrame
+    steps: pd.DataFrame
+    study: Study = field(default_factory=Study)
+    manifest: dict[str, Any] = field(default_factory=dict)
+    path: Path = Path("runs/demo")

@@ -1,0 +1,59 @@
+"""Drifts are told in stretches, single decisions one by one."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.unit.plots import synthetic_run
+from toolkit.errors import SchemaError
+from toolkit.plots.changes import drifting, told
+
+
+def test_only_many_steps_of_one_cause_are_a_drift() -> None:
+    """The growing call drifts by state; its schedule steps, and all other calls' steps, do not."""
+    steps = synthetic_run.steps()
+    drift = steps[drifting(steps).to_numpy()]
+    assert set(drift["label"]) == {"names registered"}
+    assert set(drift["cause"]) == {"state"}
+
+
+def test_a_stretch_ends_where_another_cause_steps() -> None:
+    """No merged row spans the schedule's steps, so none takes the blame for them."""
+    rows = told(synthetic_run.steps())
+    stretches = rows[rows["count"] > 1]
+    assert len(stretches) == 3
+    for change in (synthetic_run.TENFOLD, synthetic_run.CHEAPER):
+        inside = (stretches["version_before"] < change) & (stretches["version_after"] > change)
+        assert not inside.any()
+    assert not stretches["exact"].any()
+    assert stretches["transaction_hash"].isna().all()
+
+
+def test_a_stretch_goes_from_before_its_first_step_to_after_its_last() -> None:
+    """Gas, versions, difference and percentage of a stretch belong to its two ends."""
+    first = told(synthetic_run.steps()).query("count > 1").iloc[0]
+    assert (first["gas_before"], first["gas_after"], first["change"]) == (4, 20, 16)
+    assert (first["version_before"], first["version_after"]) == (125, 2_400)
+    assert first["change_percent"] == 400
+
+
+def test_every_step_is_told_once() -> None:
+    """Counts add up to the steps there are, and the frame passed in is unchanged."""
+    steps = synthetic_run.steps()
+    before = steps.copy()
+    assert told(steps)["count"].sum() == len(steps)
+    pd.testing.assert_frame_equal(steps, before)
+
+
+def test_no_steps_are_told_as_none() -> None:
+    """An empty frame stays empty, with its columns."""
+    empty = synthetic_run.steps().iloc[:0]
+    assert told(empty).empty
+    assert list(told(empty).columns) == [*empty.columns, "count"]
+
+
+def test_a_missing_column_is_named() -> None:
+    """A frame that is not of steps is refused by the column it lacks."""
+    with pytest.raises(SchemaError, match="need the column 'cause'"):
+        told(synthetic_run.steps().drop(columns="cause"))

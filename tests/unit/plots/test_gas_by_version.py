@@ -1,0 +1,220 @@
+"""The figure shows the numbers of the frame, honestly, and whatever the labels are."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from tests.unit.plots import synthetic_run
+from tests.unit.plots.synthetic_hostile import HOSTILE
+from toolkit.errors import InputError, SchemaError
+from toolkit.plots import gas_by_version
+from toolkit.plots.series import Series, series_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+pytestmark = pytest.mark.usefixtures("figures")
+
+
+def artists(ax: Axes, gid: str) -> list:
+    """The artists of one kind."""
+    return ax.findobj(lambda artist: artist.get_gid() == gid)
+
+
+def reading(versions: list[int], gas: list[float]) -> Series:
+    """A series of readings that succeeded where they have gas."""
+    known = np.asarray(gas, dtype=float)
+    return Series("call", "view@version", "", 0, np.asarray(versions, dtype=float), known, ~np.isnan(known), "")
+
+
+def test_line_steps_between_adjacent_versions_and_slopes_between_others() -> None:
+    """A change between neighbours is drawn where it was; elsewhere the line claims nothing."""
+    x, y = reading([0, 10, 11, 20], [5, 5, 50, 80]).line()
+    assert list(zip(x, y, strict=True)) == [(0, 5), (10, 5), (11, 5), (11, 50), (20, 80)]
+
+
+def test_line_leaves_out_equal_neighbours_and_breaks_at_failures() -> None:
+    """Long runs of equal readings are two vertices; a failure interrupts the line."""
+    x, y = reading(list(range(6)), [1, 1, 1, float("nan"), float("nan"), 1]).line()
+    assert list(x) == [0, 2, 3, 4, 5]
+    assert np.isnan(y[2:4]).all()
+
+
+def test_failures_are_runs_of_neighbouring_readings() -> None:
+    """Each run is given by its first and last failing version."""
+    nan = float("nan")
+    assert reading([0, 5, 9, 12, 20], [nan, nan, 3, nan, 4]).failures() == [(0, 5), (12, 12)]
+
+
+def test_lines_hold_the_gas_of_the_frame() -> None:
+    """Every vertex of every line is a reading, or the corner of a step."""
+    observations = synthetic_run.observations()
+    ax = gas_by_version(observations, calls=["vault total"])
+    (line,) = artists(ax, "gas-line")
+    frame = observations[observations["label"] == "vault total"]
+    known = dict(zip(frame["ledger_version"].tolist(), frame["gas_used"].tolist(), strict=True))
+    for version, gas in zip(*line.get_data(), strict=True):
+        assert gas in {known[int(version)], known.get(int(version) - 1)}
+    assert {gas for _, gas in zip(*line.get_data(), strict=True)} == {14, 140, 60, 48}
+
+
+def test_axes_carry_units_and_the_figure_says_gas_is_a_models() -> None:
+    """Units are on both axes; model gas is said where, and only where, it is."""
+    observations = synthetic_run.observations()
+    ax = gas_by_version(observations)
+    assert ax.get_xlabel() == "ledger version"
+    assert ax.get_ylabel() == "gas used (gas units)"
+    assert artists(ax, "note")[0].get_text() == "model gas: embedded node, not a Move VM"
+    assert not artists(gas_by_version(observations.assign(model=False)), "note")
+
+
+def test_calls_of_very_different_gas_get_a_logarithmic_axis() -> None:
+    """From 2 to 998 is logarithmic; from 48 to 140 is not; a gas of 0 is still shown."""
+    observations = synthetic_run.observations()
+    assert gas_by_version(observations).get_yscale() == "log"
+    assert gas_by_version(observations, calls=["transfer 100"]).get_yscale() == "linear"
+    zero = observations.assign(gas_used=observations["gas_used"].where(observations["label"] != "chain id", 0))
+    assert gas_by_version(zero).get_yscale() == "symlog"
+
+
+def test_a_call_keeps_its_colour_whichever_are_drawn() -> None:
+    """Colours go by the order of all calls of the frame."""
+    observations = synthetic_run.observations()
+    every = artists(gas_by_version(observations), "gas-line")
+    (alone,) = artists(gas_by_version(observations, calls=["vault total"]), "gas-line")
+    assert alone.get_color() == every[synthetic_run.VIEWS.index("vault total")].get_color()
+
+
+def test_changes_are_marked_by_cause_at_their_version() -> None:
+    """Exact changes stand at their version and gas, in the colour and shape of the cause."""
+    ax = gas_by_version(synthetic_run.observations(), steps=synthetic_run.steps(), calls=["vault total"])
+    (code,) = artists(ax, "change-code")
+    assert [tuple(point) for point in code.get_xydata()] == [(synthetic_run.UPGRADE, 60)]
+    (schedule,) = artists(ax, "change-schedule")
+    assert list(schedule.get_xdata()) == [synthetic_run.TENFOLD, synthetic_run.CHEAPER]
+    assert code.get_marker() != schedule.get_marker()
+    assert code.get_markerfacecolor() != schedule.get_markerfacecolor()
+
+
+def test_unresolved_changes_are_bands_over_their_interval() -> None:
+    """Between readings the mark is hollow, and a band covers the whole interval."""
+    frames = synthetic_run.observations(resolved=False), synthetic_run.steps(resolved=False)
+    ax = gas_by_version(frames[0], steps=frames[1], calls=["APT supply"])
+    (bands,) = artists(ax, "unresolved")
+    corners = [path.vertices for path in bands.get_paths()]
+    assert sorted((c[:, 0].min(), c[:, 0].max()) for c in corners) == [(2_500, 2_525), (3_900, 3_925)]
+    (mark,) = artists(ax, "change-schedule")
+    assert mark.get_markerfacecolor() == "#ffffff"
+
+
+def test_captions_name_version_cause_and_calls_without_colliding() -> None:
+    """The step all calls share is captioned once, and no two captions overlap."""
+    ax = gas_by_version(synthetic_run.observations(), steps=synthetic_run.steps())
+    captions = artists(ax, "caption")
+    texts = {caption.get_text() for caption in captions}
+    assert {"2,503 schedule · 5 calls", "3,204 code", "1,807 code", "3,901 schedule · 5 calls"} == texts
+    boxes = [caption.get_window_extent() for caption in captions]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
+
+
+def test_end_labels_name_every_series_without_colliding() -> None:
+    """Each call is named once at the right, and names do not overlap."""
+    ax = gas_by_version(synthetic_run.observations())
+    labels = artists(ax, "end-label")
+    assert len(labels) == 10
+    boxes = sorted((label.get_window_extent() for label in labels), key=lambda box: box.y0)
+    heights = [(a.y0 + a.y1) / 2 for a in boxes]
+    size = labels[0].get_fontsize() * ax.figure.dpi / 72
+    assert min(np.diff(heights)) >= 0.95 * size
+
+
+def test_failed_readings_are_bars_at_the_foot_named_by_error() -> None:
+    """The call that did not exist yet has one bar from its first to its last failing version."""
+    ax = gas_by_version(synthetic_run.observations())
+    (bar,) = artists(ax, "failures")
+    assert list(bar.get_xdata()) == [0, synthetic_run.BORN - 1]
+    assert artists(ax, "failure-name")[0].get_text() == "order book depth: invalid_input"
+
+
+def test_failed_executions_are_crosses() -> None:
+    """A simulation that aborted has gas, and is drawn as a failure."""
+    ax = gas_by_version(synthetic_run.observations(), calls=["register a taken name"])
+    (mark,) = artists(ax, "gas-simulated")
+    assert mark.get_marker() == "x"
+
+
+def test_given_axes_are_drawn_on_and_nothing_else_is_made() -> None:
+    """A figure of the caller's is used, no other is left open, and global settings stay."""
+    settings = dict(mpl.rcParams)
+    axes = Figure().subplots()
+    assert gas_by_version(synthetic_run.observations(), steps=synthetic_run.steps(), ax=axes) is axes
+    assert plt.get_fignums() == []
+    assert dict(mpl.rcParams) == settings
+
+
+def test_hostile_labels_break_nothing() -> None:
+    """Saving as SVG and PNG warns of nothing, and no label is markup or mathtext."""
+    observations = synthetic_run.observations(rename=HOSTILE)
+    ax = gas_by_version(observations, steps=synthetic_run.steps(rename=HOSTILE))
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        svg = io.StringIO()
+        ax.figure.savefig(svg, format="svg")
+    ax.figure.savefig(io.BytesIO(), format="png")
+    assert "<script" not in svg.getvalue()
+    assert "<img" not in svg.getvalue()
+    assert "&lt;script&gt;" in svg.getvalue()
+    assert "$x^2$" in svg.getvalue()
+
+
+def test_an_empty_frame_is_an_empty_figure() -> None:
+    """No observations are said to be none."""
+    frame = synthetic_run.observations().iloc[:0]
+    ax = gas_by_version(frame, steps=synthetic_run.steps().iloc[:0])
+    ax.figure.savefig(io.BytesIO(), format="png")
+    assert "no observations" in {text.get_text() for text in ax.texts}
+
+
+def test_nothing_but_failures_is_still_a_figure() -> None:
+    """A call that never answered shows its failures."""
+    frame = synthetic_run.observations()
+    frame = frame[(frame["label"] == "order book depth") & frame["gas_used"].isna()]
+    ax = gas_by_version(frame)
+    ax.figure.savefig(io.BytesIO(), format="png")
+    assert len(artists(ax, "failures")) == 1
+
+
+def test_versions_of_a_real_chain_are_written_in_full() -> None:
+    """Ten-digit versions keep their digits on the axis."""
+    frame = synthetic_run.observations()
+    far = frame.assign(ledger_version=frame["ledger_version"] + pd.Series(3_456_789_000, index=frame.index))
+    ax = gas_by_version(far.astype({"ledger_version": "uint64[pyarrow]"}))
+    ax.figure.canvas.draw()
+    assert "3,456,790,000" in {label.get_text() for label in ax.get_xticklabels()}
+
+
+def test_several_nodes_are_several_lines() -> None:
+    """Readings of two nodes are never joined into one line."""
+    frame = synthetic_run.observations()
+    both = pd.concat([frame, frame.assign(node="https://other.example/v1")], ignore_index=True)
+    found = series_of(both, ["chain id"])
+    assert [series.node for series in found] == ["embedded", "https://other.example/v1"]
+
+
+def test_an_unknown_call_is_refused_with_those_there_are() -> None:
+    """A typo in `calls` names the calls there are."""
+    with pytest.raises(InputError, match="no call is labelled 'vault totl'; there are: 'chain id'"):
+        gas_by_version(synthetic_run.observations(), calls=["vault totl"])
+
+
+def test_a_missing_column_is_named() -> None:
+    """A frame that is not of observations is refused by the column it lacks."""
+    with pytest.raises(SchemaError, match="need the column 'gas_used'"):
+        gas_by_version(synthetic_run.observations().drop(columns="gas_used"))

@@ -1,0 +1,132 @@
+"""Stacked bars and dumbbells show the numbers of the frame."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from tests.unit.plots import synthetic_run
+from tests.unit.plots.synthetic_hostile import HOSTILE
+from toolkit.errors import SchemaError
+from toolkit.plots import gas_breakdown, gas_change
+from toolkit.plots.gas_breakdown import breakdown
+from toolkit.plots.gas_change import change_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+pytestmark = pytest.mark.usefixtures("figures")
+
+
+def texts(ax: Axes, gid: str) -> list[str]:
+    """Texts of one kind."""
+    return [artist.get_text() for artist in ax.findobj(lambda artist: artist.get_gid() == gid)]
+
+
+def test_storage_is_shown_in_gas_units_at_the_transactions_price() -> None:
+    """40,000 octas at 100 octas a unit are 400 units."""
+    parts = breakdown(synthetic_run.observations()).set_index("label")
+    assert parts.loc["transfer 100", "storage"] == 400
+    assert parts.loc["transfer 100", ["execution", "io"]].tolist() == [398, 199]
+
+
+def test_storage_is_nothing_at_price_zero() -> None:
+    """Nothing is charged at price 0, and nothing is divided by it."""
+    frame = synthetic_run.observations()
+    parts = breakdown(frame.assign(gas_unit_price=frame["gas_unit_price"].where(frame["gas_unit_price"].isna(), 0)))
+    assert (parts["storage"] == 0).all()
+
+
+def test_bars_stack_the_parts_of_the_last_transaction_of_each_call() -> None:
+    """Widths are the parts; views have none; of committed transactions the last is drawn."""
+    ax = gas_breakdown(synthetic_run.observations())
+    widths = [[bar.get_width() for bar in container] for container in ax.containers]
+    parts = breakdown(synthetic_run.observations())
+    assert widths == [parts[name].tolist() for name in ("execution", "io", "storage")]
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        "transfer 100",
+        "register a taken name",
+        "registrations\n(last of 52 committed)",
+    ]
+    assert texts(ax, "total") == ["998", "93 · execution failed", "483"]
+    assert "gas units" in ax.get_xlabel()
+
+
+def test_views_alone_have_no_breakdown() -> None:
+    """A frame without splits says so."""
+    frame = synthetic_run.observations()
+    ax = gas_breakdown(frame[frame["source"] == "view@version"])
+    assert [text.get_text() for text in ax.texts] == ["no simulations"]
+
+
+def test_dumbbells_stand_at_gas_before_and_after() -> None:
+    """One row per change, those of a drift merged; ends are the readings."""
+    ax = gas_change(synthetic_run.steps())
+    (before,), (after,) = (ax.findobj(lambda a, g=gid: a.get_gid() == g) for gid in ("before", "after"))
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    row = names.index("vault total  ·  3,204")
+    assert before.get_offsets()[row].tolist() == [140, row]
+    assert after.get_offsets()[row].tolist() == [60, row]
+    assert "names registered  ·  125\u20132,400 (16 steps)" in names
+    assert len(names) == 14
+
+
+def test_a_comparison_frame_needs_only_label_and_gas() -> None:
+    """Label, gas before and gas after are enough; rows with either missing are left out."""
+    frame = pd.DataFrame({"label": ["a", "b"], "gas_before": [10, None], "gas_after": [11, 5]})
+    ax = gas_change(frame)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a"]
+    assert texts(ax, "change") == ["+10 %"]
+
+
+def test_many_changes_are_cut_to_the_largest_and_it_is_said() -> None:
+    """The figure stays readable and says what it leaves out."""
+    frame = pd.DataFrame({"label": [f"c{n}" for n in range(100)], "gas_before": 10, "gas_after": range(10, 110)})
+    ax = gas_change(frame)
+    assert len(ax.get_yticklabels()) == 24
+    assert texts(ax, "note") == ["the 24 largest of 100 changes"]
+
+
+@pytest.mark.parametrize(
+    "frame", [synthetic_run.steps().iloc[:0], pd.DataFrame(columns=["label", "gas_before", "gas_after"])]
+)
+def test_no_changes_are_said_to_be_none(frame: pd.DataFrame) -> None:
+    """An empty frame is an empty figure."""
+    assert [text.get_text() for text in gas_change(frame).texts] == ["no changes"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (3, 30, "\u00d710"),
+        (4, 10, "\u00d72.5"),
+        (100, 103, "+3 %"),
+        (30, 24, "\u221220 %"),
+        (0, 7, "+7"),
+        (5, None, ""),
+        (2**64 - 1, 2**64 - 1, "+0 %"),
+    ],
+)
+def test_changes_are_written_as_readers_compare_them(before: int, after: int | None, text: str) -> None:
+    """From the double on a factor, else a percentage, else a difference."""
+    assert change_text(before, after) == text
+
+
+def test_hostile_labels_break_nothing() -> None:
+    """Saving warns of nothing, whatever the labels."""
+    for ax in (
+        gas_breakdown(synthetic_run.observations(rename=HOSTILE)),
+        gas_change(synthetic_run.steps(rename=HOSTILE)),
+    ):
+        ax.figure.savefig(io.BytesIO(), format="svg")
+
+
+def test_a_missing_column_is_named() -> None:
+    """Frames of something else are refused by the column they lack."""
+    with pytest.raises(SchemaError, match="need the column 'io_gas_units'"):
+        gas_breakdown(synthetic_run.observations().drop(columns="io_gas_units"))
+    with pytest.raises(SchemaError, match="need the column 'gas_after'"):
+        gas_change(pd.DataFrame({"label": [], "gas_before": []}))

@@ -1,0 +1,164 @@
+"""Report data says what the run says."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tests.unit.plots import synthetic_run
+from toolkit.errors import SchemaError
+from toolkit.reports import build
+from toolkit.reports.words import apt, gas, headline, place, share, short_hash
+
+
+def run(**options) -> synthetic_run.Run:
+    """The made-up run."""
+    return synthetic_run.Run(synthetic_run.observations(**options), synthetic_run.steps(**options))
+
+
+def test_events_gather_the_calls_that_changed_at_one_version_for_one_cause() -> None:
+    """The tenfold schedule step is one event of five calls, largest first, in order of versions."""
+    data = build(run())
+    places = [(event.version_after, event.cause, len(event.changes)) for event in data.events]
+    assert places == [
+        (1_807, "code", 1),
+        (2_400, "state", 1),
+        (2_503, "schedule", 5),
+        (3_204, "code", 1),
+        (3_900, "state", 1),
+        (3_901, "schedule", 5),
+        (4_950, "state", 1),
+    ]
+    assert [event.exact for event in data.events] == [True, False, True, True, False, True, False]
+
+
+def test_headline_says_which_where_how_much_and_why() -> None:
+    """The first sentences answer the question the report is for."""
+    first, second = headline(build(run()), str)
+    assert first == (
+        "Gas changed for 5 of 7 calls read at ledger versions 0 to 4,999: APT supply, balance of 0xb0b, "
+        "names registered, vault total and order book depth; 2 stayed the same."
+    )
+    assert second.startswith("The largest change is at version 2,503: APT supply from 3 to 30 gas units (\u00d710); ")
+    assert second.endswith(
+        "4 other calls changed there too. Cause: gas schedule "
+        "(the gas schedule changed: 38 parameters tenfold (feature version 30 to 31))."
+    )
+
+
+def test_headline_of_an_unresolved_change_names_the_interval() -> None:
+    """What could not be narrowed is told as between two versions."""
+    assert "at versions 2,500\u20132,525: " in headline(build(run(resolved=False)), str)[1]
+
+
+def test_headline_of_a_quiet_run_says_nothing_changed() -> None:
+    """No steps, no change; and one version alone cannot show any."""
+    quiet = run()
+    none = dataclasses.replace(quiet, steps=quiet.steps.iloc[:0])
+    assert headline(build(none), str) == ["No call's gas changed: 7 calls read at ledger versions 0 to 4,999."]
+    once = dataclasses.replace(none, observations=quiet.observations.query("ledger_version == 0"))
+    assert "no change of gas can be seen" in headline(build(once), str)[0]
+
+
+def test_calls_are_summed_up_exactly() -> None:
+    """First, last, least and most gas, steps and failures of each call."""
+    calls = {call.label: call for call in build(run()).calls}
+    book = calls["order book depth"]
+    assert (book.first_gas, book.last_gas, book.min_gas, book.max_gas) == (7, 56, 7, 70)
+    assert (book.steps, book.failures, book.readings) == (3, 74, 208)
+    assert calls["register a taken name"].failures == 1
+    assert calls["names registered"].steps == 35
+
+
+def test_the_order_of_calls_is_the_studys() -> None:
+    """However the parts of a run were written, the report has the order of the study."""
+    study = synthetic_run.Study(calls=(synthetic_run.Call("vault total"), synthetic_run.Call("chain id")))
+    mixed = dataclasses.replace(run(), study=study)
+    shuffled = dataclasses.replace(mixed, observations=mixed.observations.sample(frac=1, random_state=3))
+    assert [call.label for call in build(shuffled).calls][:2] == ["vault total", "chain id"]
+
+
+def test_splits_keep_octas_and_units_apart() -> None:
+    """Fee, refund and net are octas; storage in units is the fee at the price."""
+    success, failure = build(run()).splits
+    assert (success.gas_used, success.storage_fee_octas, success.storage_gas_units) == (998, 40_000, 400)
+    assert (success.fee_octas, success.net_octas) == (99_800, 94_200)
+    assert not failure.success
+    assert failure.vm_status == synthetic_run.ABORT
+
+
+def test_failures_are_grouped_by_code_and_executions_by_status() -> None:
+    """What the node refused and what ran and failed are told apart."""
+    refused, aborted = build(run()).failures
+    assert (refused.error_code, refused.status, refused.count, refused.executed) == ("invalid_input", 400, 74, False)
+    assert (refused.first_version, refused.last_version) == (0, 1_806)
+    assert aborted.executed
+    assert aborted.error_code == synthetic_run.ABORT
+    assert set(aborted.labels) == {"register a taken name", "registrations"}
+
+
+def test_the_largest_integers_are_exact() -> None:
+    """No float is on the way of a u64."""
+    frame = synthetic_run.observations()
+    top = 2**64 - 1
+    big = frame.assign(gas_used=frame["gas_used"].where(frame["gas_used"].isna(), top))
+    data = build(dataclasses.replace(run(), observations=big))
+    assert {call.max_gas for call in data.calls} == {top}
+    assert data.splits[0].gas_used == top
+    assert data.splits[0].fee_octas == top * 100
+
+
+def test_frames_of_the_run_are_not_changed() -> None:
+    """Building leaves the run's frames as they were."""
+    made = run()
+    before = made.observations.copy(), made.steps.copy()
+    build(made)
+    assert made.observations.equals(before[0])
+    assert made.steps.equals(before[1])
+
+
+def test_the_manifest_is_told_flat() -> None:
+    """Nested entries, long lists and numbers become lines a reader can read."""
+    manifest = {
+        "study": {"title": "x"},
+        "complete": False,
+        "counts": {"resumed_rows": 12_345},
+        "versions": list(range(9)),
+    }
+    data = build(dataclasses.replace(run(), manifest=manifest))
+    assert not data.complete
+    assert data.provenance.manifest == (
+        ("counts: resumed rows", "12,345"),
+        ("versions", "9: 0, 1, 2, 3, 4, 5, ... 8"),
+    )
+
+
+def test_an_empty_run_is_a_report_too() -> None:
+    """A run with no rows yet says so, rather than failing."""
+    made = run()
+    empty = dataclasses.replace(made, observations=made.observations.iloc[:0], steps=made.steps.iloc[:0])
+    data = build(empty)
+    assert data.calls == ()
+    assert data.provenance.last_version is None
+
+
+def test_a_missing_column_is_named() -> None:
+    """A run whose frame lacks a column is refused by name."""
+    made = run()
+    with pytest.raises(SchemaError, match="need the column 'success'"):
+        build(dataclasses.replace(made, observations=made.observations.drop(columns="success")))
+
+
+def test_numbers_are_written_exactly() -> None:
+    """Octas as APT to the last digit; gas with separators; a missing one as a dash."""
+    assert apt(2**64 - 1) == "184,467,440,737.09551615"
+    assert (apt(100_000_000), apt(1), apt(0), apt(-50)) == ("1", "0.00000001", "0", "\u22120.0000005")
+    assert (gas(1_234), gas(12.5), gas(None), gas(3.0)) == ("1,234", "12.50", "\u2013", "3")
+    assert short_hash("0x" + "ab" * 32) == "0xabababab…abababab"
+
+
+def test_calls_that_come_and_go_are_told_in_words() -> None:
+    """A call that starts to answer has no percentage."""
+    born = build(run()).events[0]
+    assert (place(born), share(born.changes[0])) == ("1,807", "starts to answer")

@@ -1,0 +1,319 @@
+"""A report is written whole, equal for equal input, and harmless whatever the chain says."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import dataclasses
+import hashlib
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+from matplotlib import pyplot as plt
+
+from tests.unit.plots import synthetic_run
+from tests.unit.plots.synthetic_hostile import HOSTILE
+from toolkit.errors import InputError
+from toolkit.reports import build, to_html, to_json, to_markdown, write
+from toolkit.reports.csv_data import to_csv
+
+VOID = {"meta", "br", "link", "img", "input"}
+MANIFEST = {"study_digest": "sha256:0f3c", "complete": True, "started_at": "2026-05-01T12:00:00Z"}
+
+
+class Page(HTMLParser):
+    """Elements, attributes and text of a page; fails where tags do not nest."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def made_up(*, hostile: bool = False) -> synthetic_run.Run:
+    """The made-up run, with labels nobody should trust if asked."""
+    rename = HOSTILE if hostile else {}
+    steps = synthetic_run.steps(rename=rename)
+    study = synthetic_run.Study("Demo")
+    manifest = dict(MANIFEST)
+    if hostile:
+        steps["explanation"] = steps["explanation"] + "</style><script>alert(2)</script>\n# x | y"
+        study = synthetic_run.Study("<script>alert('t')</script> $a$ \u202e")
+        manifest["<b>x</b>"] = "<img src=x onerror=alert(1)>"
+    return synthetic_run.Run(synthetic_run.observations(rename=rename), steps, study, manifest)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    """The report of the made-up run."""
+    return to_html.render(build(made_up()))
+
+
+@pytest.fixture(scope="module")
+def hostile_page() -> str:
+    """The report of the run with hostile text."""
+    return to_html.render(build(made_up(hostile=True)))
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave figures out where a test is not about them: drawing takes a second a page."""
+    monkeypatch.setattr("toolkit.reports.figures._svg", lambda *_: Markup("<svg></svg>"))
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "json"])
+def test_write_says_where_the_report_is(tmp_path: Path, ending: str) -> None:
+    """The ending chooses the format, folders are made, and only the report is left."""
+    path = write(made_up(), tmp_path / "new" / f"report.{ending}")
+    assert path == tmp_path / "new" / f"report.{ending}"
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+    assert "Gas changed for 5 of 7 calls" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "json"])
+def test_equal_runs_give_equal_bytes(tmp_path: Path, ending: str) -> None:
+    """The same input written twice is the same file."""
+    digests = set()
+    for place in ("a", "b"):
+        plt.rcParams["font.size"] = 10  # whatever figures were drawn, or set, before
+        path = write(made_up(), tmp_path / place / f"report.{ending}")
+        digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
+    assert len(digests) == 1
+
+
+def test_the_readers_own_figure_settings_do_not_reach_the_report(page: str) -> None:
+    """A notebook's matplotlib settings change nothing in the file."""
+    with plt.rc_context({"font.size": 30, "axes.grid": True, "svg.hashsalt": "mine", "lines.linewidth": 9}):
+        assert to_html.render(build(made_up())) == page
+    assert plt.get_fignums() == []
+
+
+def test_an_unknown_ending_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    """The message names the endings, and nothing is written."""
+    with pytest.raises(InputError, match=r"ending in \.html, \.md or \.json is expected, got '\.pdf'"):
+        write(made_up(), tmp_path / "report.pdf")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_said_and_left_clean(tmp_path: Path) -> None:
+    """A folder in the way gives one clear error, and no half file stays."""
+    (tmp_path / "report.md").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        write(made_up(), tmp_path / "report.md")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.md"]
+
+
+def test_a_failing_write_keeps_the_report_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk leaves the old report and no temporary file."""
+    path = write(made_up(), tmp_path / "report.md")
+    old = path.read_bytes()
+
+    def full(self: Path, *args: object, **kwargs: object) -> int:
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        write(made_up(hostile=True), path)
+    assert path.read_bytes() == old
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.md"]
+
+
+def test_the_page_opens_with_the_answer(page: str) -> None:
+    """What changed comes before anything else a reader reads."""
+    text = " ".join(
+        "".join(
+            Page(page[page.index("<body>") :].removesuffix("</html>\n").removesuffix("</body>\n") + "</body>").words
+        ).split()
+    )
+    assert text.startswith(
+        "Gas report Demo Gas changed for 5 of 7 calls read at ledger versions 0 to 4,999: APT supply"
+    )
+    assert text.index("Cause: gas schedule") < text.index("Model gas.") < text.index("What changed, where")
+
+
+def test_the_page_is_one_file_that_runs_and_fetches_nothing(page: str) -> None:
+    """No scripts, no handlers, no address to fetch from; only data to download."""
+    tags = Page(page).tags
+    assert not {"script", "iframe", "object", "embed", "link", "img", "base", "form"} & {tag for tag, _ in tags}
+    for _, attributes in tags:
+        assert not [name for name in attributes if name.startswith("on") or name == "src"]
+        assert (attributes.get("href") or "#").startswith(("#", "data:text/csv;"))
+    assert not re.search(r"url\((?!#)|@import", page)
+
+
+def test_ids_are_unique_and_every_reference_is_there(page: str) -> None:
+    """Figures in one page do not take each other's clip paths."""
+    tags = Page(page).tags
+    ids = [attributes["id"] for _, attributes in tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', page))
+    assert used <= set(ids)
+
+
+def test_figures_take_their_colours_from_the_page(page: str) -> None:
+    """No colour but a bar's own text is fixed, so figures read light and dark."""
+    figures = "".join(re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL))
+    assert set(re.findall(r"#[0-9a-f]{6}\b", figures)) <= {"#1f2329"}
+    css = page[page.index("<style>") : page.index("</style>")]
+    named = set(re.findall(r"var\(--([a-z-]+)\)", figures))
+    for part in re.split(r"@media \(prefers-color-scheme: dark\)", css):
+        assert named <= set(re.findall(r"--([a-z-]+):", part))
+
+
+def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
+    """Overview, changes, split, and one figure per call; text in them can be searched."""
+    assert page.count("<svg ") == 3 + 8
+    assert ">2,503 schedule · 5 calls</text>" in page
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_the_page_says_gas_is_a_models_only_where_it_is(page: str) -> None:
+    """The notice is for the embedded node's gas."""
+    assert "whose gas is a documented cost model" in page
+    real = made_up()
+    data = build(dataclasses.replace(real, observations=real.observations.assign(model=False)))
+    assert "model gas" not in to_html.render(data).lower()
+    assert "model gas" not in to_markdown.render(data).lower()
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_an_unfinished_run_says_so() -> None:
+    """A report of half a run does not look like a whole one."""
+    data = build(dataclasses.replace(made_up(), manifest={"complete": False}))
+    assert "This run is not complete." in to_html.render(data)
+    assert "**This run is not complete:**" in to_markdown.render(data)
+
+
+def test_an_empty_run_is_written_in_every_format(tmp_path: Path) -> None:
+    """Nothing read yet is a report too."""
+    run = made_up()
+    empty = dataclasses.replace(run, observations=run.observations.iloc[:0], steps=run.steps.iloc[:0])
+    for ending in ("html", "md", "json"):
+        assert "no change of gas can be seen" in write(empty, tmp_path / f"r.{ending}").read_text(encoding="utf-8")
+
+
+def test_hostile_text_is_text_in_the_page(hostile_page: str) -> None:
+    """Markup from the chain makes no element and no attribute, in tables, figures or the title."""
+    tags = Page(hostile_page).tags
+    kinds = {tag for tag, _ in Page(to_html.render(build(made_up()))).tags}
+    assert {tag for tag, _ in tags} <= kinds
+    assert not [name for _, attributes in tags for name in attributes if name.startswith("on")]
+    assert "\u202e" not in hostile_page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in hostile_page
+
+
+def test_hostile_text_in_a_figure_is_never_recoloured(hostile_page: str) -> None:
+    """Only tags are rewritten: text that looks like a style stays as it is."""
+    text = "".join(Page(hostile_page).words)
+    assert 'style="fill: #0072b2"' in text
+
+
+def test_hostile_text_is_text_in_markdown() -> None:
+    """A Markdown renderer makes no element, link, heading or cell of it."""
+    rendered = [
+        MarkdownIt("commonmark", {"html": True})
+        .enable("table")
+        .render(to_markdown.render(build(made_up(hostile=hostile))))
+        for hostile in (False, True)
+    ]
+    plain, hostile = ([re.match(r"</?\w+", tag)[0] for tag in re.findall(r"<[^>]+>", html)] for html in rendered)
+    assert "<script" not in hostile
+    assert "<a" not in hostile
+    for tag in ("<h1", "<h2", "<table", "<tr", "<td", "<th"):
+        # The manifest has one hostile entry more.
+        more = {"<tr": 1, "<td": 2}.get(tag, 0)
+        assert hostile.count(tag) == plain.count(tag) + more
+
+
+@pytest.mark.parametrize("text", ["", "`", "``x", "a`b``c", "|", "\\|", "x\\", "\n# h", " "])
+def test_code_spans_hold_anything(text: str) -> None:
+    """Whatever the text, a renderer sees one code span, also inside a table cell."""
+    html = MarkdownIt("commonmark").enable("table").render(f"| a | b |\n| - | - |\n| {to_markdown.code(text)} | z |\n")
+    assert html.count("<code>") == 1
+    assert "<td>z</td>" in html
+
+
+def test_json_has_the_same_facts() -> None:
+    """Format number, headline, events, calls, splits and failures, with exact integers."""
+    told = json.loads(to_json.render(build(made_up(hostile=True))))
+    assert told["format"] == 1
+    assert len(told["events"]) == 7
+    assert told["calls"][2]["label"] == "<script>alert(1)</script>"
+    assert told["splits"][0]["storage_fee_octas"] == 40_000
+    assert told["provenance"]["model"] is True
+
+
+def test_downloads_hold_the_frames_exactly(page: str) -> None:
+    """The CSV in the page has every row and digit of the frames."""
+    links = [attributes for tag, attributes in Page(page).tags if tag == "a"]
+    assert [link["download"] for link in links] == ["observations.csv", "steps.csv"]
+    text = base64.b64decode(links[0]["href"].partition(",")[2]).decode()
+    frame = synthetic_run.observations()
+    read = pd.read_csv(io.StringIO(text), dtype="string")
+    assert list(read.columns) == list(frame.columns)
+    assert len(read) == len(frame)
+    assert sorted(read["gas_used"].dropna().map(int)) == sorted(map(int, frame["gas_used"].dropna()))
+
+
+def test_no_cell_of_a_csv_is_a_formula() -> None:
+    """Text a spreadsheet would run is made text; numbers, times and nulls stay."""
+    text = ["=cmd()", "+1", "-2", "@sum", "\t=x", " =x", "\uff1d1", "plain", None, 'a"b,c\nd']
+    frame = pd.DataFrame(
+        {
+            "text": pd.array(text, dtype="string[pyarrow]"),
+            "change": pd.array([-5] * len(text), dtype="int64[pyarrow]"),
+            "top": pd.array([2**64 - 1, *[None] * (len(text) - 1)], dtype="uint64[pyarrow]"),
+            "at": pd.array([pd.Timestamp("2026-05-01T12:00:00Z")] * len(text), dtype="timestamp[us, UTC][pyarrow]"),
+        }
+    )
+    rows = list(csv.reader(io.StringIO(to_csv(frame))))[1:]
+    assert [row[0] for row in rows] == [
+        "'=cmd()",
+        "'+1",
+        "'-2",
+        "'@sum",
+        "'\t=x",
+        "' =x",
+        "'\uff1d1",
+        "plain",
+        "",
+        'a"b,c\nd',
+    ]
+    assert {row[1] for row in rows} == {"-5"}
+    assert rows[0][2] == "18446744073709551615"
+    assert rows[0][3] == "2026-05-01T12:00:00.000000Z"
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_a_frame_too_large_for_a_page_is_only_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page says how to open the run instead."""
+    monkeypatch.setattr("toolkit.reports.csv_data.MOST_ROWS", 100)
+    text = to_html.render(build(made_up()))
+    assert "observations.csv is too large for a page" in text
+    assert 'download="steps.csv"' in text
