@@ -1,0 +1,53 @@
+"""The embedded ledger: versioned state, contracts written in Python, a gas model, a node over HTTP."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolkit.embedded.contract import Event, Module, Resource, Struct, entry, public, view
+    from toolkit.embedded.http.node import Limits
+    from toolkit.embedded.http.server import Server, serve, start
+    from toolkit.embedded.ledger import Ledger, Milestone
+
+__all__ = [
+    "Event",
+    "Ledger",
+    "Limits",
+    "Milestone",
+    "Module",
+    "Resource",
+    "Server",
+    "Struct",
+    "entry",
+    "public",
+    "serve",
+    "start",
+    "view",
+]
+
+_WHERE = {
+    "Event": "contract",
+    "Ledger": "ledger",
+    "Limits": "http.node",
+    "Milestone": "ledger",
+    "Module": "contract",
+    "Resource": "contract",
+    "Server": "http.server",
+    "Struct": "contract",
+    "entry": "contract",
+    "public": "contract",
+    "serve": "http.server",
+    "start": "http.server",
+    "view": "contract",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use, so that a ledger does not import a web server."""
+    try:
+        module = import_module(f"toolkit.embedded.{_WHERE[name]}")
+    except KeyError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    return getattr(module, name)

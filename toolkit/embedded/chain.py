@@ -1,0 +1,245 @@
+"""The growing chain: versions, blocks, epochs and time over versioned state, and the pruning window.
+
+`Ledger` is what people use; this module keeps its books.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from toolkit.embedded.code import CodeSet
+from toolkit.embedded.execution import Snapshot, run_unmetered
+from toolkit.embedded.framework import FRAMEWORK, genesis
+from toolkit.embedded.framework.chain import Block as BlockModule
+from toolkit.embedded.framework.chain import Reconfiguration
+from toolkit.embedded.framework.configuration import GasSchedule
+from toolkit.embedded.meter import FREE
+from toolkit.embedded.outcomes import EXECUTED
+from toolkit.embedded.schedule import Schedule
+from toolkit.embedded.state import StateValue, VersionedState, module_key, resource_key
+from toolkit.embedded.transaction import Block, CommittedTransaction, Output
+from toolkit.move import address_from_bytes
+from toolkit.move.bcs import decode_bcs
+from toolkit.wire.headers import LedgerState, timestamp_from_us
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolkit.embedded.definition import Definition
+    from toolkit.embedded.session import Session
+    from toolkit.embedded.transaction import Transaction, TransactionKind
+
+__all__ = ["Chain"]
+
+_NOTHING = Output(success=True, vm_status=EXECUTED, charges=FREE, writes={}, events=())
+
+
+class Chain:
+    """Versions, blocks and state.
+
+    Parameters
+    ----------
+    chain_id : int
+        u8.
+    seed : int
+        Enters hashes.
+    schedule : Schedule
+        First gas schedule.
+    genesis_time_us, epoch_us : int
+        Time of genesis and length of an epoch, microseconds.
+    accounts : sequence of (address, octas)
+        Accounts that exist from the start.
+    window : int, optional
+        How many versions stay readable; all by default.
+    """
+
+    def __init__(
+        self,
+        *,
+        chain_id: int,
+        seed: int,
+        schedule: Schedule,
+        genesis_time_us: int,
+        epoch_us: int,
+        accounts: Sequence[tuple[str, int]],
+        window: int | None,
+    ) -> None:
+        self.chain_id = chain_id
+        self.window = window
+        self.state = VersionedState()
+        self.transactions: deque[CommittedTransaction] = deque()
+        self.blocks: deque[Block] = deque()
+        self.by_hash: dict[str, int] = {}
+        self.oldest_version = 0
+        self._seed = seed.to_bytes(16, "little", signed=True)
+        self._epoch_us = epoch_us
+        self._genesis_time_us = genesis_time_us
+        self._codes: list[CodeSet] = []
+        self._code_versions: list[int] = []
+        self._schedules: dict[int, Schedule] = {}
+        self._begin_at_genesis(schedule, accounts)
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> int:
+        """The latest ledger version."""
+        return self.oldest_version + len(self.transactions) - 1
+
+    def ledger_state(self) -> LedgerState:
+        """Return the state of the head, as headers show it."""
+        block = self.blocks[-1]
+        timestamp = timestamp_from_us(block.timestamp_us)
+        if timestamp is None:  # a ledger's own clock; past the year 9999 nothing works
+            raise OverflowError("ledger time is past the year 9999")
+        return LedgerState(
+            self.chain_id,
+            self.head,
+            self.oldest_version,
+            timestamp,
+            block.epoch,
+            block.height,
+            self.blocks[0].height,
+        )
+
+    def transaction(self, version: int) -> CommittedTransaction:
+        """Return the transaction of a version, which must be readable."""
+        return self.transactions[version - self.oldest_version]
+
+    def block_of(self, version: int) -> Block:
+        """Return the block of a version, which must be readable."""
+        index = bisect_right(self.blocks, version, key=lambda block: block.first_version) - 1
+        return self.blocks[index]
+
+    def code_at(self, version: int) -> CodeSet:
+        """Return the modules published at a version."""
+        return self._codes[bisect_right(self._code_versions, version) - 1]
+
+    def schedule_at(self, version: int) -> Schedule:
+        """Return the gas schedule on chain at a version."""
+        kind = self._codes[0].struct(GasSchedule.GasScheduleV2, ())
+        stamp, value = self.state.read_stamped(resource_key("0x1", kind.tag), version)
+        schedule = self._schedules.get(stamp)
+        if schedule is None:
+            data = b"" if value is None else value.data
+            schedule = self._schedules[stamp] = Schedule.from_resource(decode_bcs(kind.layout, data))
+        return schedule
+
+    def snapshot(self, version: int) -> Snapshot:
+        """Return a version as executions read it."""
+        return Snapshot(
+            self.state,
+            version,
+            self.code_at(version),
+            self.schedule_at(version),
+            self.block_of(version).timestamp_us,
+            self.chain_id,
+        )
+
+    def digest(self, *parts: bytes | str | int) -> bytes:
+        """Return 32 bytes that depend on the seed and `parts`."""
+        hashed = hashlib.sha3_256(self._seed)
+        for part in parts:
+            data = part if isinstance(part, bytes) else str(part).encode()
+            hashed.update(len(data).to_bytes(4, "little") + data)
+        return hashed.digest()
+
+    # -- growing -------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        kind: TransactionKind,
+        output: Output,
+        *,
+        hash_: str,
+        request: Transaction | None = None,
+        published: Iterable[Definition] = (),
+    ) -> CommittedTransaction:
+        """Commit an output as the next version."""
+        version = self.head + 1
+        published = tuple(published)
+        if published and version:
+            self._codes.append(self._codes[-1].with_modules(published))
+            self._code_versions.append(version)
+        self.state.write(version, output.writes)
+        block = self.blocks[-1]
+        if version != block.last_version:
+            self.blocks[-1] = replace(block, last_version=version)
+        committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request)
+        self.by_hash[hash_] = version
+        self.transactions.append(committed)
+        return committed
+
+    def begin_block(self, timestamp_us: int) -> None:
+        """Open a block at a time, and commit its metadata transaction."""
+        before = self.blocks[-1]
+        version, height = self.head + 1, before.height + 1
+        epoch = 1 + (timestamp_us - self._genesis_time_us) // self._epoch_us
+        digest = self.digest("block", height)
+        started = BlockModule.NewBlock(
+            hash=address_from_bytes(digest),
+            epoch=epoch,
+            round=height,
+            height=height,
+            previous_block_votes_bitvec=b"\x80",
+            proposer=address_from_bytes(self.digest("proposer", height % 4)),
+            failed_proposer_indices=[],
+            time_microseconds=timestamp_us,
+        )
+        snapshot = self.snapshot(self.head)
+
+        def prologue(session: Session) -> None:
+            session.module(BlockModule).block_prologue(started)
+            if epoch != before.epoch:
+                session.module(Reconfiguration).begin(epoch, timestamp_us)
+
+        output = run_unmetered(snapshot, prologue, seed=digest)
+        self.blocks.append(Block(height, f"0x{digest.hex()}", timestamp_us, epoch, version, version))
+        self.append("block_metadata_transaction", output, hash_=self._own_hash("metadata", version))
+
+    def end_block(self, kind: TransactionKind) -> None:
+        """Close the block with a checkpoint or epilogue transaction, then forget what left the window."""
+        self.append(kind, _NOTHING, hash_=self._own_hash("checkpoint", self.head + 1))
+        self.prune()
+
+    def prune(self) -> None:
+        """Forget blocks that left the window; at least the latest block stays."""
+        if self.window is None:
+            return
+        oldest = self.oldest_version
+        while len(self.blocks) > 1 and self.blocks[0].first_version < self.head - self.window + 1:
+            self.blocks.popleft()
+            oldest = self.blocks[0].first_version
+        while self.oldest_version < oldest:
+            self.by_hash.pop(self.transactions.popleft().hash, None)
+            self.oldest_version += 1
+        self.state.prune(oldest)
+
+    def _own_hash(self, label: str, version: int) -> str:
+        return f"0x{self.digest(label, version).hex()}"
+
+    def _begin_at_genesis(self, schedule: Schedule, accounts: Sequence[tuple[str, int]]) -> None:
+        """Commit version 0: the framework's code and first resources."""
+        definitions = tuple(module.definition for module in FRAMEWORK)
+        code = CodeSet({}).with_modules(definitions)
+        self._codes.append(code)
+        self._code_versions.append(0)
+        snapshot = Snapshot(self.state, -1, code, schedule, 0, self.chain_id)
+        output = run_unmetered(
+            snapshot,
+            lambda session: genesis(
+                session, chain_id=self.chain_id, schedule=schedule, epoch_us=self._epoch_us, accounts=accounts
+            ),
+            seed=self.digest("genesis"),
+        )
+        modules = {
+            module_key(definition.address, definition.name): StateValue(definition.bytecode, 0, 0)
+            for definition in definitions
+        }
+        self.blocks.append(Block(0, f"0x{self.digest('block', 0).hex()}", 0, 0, 0, 0))
+        output = output._replace(writes={**modules, **output.writes})
+        self.append("genesis_transaction", output, hash_=self._own_hash("genesis", 0))

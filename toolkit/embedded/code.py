@@ -1,0 +1,183 @@
+"""The modules published at one ledger version, and everything worth keeping that follows from them.
+
+A set is replaced, never changed, when something is published; so its caches need no invalidation.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolkit.embedded.outcomes import VmError
+from toolkit.embedded.types import MoveType
+from toolkit.errors import InputError
+from toolkit.move import StructTag, address_to_bytes, parse_type_tag, resolve_layout, substitute, wire_type
+from toolkit.move.tags import Vector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolkit.embedded.contract import Struct
+    from toolkit.embedded.definition import Definition, Function
+    from toolkit.move import ModuleAbi, TypeTag
+    from toolkit.move.layout import Layout
+
+__all__ = ["BoundFunction", "CodeSet", "StructType", "check_upgrade"]
+
+
+class StructType(NamedTuple):
+    """A struct with its type arguments, ready to be stored: canonical tag, wire text, converters, layout."""
+
+    tag: str
+    kind: MoveType
+    layout: Layout
+
+
+class BoundFunction(NamedTuple):
+    """A function with its type arguments: the module, the function, and layouts of what crosses the wire."""
+
+    definition: Definition
+    function: Function
+    parameters: tuple[Layout, ...]
+    returns: tuple[Layout, ...]
+    parameter_kinds: tuple[MoveType, ...]
+    return_kinds: tuple[MoveType, ...]
+
+
+class CodeSet:
+    """The modules published at one time, by (canonical address, name).
+
+    Parameters
+    ----------
+    modules : dict
+        Definitions by (address, name); not to be changed afterwards.
+    """
+
+    def __init__(self, modules: dict[tuple[str, str], Definition]) -> None:
+        self.modules = modules
+        self._layouts: dict[str, Layout] = {}
+        self._structs: dict[tuple[type[Struct], tuple[TypeTag, ...]], StructType] = {}
+        self._functions: dict[tuple[str, str, str, tuple[TypeTag, ...]], BoundFunction] = {}
+
+    def with_modules(self, definitions: Iterable[Definition]) -> CodeSet:
+        """Return a new set in which `definitions` are published too."""
+        return CodeSet(self.modules | {(item.address, item.name): item for item in definitions})
+
+    def module_abi(self, address: str, name: str) -> ModuleAbi | None:
+        """Return a module's ABI, or None (this makes the set a source of layouts)."""
+        definition = self.modules.get((address, name))
+        return None if definition is None else definition.abi
+
+    @cached_property
+    def by_contract(self) -> dict[type, Definition]:
+        """Definitions by the class that runs."""
+        return {definition.contract: definition for definition in self.modules.values()}
+
+    def layout(self, text: str) -> Layout:
+        """Return the layout of a type given as text."""
+        layout = self._layouts.get(text)
+        if layout is None:
+            layout = self._layouts[text] = resolve_layout(parse_type_tag(text), self)
+        return layout
+
+    def struct(self, struct: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
+        """Return a struct with its type arguments filled in."""
+        known = self._structs.get((struct, arguments))
+        if known is None:
+            wanted = len(getattr(struct, "__parameters__", ()))
+            if wanted != len(arguments):
+                raise InputError(f"{struct.__name__} takes {wanted} type arguments, got {len(arguments)}")
+            kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
+            tag = str(parse_type_tag(kind.text))
+            known = self._structs[struct, arguments] = StructType(tag, kind, self.layout(kind.text))
+        return known
+
+    def find(self, address: str, module: str, name: str) -> tuple[Definition | None, Function | None]:
+        """Return a module's definition and one of its functions, each None where there is none."""
+        definition = self.modules.get((address, module))
+        return definition, None if definition is None else definition.functions.get(name)
+
+    def function(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:
+        """Return a function with its type arguments filled in.
+
+        Raises
+        ------
+        VmError
+            If there is no such module or function, the number of type arguments is wrong, or one names a
+            struct that does not exist.
+        """
+        known = self._functions.get((address, module, name, arguments))
+        if known is None:
+            known = self._functions[address, module, name, arguments] = self._bind(address, module, name, arguments)
+        return known
+
+    def _bind(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:
+        definition, function = self.find(address, module, name)
+        full = address_to_bytes(address).hex()
+        if definition is None:
+            raise VmError("LINKER_ERROR", f"Linker Error: Module {full}::{module} doesn't exist")
+        if function is None:
+            raise VmError("FUNCTION_RESOLUTION_FAILURE", f"Function {full}::{module}::{name} does not exist")
+        if len(arguments) != function.type_parameters:
+            raise VmError(
+                "NUMBER_OF_TYPE_ARGUMENTS_MISMATCH",
+                f"expected {function.type_parameters} type arguments, got {len(arguments)}",
+            )
+        for argument in arguments:
+            self._check_exists(argument)
+        parameters = [_substituted(kind, arguments) for kind in function.parameters]
+        returns = [_substituted(kind, arguments) for kind in function.returns]
+        return BoundFunction(
+            definition,
+            function,
+            tuple(self.layout(kind.text) for kind in parameters),
+            tuple(self.layout(kind.text) for kind in returns),
+            tuple(parameters),
+            tuple(returns),
+        )
+
+    def _check_exists(self, tag: TypeTag) -> None:
+        """Refuse a type argument whose struct is not published, with the VM's text."""
+        if isinstance(tag, Vector):
+            self._check_exists(tag.element)
+        elif isinstance(tag, StructTag):
+            definition = self.modules.get((tag.address, tag.module))
+            if definition is None or tag.name not in definition.structs:
+                text = wire_type(StructTag(tag.address, tag.module, tag.name))
+                raise VmError("TYPE_RESOLUTION_FAILURE", f"Struct {text} does not exist")
+            for inner in tag.type_arguments:
+                self._check_exists(inner)
+
+
+def _substituted(kind: MoveType, arguments: tuple[TypeTag, ...]) -> MoveType:
+    """Fill ``T0``, ``T1`` of a parameter's type with the type arguments."""
+    if not arguments:
+        return kind
+    tag = substitute(parse_type_tag(kind.text, abi=True), arguments)
+    return MoveType(wire_type(tag), kind.lift, kind.lower)
+
+
+def check_upgrade(before: Definition, after: Definition) -> None:
+    """Refuse an upgrade that would break what other modules or stored values rely on.
+
+    Raises
+    ------
+    InputError
+        If a public or entry function is gone or takes or returns something else, or a struct is gone or its
+        fields differ.
+    """
+    for name, function in before.functions.items():
+        changed = after.functions.get(name)
+        if changed is None or changed.to_abi() != function.to_abi():
+            verb = "is gone" if changed is None else "has another signature"
+            raise InputError(
+                f"{before.wire_id} cannot be upgraded: function {name} {verb}. An upgrade keeps every exposed function "
+                "and struct as it is and may add more; publish under a new name instead"
+            )
+    new_structs = {struct["name"]: struct for struct in after.abi_json["structs"]}
+    for struct in before.abi_json["structs"]:
+        if new_structs.get(struct["name"]) != struct:
+            raise InputError(
+                f"{before.wire_id} cannot be upgraded: struct {struct['name']} is gone or has other fields, and stored "
+                "values have the old ones. Keep it and add a new struct instead"
+            )

@@ -1,0 +1,93 @@
+"""The framework at 0x1, as far as clients and courses need it, written as contracts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.embedded.framework.account import Account, TransactionValidation
+from toolkit.embedded.framework.aptos_account import AptosAccount
+from toolkit.embedded.framework.aptos_coin import APTOS_COIN, CORE_RESOURCES, AptosCoin
+from toolkit.embedded.framework.chain import Block, ChainId, Reconfiguration, Timestamp
+from toolkit.embedded.framework.coin import Coin
+from toolkit.embedded.framework.configuration import Code, CopyableAny, GasSchedule, TransactionFee
+from toolkit.embedded.framework.values import (
+    EventModule,
+    Guid,
+    ObjectModule,
+    OptionalAggregator,
+    OptionModule,
+    StringModule,
+    TableModule,
+    TypeInfoModule,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.embedded.contract import Module
+    from toolkit.embedded.schedule import Schedule
+    from toolkit.embedded.session import Session
+
+__all__ = ["FRAMEWORK", "genesis"]
+
+#: Everything published at genesis.
+FRAMEWORK: tuple[type[Module], ...] = (
+    Account,
+    AptosAccount,
+    AptosCoin,
+    Block,
+    ChainId,
+    Code,
+    Coin,
+    CopyableAny,
+    EventModule,
+    GasSchedule,
+    Guid,
+    ObjectModule,
+    OptionModule,
+    OptionalAggregator,
+    Reconfiguration,
+    StringModule,
+    TableModule,
+    Timestamp,
+    TransactionFee,
+    TransactionValidation,
+    TypeInfoModule,
+)
+
+
+def genesis(
+    session: Session,
+    *,
+    chain_id: int,
+    schedule: Schedule,
+    epoch_us: int,
+    accounts: Sequence[tuple[str, int]],
+) -> None:
+    """Write the first state: time, chain id, gas schedule, the gas coin, and accounts that hold it.
+
+    Parameters
+    ----------
+    session : Session
+        An execution that charges nothing.
+    chain_id : int
+        u8.
+    schedule : Schedule
+        First gas schedule.
+    epoch_us : int
+        Length of an epoch, microseconds.
+    accounts : sequence of (address, octas)
+        Accounts to make, with what they hold.
+    """
+    session.module(Timestamp).set_time(0)
+    session.module(ChainId).initialize(chain_id)
+    session.module(Reconfiguration).initialize()
+    session.module(Block).initialize(epoch_us)
+    session.module(GasSchedule).initialize(schedule)
+    coins = session.module(Coin)
+    coins.initialize(APTOS_COIN, "0x1", "Aptos Coin", "APT", 8)
+    mint = session.module(AptosCoin).mint
+    for address, octas in accounts:
+        mint(CORE_RESOURCES, address, octas)
+    definitions = tuple(module.definition for module in FRAMEWORK)
+    session.module(Code).publish_package("0x1", "AptosFramework", definitions)

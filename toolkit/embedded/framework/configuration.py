@@ -1,0 +1,176 @@
+"""What governance sets, and what publishing records: gas schedule, fees, packages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolkit.embedded.contract import (
+    Event,
+    Module,
+    Option,
+    Resource,
+    String,
+    Struct,
+    address,
+    entry,
+    permission_denied,
+    signer,
+    u8,
+    u64,
+    vector,
+)
+from toolkit.move.bcs import decode_bcs
+
+if TYPE_CHECKING:
+    from toolkit.embedded.definition import Definition
+    from toolkit.embedded.schedule import Schedule
+
+__all__ = ["Code", "CopyableAny", "GasSchedule", "TransactionFee"]
+
+
+class GasSchedule(Module, address="0x1"):
+    """What everything costs."""
+
+    class GasEntry(Struct):
+        """One parameter."""
+
+        key: String
+        val: u64
+
+    class GasScheduleV2(Resource, abilities="copy drop key"):
+        """The whole schedule."""
+
+        feature_version: u64
+        entries: vector[GasSchedule.GasEntry]
+
+    ENOT_FRAMEWORK = permission_denied(3, "The signer is not the framework")
+
+    @entry
+    def set_gas_schedule(self, aptos_framework: signer, gas_schedule_blob: bytes) -> None:
+        """Replace the gas schedule; the framework's own signer, so governance, only."""
+        self.require(aptos_framework == "0x1", self.ENOT_FRAMEWORK)
+        kind = self.session.code.struct(GasSchedule.GasScheduleV2, ())
+        self.charge("aptos_framework.util.from_bytes.base")
+        self.charge("aptos_framework.util.from_bytes.per_byte", len(gas_schedule_blob))
+        plain = decode_bcs(kind.layout, gas_schedule_blob)
+        with self.borrow_mut(GasSchedule.GasScheduleV2, "0x1") as schedule:
+            schedule.feature_version = plain["feature_version"]
+            schedule.entries = [GasSchedule.GasEntry(**entry) for entry in plain["entries"]]
+
+    def initialize(self, schedule: Schedule) -> None:
+        """Set the first gas schedule."""
+        plain = schedule.to_resource()
+        entries = [GasSchedule.GasEntry(**entry) for entry in plain["entries"]]
+        self.move_to("0x1", GasSchedule.GasScheduleV2(feature_version=plain["feature_version"], entries=entries))
+
+
+class TransactionFee(Module, address="0x1"):
+    """What a transaction paid."""
+
+    class FeeStatement(Event):
+        """Parts of a fee: gas units, and octas where named so."""
+
+        total_charge_gas_units: u64
+        execution_gas_units: u64
+        io_gas_units: u64
+        storage_fee_octas: u64
+        storage_fee_refund_octas: u64
+
+
+class CopyableAny(Module, address="0x1"):
+    """A value together with its type."""
+
+    class Any(Struct):
+        """Some value."""
+
+        type_name: String
+        data: bytes
+
+
+class Code(Module, address="0x1"):
+    """Published packages."""
+
+    class UpgradePolicy(Struct):
+        """Whether a package may be upgraded: 1 compatibly, 2 not at all."""
+
+        policy: u8
+
+    class PackageDep(Struct):
+        """A package another one needs."""
+
+        account: address
+        package_name: String
+
+    class ModuleMetadata(Struct):
+        """One module of a package."""
+
+        name: String
+        source: bytes
+        source_map: bytes
+        extension: Option[CopyableAny.Any]
+
+    class PackageMetadata(Struct):
+        """One package."""
+
+        name: String
+        upgrade_policy: Code.UpgradePolicy
+        upgrade_number: u64
+        source_digest: String
+        manifest: bytes
+        modules: vector[Code.ModuleMetadata]
+        deps: vector[Code.PackageDep]
+        extension: Option[CopyableAny.Any]
+
+    class PackageRegistry(Resource, abilities="drop key store"):
+        """The packages of an address."""
+
+        packages: vector[Code.PackageMetadata]
+
+    class PublishPackage(Event):
+        """A package was published or upgraded."""
+
+        code_address: address
+        is_upgrade: bool
+
+    @entry
+    def publish_package_txn(self, owner: signer, metadata_serialized: bytes, code: vector[bytes]) -> None:
+        """Publish a package.
+
+        The ledger publishes Python classes, and so runs `publish_package` itself; bytecode from elsewhere it cannot
+        read, and a transaction that carries some ends here.
+        """
+        del owner, metadata_serialized, code
+        self.abort(permission_denied(7, "This ledger's contracts are Python classes: use Ledger.publish"))
+
+    def publish_package(self, owner: signer, package: str, definitions: tuple[Definition, ...]) -> None:
+        """Record a package of modules: new, or the next upgrade of the one of that name."""
+        for definition in definitions:
+            self.charge("aptos_framework.code.request_publish.per_byte", len(definition.bytecode))
+        self.charge("aptos_framework.code.request_publish.base")
+        if not self.exists(Code.PackageRegistry, owner):
+            self.move_to(owner, Code.PackageRegistry(packages=[]))
+        with self.borrow_mut(Code.PackageRegistry, owner) as registry:
+            before = [known for known in registry.packages if known.name == package]
+            number = before[0].upgrade_number + 1 if before else 0
+            kept = [known for known in registry.packages if known.name != package]
+            registry.packages = [*kept, package_metadata(package, definitions, number)]
+        self.emit(Code.PublishPackage(code_address=owner, is_upgrade=bool(before)))
+
+
+def package_metadata(name: str, definitions: tuple[Definition, ...], upgrade_number: int) -> Code.PackageMetadata:
+    """Describe a package as its registry keeps it."""
+    modules = [
+        Code.ModuleMetadata(name=definition.name, source=b"", source_map=b"", extension=None)
+        for definition in definitions
+    ]
+    digest = "".join(definition.bytecode[8:16].hex() for definition in definitions).upper()
+    return Code.PackageMetadata(
+        name=name,
+        upgrade_policy=Code.UpgradePolicy(policy=1),
+        upgrade_number=upgrade_number,
+        source_digest=digest,
+        manifest=b"",
+        modules=modules,
+        deps=[],
+        extension=None,
+    )

@@ -1,0 +1,150 @@
+"""Modules that are little more than the types they define: string, option, table, guid, event, type_info, object."""
+
+from __future__ import annotations
+
+from typing import Any, Generic
+
+from toolkit.embedded.contract import (
+    T0,
+    T1,
+    Module,
+    Option,
+    Resource,
+    Struct,
+    TypeArgument,
+    address,
+    u64,
+    u128,
+    vector,
+    view,
+)
+
+__all__ = [
+    "EventModule",
+    "Guid",
+    "ObjectModule",
+    "OptionModule",
+    "OptionalAggregator",
+    "StringModule",
+    "TableModule",
+    "TypeInfoModule",
+]
+
+
+class StringModule(Module, address="0x1", name="string"):
+    """UTF-8 strings."""
+
+    class String(Struct):
+        """A string's bytes."""
+
+        bytes: bytes
+
+
+class OptionModule(Module, address="0x1", name="option"):
+    """Values that may be absent."""
+
+    class Option(Struct, Generic[T0]):
+        """No element or one."""
+
+        vec: vector[T0]
+
+
+class TableModule(Module, address="0x1", name="table"):
+    """Tables; their functions are native, so only the type is here."""
+
+    class Table(Struct, Generic[T0, T1], abilities="store"):
+        """A handle under which items are stored."""
+
+        handle: address
+
+
+class Guid(Module, address="0x1"):
+    """Identifiers made of an address and a count."""
+
+    class ID(Struct):
+        """An identifier."""
+
+        creation_num: u64
+        addr: address
+
+    class GUID(Struct, abilities="drop store"):
+        """An identifier that cannot be copied."""
+
+        id: Guid.ID
+
+
+class EventModule(Module, address="0x1", name="event"):
+    """Events of the older kind, counted per handle."""
+
+    class EventHandle(Struct, Generic[T0], abilities="store"):
+        """How many events were emitted to an identifier."""
+
+        counter: u64
+        guid: Guid.GUID
+
+
+def event_handle(owner: str, creation_num: int) -> EventModule.EventHandle[Any]:
+    """Return a fresh event handle of an account."""
+    identifier = Guid.ID(creation_num=creation_num, addr=owner)
+    return EventModule.EventHandle(counter=0, guid=Guid.GUID(id=identifier))
+
+
+class TypeInfoModule(Module, address="0x1", name="type_info"):
+    """Types described by value."""
+
+    class TypeInfo(Struct):
+        """Where a struct type comes from."""
+
+        account_address: address
+        module_name: bytes
+        struct_name: bytes
+
+
+class OptionalAggregator(Module, address="0x1"):
+    """Numbers that are either counted in parallel or plain integers; here always the latter."""
+
+    class Aggregator(Struct, abilities="store"):
+        """Stand-in for an aggregator, which this ledger never makes."""
+
+        handle: address
+        key: address
+        limit: u128
+
+    class Integer(Struct, abilities="store"):
+        """A plain integer with a limit."""
+
+        value: u128
+        limit: u128
+
+    class OptionalAggregator(Struct, abilities="store"):
+        """One of the two."""
+
+        aggregator: Option[OptionalAggregator.Aggregator]
+        integer: Option[OptionalAggregator.Integer]
+
+
+class ObjectModule(Module, address="0x1", name="object"):
+    """Objects: resources grouped under an address of their own."""
+
+    class ObjectGroup(Struct, abilities="drop"):
+        """Marks the group that an object's resources are stored in."""
+
+    class ObjectCore(Resource):
+        """What every object has."""
+
+        guid_creation_num: u64
+        owner: address
+        allow_ungated_transfer: bool
+        transfer_events: EventModule.EventHandle[ObjectModule.TransferEvent]
+
+    class TransferEvent(Struct, abilities="drop store"):
+        """An object changed hands."""
+
+        object: address
+        to: address
+
+    @view
+    def owner(self, kind: TypeArgument, thing: address) -> address:
+        """Return an object's owner."""
+        del kind
+        return self.borrow(ObjectModule.ObjectCore, thing).owner

@@ -1,0 +1,271 @@
+"""Path, query and body as the node's web framework reads them, with its texts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolkit.embedded.http.answers import JSON, bad_framework
+from toolkit.errors import InputError
+from toolkit.move import FunctionId, parse_address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.embedded.http.answers import Call
+
+__all__ = [
+    "Fields",
+    "address_of",
+    "boolean_query",
+    "function_id",
+    "json_body",
+    "limit_query",
+    "media_type",
+    "path_address",
+    "path_u64",
+    "query_u64",
+    "shown",
+]
+
+_U64_MAX = 2**64 - 1
+_U64_DIGITS = 20
+_U16_MAX = 2**16 - 1
+_SHOWN = 200
+_HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{1,64}")
+_decode = msgspec.json.Decoder().decode
+
+
+def shown(text: object) -> str:
+    """Return text to be repeated in a message, cut where it is long."""
+    whole = str(text)
+    return whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}..."
+
+
+def media_type(call: Call, *accepted: str) -> str:
+    """Return the body's media type, one of `accepted`; any other is 415."""
+    given = call.headers.get("content-type")
+    if given is None:
+        bad_framework("expect a `Content-Type` header", status=415)
+    media = given.split(";", 1)[0].strip().lower()
+    if media not in accepted:
+        bad_framework(f"the `Content-Type` requested by the client is not supported: {shown(given)}", status=415)
+    return media
+
+
+def json_body(call: Call, model: str) -> Fields:
+    """Read a JSON object as the body."""
+    media_type(call, JSON)
+    try:
+        value = _decode(call.body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        bad_framework(f"parse request payload error: {_json_error(call.body, error)}")
+    if not isinstance(value, dict):
+        bad_framework(f'parse request payload error: Expected input type "{model}", found {_json(value)}.')
+    return Fields(value, (model,))
+
+
+class Fields:
+    """A JSON object whose fields are read one by one, with the framework's text for each that does not fit.
+
+    Parameters
+    ----------
+    value : mapping
+        The object.
+    models : tuple of str
+        Names of what is being parsed, innermost first; they end the message.
+    """
+
+    __slots__ = ("_models", "value")
+
+    def __init__(self, value: Mapping[str, Any], models: tuple[str, ...]) -> None:
+        self.value = value
+        self._models = models
+
+    def fail(self, message: str) -> Any:
+        """Refuse the body."""
+        trail = " ".join(f'(occurred while parsing "{model}")' for model in self._models)
+        return bad_framework(f"parse request payload error: {message} {trail}")
+
+    def required(self, name: str, kind: str) -> Any:
+        """Return a field that must be there."""
+        value = self.value.get(name)
+        if value is None:
+            self.fail(f'Type "{kind}" expects an input value.')
+        return value
+
+    def text(self, name: str, kind: str) -> str:
+        """Return a string field."""
+        value = self.required(name, kind)
+        if not isinstance(value, str):
+            self.fail(f'Expected input type "{kind}", found {_json(value)}.')
+        return str(value)
+
+    def array(self, name: str, kind: str) -> list[Any]:
+        """Return an array field."""
+        value = self.required(name, kind)
+        if not isinstance(value, list):
+            self.fail(f'Expected input type "{kind}", found {_json(value)}.')
+        return list(value)
+
+    def texts(self, name: str, kind: str) -> list[str]:
+        """Return a field that is an array of strings."""
+        values = self.array(name, f"[{kind}]")
+        for value in values:
+            if not isinstance(value, str):
+                self.fail(f'Expected input type "{kind}", found {_json(value)}.')
+        return values
+
+    def u64(self, name: str) -> int:
+        """Return a u64 written as a string."""
+        text = self.text(name, "string(U64)")
+        problem = _u64_problem(text)
+        if problem:
+            self.fail(f'failed to parse "string(U64)": {problem}')
+        return int(text)
+
+    def optional_u64(self, name: str) -> int | None:
+        """Return a u64 that may be absent or null."""
+        return None if self.value.get(name) is None else self.u64(name)
+
+    def address(self, name: str) -> str:
+        """Return an address, canonical."""
+        text = self.text(name, "string(Address)")
+        problem = _address_problem(text)
+        if problem:
+            self.fail(f'failed to parse "string(Address)": {problem}')
+        return parse_address(text)
+
+    def function(self, name: str) -> FunctionId:
+        """Return an entry function id."""
+        text = self.text(name, "string(EntryFunctionId)")
+        found = function_id(text)
+        if found is None:
+            self.fail(f'failed to parse "string(EntryFunctionId)": Invalid entry function ID {shown(text)}')
+        assert found is not None  # noqa: S101 - `fail` has raised
+        return found
+
+    def object(self, name: str, kind: str) -> Fields:
+        """Return a field that is an object."""
+        value = self.required(name, kind)
+        if not isinstance(value, dict):
+            self.fail(f'Expected input type "{kind}", found {_json(value)}.')
+        return Fields(value, (kind, *self._models))
+
+
+def function_id(text: str) -> FunctionId | None:
+    """Return a function id, or None where the text is none."""
+    try:
+        return FunctionId.parse(text)
+    except InputError:
+        return None
+
+
+def address_of(text: str) -> str | None:
+    """Return a canonical address, or None where the text is none."""
+    return None if _address_problem(text) else parse_address(text)
+
+
+def path_address(call: Call, name: str, *, kind: str = "Address") -> str:
+    """Return the address in a path."""
+    text = call.path[name]
+    problem = _address_problem(text)
+    if problem:
+        bad_framework(f'failed to parse path `{name}`: failed to parse "string({kind})": {problem}')
+    return parse_address(text)
+
+
+def path_u64(call: Call, name: str) -> int:
+    """Return the number in a path."""
+    problem = _u64_problem(call.path[name])
+    if problem:
+        bad_framework(f'failed to parse path `{name}`: failed to parse "string(U64)": {problem}')
+    return int(call.path[name])
+
+
+def query_u64(call: Call, name: str) -> int | None:
+    """Return a u64 of the query, or None where it is absent."""
+    text = call.query.get(name)
+    if text is None:
+        return None
+    problem = _u64_problem(text)
+    if problem:
+        bad_framework(
+            f'failed to parse parameter `{name}`: failed to parse "string(U64)": {problem} '
+            '(occurred while parsing "optional<string(U64)>")'
+        )
+    return int(text)
+
+
+def limit_query(call: Call, default: int) -> int:
+    """Return the ``limit`` of a page."""
+    text = call.query.get("limit")
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= _U64_DIGITS and int(text) <= _U16_MAX):
+        problem = "number too large to fit in target type" if text.isascii() and text.isdigit() else _NO_DIGIT
+        bad_framework(
+            f'failed to parse parameter `limit`: failed to parse "integer(uint16)": {problem} '
+            '(occurred while parsing "optional<integer(uint16)>")'
+        )
+    return int(text)
+
+
+def boolean_query(call: Call, name: str) -> bool:
+    """Return a true/false parameter of the query; absent is false."""
+    text = call.query.get(name)
+    if text is None or text == "false":
+        return False
+    if text != "true":
+        bad_framework(
+            f'failed to parse parameter `{name}`: failed to parse "boolean": provided string was not `true` or '
+            '`false` (occurred while parsing "optional<boolean>")'
+        )
+    return True
+
+
+_NO_DIGIT = "invalid digit found in string"
+
+
+def _u64_problem(text: str) -> str | None:
+    if text.isascii() and text.isdigit():
+        if len(text) <= _U64_DIGITS and int(text) <= _U64_MAX:
+            return None
+        reason = "number too large to fit in target type"
+    else:
+        reason = _NO_DIGIT if text else "cannot parse integer from empty string"
+    return f'Parsing u64 string "{shown(text)}" failed, caused by error: {reason}'
+
+
+def _address_problem(text: str) -> str | None:
+    if _HEX.fullmatch(text):
+        return None
+    digits = text.removeprefix("0x")
+    if not digits:
+        reason = "Hex string is too short, must be 1 to 64 chars long, excluding the leading 0x"
+    elif len(digits) > 64:  # noqa: PLR2004 - 32 bytes in hex
+        reason = "Hex string is too long, must be 1 to 64 chars long, excluding the leading 0x"
+    else:
+        padded = digits.rjust(64, "0")
+        position = next(index for index, digit in enumerate(padded) if digit not in "0123456789abcdefABCDEF")
+        reason = f"Hex characters are invalid: Invalid character '{padded[position]}' at position {position}"
+    return f"Invalid account address: {reason}"
+
+
+def _json(value: Any) -> str:
+    return shown(msgspec.json.encode(value).decode())
+
+
+def _json_error(body: bytes, error: Exception) -> str:
+    """Say where JSON ends to be JSON, in the words of the node's parser."""
+    if isinstance(error, RecursionError):
+        return "recursion limit exceeded"
+    if not body.strip():
+        return "EOF while parsing a value at line 1 column 0"
+    match = re.search(r"byte (\d+)", str(error))
+    position = int(match[1]) if match else 0
+    before = body[:position]
+    line, column = before.count(b"\n") + 1, position - (before.rfind(b"\n") + 1) + 1
+    return f"expected value at line {line} column {column}"

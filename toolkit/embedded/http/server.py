@@ -1,0 +1,141 @@
+"""A node in a thread: uvicorn on loopback, started and stopped from Python."""
+
+from __future__ import annotations
+
+import atexit
+import socket
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Self
+
+import uvicorn
+
+from toolkit.embedded.http.app import create_app
+from toolkit.embedded.http.node import Limits, Node
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from toolkit.embedded.ledger import Ledger
+
+__all__ = ["Server", "serve", "start"]
+
+_LOOPBACK = "127.0.0.1"
+_START_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 5.0
+_BACKLOG = 2048
+
+
+class Server:
+    """A running node; `stop` ends it, and so does leaving its ``with`` block or the interpreter.
+
+    Parameters
+    ----------
+    node : Node
+        What is served.
+    host : str
+        Address to listen on.
+    port : int
+        Port; 0 takes a free one.
+    """
+
+    def __init__(self, node: Node, *, host: str, port: int) -> None:
+        self.node = node
+        self._socket = _listen(host, port)
+        bound_port = self._socket.getsockname()[1]
+        shown_host = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown_host}:{bound_port}/v1"
+        config = uvicorn.Config(
+            create_app(node), log_level="critical", access_log=False, lifespan="off", timeout_keep_alive=75
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="embedded-node", daemon=True
+        )
+        self._started = threading.Event()
+        self._thread.start()
+        self._wait_until_started()
+        atexit.register(self.stop)
+
+    def __repr__(self) -> str:
+        return f"<Server {self.url} of {self.node.ledger!r}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop serving and free the port; doing it twice is fine."""
+        atexit.unregister(self.stop)
+        self._server.should_exit = True
+        self._server.force_exit = True
+        self._thread.join(_STOP_TIMEOUT_S)
+        self._socket.close()
+
+    def _wait_until_started(self) -> None:
+        waited = 0.0
+        while not self._server.started:
+            if not self._thread.is_alive() or waited > _START_TIMEOUT_S:
+                self._socket.close()
+                raise InputError(f"the embedded node did not start on {self.url}")
+            self._started.wait(0.005)
+            waited += 0.005
+
+
+def start(
+    ledger: Ledger, *, port: int = 0, host: str = _LOOPBACK, brand: str = "APTOS", limits: Limits | None = None
+) -> Server:
+    """Serve a ledger from a thread of its own.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        What is served; it may grow meanwhile.
+    port : int, default 0
+        Port; 0 takes a free one.
+    host : str, default "127.0.0.1"
+        Address to listen on. Anything but loopback shows the node to the network.
+    brand : str, default "APTOS"
+        The maker's token in header names.
+    limits : Limits, optional
+        What the node bounds.
+
+    Returns
+    -------
+    Server
+        With its ``url``; stopped by ``stop()`` or at exit.
+
+    Raises
+    ------
+    InputError
+        If the port cannot be had.
+    """
+    return Server(Node(ledger, brand=brand, limits=limits), host=host, port=port)
+
+
+@contextmanager
+def serve(
+    ledger: Ledger, *, port: int = 0, host: str = _LOOPBACK, brand: str = "APTOS", limits: Limits | None = None
+) -> Iterator[str]:
+    """Serve a ledger while a ``with`` block runs; yields the URL, which ends in ``/v1``.
+
+    Parameters are those of `start`.
+    """
+    with start(ledger, port=port, host=host, brand=brand, limits=limits) as server:
+        yield server.url
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise InputError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+    listener.set_inheritable(False)
+    return listener

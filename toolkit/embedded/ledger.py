@@ -1,0 +1,574 @@
+"""`Ledger`: a small ledger in memory. Publish contracts, commit transactions, read any version back."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Literal
+
+from toolkit.embedded.chain import Chain
+from toolkit.embedded.code import check_upgrade
+from toolkit.embedded.execution import execute, run_payload, run_view
+from toolkit.embedded.framework.account import Account
+from toolkit.embedded.framework.aptos_coin import CORE_RESOURCES
+from toolkit.embedded.framework.configuration import Code, GasSchedule, package_metadata
+from toolkit.embedded.outcomes import VmError
+from toolkit.embedded.schedule import Schedule, released_schedule
+from toolkit.embedded.session import store_value
+from toolkit.embedded.state import module_key, resource_key, table_key
+from toolkit.embedded.transaction import EntryCall, Transaction
+from toolkit.errors import InputError
+from toolkit.move import FunctionId, parse_address, parse_table_handle, parse_type_tag
+from toolkit.move.bcs import decode_bcs, encode_bcs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from toolkit.embedded.code import BoundFunction
+    from toolkit.embedded.contract import Module
+    from toolkit.embedded.session import Session
+    from toolkit.embedded.transaction import Block, CommittedTransaction, Output
+    from toolkit.move import TypeTag
+    from toolkit.wire.headers import LedgerState
+
+__all__ = ["Ledger", "Milestone"]
+
+OCTAS_PER_APT = 100_000_000
+
+#: Accounts of a fresh ledger, with what they hold (octas): alice, bob, and the two that govern.
+DEFAULT_ACCOUNTS: dict[str, int] = {
+    "0x1": 10_000 * OCTAS_PER_APT,
+    "0xa550c18": 1_000_000 * OCTAS_PER_APT,
+    "0xa11ce": 10_000 * OCTAS_PER_APT,
+    "0xb0b": 10_000 * OCTAS_PER_APT,
+}
+_GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
+_UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DEFAULT_MAX_GAS = 200_000
+_DEFAULT_PRICE = 100
+_EXPIRES_AFTER_S = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """Something in a ledger's history that changed what calls cost or do.
+
+    Parameters
+    ----------
+    version : int
+        Ledger version of the one transaction that did it.
+    kind : {"schedule", "code", "state"}
+        What changed.
+    text : str
+        One sentence.
+    """
+
+    version: int
+    kind: Literal["schedule", "code", "state"]
+    text: str
+
+
+class Ledger:
+    """A ledger in memory: versioned state, blocks, contracts written in Python, gas by the on-chain schedule.
+
+    Its gas is a documented model (`toolkit.embedded.meter`), not a Move VM.
+
+    Parameters
+    ----------
+    chain_id : int, default 4
+        u8; 4 is what test networks use.
+    seed : int, default 0
+        Enters every hash and address, so equal seeds and commits give equal ledgers.
+    window : int, optional
+        How many versions of history stay readable; all by default.
+    release : str, default "v1.41.1"
+        Release whose gas schedule holds at genesis.
+    accounts : mapping of str to int, optional
+        Accounts that exist from the start, with what they hold in octas.
+    genesis_time : datetime, optional
+        Start of ledger time; 2026-01-01 UTC by default.
+    block_time : timedelta, default 1 s
+        Ledger time from one block to the next.
+    epoch_time : timedelta, default 2 h
+        Length of an epoch.
+
+    Examples
+    --------
+    >>> from toolkit import embedded
+    >>> ledger = embedded.Ledger()
+    >>> done = ledger.commit("0x1::aptos_account::transfer", "0xb0b", 100, sender="0xa11ce")
+    >>> done.success
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        chain_id: int = 4,
+        seed: int = 0,
+        window: int | None = None,
+        release: str = "v1.41.1",
+        accounts: Mapping[str, int] | None = None,
+        genesis_time: datetime = _GENESIS,
+        block_time: timedelta = timedelta(seconds=1),
+        epoch_time: timedelta = timedelta(hours=2),
+    ) -> None:
+        if window is not None and window < 1:
+            raise InputError(f"window: at least 1 version must stay readable, got {window}")
+        held = DEFAULT_ACCOUNTS if accounts is None else {"0x1": DEFAULT_ACCOUNTS["0x1"], **accounts}
+        self._next_time_us = (genesis_time - _UNIX_EPOCH) // timedelta(microseconds=1)
+        self._block_us = block_time // timedelta(microseconds=1)
+        self._open = False
+        self._milestones: list[Milestone] = []
+        self.chain = Chain(
+            chain_id=chain_id,
+            seed=seed,
+            schedule=released_schedule(release),
+            genesis_time_us=self._next_time_us,
+            epoch_us=epoch_time // timedelta(microseconds=1),
+            accounts=[(parse_address(address), octas) for address, octas in held.items()],
+            window=window,
+        )
+
+    @classmethod
+    def with_history(cls, seed: int = 7, versions: int = 5_000, *, window: int | None = None) -> Ledger:
+        """Return a ledger with a history worth studying; `milestones` tells the truth about it.
+
+        Names are registered at ``0xcafe::registry``, orders come and go at ``0xb00c::order_book``, the vault at
+        ``0xfa17::vault`` is upgraded to cheaper code, and governance changes the gas schedule, once tenfold.
+
+        Parameters
+        ----------
+        seed : int, default 7
+            Equal seeds give equal ledgers on every platform.
+        versions : int, default 5_000
+            Versions 0 to ``versions - 1``; at least 200.
+        window : int, optional
+            How many versions stay readable; all by default.
+
+        Raises
+        ------
+        InputError
+            If `versions` is too small to hold the history.
+        """
+        from toolkit.embedded.history import seeded_ledger
+
+        return seeded_ledger(cls, seed=seed, versions=versions, window=window)
+
+    def __repr__(self) -> str:
+        return f"<Ledger chain_id={self.chain.chain_id} versions {self.oldest_version}..{self.head}>"
+
+    # -- what is there -------------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> int:
+        """The latest ledger version."""
+        return self.chain.head
+
+    @property
+    def oldest_version(self) -> int:
+        """The oldest ledger version that is still readable."""
+        return self.chain.oldest_version
+
+    @property
+    def milestones(self) -> tuple[Milestone, ...]:
+        """What changed the cost or meaning of calls, oldest first."""
+        return tuple(self._milestones)
+
+    @property
+    def state(self) -> LedgerState:
+        """The state of the head, as a node's headers show it."""
+        return self.chain.ledger_state()
+
+    def transaction(self, version: int) -> CommittedTransaction:
+        """Return the transaction of a readable version."""
+        return self.chain.transaction(self._readable(version))
+
+    def block_of(self, version: int) -> Block:
+        """Return the block a readable version belongs to."""
+        return self.chain.block_of(self._readable(version))
+
+    def version_at(self, time: datetime) -> int:
+        """Return the first readable version at or after a time.
+
+        Raises
+        ------
+        InputError
+            If the ledger ends before that time.
+        """
+        wanted = (time - _UNIX_EPOCH) // timedelta(microseconds=1)
+        blocks = self.chain.blocks
+        index = bisect_left(blocks, wanted, key=lambda block: block.timestamp_us)
+        if index == len(blocks):
+            raise InputError(f"the ledger's time ends at {self.state.timestamp:%Y-%m-%d %H:%M}, before {time}")
+        return blocks[index].first_version
+
+    def resource(self, address: str, tag: str, version: int | None = None) -> dict[str, Any] | None:
+        """Return a resource as Python values, or None where there is none.
+
+        Parameters
+        ----------
+        address : str
+            Address it is stored under.
+        tag : str
+            Its type.
+        version : int, optional
+            Ledger version to read; the head by default.
+        """
+        at = self._readable(version)
+        kind = parse_type_tag(tag)
+        value = self.chain.state.read(resource_key(parse_address(address), str(kind)), at)
+        if value is None:
+            return None
+        decoded: dict[str, Any] = decode_bcs(self.chain.code_at(at).layout(str(kind)), value.data)
+        return decoded
+
+    def table_item(self, handle: str, key: Any, *, key_type: str, value_type: str, version: int | None = None) -> Any:
+        """Return a table item as a Python value, or None where there is none."""
+        at = self._readable(version)
+        code = self.chain.code_at(at)
+        encoded = encode_bcs(code.layout(key_type), key)
+        value = self.chain.state.read(table_key(parse_table_handle(handle), encoded), at)
+        return None if value is None else decode_bcs(code.layout(value_type), value.data)
+
+    def view(
+        self,
+        function: str,
+        arguments: Sequence[Any] = (),
+        type_arguments: Sequence[str] = (),
+        version: int | None = None,
+    ) -> tuple[list[Any], int]:
+        """Run a view function.
+
+        Parameters
+        ----------
+        function : str
+            ``0xcafe::registry::size``.
+        arguments, type_arguments : sequence
+            Python values and types.
+        version : int, optional
+            Ledger version to read; the head by default.
+
+        Returns
+        -------
+        tuple
+            Python values returned, and gas units used (a model's).
+
+        Raises
+        ------
+        InputError
+            If there is no such view, its arguments do not fit, or it aborts.
+        """
+        at = self._readable(version)
+        try:
+            bound, tags = self._bound(function, type_arguments, at)
+            if not bound.function.mark.is_view:
+                raise InputError(f"{function} is no view function")
+            plain = [decode_bcs(layout, data) for layout, data in _encoded(bound, function, arguments)]
+            return run_view(self.chain.snapshot(at), bound, plain, tags)
+        except VmError as error:
+            raise InputError(f"view {function} at version {at}: {error.vm_status}") from None
+
+    # -- what happens --------------------------------------------------------------------------------------
+
+    @contextmanager
+    def block(self, *, time: datetime | None = None) -> Iterator[None]:
+        """Commit everything inside as one block.
+
+        Parameters
+        ----------
+        time : datetime, optional
+            Ledger time of the block; one block time after the last by default.
+        """
+        if self._open:
+            raise InputError("a block is open already: blocks do not nest")
+        if time is not None:
+            self.wait_until(time)
+        self.chain.begin_block(self._next_time_us)
+        self._open = True
+        try:
+            yield
+        finally:
+            self._open = False
+            self.chain.end_block("block_epilogue_transaction")
+            self._next_time_us += self._block_us
+
+    def wait_until(self, time: datetime) -> None:
+        """Let ledger time pass: the next block is at `time`."""
+        wanted = (time - _UNIX_EPOCH) // timedelta(microseconds=1)
+        if wanted < self._next_time_us:
+            raise InputError(f"ledger time does not run backwards: it is past {time}")
+        self._next_time_us = wanted
+
+    def commit(
+        self,
+        function: str,
+        *arguments: Any,
+        sender: str,
+        type_arguments: Sequence[str] = (),
+        secondary_signers: Sequence[str] = (),
+        fee_payer: str | None = None,
+        max_gas_amount: int = _DEFAULT_MAX_GAS,
+        gas_unit_price: int = _DEFAULT_PRICE,
+    ) -> CommittedTransaction:
+        """Run an entry function as a transaction, and commit what came of it, success or not.
+
+        Parameters
+        ----------
+        function : str
+            ``0xcafe::registry::register``.
+        *arguments : Any
+            Python values, signers left out.
+        sender : str
+            Address that signs.
+        type_arguments : sequence of str, optional
+            Types.
+        secondary_signers : sequence of str, optional
+            Further addresses that sign.
+        fee_payer : str, optional
+            Address that pays in the sender's place.
+        max_gas_amount : int, default 200_000
+            Gas units.
+        gas_unit_price : int, default 100
+            Octas per gas unit.
+
+        Returns
+        -------
+        CommittedTransaction
+            With its version, success, vm_status and gas_used.
+
+        Raises
+        ------
+        InputError
+            If the arguments do not fit, or a check before execution fails (such as a balance too low for the
+            fee): nothing is committed then.
+        """
+        bound, tags = self._bound(function, type_arguments, self.head)
+        call = EntryCall(
+            bound.definition.address,
+            bound.definition.name,
+            bound.function.name,
+            tags,
+            tuple(data for _, data in _encoded(bound, function, arguments)),
+        )
+        transaction = self.prepare(
+            call,
+            sender=sender,
+            secondary_signers=secondary_signers,
+            fee_payer=fee_payer,
+            max_gas_amount=max_gas_amount,
+            gas_unit_price=gas_unit_price,
+        )
+        return self._commit(transaction, lambda session: run_payload(session, bound, transaction))
+
+    def fund(self, address: str, octas: int = 1_000 * OCTAS_PER_APT) -> CommittedTransaction:
+        """Mint the gas coin to an address, making its account on the way."""
+        return self.commit("0x1::aptos_coin::mint", parse_address(address), octas, sender=CORE_RESOURCES)
+
+    def set_gas_schedule(self, schedule: Schedule | str) -> CommittedTransaction:
+        """Replace the gas schedule by a governance transaction.
+
+        Parameters
+        ----------
+        schedule : Schedule or str
+            A schedule, or the release that published one (``"v1.41.1"``).
+        """
+        chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule
+        code = self.chain.code_at(self.head)
+        blob = encode_bcs(code.struct(GasSchedule.GasScheduleV2, ()).layout, chosen.to_resource())
+        return self.commit("0x1::gas_schedule::set_gas_schedule", blob, sender="0x1", max_gas_amount=2_000_000)
+
+    def publish(self, *contracts: type[Module], package: str | None = None) -> CommittedTransaction:
+        """Publish contracts of one address as a package, or upgrade it.
+
+        An address that has no coins to pay with is funded first, in a transaction of its own.
+
+        Parameters
+        ----------
+        *contracts : type of Module
+            Contract classes, all at one address.
+        package : str, optional
+            Name of the package; the first contract's module name by default.
+
+        Raises
+        ------
+        InputError
+            If the contracts are not at one address, an upgrade would break what relies on the code before, or
+            publishing fails.
+        """
+        definitions = tuple(contract.definition for contract in contracts)
+        if len({definition.address for definition in definitions}) != 1:
+            raise InputError("publish contracts of one address together; give at least one")
+        owner, name = definitions[0].address, package or definitions[0].name
+        code = self.chain.code_at(self.head)
+        new = []
+        for definition in definitions:
+            before = code.modules.get((definition.address, definition.name))
+            if before is not None:
+                check_upgrade(before, definition)
+            else:
+                new.append(definition)
+        if self.view("0x1::coin::balance", [owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
+            self.fund(owner)
+        metadata = code.struct(Code.PackageMetadata, ())
+        described = package_metadata(name, definitions, 0)
+        blobs = encode_bcs(code.layout("vector<vector<u8>>"), [definition.bytecode for definition in definitions])
+        call = EntryCall(
+            parse_address("0x1"),
+            "code",
+            "publish_package_txn",
+            (),
+            (_bytes_value(encode_bcs(metadata.layout, store_value(metadata.kind, described))), blobs),
+        )
+
+        def publish(session: Session) -> None:
+            session.module(Code).publish_package(owner, name, definitions)
+            for definition in definitions:
+                session.writes[module_key(definition.address, definition.name)] = definition.bytecode
+            session.code = code.with_modules(definitions)
+            for definition in new:
+                initialize = getattr(session.link(definition), "init_module", None)
+                if initialize is not None:
+                    initialize(owner)
+
+        transaction = self.prepare(call, sender=owner)
+        committed = self._commit(transaction, publish, definitions=definitions)
+        if not committed.success:
+            raise InputError(f"publishing {name} failed at version {committed.version}: {committed.vm_status}")
+        return committed
+
+    def prepare(
+        self,
+        call: EntryCall,
+        *,
+        sender: str,
+        secondary_signers: Sequence[str] = (),
+        fee_payer: str | None = None,
+        max_gas_amount: int = _DEFAULT_MAX_GAS,
+        gas_unit_price: int = _DEFAULT_PRICE,
+    ) -> Transaction:
+        """Fill in what a transaction of `sender` needs besides the call: sequence number, expiration, signature."""
+        address = parse_address(sender)
+        kind = self.chain.code_at(self.head).struct(Account.Account, ())
+        value = self.chain.state.read(resource_key(address, kind.tag), self.head)
+        sequence_number = 0 if value is None else int(decode_bcs(kind.layout, value.data)["sequence_number"])
+        return Transaction(
+            sender=address,
+            sequence_number=sequence_number,
+            payload=call,
+            max_gas_amount=max_gas_amount,
+            gas_unit_price=gas_unit_price,
+            expiration_timestamp_secs=self._next_time_us // 1_000_000 + _EXPIRES_AFTER_S,
+            chain_id=self.chain.chain_id,
+            secondary_signers=tuple(parse_address(signer) for signer in secondary_signers),
+            fee_payer=None if fee_payer is None else parse_address(fee_payer),
+            signature=self._signature(address, sequence_number),
+        )
+
+    def simulate(self, transaction: Transaction) -> tuple[Output, str]:
+        """Execute a transaction at the head without committing it; return what it did and its hash."""
+        call = transaction.payload
+        head = self.head
+        hash_ = self._hash(transaction)
+
+        def run(session: Session) -> None:
+            bound = session.code.function(call.address, call.module, call.function, call.type_arguments)
+            run_payload(session, bound, transaction)
+
+        return execute(self.chain.snapshot(head), transaction, run, seed=bytes.fromhex(hash_[2:])), hash_
+
+    def mark(self, version: int, kind: Literal["schedule", "code", "state"], text: str) -> None:
+        """Remember that the transaction of a version changed what calls cost or do; see `milestones`."""
+        self._milestones.append(Milestone(version, kind, text))
+
+    def digest(self) -> str:
+        """Return a digest of everything readable: transactions, writes, events."""
+        hashed = hashlib.sha3_256()
+        for transaction in self.chain.transactions:
+            output = transaction.output
+            hashed.update(f"{transaction.hash}{output.vm_status}{tuple(output.charges)}".encode())
+            for key, value in output.writes.items():
+                hashed.update(repr((tuple(key), value)).encode())
+            for event in output.events:
+                hashed.update(event.type.encode() + event.data)
+        return hashed.hexdigest()
+
+    # -- inside --------------------------------------------------------------------------------------------
+
+    def _readable(self, version: int | None) -> int:
+        if version is None:
+            return self.head
+        if not self.oldest_version <= version <= self.head:
+            raise InputError(
+                f"version {version} is not readable: this ledger keeps {self.oldest_version} to {self.head}"
+            )
+        return version
+
+    def _bound(
+        self, function: str, type_arguments: Sequence[str], version: int
+    ) -> tuple[BoundFunction, tuple[TypeTag, ...]]:
+        wanted = FunctionId.parse(function)
+        tags = tuple(parse_type_tag(text) for text in type_arguments)
+        try:
+            return self.chain.code_at(version).function(wanted.address, wanted.module, wanted.name, tags), tags
+        except VmError as error:
+            raise InputError(f"{function} at version {version}: {error.message}") from None
+
+    def _commit(
+        self, transaction: Transaction, body: Any, *, definitions: tuple[Any, ...] = ()
+    ) -> CommittedTransaction:
+        if not self._open:
+            with self.block():
+                return self._commit(transaction, body, definitions=definitions)
+        hash_ = self._hash(transaction)
+        output = execute(self.chain.snapshot(self.head), transaction, body, seed=bytes.fromhex(hash_[2:]))
+        if output.discarded:
+            raise InputError(f"the transaction of {transaction.sender} was refused before it ran: {output.vm_status}")
+        published = definitions if output.success else ()
+        return self.chain.append("user_transaction", output, hash_=hash_, request=transaction, published=published)
+
+    def _hash(self, transaction: Transaction) -> str:
+        call = transaction.payload
+        return (
+            "0x"
+            + self.chain.digest(
+                "user",
+                transaction.sender,
+                transaction.sequence_number,
+                str(transaction.replay_protection_nonce),
+                f"{call.address}::{call.module}::{call.function}",
+                *(str(argument) for argument in call.type_arguments),
+                *call.arguments,
+                transaction.max_gas_amount,
+                transaction.gas_unit_price,
+                transaction.expiration_timestamp_secs,
+            ).hex()
+        )
+
+    def _signature(self, address: str, sequence_number: int) -> dict[str, Any]:
+        """Return something of a signature's shape; nobody holds keys here."""
+        first = self.chain.digest("signature", address, sequence_number)
+        second = self.chain.digest("signature", first)
+        return {
+            "public_key": f"0x{self.chain.digest('key', address).hex()}",
+            "signature": f"0x{(first + second).hex()}",
+            "type": "ed25519_signature",
+        }
+
+
+def _encoded(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> list[tuple[Any, bytes]]:
+    """Pair each argument's layout with its BCS bytes."""
+    if len(arguments) != len(bound.parameters):
+        kinds = ", ".join(kind.text for kind in bound.parameter_kinds)
+        raise InputError(f"{function} takes {len(bound.parameters)} arguments ({kinds}), got {len(arguments)}")
+    return [(layout, encode_bcs(layout, value)) for layout, value in zip(bound.parameters, arguments, strict=True)]
+
+
+def _bytes_value(data: bytes) -> bytes:
+    """Encode bytes as a ``vector<u8>``."""
+    from toolkit.move.layout import Bytes
+
+    return encode_bcs(Bytes(), data)

@@ -1,0 +1,177 @@
+"""The gas meter: a documented cost model over the real parameters of the on-chain gas schedule.
+
+It is a MODEL, not a Move VM: contracts are Python, so instructions are charged where a contract touches the
+ledger, not where a VM would step. Names and figures are the chain's own; figures below are in internal gas
+units (``txn.gas_unit_scaling_factor`` of them, 1,000,000, are one gas unit) unless octas are named.
+
+Execution::
+
+    transaction       txn.min_transaction_gas_units
+                      + txn.intrinsic_gas_per_byte * (bytes - txn.large_transaction_cutoff), if positive
+    module, once      txn.dependency_per_module + txn.dependency_per_byte * bytecode bytes
+    call              instr.call.base + instr.call.per_arg * arguments
+    borrow, exists, move_to, move_from         the instruction of that name
+    table access      table.<verb>_box.base + .per_byte_serialized * key bytes
+    table item, first table.common.load.base_new + table.common.load.per_byte * value bytes
+    event             aptos_framework.event.write_to_event_store.base + .per_abstract_memory_unit * bytes
+    loop, per element instr.vec_imm_borrow.base + instr.imm_borrow_field + instr.read_ref.base
+                      + instr.add + instr.lt + instr.br_true
+
+Input and output::
+
+    resource, first   txn.storage_io_per_state_slot_read + txn.storage_io_per_state_byte_read * bytes
+    write             txn.storage_io_per_state_slot_write + txn.storage_io_per_state_byte_write * bytes
+    event             txn.storage_io_per_event_byte_write * bytes
+    transaction       txn.storage_io_per_transaction_byte_write * bytes
+
+Storage, in octas::
+
+    new slot          txn.storage_fee_per_state_slot + txn.storage_fee_per_state_byte * (key + value bytes)
+    grown value       txn.storage_fee_per_state_byte * bytes added
+    deleted value     refunds what was paid for it
+
+A view pays neither intrinsic gas nor writes. Each part is rounded up to gas units by itself and the total once,
+from the internal sum, so the parts may exceed the total by one or two units; storage is turned into gas at
+the transaction's gas unit price, so the same call uses fewer units at a higher price. At price 0 storage is free.
+An execution that runs out of gas is charged all of it; what was left counts to the part that asked for more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolkit.embedded.outcomes import VmError
+
+if TYPE_CHECKING:
+    from toolkit.embedded.schedule import Schedule
+
+__all__ = ["FREE", "Charges", "FreeMeter", "Meter"]
+
+_LOOP = (
+    "instr.vec_imm_borrow.base",
+    "instr.imm_borrow_field",
+    "instr.read_ref.base",
+    "instr.add",
+    "instr.lt",
+    "instr.br_true",
+)
+
+
+class Charges(NamedTuple):
+    """What an execution cost: the payload of a FeeStatement (gas units, octas)."""
+
+    total_charge_gas_units: int
+    execution_gas_units: int
+    io_gas_units: int
+    storage_fee_octas: int
+    storage_fee_refund_octas: int
+
+
+#: The charges of what costs nothing.
+FREE = Charges(0, 0, 0, 0, 0)
+
+
+class Meter:
+    """Adds up charges and stops the execution when the gas is spent.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule on chain at the version executed.
+    max_gas_units : int
+        Gas units this execution may use.
+    gas_unit_price : int, default 0
+        Octas per gas unit; turns storage fees into gas.
+    """
+
+    __slots__ = ("_balance", "_entries", "_execution", "_io", "_max_gas", "_price", "refund", "schedule", "storage_fee")
+
+    def __init__(self, schedule: Schedule, *, max_gas_units: int, gas_unit_price: int = 0) -> None:
+        self.schedule = schedule
+        self._entries = schedule.entries
+        self._price = gas_unit_price
+        self._max_gas = self._balance = max_gas_units * schedule.scaling
+        self._execution = 0
+        self._io = 0
+        self.storage_fee = 0
+        self.refund = 0
+
+    def charge(self, parameter: str, times: int = 1) -> None:
+        """Charge execution: a parameter's figure, `times` over."""
+        self._spend(self._entries.get(parameter, 0) * times)
+
+    def charge_io(self, parameter: str, times: int = 1) -> None:
+        """Charge input and output: a parameter's figure, `times` over."""
+        amount = self._entries.get(parameter, 0) * times
+        if amount > self._balance:
+            self._io += self._balance
+            self._balance = 0
+            raise VmError("OUT_OF_GAS")
+        self._io += amount
+        self._balance -= amount
+
+    def charge_loop(self, elements: int) -> None:
+        """Charge walking over the elements of a vector."""
+        self._spend(sum(self._entries.get(name, 0) for name in _LOOP) * elements)
+
+    def charge_storage(self, octas: int) -> None:
+        """Charge a storage fee, in octas, from the gas at the transaction's price."""
+        if not self._price or not octas:
+            return
+        amount = -(-octas * self.schedule.scaling // self._price)
+        if amount > self._balance:
+            # Nothing is stored then: all gas is spent, and what storage took so far counts as execution.
+            self.storage_fee = self.refund = 0
+            self._execution = self._max_gas - self._io
+            self._balance = 0
+            raise VmError("OUT_OF_GAS")
+        self.storage_fee += octas
+        self._balance -= amount
+
+    def check_limits(self) -> None:
+        """Stop an execution that passed the schedule's limits on its parts."""
+        for amount, parameter, status in (
+            (self._execution, "txn.max_execution_gas", "EXECUTION_LIMIT_REACHED"),
+            (self._io, "txn.max_io_gas", "IO_LIMIT_REACHED"),
+            (self.storage_fee, "txn.max_storage_fee", "STORAGE_LIMIT_REACHED"),
+        ):
+            limit = self._entries.get(parameter)
+            if limit is not None and amount > limit:
+                raise VmError(status)
+
+    def charges(self) -> Charges:
+        """Return the cost so far, rounded as a FeeStatement is."""
+        scaling = self.schedule.scaling
+        return Charges(
+            total_charge_gas_units=-(-(self._max_gas - self._balance) // scaling),
+            execution_gas_units=-(-self._execution // scaling),
+            io_gas_units=-(-self._io // scaling),
+            storage_fee_octas=self.storage_fee,
+            storage_fee_refund_octas=self.refund,
+        )
+
+    def _spend(self, amount: int) -> None:
+        if amount > self._balance:
+            self._execution += self._balance
+            self._balance = 0
+            raise VmError("OUT_OF_GAS")
+        self._execution += amount
+        self._balance -= amount
+
+
+class FreeMeter(Meter):
+    """Charges nothing: for what the VM runs around a transaction, and for genesis."""
+
+    __slots__ = ()
+
+    def __init__(self, schedule: Schedule) -> None:
+        super().__init__(schedule, max_gas_units=0)
+
+    def charge(self, parameter: str, times: int = 1) -> None:
+        """Charge nothing."""
+
+    def charge_io(self, parameter: str, times: int = 1) -> None:
+        """Charge nothing."""
+
+    def charge_loop(self, elements: int) -> None:
+        """Charge nothing."""

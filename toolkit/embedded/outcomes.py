@@ -1,0 +1,173 @@
+"""How an execution can end other than well: Move aborts and VM errors, with the node's texts.
+
+These exceptions steer execution inside the node; callers of the ledger meet them as a failed transaction, an
+error body, or an `InputError`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["VM_STATUS_CODES", "AbortCode", "MoveAbort", "VmError", "already_exists", "invalid_argument"]
+__all__ += ["invalid_state", "not_found", "out_of_range", "permission_denied", "resource_exhausted"]
+
+EXECUTED = "Executed successfully"
+
+#: VM status numbers by name, as ``vm_error_code`` shows them.
+VM_STATUS_CODES = {
+    "INVALID_SIGNATURE": 1,
+    "INVALID_AUTH_KEY": 2,
+    "SEQUENCE_NUMBER_TOO_OLD": 3,
+    "SEQUENCE_NUMBER_TOO_NEW": 4,
+    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": 5,
+    "TRANSACTION_EXPIRED": 6,
+    "SENDING_ACCOUNT_DOES_NOT_EXIST": 7,
+    "EXCEEDED_MAX_TRANSACTION_SIZE": 10,
+    "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND": 13,
+    "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS": 14,
+    "GAS_UNIT_PRICE_BELOW_MIN_BOUND": 15,
+    "GAS_UNIT_PRICE_ABOVE_MAX_BOUND": 16,
+    "BAD_CHAIN_ID": 23,
+    "GAS_PAYER_ACCOUNT_MISSING": 36,
+    "NONCE_ALREADY_USED": 42,
+    "INVALID_MAIN_FUNCTION_SIGNATURE": 1011,
+    "NUMBER_OF_TYPE_ARGUMENTS_MISMATCH": 1076,
+    "LINKER_ERROR": 1081,
+    "FUNCTION_RESOLUTION_FAILURE": 1091,
+    "NUMBER_OF_ARGUMENTS_MISMATCH": 1098,
+    "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH": 1099,
+    "FAILED_TO_DESERIALIZE_ARGUMENT": 1100,
+    "TYPE_RESOLUTION_FAILURE": 2021,
+    "ARITHMETIC_ERROR": 4017,
+    "OUT_OF_GAS": 4002,
+    "RESOURCE_ALREADY_EXISTS": 4004,
+    "MISSING_DATA": 4008,
+    "ABORTED": 4016,
+    "EXECUTION_LIMIT_REACHED": 4030,
+    "IO_LIMIT_REACHED": 4031,
+    "STORAGE_LIMIT_REACHED": 4032,
+}
+
+_EXECUTION_FAILURES = {"ARITHMETIC_ERROR", "RESOURCE_ALREADY_EXISTS", "MISSING_DATA"}
+
+
+@dataclass(slots=True)
+class AbortCode:
+    """A named reason to abort; as a class attribute of a module it learns its name by itself.
+
+    Parameters
+    ----------
+    code : int
+        What the VM reports: category in bits 16 to 23, reason in the low 16 bits.
+    description : str
+        One sentence for people.
+    name : str, optional
+        Name of the constant; filled by the attribute it is assigned to.
+    """
+
+    code: int
+    description: str
+    name: str = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+
+def invalid_argument(reason: int, description: str) -> AbortCode:
+    """Return an abort code of category 1: the caller's argument is wrong."""
+    return AbortCode(0x10000 + reason, description)
+
+
+def out_of_range(reason: int, description: str) -> AbortCode:
+    """Return an abort code of category 2: an index or amount is outside its range."""
+    return AbortCode(0x20000 + reason, description)
+
+
+def invalid_state(reason: int, description: str) -> AbortCode:
+    """Return an abort code of category 3: the ledger is not in a state that allows this."""
+    return AbortCode(0x30000 + reason, description)
+
+
+def permission_denied(reason: int, description: str) -> AbortCode:
+    """Return an abort code of category 5: the signer may not do this."""
+    return AbortCode(0x50000 + reason, description)
+
+
+def not_found(reason: int, description: str) -> AbortCode:
+    """Return an abort code of category 6: something needed does not exist."""
+    return AbortCode(0x60000 + reason, description)
+
+
+def already_exists(reason: int, description: str) -> AbortCode:
+    """Return an abort code of category 8: something is there already."""
+    return AbortCode(0x80000 + reason, description)
+
+
+def resource_exhausted(reason: int, description: str) -> AbortCode:
+    """Return an abort code of category 9: a limit is reached."""
+    return AbortCode(0x90000 + reason, description)
+
+
+class VmError(Exception):
+    """Execution ended with a VM status other than an abort.
+
+    Parameters
+    ----------
+    status : str
+        Name of the VM status, a key of `VM_STATUS_CODES`.
+    message : str, optional
+        What the VM says about it.
+    location : str, optional
+        ``0x1::module::function`` where execution failed.
+    """
+
+    def __init__(self, status: str, message: str = "", *, location: str = "") -> None:
+        super().__init__(message or status)
+        self.status = status
+        self.message = message
+        self.location = location
+
+    @property
+    def vm_error_code(self) -> int:
+        """Number of the VM status."""
+        return VM_STATUS_CODES[self.status]
+
+    @property
+    def vm_status(self) -> str:
+        """Text of a transaction's ``vm_status``."""
+        if self.status == "OUT_OF_GAS":
+            return "Out of gas"
+        if self.status in _EXECUTION_FAILURES:
+            text = f"Execution failed in {self.location or 'script'} at code offset 0"
+        else:
+            text = self.status
+        return f"{text}\nExecution failed with message: {self.message}" if self.message else text
+
+    @property
+    def view_message(self) -> str:
+        """Text of a view's error body."""
+        return self.message or self.vm_status
+
+
+class MoveAbort(VmError):  # noqa: N818 - what Move calls it
+    """A contract aborted.
+
+    Parameters
+    ----------
+    module : str
+        ``0x1::module`` that aborted, as the wire prints it.
+    code : AbortCode
+        The reason.
+    """
+
+    def __init__(self, module: str, code: AbortCode) -> None:
+        self.module = module
+        self.code = code
+        named = f"{code.name}({code.code:#x}): {code.description}" if code.name else f"{code.code:#x}"
+        self._text = f"Move abort in {module}: {named}"
+        super().__init__("ABORTED", self._text)
+
+    @property
+    def vm_status(self) -> str:
+        """Text of a transaction's ``vm_status``, and of a view's error."""
+        return self._text

@@ -1,0 +1,186 @@
+"""Versioned state: BCS bytes per state key, readable at every version since the pruning horizon.
+
+Nothing here knows of contracts, gas or HTTP. A value is bytes, so nobody can change the past through an alias.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from toolkit.move import address_to_bytes, parse_type_tag
+from toolkit.move.bcs import Writer, write_type_tag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["StateKey", "StateValue", "VersionedState", "module_key", "resource_key", "state_key_bytes", "table_key"]
+
+Kind = Literal["module", "resource", "table"]
+
+
+class StateKey(NamedTuple):
+    """What one stored value is found by.
+
+    Parameters
+    ----------
+    kind : {"module", "resource", "table"}
+        What is stored.
+    owner : str
+        Canonical address; for a table its handle (0x and 64 digits).
+    name : str or bytes
+        Module name, canonical struct tag, or the table key's BCS bytes.
+    """
+
+    kind: Kind
+    owner: str
+    name: str | bytes
+
+
+def module_key(address: str, name: str) -> StateKey:
+    """Return the key of a module's code."""
+    return StateKey("module", address, name)
+
+
+def resource_key(address: str, tag: str) -> StateKey:
+    """Return the key of the resource `tag` (canonical text) under `address`."""
+    return StateKey("resource", address, tag)
+
+
+def table_key(handle: str, key: bytes) -> StateKey:
+    """Return the key of one table item."""
+    return StateKey("table", handle, key)
+
+
+def state_key_bytes(key: StateKey) -> bytes:
+    """Encode a state key as the chain does before it hashes it.
+
+    Notes
+    -----
+    ``StateKeyInner``: 0 an access path (address, then the path bytes, which hold a module id or a struct
+    tag), 1 a table item (handle, key bytes).
+    """
+    if key.kind == "table":
+        return b"\x01" + address_to_bytes(key.owner) + _as_bytes(key.name)
+    path = Writer()
+    if key.kind == "module":
+        path.u8(0)
+        path.fixed(address_to_bytes(key.owner))
+        path.string(_as_text(key.name))
+    else:
+        path.u8(1)
+        # A struct tag is the type tag without its leading variant byte (7, struct).
+        tag = Writer()
+        write_type_tag(tag, parse_type_tag(_as_text(key.name)))
+        path.fixed(tag.getvalue()[1:])
+    whole = Writer()
+    whole.u8(0)
+    whole.fixed(address_to_bytes(key.owner))
+    whole.bytes(path.getvalue())
+    return bytes(whole.getvalue())
+
+
+def _as_bytes(name: str | bytes) -> bytes:
+    return name.encode() if isinstance(name, str) else name
+
+
+def _as_text(name: str | bytes) -> str:
+    return name if isinstance(name, str) else name.decode()
+
+
+class StateValue(NamedTuple):
+    """Stored bytes and the storage deposit (octas) that is refunded when they are deleted."""
+
+    data: bytes
+    slot_deposit: int
+    byte_deposit: int
+
+
+class _History:
+    """The writes to one key, oldest first; None marks a deletion.
+
+    A server thread may read while another commits: a write is seen only once its version is there, and pruning
+    replaces both lists in one step.
+    """
+
+    __slots__ = ("entries",)
+
+    def __init__(self) -> None:
+        self.entries: tuple[list[int], list[StateValue | None]] = ([], [])
+
+    def append(self, version: int, value: StateValue | None) -> None:
+        """Record one write."""
+        versions, values = self.entries
+        values.append(value)
+        versions.append(version)
+
+    def at(self, version: int) -> tuple[int, StateValue | None]:
+        """Return the version of the last write at or before `version` (-1: none), and what it wrote."""
+        versions, values = self.entries
+        index = bisect_right(versions, version) - 1
+        return (-1, None) if index < 0 else (versions[index], values[index])
+
+    def prune(self, oldest: int) -> bool:
+        """Forget what only versions below `oldest` could read; tell whether nothing is left to read."""
+        versions, values = self.entries
+        keep = bisect_right(versions, oldest) - 1
+        if keep > 0:
+            versions, values = self.entries = (versions[keep:], values[keep:])
+        return versions[-1] <= oldest and values[-1] is None
+
+
+class VersionedState:
+    """All values of all keys, by the version that wrote them."""
+
+    def __init__(self) -> None:
+        self._keys: dict[StateKey, _History] = {}
+        self._owned: dict[str, dict[StateKey, None]] = {}
+        self._superseded: deque[tuple[int, StateKey]] = deque()
+
+    def __len__(self) -> int:
+        """Count the values kept, over all keys and versions."""
+        return sum(len(history.entries[0]) for history in self._keys.values())
+
+    def write(self, version: int, writes: Mapping[StateKey, StateValue | None]) -> None:
+        """Record the writes of one ledger version (None deletes); versions must come in rising order."""
+        for key, value in writes.items():
+            history = self._keys.get(key)
+            if history is None:
+                history = self._keys[key] = _History()
+                self._owned.setdefault(key.owner, {})[key] = None
+            else:
+                self._superseded.append((version, key))
+            history.append(version, value)
+
+    def read(self, key: StateKey, version: int) -> StateValue | None:
+        """Return the value of `key` as of `version`, or None."""
+        history = self._keys.get(key)
+        return None if history is None else history.at(version)[1]
+
+    def read_stamped(self, key: StateKey, version: int) -> tuple[int, StateValue | None]:
+        """Return the version that wrote the value read (-1: never written), and the value."""
+        history = self._keys.get(key)
+        return (-1, None) if history is None else history.at(version)
+
+    def keys_of(self, owner: str, version: int) -> Iterator[StateKey]:
+        """Yield the keys under an address (or table handle) that have a value at `version`, in sorted order."""
+        owned = tuple(self._owned.get(owner, ()))  # copied in one step: another thread may add keys
+        for key in sorted(owned, key=lambda key: (key.kind, str(key.name))):
+            if self.read(key, version) is not None:
+                yield key
+
+    def prune(self, oldest: int) -> None:
+        """Forget what only versions below `oldest` could read."""
+        while self._superseded and self._superseded[0][0] <= oldest:
+            _, key = self._superseded.popleft()
+            history = self._keys.get(key)
+            if history is not None and history.prune(oldest):
+                self._forget(key)
+
+    def _forget(self, key: StateKey) -> None:
+        del self._keys[key]
+        owned = self._owned[key.owner]
+        del owned[key]
+        if not owned:
+            del self._owned[key.owner]

@@ -1,0 +1,9 @@
+"""Three contracts to learn from: a name registry, an order book, and a vault that gets cheaper."""
+
+from __future__ import annotations
+
+from toolkit.embedded.teaching.order_book import OrderBook
+from toolkit.embedded.teaching.registry import Registry
+from toolkit.embedded.teaching.vault import CheaperVault, Vault
+
+__all__ = ["CheaperVault", "OrderBook", "Registry", "Vault"]

@@ -1,0 +1,104 @@
+"""A name registry on a table: reading a name costs the same however many there are."""
+
+from __future__ import annotations
+
+from toolkit.embedded.contract import (
+    Event,
+    Module,
+    Resource,
+    String,
+    Struct,
+    Table,
+    address,
+    already_exists,
+    entry,
+    not_found,
+    permission_denied,
+    signer,
+    u64,
+    view,
+)
+from toolkit.embedded.framework.chain import Timestamp
+
+__all__ = ["Registry"]
+
+
+class Registry(Module, address="0xcafe"):
+    """Names, each owned by one account."""
+
+    class Record(Struct):
+        """Who owns a name, and since when (seconds)."""
+
+        owner: address
+        registered_at: u64
+
+    class Registry(Resource):
+        """All names."""
+
+        records: Table[String, Registry.Record]
+        size: u64
+
+    class Registered(Event):
+        """A name got an owner."""
+
+        name: String
+        owner: address
+
+    class Released(Event):
+        """A name lost its owner."""
+
+        name: String
+
+    E_TAKEN = already_exists(1, "The name is registered already")
+    E_UNKNOWN = not_found(2, "Nobody registered this name")
+    E_NOT_OWNER = permission_denied(3, "The name belongs to somebody else")
+
+    def init_module(self, account: signer) -> None:
+        """Start with no names."""
+        self.move_to(account, Registry.Registry(records=self.new_table(), size=0))
+
+    @entry
+    def register(self, account: signer, name: String) -> None:
+        """Take a name that is free."""
+        now = self.use(Timestamp).now_seconds()
+        with self.borrow_mut(Registry.Registry, "0xcafe") as registry:
+            self.require(not registry.records.contains(name), self.E_TAKEN)
+            registry.records.add(name, Registry.Record(owner=account, registered_at=now))
+            registry.size += 1
+        self.emit(Registry.Registered(name=name, owner=account))
+
+    @entry
+    def transfer(self, account: signer, name: String, to: address) -> None:
+        """Give a name to another account."""
+        records = self.borrow(Registry.Registry, "0xcafe").records
+        self.require(records.contains(name), self.E_UNKNOWN)
+        with records.borrow_mut(name) as record:
+            self.require(record.owner == account, self.E_NOT_OWNER)
+            record.owner = to
+        self.emit(Registry.Registered(name=name, owner=to))
+
+    @entry
+    def release(self, account: signer, name: String) -> None:
+        """Give a name back."""
+        with self.borrow_mut(Registry.Registry, "0xcafe") as registry:
+            self.require(registry.records.contains(name), self.E_UNKNOWN)
+            self.require(registry.records.remove(name).owner == account, self.E_NOT_OWNER)
+            registry.size -= 1
+        self.emit(Registry.Released(name=name))
+
+    @view
+    def size(self) -> u64:
+        """Return how many names are registered."""
+        return self.borrow(Registry.Registry, "0xcafe").size
+
+    @view
+    def record_of(self, name: String) -> Record:
+        """Return who owns a name."""
+        records = self.borrow(Registry.Registry, "0xcafe").records
+        self.require(records.contains(name), self.E_UNKNOWN)
+        return records.borrow(name)
+
+    @view
+    def handle(self) -> address:
+        """Return the handle of the table of records."""
+        return self.borrow(Registry.Registry, "0xcafe").records.handle
