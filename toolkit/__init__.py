@@ -8,6 +8,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# Light, and waits for pandas and pyarrow to be imported, before or after, to register the wide integers with them.
+from toolkit import dtypes as dtypes
+
 __version__ = "0.1.0"
 
 _HOME = {

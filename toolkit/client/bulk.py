@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,7 +12,7 @@ from tqdm.auto import tqdm
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["progress_bar", "run_many"]
+__all__ = ["Progress", "progress_bar", "run_many"]
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -66,8 +67,25 @@ def run_many(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
+class Progress:
+    """A progress bar whose end may move while it runs."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+
+    def expect(self, more: int) -> None:
+        """Move the end."""
+        self._bar.total = (self._bar.total or 0) + more
+        self._bar.refresh()
+
+    def advance(self, done: int) -> None:
+        """Move on."""
+        self._bar.update(done)
+
+
 @contextmanager
-def progress_bar(total: int, what: str, *, show: bool) -> Iterator[Callable[[int], Any]]:
-    """Show a progress bar on terminals and in notebooks while the block runs; yields what advances it."""
-    with tqdm(total=total, desc=what, unit="call", disable=not show, leave=False) as bar:
-        yield bar.update
+def progress_bar(total: int, what: str, *, show: bool) -> Iterator[Progress]:
+    """Show a progress bar while the block runs: in notebooks, and on terminals, but not in a log file."""
+    hidden = not show or ("ipykernel" not in sys.modules and not sys.stderr.isatty())
+    with tqdm(total=total, desc=what, unit="call", disable=hidden, leave=False) as bar:
+        yield Progress(bar)

@@ -72,6 +72,7 @@ def connect(
         requests_per_second=requests_per_second,
         timeout_s=timeout_s,
         abis=abis,
+        name="embedded" if target == "embedded" else None,
     )
 
 

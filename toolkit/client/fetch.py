@@ -292,8 +292,8 @@ def _gathered(
     tasks: Sequence[_Task], read: Callable[[_Task], _Result], node: Node, what: str, *, show: bool
 ) -> list[_Result]:
     """Run the tasks and return their results in the order of the tasks."""
-    with progress_bar(len(tasks), what, show=show) as advance:
-        found = dict(run_many(tasks, read, in_flight=node.max_in_flight, advance=advance))
+    with progress_bar(len(tasks), what, show=show) as bar:
+        found = dict(run_many(tasks, read, in_flight=node.max_in_flight, advance=bar.advance))
     return [found[place] for place in range(len(tasks))]
 
 

@@ -53,6 +53,8 @@ class Node:
         ABIs to use instead of the node's, for modules whose ABI it does not give.
     transport : Transport, optional
         Another road to the network, for tests.
+    name : str, optional
+        What frames and reports call the node; its URL without credentials by default.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Node:
         timeout_s: float = 30.0,
         abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
         transport: Transport | None = None,
+        name: str | None = None,
     ) -> None:
         if max_in_flight < 1:
             raise InputError(f"max_in_flight is 1 or more, got {max_in_flight}")
@@ -73,6 +76,7 @@ class Node:
                 f"timeout_s and requests_per_second are above 0, got {timeout_s} and {requests_per_second}"
             )
         self.url = url
+        self.name = name or redacted_url(url)
         self.max_in_flight = max_in_flight
         self._connection = Connection(
             url,
@@ -84,7 +88,7 @@ class Node:
         self._caller = Caller(self._connection, self._companion, self.abis)
 
     def __repr__(self) -> str:
-        return f"Node({redacted_url(self.url)!r})"
+        return f"Node({self.name!r})"
 
     def __enter__(self) -> Self:
         return self

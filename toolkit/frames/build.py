@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.dtypes import to_pandas
+from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import SchemaError
 from toolkit.frames.records import outcome_columns
 from toolkit.frames.schema import (
@@ -23,12 +23,18 @@ if TYPE_CHECKING:
     from toolkit.frames.records import TableItemRecord, ViewRecord
     from toolkit.move.layout import Layout
 
-__all__ = ["item_frame", "rows_frame", "view_frame"]
+__all__ = ["item_frame", "plain_columns", "rows_frame", "view_frame"]
 
 
 def rows_frame(schema: Schema, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     """Build the frame of a fixed schema; columns without values are null, an empty answer keeps the schema."""
     return to_pandas(schema.table(values))
+
+
+def plain_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Return columns of a frame as lists of plain Python values: None where pandas says missing, ints exact."""
+    table = to_arrow(frame[list(names)])
+    return {name: table[name].to_pylist() for name in names}
 
 
 def view_frame(

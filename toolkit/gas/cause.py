@@ -6,13 +6,13 @@ differs between its ends.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import NodeError, NodeUnreachable, SchemaError
 from toolkit.gas.schedules import schedule_words
 from toolkit.gas.steps import Cause
-from toolkit.move.address import parse_address
-from toolkit.move.ids import FunctionId
+from toolkit.move.ids import FunctionId, ModuleId
 from toolkit.wire.rows import transaction_rows
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ _PAYMENT = ("0x1::account::Account", "0x1::coin::CoinStore<0x1::aptos_coin::Apto
 """Every user transaction writes its sender's sequence number and balance, and the supply: no cause by themselves."""
 
 _MOST_NAMED = 4
+_ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
+_LONGEST_SPELLED = 16
 
 
 def cause_of(step: Step, node: Node, function: str) -> Cause:
@@ -71,8 +73,8 @@ def _exact_cause(step: Step, node: Node, function: str) -> Cause:
     rows, changes, _ = transaction_rows([transaction])
     sender = rows["sender"][0]
     called = rows["function"][0] or rows["type"][0]
-    by = f"transaction {step.version_after} ({called}{f' by {sender}' if sender else ''})"
-    parts = _parts(changes, sender)
+    by = f"transaction {step.version_after} ({_short(called)}{f' by {_short(sender)}' if sender else ''})"
+    parts = _parts(changes, sender, node, step.version_before)
     words = [_part_words(kind, what, step, node, function) for kind, what in parts.items()]
     kind = next(iter(parts)) if len(parts) == 1 else "mixed"
     if not parts:
@@ -80,26 +82,35 @@ def _exact_cause(step: Step, node: Node, function: str) -> Cause:
     return Cause(kind, f"{by} {' and '.join(words)}", transaction.hash)
 
 
-def _parts(changes: dict[str, list[Any]], sender: str | None) -> dict[str, list[str]]:
+def _parts(changes: dict[str, list[Any]], sender: str | None, node: Node, before: int) -> dict[str, list[str]]:
     """Sort what a transaction wrote into kinds of cause, the strong ones first; paying for gas counts only if alone."""
     parts: dict[str, list[str]] = {"schedule": [], "code": [], "config": [], "state": []}
     payment: list[str] = []
     columns = ("type", "address", "resource_type", "module", "handle")
-    for kind, address, resource, module, handle in zip(*(changes[name] for name in columns), strict=True):
+    written = list(zip(*(changes[name] for name in columns), strict=True))
+    published = _first_published(written, node, before)
+    for kind, address, resource, module, handle in written:
         if kind in {"write_module", "delete_module"}:
             parts["code"].append(module)
         elif resource is None:
-            parts["state"].append(f"an item of table {handle}")
+            parts["state"].append(f"an item of table {_short(handle)}")
         elif resource.startswith(_SCHEDULE):
             parts["schedule"].append(resource)
         elif resource.startswith(_CONFIG):
             parts["config"].append(resource)
         elif resource.startswith(_PAYMENT) and (address == sender or "CoinInfo" in resource):
-            payment.append(f"{resource} of {address}")
-        elif not resource.startswith(_PACKAGE):
-            parts["state"].append(f"{resource} of {address}")
+            payment.append(f"{_short(resource)} of {_short(address)}")
+        elif not resource.startswith((_PACKAGE, *published)):
+            parts["state"].append(f"{_short(resource)} of {_short(address)}")
     found = {kind: list(dict.fromkeys(what)) for kind, what in parts.items() if what}
     return found or ({"state": payment} if payment else {})
+
+
+def _first_published(written: Sequence[tuple[Any, ...]], node: Node, before: int) -> tuple[str, ...]:
+    """Return the resource prefixes of modules that were not there before: what their set-up writes is their code's."""
+    modules = {module for kind, _, _, module, _ in written if kind == "write_module"}
+    ids = [ModuleId.parse(module) for module in modules]
+    return tuple(f"{at}::" for at in ids if node.module(at.address, at.name, ledger_version=before) is None)
 
 
 def _part_words(kind: str, what: Sequence[str], step: Step, node: Node, function: str) -> str:
@@ -117,12 +128,12 @@ def _schedule_words(step: Step, node: Node) -> str:
 
 
 def _module_words(module: str, step: Step, node: Node, function: str) -> str:
-    address, _, name = module.partition("::")
-    before = node.module(parse_address(address), name, ledger_version=step.version_before)
-    after = node.module(parse_address(address), name, ledger_version=step.version_after)
+    at = ModuleId.parse(module)
+    before = node.module(at.address, at.name, ledger_version=step.version_before)
+    after = node.module(at.address, at.name, ledger_version=step.version_after)
     called = FunctionId.parse(function)
-    role = "the called module" if (called.address, called.module) == (parse_address(address), name) else "a module"
-    return f"{'upgraded' if before else 'published'} {role} {module} ({_abi_words(before, after)})"
+    role = "the called module" if (called.address, called.module) == (at.address, at.name) else "a module"
+    return f"{'upgraded' if before else 'published'} {role} {at.wire} ({_abi_words(before, after)})"
 
 
 def _abi_words(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
@@ -141,6 +152,15 @@ def _abi_words(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
     return "; ".join(told) or "the same functions, other code"
 
 
+def _short(text: str) -> str:
+    """Spell the addresses in a text as short as people do: without leading zeros, long ones by their ends."""
+    return _ADDRESS.sub(lambda found: _short_address(found[1].lstrip("0") or "0"), text)
+
+
+def _short_address(digits: str) -> str:
+    return f"0x{digits}" if len(digits) <= _LONGEST_SPELLED else f"0x{digits[:6]}…{digits[-4:]}"
+
+
 def _interval_cause(step: Step, node: Node, function: str) -> Cause:
     """Compare the ends of an interval; what differs there is named, and no single version is claimed."""
     between = f"between versions {step.version_before} and {step.version_after}"
@@ -154,7 +174,7 @@ def _interval_cause(step: Step, node: Node, function: str) -> Cause:
         for version in (step.version_before, step.version_after)
     ]
     if digests[0] != digests[1]:
-        found["code"] = f"{called.address}::{called.module} was {'upgraded' if digests[0] else 'published'}"
+        found["code"] = f"{_short(called.address)}::{called.module} was {'upgraded' if digests[0] else 'published'}"
     if not found:
         return Cause(
             "unexplained", f"{between} neither the gas schedule nor the called module changed; the step was not located"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from toolkit.errors import InputError
-from toolkit.frames.build import rows_frame
+from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import COMPARISON, OBSERVATIONS
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _frame(side: Any) -> pd.DataFrame:
 
 def _by_key(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the rows as plain values; a comparison has one row per call, so this is short."""
-    columns = {name: [None if pd.isna(value) else value for value in frame[name].tolist()] for name in frame.columns}
+    columns = plain_columns(frame, OBSERVATIONS.names)
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     return {(row["fingerprint"], row["source"]): row for row in rows}
 

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from toolkit import __version__
-from toolkit.client.bulk import progress_bar, run_many
+from toolkit.client.bulk import Progress, progress_bar, run_many
 from toolkit.client.connect import connect
 from toolkit.client.fetch import PAGE
-from toolkit.client.targets import redacted_url
 from toolkit.client.versions import Versions, resolve_versions
 from toolkit.errors import ClosedError, StudyError, ToolkitError
+from toolkit.frames.build import plain_columns
 from toolkit.gas.cause import cause_of
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin, row_columns
 from toolkit.gas.search import next_round
@@ -56,7 +56,8 @@ def run_study(study: Study, out: str | Path | None, *, node: Node | None, progre
         if not manifest["complete"]:
             planned = list(zip(nodes, manifest["nodes"], strict=True))
             for reached, plan in planned:
-                _NodeRun(study, reached, plan, store, progress=progress).read_all()
+                with progress_bar(0, "observing", show=progress) as bar:
+                    _NodeRun(study, reached, plan, store, bar).read_all()
             observations = store.observations()
             steps = steps_of(observations)
             causes: dict[Step, Cause] = {}
@@ -71,7 +72,7 @@ def _opened(store: RunStore, study: Study, nodes: Sequence[Node]) -> dict[str, A
     """Start a run, or take up the one that is there if it is of the same study and chains."""
     plans = [_plan(study, node) for node in nodes]
     if not store.exists():
-        manifest = {
+        manifest: dict[str, Any] = {
             "study": study.document(),
             "study_digest": study.digest,
             "nodes": plans,
@@ -103,7 +104,7 @@ def _plan(study: Study, node: Node) -> dict[str, Any]:
     plan = resolve_versions(wanted, head=head, oldest=oldest, version_at=version_at)
     versions = plan.versions
     return {
-        "node": redacted_url(node.url),
+        "node": node.name,
         "node_build": info.git_hash,
         "model": (info.git_hash or "").startswith("embedded"),
         "chain_id": info.ledger.chain_id,
@@ -120,12 +121,12 @@ def _plan(study: Study, node: Node) -> dict[str, Any]:
 class _NodeRun:
     """Reads everything one node has to answer for a study, and writes it part by part."""
 
-    def __init__(self, study: Study, node: Node, plan: Mapping[str, Any], store: RunStore, *, progress: bool) -> None:
+    def __init__(self, study: Study, node: Node, plan: Mapping[str, Any], store: RunStore, bar: Progress) -> None:
         self._study = study
         self._node = node
         self._plan = plan
         self._store = store
-        self._progress = progress
+        self._bar = bar
         self._origin = Origin(plan["node"], plan["node_build"], plan["model"], plan["chain_id"])
         self._known = self._already_read()
 
@@ -147,9 +148,9 @@ class _NodeRun:
         known: dict[str, dict[int, Outcome]] = {call.fingerprint: {} for call in self._study.calls}
         for part in self._store.each_part():
             mine = part[part["node"] == self._origin.node]
-            columns = [mine[name].tolist() for name in ("fingerprint", "ledger_version", *OUTCOME_COLUMNS)]
-            for mark, version, *outcome in zip(*columns, strict=True):
-                known[mark][version] = _outcome(outcome)
+            columns = plain_columns(mine, ["fingerprint", "ledger_version", *OUTCOME_COLUMNS])
+            for mark, version, *outcome in zip(*columns.values(), strict=True):
+                known[mark][version] = tuple(outcome)
         return known
 
     def _versions(self) -> Sequence[int]:
@@ -177,7 +178,7 @@ class _NodeRun:
 
     def _read_views(self, tasks: Sequence[tuple[Call, int]]) -> None:
         missing = [(call, version) for call, version in tasks if version not in self._known[call.fingerprint]]
-        self._read_and_write(missing, self._view_row, "views")
+        self._read_and_write(missing, self._view_row)
 
     def _view_row(self, task: tuple[Call, int]) -> Row:
         call, version = task
@@ -194,7 +195,7 @@ class _NodeRun:
 
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         missing = [call for call in calls if not self._known[call.fingerprint]]
-        self._read_and_write(missing, self._simulation_row, "simulations")
+        self._read_and_write(missing, self._simulation_row)
 
     def _simulation_row(self, call: Call) -> Row:
         request = call.request
@@ -228,33 +229,25 @@ class _NodeRun:
                     rows.append(row)
             return rows
 
-        for results in self._batches(pages, rows_of, "pages"):
+        for results in self._batches(pages, rows_of):
             self._keep([row for rows in results for row in rows])
 
-    def _read_and_write(self, tasks: Sequence[Any], read: Callable[[Any], Row], what: str) -> None:
-        for rows in self._batches(tasks, read, what):
+    def _read_and_write(self, tasks: Sequence[Any], read: Callable[[Any], Row]) -> None:
+        for rows in self._batches(tasks, read):
             self._keep(rows)
 
-    def _batches(self, tasks: Sequence[Any], read: Callable[[Any], Any], what: str) -> Iterator[list[Any]]:
+    def _batches(self, tasks: Sequence[Any], read: Callable[[Any], Any]) -> Iterator[list[Any]]:
         """Run the tasks batch by batch; the results of a batch come in the order of its tasks."""
-        if not tasks:
-            return
-        with progress_bar(len(tasks), what, show=self._progress) as advance:
-            for start in range(0, len(tasks), _BATCH):
-                batch = tasks[start : start + _BATCH]
-                found = dict(run_many(batch, read, in_flight=self._node.max_in_flight, advance=advance))
-                yield [found[place] for place in range(len(batch))]
+        self._bar.expect(len(tasks))
+        for start in range(0, len(tasks), _BATCH):
+            batch = tasks[start : start + _BATCH]
+            found = dict(run_many(batch, read, in_flight=self._node.max_in_flight, advance=self._bar.advance))
+            yield [found[place] for place in range(len(batch))]
 
     def _keep(self, rows: list[Row]) -> None:
         self._store.add_part(row_columns(rows))
         for row in rows:
-            outcome = _outcome([row[name] for name in OUTCOME_COLUMNS])
-            self._known[row["fingerprint"]][row["ledger_version"]] = outcome
-
-
-def _outcome(values: Sequence[Any]) -> Outcome:
-    """Return values that can be compared: what pandas calls missing is None."""
-    return tuple(None if value is None or value != value else value for value in values)  # noqa: PLR0124 - NaN
+            self._known[row["fingerprint"]][row["ledger_version"]] = tuple(row[name] for name in OUTCOME_COLUMNS)
 
 
 def _causes(study: Study, node: Node, steps: Sequence[Step]) -> dict[Step, Cause]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import SchemaError
+from toolkit.frames.build import plain_columns
 from toolkit.frames.schema import OBSERVATIONS, STEPS
 from toolkit.gas.observing import VIEW
 
@@ -146,8 +147,8 @@ def steps_of(observations: pd.DataFrame) -> list[Step]:
 
 def _call_steps(rows: pd.DataFrame) -> Iterator[Step]:
     rows = rows.sort_values("ledger_version", kind="stable")
-    columns = [rows[name].tolist() for name in ("ledger_version", *OUTCOME_COLUMNS, "node_build")]
-    observed = [tuple(_plain(value) for value in row) for row in zip(*columns, strict=True)]
+    columns = plain_columns(rows, ["ledger_version", *OUTCOME_COLUMNS, "node_build"])
+    observed = list(zip(*columns.values(), strict=True))
     constant = {name: rows[name].iloc[0] for name in ("node", "label", "fingerprint", "source")}
     for before, after in pairwise(observed):
         if before[1:4] != after[1:4]:
@@ -164,8 +165,3 @@ def _call_steps(rows: pd.DataFrame) -> Iterator[Step]:
                 build_before=before[4],
                 build_after=after[4],
             )
-
-
-def _plain(value: Any) -> Any:
-    """Return None for a missing value, whatever pandas calls it."""
-    return None if value is None or value != value else value  # noqa: PLR0124 - NaN is the value unequal to itself

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from toolkit.client.node import Node
-from toolkit.client.targets import redacted_url
 from toolkit.client.versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, fingerprint
@@ -238,7 +237,7 @@ class Study(_Model):
     ) -> None:
         if node is not None and nodes:
             raise StudyError("give either node or nodes, not both")
-        named = redacted_url(node.url) if isinstance(node, Node) else node
+        named = node.name if isinstance(node, Node) else node
         fields = {"title": title, "nodes": tuple(nodes) or (named or "embedded",), **unknown}
         fields["versions"] = _placed("versions", lambda: VersionChoice.of(versions))
         fields["calls"] = _calls(calls)

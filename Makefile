@@ -1,0 +1,43 @@
+# Everything happens in .venv, which these targets make themselves. Paths are relative, so spaces above do no harm.
+PYTHON ?= python3
+CONSTRAINTS ?=
+VENV_PYTHON := .venv/bin/python
+INSTALL := $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
+
+.PHONY: demo test lint unit notebooks lock clean
+
+demo: .venv/.for-use
+	@$(VENV_PYTHON) -m toolkit demo
+
+test: lint unit notebooks
+
+lint: .venv/.for-tests
+	$(VENV_PYTHON) -m ruff check .
+	$(VENV_PYTHON) -m ruff format --check .
+	$(VENV_PYTHON) -m mypy
+
+unit: .venv/.for-tests
+	$(VENV_PYTHON) -m pytest -q tests
+
+notebooks: .venv/.for-tests
+	$(VENV_PYTHON) -m pytest -q --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default notebooks
+
+# The exact versions that CI installs; run after changing dependencies.
+lock: .venv/.for-tests
+	$(VENV_PYTHON) -m pip freeze --exclude-editable > .ci/lock.txt
+
+clean:
+	rm -rf .venv demo build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+
+.venv/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; name another: make PYTHON=python3.12" or 0)'
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.for-use: pyproject.toml .venv/.made
+	$(INSTALL) --editable .
+	@touch $@
+
+.venv/.for-tests: pyproject.toml .venv/.made
+	$(INSTALL) --editable '.[dev,fast,test]'
+	@touch $@ .venv/.for-use

@@ -1,0 +1,240 @@
+"""The first session of the design, line by line, against the embedded node over real HTTP."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+
+import toolkit
+
+APT = "0x1::aptos_coin::AptosCoin"
+STORE = f"0x1::coin::CoinStore<{APT}>"
+STATEMENT = "0x1::transaction_fee::FeeStatement"
+SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=[APT])
+TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
+
+
+def registry_handle(node) -> str:
+    """Return the handle of the registry's table, as a view tells it."""
+    return node.view("0xcafe::registry::handle").value
+
+
+def test_connect_keeps_the_url(url):
+    """A node's URL is the one it was connected to, with or without the slash."""
+    assert toolkit.connect(url).url == url
+    assert toolkit.connect(url + "/").url == url
+    assert toolkit.connect(url.removesuffix("/v1")).url == url
+
+
+def test_connect_without_a_target_starts_the_embedded_node():
+    """`connect()` needs nothing running; twice it is the same node."""
+    node, again = toolkit.connect(), toolkit.connect("embedded")
+    assert node.url == again.url
+    assert node.ledger().version == 4_999
+    assert node.info().git_hash.startswith("embedded")
+
+
+def test_ledger_tells_the_head(node, ledger):
+    """LedgerState carries what the headers carry."""
+    state = node.ledger()
+    assert (state.chain_id, state.version, state.oldest_version) == (4, ledger.head, 0)
+    assert state.timestamp.tzinfo is UTC
+    assert state.block_height > state.oldest_block_height == 0
+
+
+def test_view_gives_value_types_gas_and_versions(node, ledger):
+    """A view's value has the ABI's type; the version read and the head are kept apart."""
+    supply = node.view("0x1::coin::supply", type_arguments=[APT])
+    values, gas = ledger.view("0x1::coin::supply", [], [APT])
+    assert (supply.value, supply.values, supply.gas_used) == (values[0], tuple(values), gas)
+    assert supply.types == ("0x1::option::Option<u128>",)
+    assert supply.typing == "abi"
+    assert supply.ledger_version == supply.ledger.version == ledger.head
+    frame = supply.to_frame()
+    assert frame.shape[0] == 1
+    assert str(frame["value"].dtype) == "u128"
+    assert frame["value"].iloc[0] == values[0]
+
+
+def test_a_snapshot_pins_every_read(node, ledger):
+    """Reads at a past version answer from that version's state and say so."""
+    past = node.at(1_000)
+    read = past.view(SUPPLY)
+    assert read.ledger_version == 1_000
+    assert read.ledger.version == ledger.head
+    assert read.value == ledger.view("0x1::coin::supply", [], [APT], version=1_000)[0][0]
+    assert read.value != node.view(SUPPLY).value
+    assert node.at(-1).ledger_version == ledger.head
+
+
+def test_a_snapshot_does_not_simulate(node):
+    """The service simulates at its head only; the error names the other roads."""
+    with pytest.raises(toolkit.NotAtPast, match="fetch_transactions"):
+        node.at(1_000).simulate(TRANSFER, sender="0xa11ce")
+
+
+def test_table_item_is_typed(node):
+    """A table item comes as the struct its type says, fields typed."""
+    item = node.table_item(
+        registry_handle(node), key="alice", key_type="0x1::string::String", value_type="0xcafe::registry::Record"
+    )
+    assert item.value["owner"].endswith("a11ce")
+    assert isinstance(item.value["registered_at"], int)
+    frame = item.to_frame(flatten=True)
+    assert str(frame["value.registered_at"].dtype) == "uint64[pyarrow]"
+    assert frame["key"].tolist() == ["alice"]
+
+
+def test_a_missing_item_is_not_found(node):
+    """A key that is not there raises NotFound with the node's code."""
+    with pytest.raises(toolkit.NotFound, match="table_item_not_found") as caught:
+        node.table_item(
+            registry_handle(node), key="nobody", key_type="0x1::string::String", value_type="0xcafe::registry::Record"
+        )
+    assert caught.value.error_code == "table_item_not_found"
+
+
+def test_simulate_gives_gas_frames_and_typed_payloads(node):
+    """A simulation's split reconciles, and its writes and events come as typed frames."""
+    sim = node.simulate(TRANSFER, sender="0xa11ce")
+    assert sim.success
+    assert sim.vm_status == "Executed successfully"
+    assert sim.gas.total_charge_gas_units == sim.gas_used
+    assert sim.gas.reconciles
+    assert sim.gas.fee_octas == sim.gas_used * sim.gas.gas_unit_price
+    assert sim.gas.net_octas == sim.gas.fee_octas - sim.gas.storage_fee_refund_octas
+    assert len(sim.transactions) == 1
+    assert len(sim.changes) == int(sim.transactions["changes"].iloc[0]) > 0
+    assert sim.events["type"].iloc[-1] == STATEMENT
+    stores = sim.resources(STORE)
+    assert set(stores["address"].str[-5:]) >= {"a11ce"}
+    statement = sim.events_of(STATEMENT)
+    assert statement["total_charge_gas_units"].tolist() == [sim.gas_used]
+    assert str(statement["total_charge_gas_units"].dtype) == "uint64[pyarrow]"
+
+
+def test_a_simulation_changes_nothing(node, ledger):
+    """After a simulation the head and the balance are what they were."""
+    head, before = ledger.head, node.resource("0xb0b", STORE)
+    assert node.simulate(toolkit.SimulationRequest(TRANSFER, sender="0xa11ce")).success
+    assert ledger.head == head
+    assert node.resource("0xb0b", STORE) == before
+
+
+def test_a_failing_transaction_is_a_result_not_an_error(node):
+    """A Move abort is told by success and vm_status, with its name."""
+    call = toolkit.EntryFunction("0xcafe::registry::register", arguments=["alice"])
+    sim = node.simulate(call, sender="0xb0b")
+    assert not sim.success
+    assert "Move abort in 0xcafe::registry: E_TAKEN" in sim.vm_status
+    assert sim.gas_used > 0
+
+
+def test_fetch_views_gives_one_typed_row_per_version(node, ledger):
+    """A sweep over a plan is one frame, exact, in the order of the plan."""
+    frame = toolkit.fetch_views(node, SUPPLY, versions="0:-1/50", progress=False)
+    assert len(frame) == 50
+    assert frame["ledger_version"].tolist()[::49] == [0, ledger.head]
+    assert str(frame["ledger_version"].dtype) == "uint64[pyarrow]"
+    for row in (0, 17, 49):
+        version = int(frame["ledger_version"].iloc[row])
+        assert frame["value"].iloc[row] == ledger.view("0x1::coin::supply", [], [APT], version=version)[0][0]
+
+
+@pytest.mark.parametrize(
+    ("plan", "versions"),
+    [
+        ("100:104", [100, 101, 102, 103, 104]),
+        ("100:200:50", [100, 150, 200]),
+        ("-3:", [4_997, 4_998, 4_999]),
+        ("0:-1/3", [0, 2_499, 4_999]),
+        ([7, 3], [7, 3]),
+        (range(10, 13), [10, 11, 12]),
+    ],
+)
+def test_fetch_views_takes_every_form_of_plan(node, plan, versions):
+    """Plans are labels with both ends included, as the design writes them."""
+    frame = toolkit.fetch_views(node, SUPPLY, versions=plan, progress=False)
+    assert frame["ledger_version"].tolist() == versions
+
+
+def test_failures_are_rows(node):
+    """A function that is published mid-history fails before, as a row with its code, and answers after."""
+    call = toolkit.ViewFunction("0xfa17::vault::preview", arguments=[100])
+    frame = toolkit.fetch_views(node, call, versions=[1_000, 4_000], progress=False)
+    assert frame["error_code"].fillna("").tolist() == ["invalid_input", ""]
+    assert frame["status"].iloc[0] == 400
+    assert pd.isna(frame["value"].iloc[0])
+    assert frame["value"].iloc[1] > 0
+
+
+def test_several_calls_fit_one_frame_only_if_their_types_agree(node):
+    """Differing return types raise SchemaError; untyped they come as JSON text."""
+    calls = {"supply": SUPPLY, "size": toolkit.ViewFunction("0xcafe::registry::size")}
+    with pytest.raises(toolkit.SchemaError, match="typed=False"):
+        toolkit.fetch_views(node, calls, versions="-2:", progress=False)
+    frame = toolkit.fetch_views(node, calls, versions="-2:", typed=False, progress=False)
+    assert frame["call"].tolist() == ["supply", "supply", "size", "size"]
+    assert frame["value"].iloc[2].strip('"').isdigit()
+
+
+def test_fetch_table_items_tells_missing_from_present(node):
+    """Each key is a row; one that is not there has no value and its code."""
+    frame = toolkit.fetch_table_items(
+        node,
+        registry_handle(node),
+        keys=["alice", "nobody"],
+        key_type="0x1::string::String",
+        value_type="0xcafe::registry::Record",
+        versions=[4_999],
+        progress=False,
+    )
+    assert frame["error_code"].fillna("").tolist() == ["", "table_item_not_found"]
+    assert frame["value"].iloc[0]["owner"].endswith("a11ce")
+
+
+def test_fetch_simulations_keeps_order_and_pairs_errors(node):
+    """A batch pairs each request with its result or error, in order."""
+    requests = [
+        toolkit.SimulationRequest(TRANSFER, sender="0xa11ce"),
+        toolkit.SimulationRequest(toolkit.EntryFunction("0x1::nothing::here"), sender="0xa11ce"),
+        toolkit.SimulationRequest(TRANSFER, sender="0xb0b"),
+    ]
+    batch = toolkit.fetch_simulations(node, requests, progress=False)
+    assert batch.transactions["request"].tolist() == [0, 1, 2]
+    assert isinstance(batch.results[1], toolkit.NodeError)
+    assert batch.transactions["error_code"].fillna("").tolist() == ["", "invalid_input", ""]
+    assert set(batch.events["request"]) == {0, 2}
+
+
+def test_fetch_transactions_reads_the_committed_ones(node, ledger):
+    """Committed transactions come whole and in order, across pages."""
+    frames = toolkit.fetch_transactions(node, versions="100:349", progress=False)
+    assert frames.transactions["version"].tolist() == list(range(100, 350))
+    assert set(frames.transactions["type"]) >= {"user_transaction", "block_metadata_transaction"}
+    users = frames.transactions[frames.transactions["type"] == "user_transaction"]
+    assert (users["gas_used"] == users["total_charge_gas_units"]).all()
+
+
+def test_version_at_is_the_first_version_of_its_time(node, ledger):
+    """The version found is at or after the time, the one before it is earlier."""
+    moment = datetime(2026, 3, 1, tzinfo=UTC)
+    version = node.version_at("2026-03-01")
+    assert node.block(version).block_timestamp >= moment > node.block(version - 1).block_timestamp
+
+
+def test_times_are_filled_on_request_only(node):
+    """`ledger_timestamp` is null unless asked for, then it is the block's time."""
+    without = toolkit.fetch_views(node, SUPPLY, versions="-2:", progress=False)
+    assert without["ledger_timestamp"].isna().all()
+    dated = toolkit.fetch_views(node, SUPPLY, versions="-2:", times=True, progress=False)
+    assert dated["ledger_timestamp"].tolist()[1] == pd.Timestamp(node.block(4_999).block_timestamp)
+
+
+def test_types_come_from_the_abi_of_the_version_read(node, ledger):
+    """A function that an upgrade added is not in the ABI of an older version."""
+    upgrade = next(mark.version for mark in ledger.milestones if "upgraded" in mark.text)
+    assert node.module("0xfa17", "vault", ledger_version=upgrade - 1).function("preview") is None
+    assert node.module("0xfa17", "vault", ledger_version=upgrade).function("preview") is not None

@@ -1,0 +1,112 @@
+"""The house itself: imports point one way, names are what they are said to be, the two package lists agree."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "toolkit"
+
+# Each layer with the layers it may import. Order of design section 3; `errors` and the version are for everyone.
+ALLOWED = {
+    "dtypes": set(),
+    "move": {"dtypes"},
+    "wire": {"dtypes", "move"},
+    "frames": {"dtypes", "move", "wire"},
+    "client": {"dtypes", "move", "wire", "frames"},
+    "gas": {"dtypes", "move", "wire", "frames", "client"},
+    "plots": {"dtypes", "move", "wire", "frames", "client", "gas"},
+    "reports": {"dtypes", "move", "wire", "frames", "client", "gas", "plots"},
+    "widgets": {"dtypes", "move", "wire", "frames", "client", "gas", "plots"},
+    "embedded": {"dtypes", "move", "wire"},
+    "cli": {"dtypes", "move", "wire", "frames", "client", "gas", "plots", "reports", "widgets"},
+}
+# The one exception: connect() and the command line start the embedded node, inside a function.
+LAZY_EXCEPTION = {("client", "connect.py"), ("cli", "cli.py")}
+
+
+def imported_layers(source: str) -> list[tuple[str, bool]]:
+    """Return (layer, at module level) for each import of a part of the package."""
+    tree = ast.parse(source)
+    top = {id(node) for node in tree.body}
+    found = []
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names = (
+                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "toolkit" else [node.module]
+            )
+        found += [
+            (parts[1], id(node) in top)
+            for name in names
+            if (parts := str(name).split("."))[0] == "toolkit" and len(parts) > 1
+        ]
+    return found
+
+
+@pytest.mark.parametrize("layer", ALLOWED)
+def test_imports_point_one_way(layer):
+    """No layer imports from a layer on its right, not even inside a function, but for the one exception."""
+    place = PACKAGE / layer
+    files = sorted(place.rglob("*.py")) if place.is_dir() else [PACKAGE / f"{layer}.py"]
+    assert files
+    for file in files:
+        for found, at_top in imported_layers(file.read_text("utf-8")):
+            if found in {"errors", "__version__", layer} or found in ALLOWED[layer]:
+                continue
+            lazy = found == "embedded" and not at_top and (layer, file.name) in LAZY_EXCEPTION
+            assert lazy, f"{file.relative_to(ROOT)} imports toolkit.{found}"
+
+
+def test_every_layer_is_under_the_rule():
+    """A new package or module cannot slip past the rule by having no entry in it."""
+    there = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert there - {"__init__", "__main__", "errors"} == set(ALLOWED)
+
+
+def test_public_names_are_the_ones_that_resolve():
+    """Every name of `toolkit.__all__` can be imported, and nothing else is offered."""
+    import toolkit
+
+    assert sorted(toolkit.__all__) == sorted({*toolkit._HOME, *toolkit._SUBMODULES, "__version__"})
+    for name in toolkit.__all__:
+        assert getattr(toolkit, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = toolkit.nothing
+
+
+def test_import_toolkit_loads_no_heavy_library():
+    """`import toolkit` stays cheap: none of the libraries it uses later is loaded by it."""
+    heavy = ["pandas", "pyarrow", "numpy", "requests", "matplotlib", "pydantic", "msgspec", "starlette", "uvicorn", "ipywidgets", "typer"]
+    code = f"import sys, toolkit; print([name for name in {heavy!r} if name in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert out.stdout.strip() == "[]"
+
+
+def test_environment_and_pyproject_name_the_same_packages_and_floors():
+    """`environment.yml` and `pyproject.toml` cannot drift apart."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = {"python" + project["requires-python"]}
+    wanted |= {dependency.replace("matplotlib>", "matplotlib-base>") for dependency in project["dependencies"]}
+    wanted |= set(project["optional-dependencies"]["notebook"])
+    text = (ROOT / "environment.yml").read_text("utf-8")
+    listed = set(re.findall(r"^  - ([a-z][\w-]*[><=][^\s]+)$", text, re.MULTILINE))
+    assert listed == wanted
+
+
+def test_the_version_is_told_once():
+    """The package tells the version that the changelog opens with."""
+    import toolkit
+
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert re.search(rf"^## \[?(Unreleased|{re.escape(toolkit.__version__)})", changelog, re.MULTILINE)
