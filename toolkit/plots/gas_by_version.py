@@ -14,7 +14,7 @@ from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 from toolkit.plots import style
 from toolkit.plots.changes import STEP_COLUMNS, drifting
 from toolkit.plots.labels import Caption, EndLabel, place_captions, place_end_labels
-from toolkit.plots.series import Series, call_order, is_model, require, series_of
+from toolkit.plots.series import Series, call_order, columns_of, is_model, require, series_of
 from toolkit.plots.text import figure_text
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ RUG_STRIP = 0.045
 """Share of the axes' height given to each failing call."""
 MOST_RUG_ROWS = 6
 LEGEND_COLUMNS = 8
+MARK_COLUMNS = 400
 
 
 def gas_by_version(
@@ -292,7 +293,13 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
             "drift": drifting(steps).to_numpy(dtype=np.bool_),
         }
     )
-    return marks[marks["y"].notna()]
+    marks = marks[marks["y"].notna()]
+    if marks.empty:
+        return marks
+    # A drift of thousands of steps is a band of marks; one a column draws the same band.
+    column = columns_of(marks["x"].to_numpy(dtype=np.float64), MARK_COLUMNS)
+    hidden = marks.assign(column=column).duplicated(["label", "cause", "column"]) & marks["drift"]
+    return marks[~hidden]
 
 
 def _add_legend(ax: Axes, found: Sequence[Series], marks: pd.DataFrame | None) -> int:

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Series", "call_order", "is_model", "records", "require", "series_of"]
+__all__ = ["Series", "call_order", "columns_of", "is_model", "records", "require", "series_of"]
+
+
+DENSEST = 1_500
+"""Columns a figure is taken to have; more vertices than four a column show nothing more."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,16 @@ class Series:
 
         Between adjacent versions the change is at the later one, and the line steps there. Between
         readings further apart nobody knows where it changed, and the line is a slope from one to the
-        other. Readings equal to both neighbours are left out; NaN interrupts the line.
+        other. Readings equal to both neighbours are left out, and so are those that a line far denser
+        than any screen would hide; NaN interrupts the line.
         """
         versions, gas = self.versions, self.gas
         if len(gas) < 2:  # noqa: PLR2004 - a line needs two ends
             return versions, gas
         same = (gas[1:] == gas[:-1]) | (np.isnan(gas[1:]) & np.isnan(gas[:-1]))
         keep = ~np.append(False, same) | ~np.append(same, False)
+        versions, gas = versions[keep], gas[keep]
+        keep = _outline(versions, gas)
         versions, gas = versions[keep], gas[keep]
         corner = np.flatnonzero((np.diff(versions) == 1) & (np.abs(np.diff(gas)) > 0)) + 1
         return np.insert(versions, corner, versions[corner]), np.insert(gas, corner, gas[corner - 1])
@@ -72,6 +79,32 @@ class Series:
         missing = np.concatenate(([False], ~self.answered, [False])).astype(np.int8)
         starts, ends = np.flatnonzero(np.diff(missing) == 1), np.flatnonzero(np.diff(missing) == -1)
         return [(self.versions[a], self.versions[b - 1]) for a, b in zip(starts, ends, strict=True)]
+
+
+def _outline(versions: NDArray[np.float64], gas: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Positions that draw the same picture: of each of `DENSEST` columns the ends, extremes and a gap."""
+    if len(gas) <= 4 * DENSEST:
+        return np.arange(len(gas))
+    column = columns_of(versions, DENSEST)
+    gap = np.isnan(gas)
+    in_order, gaps, by_size = np.arange(len(gas)), np.flatnonzero(gap), np.lexsort((gas, column))
+    by_size = by_size[~gap[by_size]]
+    kept = [_ends(in_order, column), _ends(by_size, column[by_size]), _ends(gaps, column[gaps])]
+    return np.unique(np.concatenate(kept))
+
+
+def columns_of(versions: NDArray[np.float64], count: int) -> NDArray[np.intp]:
+    """Return which of `count` equally wide columns each version falls in."""
+    width = (versions.max() - versions.min()) or 1.0
+    share = (versions - versions.min()) / width
+    columns: NDArray[np.intp] = np.floor(share * (count - 1)).astype(np.intp)
+    return columns
+
+
+def _ends(positions: NDArray[np.intp], groups: NDArray[np.intp]) -> NDArray[np.intp]:
+    """First and last position of each run of equal groups."""
+    edge = np.flatnonzero(np.diff(groups))
+    return positions[np.unique(np.concatenate(([0], edge, edge + 1, [len(groups) - 1])))] if len(groups) else positions
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

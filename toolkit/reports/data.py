@@ -145,6 +145,11 @@ class Event:
     transaction_hash: str | None
     changes: tuple[Change, ...]
 
+    @property
+    def weight(self) -> float:
+        """How much it matters, to choose what is told first: the calls concerned, then the largest change."""
+        return len(self.changes) - 1 + self.changes[0].size
+
 
 @dataclass(frozen=True)
 class CallSummary:
@@ -265,6 +270,11 @@ class ReportData:
         changed = set(self.changed)
         views = {c.label for c in self.calls if c.source == "view@version" and c.first_version != c.last_version}
         return tuple(dict.fromkeys(c.label for c in self.calls if c.label in views | changed))
+
+    def weightiest(self, most: int) -> tuple[Event, ...]:
+        """Return at most `most` events, those that matter most, in order of versions."""
+        chosen = sorted(self.events, key=lambda event: -event.weight)[:most]
+        return tuple(sorted(chosen, key=lambda event: (event.version_after, event.version_before)))
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ def render(data: ReportData) -> str:
     """
     parts = [
         f"# {code(data.title)}",
-        "\n".join(words.headline(data, code)),
+        *_headline(data),
         *_notices(data),
         *_changes(data),
         *_calls(data),
@@ -59,6 +59,13 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers_from: 
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
 
 
+def _headline(data: ReportData) -> Iterator[str]:
+    first, *others = words.headline(data, code)
+    yield first
+    if others:
+        yield "\n".join(f"- {sentence}" for sentence in others)
+
+
 def _notices(data: ReportData) -> Iterator[str]:
     if not data.complete:
         yield "**This run is not complete:** the report tells what was read so far."
@@ -79,12 +86,12 @@ def _changes(data: ReportData) -> Iterator[str]:
             words.share(change),
             words.CAUSES.get(event.cause, "unknown") + (f": {code(event.explanation)}" if event.explanation else ""),
         ]
-        for event in data.events[: words.MOST_EVENTS]
+        for event in data.weightiest(words.MOST_EVENTS)
         for change in event.changes
     ]
     yield _table(["at", "call", "gas before", "gas after", "change", "cause"], rows, numbers_from=6)
     if len(data.events) > words.MOST_EVENTS:
-        yield f"... and {len(data.events) - words.MOST_EVENTS:,} more places."
+        yield f"The {words.MOST_EVENTS} of {len(data.events):,} changes that matter most."
 
 
 def _calls(data: ReportData) -> Iterator[str]:

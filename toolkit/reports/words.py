@@ -29,11 +29,14 @@ CAUSES = {
 MOST_EVENTS = 60
 """Places of change told in a report for readers; all are in its data."""
 
+FOREMOST = 3
+"""Places of change told in the first lines."""
+
 SOURCES = {"view@version": "view", "simulate@now": "simulation at the head", "committed": "committed"}
 
 
 def headline(data: ReportData, name: Callable[[str], str]) -> list[str]:
-    """Say in two or three sentences which calls' gas changed, where, by how much and why.
+    """Say in a few sentences which calls' gas changed, where, by how much and why: the weightiest first.
 
     Parameters
     ----------
@@ -58,18 +61,19 @@ def headline(data: ReportData, name: Callable[[str], str]) -> list[str]:
     kept = f"; {same:,} stayed the same" if same else ""
     of = f"{len(changed):,} of {_calls(len(swept))}"
     first = f"Gas changed for {of} read at {there}: {_list(changed, name)}{kept}."
-    largest = max(data.events, key=lambda event: (event.changes[0].size, len(event.changes)))
-    return [first, _largest(largest, name)]
+    foremost = sorted(data.events, key=lambda event: -event.weight)[:FOREMOST]
+    sentences = [first, *(_sentence(event, name) for event in foremost)]
+    more = len(data.events) - len(foremost)
+    return [*sentences, f"{more:,} more {'is' if more == 1 else 'are'} told below."] if more else sentences
 
 
-def _largest(event: Event, name: Callable[[str], str]) -> str:
+def _sentence(event: Event, name: Callable[[str], str]) -> str:
     change = event.changes[0]
     others = len(event.changes) - 1
     too = f"; {_calls(others, 'other')} changed there too" if others else ""
     why = CAUSES.get(event.cause, "unknown")
     because = f" ({name(event.explanation)})" if event.explanation else ""
-    who = f"{name(change.label)} {amount(change)}{too}"
-    return f"The largest change is at {where(event)}: {who}. Cause: {why}{because}."
+    return f"At {where(event)}: {name(change.label)} {amount(change)}{too}. Cause: {why}{because}."
 
 
 def _list(labels: Sequence[str], name: Callable[[str], str]) -> str:
@@ -109,7 +113,7 @@ def amount(change: Change) -> str:
     """Say a change of gas with both readings, the share, and the steps it took."""
     if change.gas_before is None or change.gas_after is None:
         return _comes_or_goes(change)
-    steps = f" in {change.count} steps" if change.count > 1 else ""
+    steps = f" in {change.count:,} steps" if change.count > 1 else ""
     return f"from {change.gas_before:,} to {change.gas_after:,} gas units ({share(change)}){steps}"
 
 

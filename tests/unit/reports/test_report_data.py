@@ -35,21 +35,33 @@ def test_events_gather_the_calls_that_changed_at_one_version_for_one_cause() -> 
 
 def test_headline_says_which_where_how_much_and_why() -> None:
     """The first sentences answer the question the report is for."""
-    first, second = headline(build(run()), str)
+    first, second, *others = headline(build(run()), str)
     assert first == (
         "Gas changed for 5 of 7 calls read at ledger versions 0 to 4,999: APT supply, balance of 0xb0b, "
         "names registered, vault total and order book depth; 2 stayed the same."
     )
-    assert second.startswith("The largest change is at version 2,503: APT supply from 3 to 30 gas units (\u00d710); ")
+    assert second.startswith("At version 2,503: APT supply from 3 to 30 gas units (\u00d710); ")
     assert second.endswith(
         "4 other calls changed there too. Cause: gas schedule "
         "(the gas schedule changed: 38 parameters tenfold (feature version 30 to 31))."
     )
+    assert others[0].startswith("At version 3,901: ")
+    assert others[1] == (
+        "At versions 125\u20132,400: names registered from 4 to 20 gas units (\u00d75) in 16 steps. Cause: state "
+        "(table items were written by 0xcafe::registry::register; the view walks over every name)."
+    )
+    assert others[2:] == ["4 more are told below."]
+
+
+def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
+    """A report of many changes keeps those of several calls, by version."""
+    chosen = build(run()).weightiest(2)
+    assert [event.version_after for event in chosen] == [2_503, 3_901]
 
 
 def test_headline_of_an_unresolved_change_names_the_interval() -> None:
     """What could not be narrowed is told as between two versions."""
-    assert "at versions 2,500\u20132,525: " in headline(build(run(resolved=False)), str)[1]
+    assert "At versions 2,500\u20132,525: " in headline(build(run(resolved=False)), str)[1]
 
 
 def test_headline_of_a_quiet_run_says_nothing_changed() -> None:
