@@ -77,7 +77,7 @@ def decode_bcs(layout: Layout, data: bytes, *, where: str = "value") -> Any:
     except Mismatch as mismatch:
         raise_schema_error(mismatch, where)
     if position != len(data):
-        raise SchemaError(f"{where}: byte {position}: {len(data) - position} bytes follow the value")
+        raise SchemaError(f"{where}: byte {position}: the data goes on after the value ({len(data) - position} bytes)")
     return value
 
 

@@ -85,7 +85,7 @@ class Reader:
         end = self.position + length
         chunk = self.data[self.position : end]
         if len(chunk) != length:
-            raise SchemaError(f"byte {self.position}: expected {length} bytes, got {self.remaining}")
+            raise SchemaError(f"byte {self.position}: expected {length} bytes, {self.remaining} left")
         self.position = end
         return chunk
 
@@ -162,7 +162,7 @@ class Reader:
         start = self.position
         value = self.uleb128()
         if value > self.remaining:
-            raise SchemaError(f"byte {start}: a length of {value}, but only {self.remaining} bytes follow")
+            raise SchemaError(f"byte {start}: a length of {value}, but {self.remaining} bytes left")
         return value
 
     def bytes(self) -> bytes:
@@ -184,7 +184,7 @@ class Reader:
     def end(self) -> None:
         """Refuse bytes that follow."""
         if self.remaining:
-            raise SchemaError(f"byte {self.position}: {self.remaining} bytes follow the value")
+            raise SchemaError(f"byte {self.position}: the data goes on after its end ({self.remaining} bytes)")
 
 
 class Writer:

@@ -76,7 +76,7 @@ def bcs_decoder(layout: Layout) -> BcsDecoder:  # noqa: C901, PLR0911  # one cas
 
 
 def _ended(data: bytes, position: int, wanted: str) -> Mismatch:
-    return Mismatch(f"byte {position}: expected {wanted}, got {max(len(data) - position, 0)} bytes")
+    return Mismatch(f"byte {position}: expected {wanted}, {max(len(data) - position, 0)} left")
 
 
 def _length(data: bytes, position: int) -> tuple[int, int]:
@@ -86,7 +86,7 @@ def _length(data: bytes, position: int) -> tuple[int, int]:
     except SchemaError as error:
         raise Mismatch(str(error)) from None
     if length > len(data) - after:
-        raise Mismatch(f"byte {position}: a length of {length}, but only {len(data) - after} bytes follow")
+        raise Mismatch(f"byte {position}: a length of {length}, but {len(data) - after} bytes left")
     return length, after
 
 
@@ -94,7 +94,7 @@ def _bool(data: bytes, position: int) -> tuple[bool, int]:
     try:
         byte = data[position]
     except IndexError:
-        raise _ended(data, position, "a bool") from None
+        raise _ended(data, position, "a byte of bool") from None
     if byte > 1:
         raise Mismatch(f"byte {position}: a bool is 0 or 1, got {byte}")
     return byte == 1, position + 1
@@ -171,7 +171,7 @@ def _is_some(data: bytes, position: int) -> bool:
     try:
         byte = data[position]
     except IndexError:
-        raise _ended(data, position, "an Option") from None
+        raise _ended(data, position, "a byte of Option") from None
     if byte > 1:
         raise Mismatch(f"byte {position}: an Option starts with 0 or 1, got {byte}")
     return byte == 1

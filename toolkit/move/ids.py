@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from toolkit.errors import InputError
-from toolkit.move._text import shown
+from toolkit.move._text import kind_of, shown
 from toolkit.move.address import address_to_bytes, parse_address, wire_address
 from toolkit.move.tag_types import check_identifier
 
@@ -94,8 +94,7 @@ def _parts(text: str, count: int, what: str, expected: str) -> list[str]:
     try:
         parts = text.split("::")
     except AttributeError:
-        got = type(text).__name__
-        raise InputError(f"a {what} is written as text ({expected}), got a {got}") from None
+        raise InputError(f"a {what} is written as text ({expected}), got {kind_of(text)}") from None
     if "<" in text:
         raise InputError(f"{what} {shown(text)}: type arguments go into type_arguments, not into the id")
     if len(parts) != count:

@@ -42,6 +42,7 @@ VARIANT = "__variant__"
 """Key that names the variant of an enum value."""
 
 _CACHE = 8192
+_NAMES_SHOWN = 5  # enough to recognise an object by
 
 
 def integer_range(layout: UInt | Int) -> tuple[int, int]:
@@ -199,8 +200,8 @@ def option_items(value: Any, element: Layout) -> list[Any]:
 def preview(value: Any) -> str:
     """Show an object by its keys, anything else by its kind."""
     if isinstance(value, dict) and value:
-        keys = ", ".join(shown(key, 30) for key in list(value)[:5])
-        return f"object with {keys}{', ...' if len(value) > 5 else ''}"  # noqa: PLR2004  # enough to recognise it
+        keys = ", ".join(shown(key, 30) for key in list(value)[:_NAMES_SHOWN])
+        return f"object with {keys}{', ...' if len(value) > _NAMES_SHOWN else ''}"
     return kind_of(value)
 
 
@@ -261,8 +262,8 @@ def _struct(tag: StructTag, fields: Fields) -> Codec:
 
 def unknown_fields(tag: StructTag, value: dict[Any, Any], known: dict[str, Any]) -> str:
     """Say which fields of a value its struct does not have."""
-    names = ", ".join(shown(key, 30) for key in value if key not in known)
-    return f"{tag.base} has no field {shown(names, 120)}; has the type changed at this version?"
+    names = [shown(key, 30) for key in value if key not in known]
+    return f"{tag.base} has no field {', '.join(names[:_NAMES_SHOWN])}; it has {', '.join(known) or 'none'}"
 
 
 def _enum(tag: StructTag, variants: tuple[tuple[str, Fields], ...]) -> Codec:
@@ -275,7 +276,12 @@ def _enum(tag: StructTag, variants: tuple[tuple[str, Fields], ...]) -> Codec:
         name = rest.pop(VARIANT, None)
         plan = plans.get(name) if type(name) is str else None
         if plan is None:
-            raise Mismatch(f"expect {VARIANT} one of {', '.join(plans)}, got {kind_of(name)}")
+            raise Mismatch(f"expect {VARIANT} one of {', '.join(plans)}, got {_variant(value)}")
         return {VARIANT: name, **plan(rest)}
 
     return decode
+
+
+def _variant(value: dict[Any, Any]) -> str:
+    """Show what names the variant, or what is there instead."""
+    return kind_of(value[VARIANT]) if VARIANT in value else preview(value)

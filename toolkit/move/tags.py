@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
 from toolkit.errors import InputError
-from toolkit.move._text import shown
+from toolkit.move._text import kind_of, shown
 from toolkit.move.address import parse_address
 from toolkit.move.tag_types import (
     ABILITIES,
@@ -86,7 +86,7 @@ def parse_type_tag(text: str, *, abi: bool = False) -> TypeTag:
     try:
         return _parse(text, abi)
     except TypeError:  # an unhashable or otherwise impossible text
-        raise InputError(f"a type is written as text, got a {type(text).__name__}") from None
+        raise InputError(f"a type is written as text, got {kind_of(text)}") from None
 
 
 @lru_cache(maxsize=4096)
@@ -124,7 +124,7 @@ class _Parser:
 
     def fail(self, position: int, reason: str) -> NoReturn:
         """Refuse the text at a position, counted from 0."""
-        raise InputError(f"type {shown(self.text)}: {reason} at position {position}")
+        raise InputError(f"type {shown(self.text)}, position {position}: {reason}")
 
     def take(self) -> _Token:
         """Return the current token and step over it."""

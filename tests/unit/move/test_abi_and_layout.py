@@ -1,0 +1,202 @@
+"""Module ABIs, and layouts resolved from them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+
+from toolkit.errors import SchemaError
+from toolkit.move import AbiMap, decode_module_abi, parse_type_tag, resolve_layout
+from toolkit.move.layout import (
+    Address,
+    Bool,
+    Bytes,
+    EnumOf,
+    FunctionValue,
+    ObjectOf,
+    OptionOf,
+    String,
+    StructOf,
+    UInt,
+    Untyped,
+    VectorOf,
+)
+
+
+def _struct(name, fields=(), *, generics=0, **more):
+    return {
+        "name": name,
+        "generic_type_params": [{"constraints": []}] * generics,
+        "fields": [{"name": field, "type": kind} for field, kind in fields],
+        **more,
+    }
+
+
+def _module(name, structs, address="0xcafe", functions=()):
+    return decode_module_abi(
+        {"address": address, "name": name, "structs": structs, "exposed_functions": list(functions)}
+    )
+
+
+SHAPES = _module(
+    "shapes",
+    [
+        _struct("Box", [("item", "T0"), ("all", "vector<T0>")], generics=1),
+        _struct("Pair", [("left", "0xcafe::shapes::Box<T1>"), ("right", "T0")], generics=2),
+        _struct(
+            "Shape",
+            is_enum=True,
+            generics=1,
+            variants=[{"name": "Dot"}, {"name": "Tagged", "fields": [{"name": "_0", "type": "T0"}]}],
+        ),
+        _struct("OldEnum", is_enum=True),
+        _struct("Native", is_native=True),
+        _struct("Odd", [("what", "unparsable<x>"), ("call", "|u64|bool")]),
+        _struct("Lost", [("gone", "0xdead::m::S")]),
+        _struct("Self", [("self", "0xcafe::shapes::Self")]),
+        _struct("Even", [("odd", "vector<0xcafe::shapes::OddOne>")]),
+        _struct("OddOne", [("even", "0x1::option::Option<0xcafe::shapes::Even>")]),
+        _struct("Grow", [("more", "0xcafe::shapes::Grow<vector<T0>>")], generics=1),
+        _struct("Wide0", [("x", "u8")]),
+        *(_struct(f"Wide{n}", [(f"f{i}", f"0xcafe::shapes::Wide{n - 1}") for i in range(20)]) for n in range(1, 12)),
+    ],
+)
+ABIS = AbiMap.of([SHAPES])
+
+
+def resolve(text):
+    return resolve_layout(parse_type_tag(text, abi=True), ABIS)
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        ("bool", Bool()),
+        ("signer", Address()),
+        ("vector<u8>", Bytes()),
+        ("vector<vector<u8>>", VectorOf(Bytes())),
+        ("0x1::string::String", String()),
+        ("0x1::object::Object<0x1::m::Anything>", ObjectOf()),
+        ("0x1::option::Option<vector<u16>>", OptionOf(VectorOf(UInt(16)))),
+        ("&mut u64", UInt(64)),
+    ],
+)
+def test_the_built_in_types_need_no_abi(text, layout):
+    """Primitives, vectors, String, Option, Object; references are looked through."""
+    assert resolve(text) == layout
+
+
+def test_generics_are_substituted_across_structs():
+    """Pair<T0, T1> gives T1 to Box as its T0."""
+    layout = resolve("0xcafe::shapes::Pair<bool, u8>")
+    assert isinstance(layout, StructOf)
+    (_, box), (_, right) = layout.fields
+    assert right == Bool()
+    assert box.fields == (("item", UInt(8)), ("all", Bytes()))
+    assert str(box.tag).endswith("::shapes::Box<u8>")
+
+
+def test_an_enum_keeps_its_variants_in_order():
+    """The order is that of the indices in BCS."""
+    layout = resolve("0xcafe::shapes::Shape<address>")
+    assert isinstance(layout, EnumOf)
+    assert layout.variants == (("Dot", ()), ("Tagged", (("_0", Address()),)))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("0xdead::m::S", f"no ABI of module 0x{'dead':0>64}::m"),
+        ("0xcafe::shapes::Nope", f"module 0x{'cafe':0>64}::shapes has no struct Nope"),
+        ("0xcafe::shapes::Box", f"0x{'cafe':0>64}::shapes::Box takes 1 type arguments, got 0"),
+        ("0xcafe::shapes::OldEnum", f"the ABI of 0x{'cafe':0>64}::shapes::OldEnum does not list the enum's variants"),
+        ("0xcafe::shapes::Native", f"0x{'cafe':0>64}::shapes::Native is native"),
+        ("T0", "type parameter T0 has no type here"),
+    ],
+)
+def test_what_cannot_be_known_is_untyped_with_the_reason(text, reason):
+    """Nothing is guessed."""
+    layout = resolve(text)
+    assert isinstance(layout, Untyped)
+    assert layout.reason == reason
+
+
+def test_only_the_unknown_part_is_untyped():
+    """The struct around an unknown type, an unreadable type or a closure stays typed."""
+    lost = resolve("0xcafe::shapes::Lost")
+    assert isinstance(lost.fields[0][1], Untyped)
+    (_, what), (_, call) = resolve("0xcafe::shapes::Odd").fields
+    assert what.reason.startswith("type of field 'what' is not readable: type 'unparsable<x>'")
+    assert isinstance(call, FunctionValue)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0xcafe::shapes::Self", "type contains itself: .*::Self' -> .*::Self'"),
+        ("0xcafe::shapes::Even", "type contains itself: .*::Even' -> .*OddOne.* -> .*"),
+        ("0xcafe::shapes::Grow<u8>", "nests deeper than 64 types"),
+        ("0xcafe::shapes::Wide11", "spells out more than 20000 types"),
+    ],
+)
+def test_types_that_cannot_be_are_refused(text, message):
+    """Cycles, endless growth and explosive breadth in a hostile ABI end in a SchemaError, quickly."""
+    with pytest.raises(SchemaError, match=message):
+        resolve(text)
+
+
+def test_layouts_are_keys_and_travel():
+    """Equal layouts have equal hashes, also after pickling."""
+    first, second = resolve("0xcafe::shapes::Pair<bool, u8>"), resolve("0xcafe::shapes::Pair<bool, u8>")
+    assert first == second
+    assert hash(first) == hash(second)
+    assert pickle.loads(pickle.dumps(first)) == first  # noqa: S301  # our own bytes
+
+
+def test_old_abis_read_with_defaults():
+    """Nodes before view functions, events and enums leave those fields out; phantom marks were printed then."""
+    module = decode_module_abi(
+        json.dumps(
+            {
+                "bytecode": "0x00",
+                "abi": {
+                    "address": "0x0001",
+                    "name": "old",
+                    "friends": ["0x1::new"],
+                    "exposed_functions": [
+                        {
+                            "name": "send",
+                            "visibility": "public",
+                            "is_entry": True,
+                            "generic_type_params": [{"constraints": ["store"]}],
+                            "params": ["&signer", "signer", "address", "&T0"],
+                            "return": ["u64"],
+                        }
+                    ],
+                    "structs": [
+                        {"name": "S", "generic_type_params": [{"constraints": [], "is_phantom": True}], "new": 1}
+                    ],
+                },
+            }
+        ).encode()
+    )
+    function = module.function("send")
+    assert module.address == "0x1"
+    assert not function.is_view
+    assert list(map(str, function.parameters)) == ["address", "&T0"]
+    assert function.signers == 2
+    assert list(map(str, function.results)) == ["u64"]
+    assert module.function("nope") is None
+    assert module.struct("nope") is None
+    struct = module.struct("S")
+    assert struct.generic_type_params[0].is_phantom
+    assert not struct.is_enum
+    assert struct.variants == ()
+
+
+def test_an_abi_map_answers_none_for_an_unknown_module():
+    """The Protocol's promise."""
+    assert ABIS.module_abi("0x1", "nope") is None
+    assert ABIS.module_abi(SHAPES.address, "shapes") is SHAPES

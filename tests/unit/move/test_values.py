@@ -1,0 +1,216 @@
+"""Values in JSON: what a node prints, and what it takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from toolkit.errors import SchemaError
+from toolkit.move import StructTag, parse_type_tag
+from toolkit.move.argument_reading import json_debug
+from toolkit.move.layout import (
+    Address,
+    Bool,
+    Bytes,
+    EnumOf,
+    FunctionValue,
+    Int,
+    ObjectOf,
+    OptionOf,
+    String,
+    StructOf,
+    UInt,
+    Untyped,
+    VectorOf,
+)
+from toolkit.move.values import decode_argument, decode_json, encode_argument, encode_json, type_words
+
+LONG = f"0x{'cafe':0>64}"
+RECORD = StructOf(StructTag("0x1", "m", "Record"), (("z", UInt(64)), ("a", Address())))
+SHAPE = EnumOf(StructTag("0x1", "m", "Shape"), (("Red", ()), ("Circle", (("_0", UInt(8)), ("at", RECORD)))))
+UNTYPED = Untyped(parse_type_tag("0x1::m::S"), "no ABI")
+CLOSURE = FunctionValue(parse_type_tag("|u64|bool", abi=True))
+VEC = StructOf(StructTag("0x1", "m", "Vec"), (("vec", VectorOf(UInt(64))),))
+
+
+@pytest.mark.parametrize(
+    ("layout", "json_value", "value"),
+    [
+        (Bool(), True, True),
+        (UInt(32), 4294967295, 4294967295),
+        (Int(16), -5, -5),
+        (UInt(256), str(2**256 - 1), 2**256 - 1),
+        (Int(64), "-9223372036854775808", -(2**63)),
+        (Address(), "0xcafe", LONG),
+        (ObjectOf(), {"inner": "0xcafe"}, LONG),
+        (Bytes(), "0x", b""),
+        (Bytes(), "0x00ff", b"\x00\xff"),
+        (String(), "\u00e9", "\u00e9"),
+        (VectorOf(VectorOf(UInt(64))), [["1"], []], [[1], []]),
+        (OptionOf(String()), {"vec": []}, None),
+        (OptionOf(String()), {"vec": ["x"]}, "x"),
+        (OptionOf(OptionOf(Bool())), {"vec": []}, None),
+        (OptionOf(OptionOf(Bool())), {"vec": [{"vec": []}]}, {"vec": []}),
+        (OptionOf(OptionOf(Bool())), {"vec": [{"vec": [True]}]}, {"vec": [True]}),
+        (RECORD, {"a": "0x1", "z": "5"}, {"z": 5, "a": "0x1"}),
+        (SHAPE, {"__variant__": "Red"}, {"__variant__": "Red"}),
+        (
+            SHAPE,
+            {"__variant__": "Circle", "_0": 3, "at": {"a": "0x1", "z": "5"}},
+            {"__variant__": "Circle", "_0": 3, "at": {"z": 5, "a": "0x1"}},
+        ),
+        (CLOSURE, {"__fun_name__": "0x1::m::f", "__mask__": "1"}, {"__fun_name__": "0x1::m::f", "__mask__": "1"}),
+        (UNTYPED, {"any": ["thing", 1]}, {"any": ["thing", 1]}),
+    ],
+)
+def test_json_reads_and_prints_again(layout, json_value, value):
+    """Each type has its JSON and its Python form, and one leads back to the other."""
+    assert decode_json(layout, json_value) == value
+    assert encode_json(layout, value) == json_value
+
+
+def test_fields_come_in_declared_order_and_print_sorted():
+    """Python dicts follow the declaration, a node sorts by name."""
+    assert list(decode_json(RECORD, {"a": "0x1", "z": "5"})) == ["z", "a"]
+    assert list(encode_json(RECORD, {"z": 5, "a": "0x1"})) == ["a", "z"]
+    assert next(iter(decode_json(SHAPE, {"_0": 1, "at": {"a": "0x1", "z": "1"}, "__variant__": "Circle"}))) == (
+        "__variant__"
+    )
+
+
+def test_an_object_reads_in_its_three_shapes():
+    """As a struct, as a bare address, and inside a vector as a struct again."""
+    assert decode_json(ObjectOf(), "0xcafe") == decode_json(ObjectOf(), {"inner": "0xCAFE"}) == LONG
+    assert encode_argument(ObjectOf(), "0xcafe") == LONG
+    assert encode_argument(ObjectOf(), {"inner": "0xcafe"}) == LONG
+    assert encode_argument(VectorOf(ObjectOf()), ["0xcafe"]) == [{"inner": LONG}]
+    assert decode_argument(ObjectOf(), "cafe") == LONG
+    assert decode_argument(VectorOf(ObjectOf()), [{"inner": "0xcafe"}]) == [LONG]
+
+
+def test_an_option_of_u8_reads_from_hex_too():
+    """A node that sees Option as a struct prints its vector<u8> as hex."""
+    for road in (decode_json, decode_argument):
+        assert road(OptionOf(UInt(8)), {"vec": "0x05"}) == 5
+        assert road(OptionOf(UInt(8)), {"vec": "0x"}) is None
+        assert road(OptionOf(UInt(8)), {"vec": [5]}) == 5
+    with pytest.raises(SchemaError):
+        decode_json(OptionOf(UInt(16)), {"vec": "0x05"})
+
+
+def test_a_null_inside_an_untyped_option_is_refused():
+    """It would read as an empty Option."""
+    with pytest.raises(SchemaError, match=r"value\.vec\[0\]: expect string<move_struct_tag_id>, got null"):
+        decode_json(OptionOf(UNTYPED), {"vec": [None]})
+
+
+def test_an_error_knows_the_path():
+    """The path is in the text and in `column`."""
+    with pytest.raises(SchemaError) as caught:
+        decode_json(VectorOf(SHAPE), [{"__variant__": "Circle", "_0": 1, "at": {"a": "0x1", "z": 5}}], where="col")
+    assert str(caught.value) == "col[0].at.z: expect string<u64>, got number 5"
+    assert caught.value.column == "col[0].at.z"
+
+
+@pytest.mark.parametrize(
+    ("layout", "value", "json_value"),
+    [
+        (Bool(), False, False),
+        (UInt(8), "7", 7),
+        (UInt(8), np.uint8(7), 7),
+        (UInt(64), 7, "7"),
+        (UInt(64), "007", "7"),
+        (Int(128), -7, "-7"),
+        (Address(), "b0b", f"0x{'b0b':0>64}"),
+        (Bytes(), b"\x01", "0x01"),
+        (Bytes(), bytearray(b"\x01"), "0x01"),
+        (Bytes(), "0xAB", "0xab"),
+        (String(), "0x01", "0x01"),
+        (VectorOf(UInt(64)), (1, "2"), ["1", "2"]),
+        (OptionOf(UInt(64)), None, {"vec": []}),
+        (OptionOf(UInt(64)), 5, {"vec": ["5"]}),
+        (OptionOf(UInt(64)), {"vec": [5]}, {"vec": ["5"]}),
+        (OptionOf(OptionOf(UInt(64))), {"vec": []}, {"vec": [{"vec": []}]}),
+        (OptionOf(OptionOf(UInt(64))), None, {"vec": []}),
+        (OptionOf(OptionOf(OptionOf(Bool()))), {"vec": [{"vec": [True]}]}, {"vec": [{"vec": [{"vec": [True]}]}]}),
+        (OptionOf(VEC), {"vec": [1]}, {"vec": [{"vec": ["1"]}]}),
+        (OptionOf(ObjectOf()), "0x1", {"vec": [{"inner": "0x1"}]}),
+        (RECORD, {"a": "0x1", "z": 5}, {"z": "5", "a": "0x1"}),
+        (SHAPE, {"__variant__": "Red"}, {"Red": {}}),
+        (SHAPE, {"Red": {}}, {"Red": {}}),
+        (
+            SHAPE,
+            {"__variant__": "Circle", "_0": 3, "at": {"a": "0x1", "z": 5}},
+            {"Circle": {"_0": 3, "at": {"z": "5", "a": "0x1"}}},
+        ),
+        (
+            UNTYPED,
+            [1, 2**32, -1, True, b"\x01", None, {"k": (2**64,)}],
+            [1, "4294967296", "-1", True, "0x01", None, {"k": ["18446744073709551616"]}],
+        ),
+    ],
+)
+def test_arguments_are_written_as_a_node_takes_them(layout, value, json_value):
+    """Python values, digits, hex and the JSON forms all lead to the input form."""
+    assert encode_argument(layout, value) == json_value
+
+
+@pytest.mark.parametrize(
+    ("layout", "json_value", "value"),
+    [
+        (UInt(64), "+07", 7),
+        (Int(64), "-0", 0),
+        (Address(), "CAFE", LONG),
+        (Bytes(), "AB", b"\xab"),
+        (RECORD, {"a": "0x1", "z": "5", "ignored": 1}, {"z": 5, "a": "0x1"}),
+        (SHAPE, {"Red": {}}, {"__variant__": "Red"}),
+        (OptionOf(OptionOf(Bool())), {"vec": [{"vec": []}]}, {"vec": []}),
+    ],
+)
+def test_a_node_takes_more_than_it_prints(layout, json_value, value):
+    """Signs and zeros before digits, unpadded addresses, bare hex, extra keys of a struct."""
+    assert decode_argument(layout, json_value) == value
+
+
+def test_a_table_key_is_refused_with_the_cause_alone():
+    """The node's text for a key has no argument number."""
+    with pytest.raises(SchemaError) as caught:
+        decode_argument(UInt(64), 5, where="")
+    assert str(caught.value) == "invalid type: number, expected a string"
+
+
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [
+        (Bool(), "boolean"),
+        (UInt(32), "integer<u32>"),
+        (Int(64), "string<i64>"),
+        (Address(), "string<address>"),
+        (Bytes(), "string<hex>"),
+        (VectorOf(VectorOf(UInt(256))), "array<array<string<u256>>>"),
+        (String(), "string<move_struct_tag_id>"),
+        (CLOSURE, "string<move_function_id>"),
+        (Untyped(parse_type_tag("vector<T0>", abi=True), "r"), "array<string<move_struct_tag_id>>"),
+        (parse_type_tag("u8"), "integer<u8>"),
+        (parse_type_tag("i128"), "string<i128>"),
+        (parse_type_tag("bool"), "boolean"),
+        (parse_type_tag("&signer", abi=True), "string<address>"),
+        (parse_type_tag("vector<u8>"), "string<hex>"),
+        (parse_type_tag("vector<address>"), "array<string<address>>"),
+        (parse_type_tag("&mut vector<u64>", abi=True), "array<string<u64>>"),
+        (parse_type_tag("0x1::string::String"), "string<move_struct_tag_id>"),
+        (parse_type_tag("||", abi=True), "string<move_function_id>"),
+    ],
+)
+def test_types_have_the_nodes_words(of, words):
+    """Layouts and tags are named alike."""
+    assert type_words(of) == words
+
+
+def test_json_is_shown_as_the_node_shows_it():
+    """In its texts about arguments; long values are cut."""
+    assert json_debug([None, True, "x", 5, 1.5, {"k": [1]}]) == (
+        'Array [Null, Bool(true), String("x"), Number(5), Number(1.5), Object {"k": Array [Number(1)]}]'
+    )
+    assert len(json_debug(["x" * 5000] * 3)) < 2100
+    assert json_debug(10**5000) == "Number(number)"
