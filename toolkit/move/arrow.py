@@ -38,6 +38,18 @@ __all__ = ["arrow_type", "column", "from_column"]
 
 _WIDEST_NATIVE = 64
 _ROWS_NAMED = 5
+_REFUSALS = (
+    Mismatch,
+    ToolkitError,
+    pa.ArrowException,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+"""All a value of the wrong shape can raise on its way into a column; the slow road then says what was wrong."""
 _VEC = "vec"
 
 
@@ -136,7 +148,7 @@ def column(layout: Layout, values: Sequence[Any]) -> pa.Array:
     values = list(values)
     try:
         return _build(layout, values, nested=False)
-    except (Mismatch, ToolkitError, pa.ArrowException, ValueError, TypeError, KeyError, OverflowError, AttributeError):
+    except _REFUSALS:
         raise _explained(layout, values) from None
 
 

@@ -83,7 +83,7 @@ class Vector(HashOnce):
     __hash__ = HashOnce.__hash__
 
     def __str__(self) -> str:
-        return f"vector<{self.element}>"
+        return _printed(self, wire=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,7 @@ class StructTag(HashOnce):
         return f"{self.address}::{self.module}::{self.name}"
 
     def __str__(self) -> str:
-        if not self.type_arguments:
-            return self.base
-        return f"{self.base}<{', '.join(map(str, self.type_arguments))}>"
+        return _printed(self, wire=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +132,7 @@ class Reference(HashOnce):
     __hash__ = HashOnce.__hash__
 
     def __str__(self) -> str:
-        return f"&mut {self.target}" if self.mutable else f"&{self.target}"
+        return _printed(self, wire=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,31 +146,45 @@ class FunctionType(HashOnce):
     __hash__ = HashOnce.__hash__
 
     def __str__(self) -> str:
-        results = ", ".join(map(str, self.results))
-        if len(self.results) > 1:
-            results = f"({results})"
-        abilities = f" has {' + '.join(self.abilities)}" if self.abilities else ""
-        return f"|{', '.join(map(str, self.arguments))}|{results}{abilities}"
+        return _printed(self, wire=False)
 
 
 TypeTag: TypeAlias = Primitive | Vector | StructTag | TypeParameter | Reference | FunctionType
 
 
 def wire_type(tag: TypeTag) -> str:
-    """Return a type's text as the REST API prints it: addresses with leading zeros stripped."""
+    """Return a type's text as the REST API prints it: addresses with leading zeros stripped, no abilities."""
+    return _printed(tag, wire=True)
+
+
+def _printed(tag: TypeTag, *, wire: bool) -> str:
+    """Return the text of a type, with the wire's addresses or canonical ones."""
     match tag:
         case Vector(element):
-            return f"vector<{wire_type(element)}>"
+            return f"vector<{_printed(element, wire=wire)}>"
         case StructTag(address, module, name, arguments):
-            inner = f"<{', '.join(map(wire_type, arguments))}>" if arguments else ""
-            return f"{wire_address(address)}::{module}::{name}{inner}"
+            base = f"{wire_address(address) if wire else address}::{module}::{name}"
+            return f"{base}<{_listed(arguments, wire=wire)}>" if arguments else base
         case Reference(target, mutable):
-            return f"&mut {wire_type(target)}" if mutable else f"&{wire_type(target)}"
-        case FunctionType(arguments, results):
-            text = ", ".join(map(wire_type, results))
-            return f"|{', '.join(map(wire_type, arguments))}|{f'({text})' if len(results) > 1 else text}"
+            return f"&{'mut ' if mutable else ''}{_operand(target, wire=wire)}"
+        case FunctionType(arguments, results, abilities):
+            many = len(results) > 1
+            text = _listed(results, wire=wire) if many else "".join(_operand(r, wire=wire) for r in results)
+            has = f" has {' + '.join(abilities)}" if abilities and not wire else ""
+            inner = ", ".join(_operand(argument, wire=wire) for argument in arguments)
+            return f"|{inner}|{f'({text})' if many else text}{has}"
         case _:
             return str(tag)
+
+
+def _listed(tags: tuple[TypeTag, ...], *, wire: bool) -> str:
+    return ", ".join(_printed(tag, wire=wire) for tag in tags)
+
+
+def _operand(tag: TypeTag, *, wire: bool) -> str:
+    """Put a function type in brackets where its bars would run into those around it."""
+    text = _printed(tag, wire=wire)
+    return f"({text})" if isinstance(tag, FunctionType) else text
 
 
 def is_signer(tag: TypeTag) -> bool:

@@ -185,6 +185,12 @@ class _Parser:
             return Reference(self.type_at(depth + 1), mutable)
         if token.text == "|":
             return self._function(depth)
+        if token.text == "(" and self.abi:
+            # Only a function type comes in brackets, where its bars would run into those around it.
+            self.expect("|", "a function type in the brackets")
+            tag = self._function(depth)
+            self.expect(")", "')'")
+            return tag
         return self.fail(token.position, f"expected a type, got {_name(token)}")
 
     def _struct(self, address: _Token, depth: int) -> StructTag:

@@ -111,6 +111,8 @@ def encode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
         return write_argument(layout, value)
     except Mismatch as mismatch:
         raise mismatch.error(InputError, where) from None
+    except RecursionError:
+        raise InputError(f"{where}: the value nests too deeply") from None
 
 
 def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") -> Any:

@@ -39,6 +39,8 @@ SHAPE = EnumOf(
     ),
 )
 UNTYPED = Untyped(TAG, "no ABI")
+ENDLESS = []
+ENDLESS.append(ENDLESS)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +159,7 @@ def test_untyped_values_become_json_text():
             'row 0: value: expect an Option, as {"vec": []} or {"vec": [x]}, got object with \'vec\'',
             (0,),
         ),
+        (UNTYPED, [ENDLESS], "the values are no column of string", ()),
         (String(), ["\ud800"], "the values are no column of string", ()),
     ],
 )

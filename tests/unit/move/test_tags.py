@@ -49,6 +49,12 @@ def test_types_print_in_one_form(text, canonical):
         ("|u64, bool|(u8, u8)", FunctionType((Primitive("u64"), Primitive("bool")), (Primitive("u8"),) * 2)),
         ("|u64|u8, u8", FunctionType((Primitive("u64"),), (Primitive("u8"),) * 2)),
         ("|u64| has store + copy", FunctionType((Primitive("u64"),), (), ("copy", "store"))),
+        (
+            "|(||), &(|u8|)|(|u8|)",
+            FunctionType(
+                (FunctionType(()), Reference(FunctionType((Primitive("u8"),)))), (FunctionType((Primitive("u8"),)),)
+            ),
+        ),
         ("vector<|u8|bool>", Vector(FunctionType((Primitive("u8"),), (Primitive("bool"),)))),
     ],
 )
@@ -105,3 +111,10 @@ def test_names_are_checked_on_construction():
         Primitive("u7")
     with pytest.raises(InputError, match="struct name '9' is not a Move identifier"):
         StructTag("0x1", "m", "9")
+
+
+@pytest.mark.parametrize("mark", ["(", "|", "&", "vector<", "0x1::m::S<", "(|", "|("])
+def test_endless_nesting_is_refused_at_the_limit(mark):
+    """However a text nests, it ends at the limit and not in the interpreter's."""
+    with pytest.raises(InputError):
+        parse_type_tag(mark * 5000, abi=True)

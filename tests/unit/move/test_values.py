@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from toolkit.errors import SchemaError
+from toolkit.errors import InputError, SchemaError
 from toolkit.move import StructTag, parse_type_tag
 from toolkit.move.argument_reading import json_debug
 from toolkit.move.layout import (
@@ -214,3 +214,11 @@ def test_json_is_shown_as_the_node_shows_it():
     )
     assert len(json_debug(["x" * 5000] * 3)) < 2100
     assert json_debug(10**5000) == "Number(number)"
+
+
+def test_a_value_without_end_is_refused():
+    """Untyped arguments are walked; a list that holds itself has no JSON."""
+    endless = []
+    endless.append(endless)
+    with pytest.raises(InputError, match=r"arguments\[0\]: the value nests too deeply"):
+        encode_argument(UNTYPED, endless)
