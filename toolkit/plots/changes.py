@@ -14,18 +14,22 @@ if TYPE_CHECKING:
 
 __all__ = ["STEP_COLUMNS", "drifting", "told"]
 
+LARGE = 0.5
+"""From this share of the smaller side on, a step is a decision of its own, not part of a drift."""
+
 STEP_COLUMNS = ("label", "version_before", "version_after", "exact", "gas_before", "gas_after", "cause")
 
 
 def drifting(steps: pd.DataFrame, *, most: int = 4) -> pd.Series:
-    """Mark the steps that are part of a drift: more than `most` of one call by one cause.
+    """Mark the steps that are part of a drift: more than `most` small ones of one call by one cause.
 
-    A call whose gas grows with state changes at nearly every reading.
+    A call whose gas grows with state changes at nearly every reading. A step is small where the call
+    answers on both sides and gas changes by less than half of the smaller side.
 
     Parameters
     ----------
     steps : DataFrame
-        Reads ``label`` and ``cause``.
+        Reads ``label``, ``cause``, ``gas_before`` and ``gas_after`` (gas units).
     most : int, default 4
         Steps of one call and cause that are still told one by one.
 
@@ -36,8 +40,11 @@ def drifting(steps: pd.DataFrame, *, most: int = 4) -> pd.Series:
     """
     if steps.empty:
         return pd.Series(data=False, index=steps.index, dtype=bool)
-    size = steps.groupby(["label", "cause"], dropna=False)["label"].transform("size")
-    return size.astype("int64") > most
+    before = steps["gas_before"].to_numpy(dtype=np.float64, na_value=np.nan)
+    after = steps["gas_after"].to_numpy(dtype=np.float64, na_value=np.nan)
+    small = pd.Series(np.abs(after - before) < LARGE * np.fmin(before, after), index=steps.index)
+    group = small.groupby([steps["label"], steps["cause"]], dropna=False)
+    return small & (group.transform("sum") > most)
 
 
 def told(steps: pd.DataFrame) -> pd.DataFrame:
@@ -70,7 +77,7 @@ def told(steps: pd.DataFrame) -> pd.DataFrame:
     order = {label: place for place, label in enumerate(steps["label"].unique())}
     rows = steps.assign(_call=steps["label"].map(order).astype("int64"), _drift=drifting(steps))
     rows = rows.sort_values(["_call", *keys[1:], "version_after"], kind="stable")
-    kinds = rows[[*keys, "cause"]].astype(object)
+    kinds = rows[[*keys, "cause", "_drift"]].astype(object)
     new = (kinds != kinds.shift()).any(axis=1).to_numpy() | ~rows["_drift"].to_numpy(dtype=np.bool_)
     starts = np.flatnonzero(new)
     ends = np.append(starts[1:], len(rows)) - 1

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
 from toolkit.plots import style
@@ -32,6 +32,8 @@ RUG_STRIP = 0.045
 MOST_RUG_ROWS = 6
 LEGEND_COLUMNS = 8
 MARK_COLUMNS = 400
+FEW_DOTS = 150
+"""More transactions than this are drawn as smaller dots: they would run into a bar."""
 
 
 def gas_by_version(
@@ -127,7 +129,7 @@ def _draw_series(ax: Axes, series: Series) -> None:
                 series.gas[chosen],
                 linestyle="none",
                 marker=marker,
-                markersize=5 if committed or not good else 7,
+                markersize=7 if not committed and good else 5 if chosen.sum() <= FEW_DOTS else 3,
                 markeredgecolor=colour if committed or not good else style.PAPER,
                 markerfacecolor=colour,
                 alpha=0.75 if committed else 1,
@@ -180,7 +182,8 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
             ax.set_yscale("symlog", linthresh=1)
         decades = np.log10(high / positive.min())
         few = 3
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if decades < few else (1,)))
+        ticks = np.asarray(LogLocator(subs=(1, 2, 5) if decades < few else (1,)).tick_values(1, high))
+        ax.yaxis.set_major_locator(FixedLocator([0.0] * (low == 0) + ticks[ticks >= 1].tolist()))
         ax.yaxis.set_minor_formatter(NullFormatter())
     else:
         constant = low == high

@@ -23,7 +23,8 @@ ON_DARK, ON_LIGHT = "#fffffe", "#1f2329"  # on a coloured ground, whatever the p
 
 # Okabe and Ito (2008), without yellow: a thin yellow line on white cannot be seen.
 BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
-ORANGE, SKY, BLACK = "#e69f00", "#56b4e9", "#000000"
+ORANGE, SKY = "#e69f00", "#56b4e9"
+BLACK = "#010101"  # not #000000: SVG leaves its own default out, and a dark page could not turn it light
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.2, 1.5, 1.2)))
 

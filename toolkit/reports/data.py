@@ -47,8 +47,8 @@ class CallLike(Protocol):
     """A call of a study."""
 
     @property
-    def label(self) -> str:
-        """The call as people name it."""
+    def name(self) -> str:
+        """The call as people name it: its label in the frames."""
 
 
 class StudyLike(Protocol):
@@ -301,7 +301,7 @@ def build(run: RunLike) -> ReportData:
         If a frame of the run lacks a column.
     """
     require(run.observations, OBSERVATION_COLUMNS, what="reports")
-    labels = [call.label for call in run.study.calls]
+    labels = [call.name for call in run.study.calls]
     order = {label: place for place, label in enumerate(dict.fromkeys([*labels, *run.observations["label"]]))}
     observations = _in_order(run.observations, order, "ledger_version")
     steps = _in_order(run.steps, order, "version_after")
@@ -352,12 +352,13 @@ def _event(rows: Sequence[Mapping[str, Any]]) -> Event:
         )
         for row in rows
     ]
+    explanation = next((row["explanation"] for row in rows if row.get("explanation")), "")
     return Event(
         version_before=first["version_before"],
         version_after=first["version_after"],
         exact=bool(first["exact"]),
         cause=first["cause"] or "unknown",
-        explanation=next((row["explanation"] for row in rows if row.get("explanation")), ""),
+        explanation=("largest step: " if first["count"] > 1 and explanation else "") + explanation,
         transaction_hash=first.get("transaction_hash"),
         changes=tuple(sorted(changes, key=lambda change: -change.size)),
     )
@@ -470,10 +471,13 @@ def _flat(manifest: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]
     entries: list[tuple[str, str]] = []
     for key, value in manifest.items():
         name = prefix + str(key).replace("_", " ")
-        if name in {"study", "complete"} or value is None:
+        if name in {"study", "complete", "format"} or value is None:
             continue
         if isinstance(value, dict):
             entries += _flat(value, f"{name}: ")
+        elif isinstance(value, (list, tuple)) and value and all(isinstance(one, dict) for one in value):
+            for place, one in enumerate(value, 1):
+                entries += _flat(one, f"{name} {place}: " if len(value) > 1 else f"{name}: ")
         elif isinstance(value, (list, tuple)):
             few = 6
             shown = ", ".join(map(str, value[:few]))

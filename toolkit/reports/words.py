@@ -72,8 +72,8 @@ def _sentence(event: Event, name: Callable[[str], str]) -> str:
     others = len(event.changes) - 1
     too = f"; {_calls(others, 'other')} changed there too" if others else ""
     why = CAUSES.get(event.cause, "unknown")
-    because = f" ({name(event.explanation)})" if event.explanation else ""
-    return f"At {where(event)}: {name(change.label)} {amount(change)}{too}. Cause: {why}{because}."
+    cause = f"Cause ({why}): {name(event.explanation)}" if event.explanation else f"Cause: {why}"
+    return f"At {where(event)}: {name(change.label)} {amount(change)}{too}. {cause}."
 
 
 def _list(labels: Sequence[str], name: Callable[[str], str]) -> str:
@@ -114,15 +114,19 @@ def amount(change: Change) -> str:
     if change.gas_before is None or change.gas_after is None:
         return _comes_or_goes(change)
     steps = f" in {change.count:,} steps" if change.count > 1 else ""
-    return f"from {change.gas_before:,} to {change.gas_after:,} gas units ({share(change)}){steps}"
+    return f"from {change.gas_before:,} to {_units(change.gas_after)} ({share(change)}){steps}"
 
 
 def _comes_or_goes(change: Change) -> str:
     if change.gas_after is not None:
-        return f"starts to answer, with {change.gas_after:,} gas units"
+        return f"starts to answer, with {_units(change.gas_after)}"
     if change.gas_before is not None:
-        return f"stops answering; it took {change.gas_before:,} gas units"
+        return f"stops answering; it took {_units(change.gas_before)}"
     return "fails in another way"
+
+
+def _units(amount: int) -> str:
+    return f"{amount:,} gas unit{'' if amount == 1 else 's'}"
 
 
 def share(change: Change) -> str:

@@ -173,7 +173,7 @@ def _cause(label: str, old: int, new: int) -> tuple[str, str]:
 class Call:
     """A call of the made-up study."""
 
-    label: str
+    name: str
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pandas as pd
 import pytest
 
@@ -36,6 +38,26 @@ def test_a_stretch_goes_from_before_its_first_step_to_after_its_last() -> None:
     assert (first["gas_before"], first["gas_after"], first["change"]) == (4, 20, 16)
     assert (first["version_before"], first["version_after"]) == (125, 2_400)
     assert first["change_percent"] == 400
+
+
+def test_a_large_step_within_a_drift_stands_on_its_own() -> None:
+    """A book that grows, is emptied once and grows again is told in three rows."""
+    gas = [28, 29, 30, 31, 32, 33, 13, 14, 15, 16]
+    rows = [
+        {
+            "label": "book",
+            "source": "view@version",
+            "version_before": 10 * n,
+            "version_after": 10 * n + 1,
+            "exact": True,
+        }
+        | {"gas_before": a, "gas_after": b, "cause": "state", "explanation": f"{a} to {b}", "transaction_hash": "0x1"}
+        for n, (a, b) in enumerate(pairwise(gas))
+    ]
+    summary = told(synthetic_run.frame(rows, synthetic_run.STEP_TYPES))
+    assert summary[["gas_before", "gas_after", "count"]].to_numpy().tolist() == [[28, 33, 5], [33, 13, 1], [13, 16, 3]]
+    assert summary["exact"].tolist() == [False, True, False]
+    assert summary["explanation"].tolist()[1] == "33 to 13"
 
 
 def test_every_step_is_told_once() -> None:

@@ -42,13 +42,13 @@ def test_headline_says_which_where_how_much_and_why() -> None:
     )
     assert second.startswith("At version 2,503: APT supply from 3 to 30 gas units (\u00d710); ")
     assert second.endswith(
-        "4 other calls changed there too. Cause: gas schedule "
-        "(the gas schedule changed: 38 parameters tenfold (feature version 30 to 31))."
+        "4 other calls changed there too. Cause (gas schedule): "
+        "the gas schedule changed: 38 parameters tenfold (feature version 30 to 31)."
     )
     assert others[0].startswith("At version 3,901: ")
     assert others[1] == (
-        "At versions 125\u20132,400: names registered from 4 to 20 gas units (\u00d75) in 16 steps. Cause: state "
-        "(table items were written by 0xcafe::registry::register; the view walks over every name)."
+        "At versions 125\u20132,400: names registered from 4 to 20 gas units (\u00d75) in 16 steps. Cause (state): "
+        "largest step: table items were written by 0xcafe::registry::register; the view walks over every name."
     )
     assert others[2:] == ["4 more are told below."]
 

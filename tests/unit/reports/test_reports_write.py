@@ -154,7 +154,7 @@ def test_the_page_opens_with_the_answer(page: str) -> None:
     assert text.startswith(
         "Gas report Demo Gas changed for 5 of 7 calls read at ledger versions 0 to 4,999: APT supply"
     )
-    assert text.index("Cause: gas schedule") < text.index("Model gas.") < text.index("What changed, where")
+    assert text.index("Cause (gas schedule)") < text.index("Model gas.") < text.index("What changed, where")
 
 
 def test_the_page_is_one_file_that_runs_and_fetches_nothing(page: str) -> None:
@@ -180,6 +180,7 @@ def test_figures_take_their_colours_from_the_page(page: str) -> None:
     """No colour but a bar's own text is fixed, so figures read light and dark."""
     figures = "".join(re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL))
     assert set(re.findall(r"#[0-9a-f]{6}\b", figures)) <= {"#1f2329"}
+    assert "stroke: var(--black)" in figures  # the seventh call's, which SVG would leave out if it were #000000
     css = page[page.index("<style>") : page.index("</style>")]
     named = set(re.findall(r"var\(--([a-z-]+)\)", figures))
     for part in re.split(r"@media \(prefers-color-scheme: dark\)", css):
