@@ -2,7 +2,8 @@
 PYTHON ?= python3
 CONSTRAINTS ?=
 VENV_PYTHON := .venv/bin/python
-INSTALL := $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
+# The build backend warns of every editable install; there is nothing in it for the reader.
+INSTALL := PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
 .PHONY: demo test lint unit notebooks lock clean
 

@@ -103,7 +103,7 @@ def demo(
     from toolkit.gas.study import Study
 
     study = Study.load("demo")
-    RunStore(out / "run").discard(study.digest)
+    RunStore(out / "run").discard(study.title)
     run = study.run(out / "run", progress=not quiet)
     report = reports.write(run, out / "report.html")
     _print_run(run, as_json, {"report": str(report)})

@@ -92,6 +92,8 @@ def _parts(changes: dict[str, list[Any]], sender: str | None, node: Node, before
     for kind, address, resource, module, handle in written:
         if kind in {"write_module", "delete_module"}:
             parts["code"].append(module)
+        elif resource is None and published:
+            continue  # a table that the set-up of a new module filled
         elif resource is None:
             parts["state"].append(f"an item of table {_short(handle)}")
         elif resource.startswith(_SCHEDULE):

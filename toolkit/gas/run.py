@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import weakref
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +16,6 @@ from toolkit.gas.store import RunStore
 from toolkit.gas.study import Study
 
 if TYPE_CHECKING:
-    from tempfile import TemporaryDirectory
-
     import pandas as pd
 
 __all__ = ["Run"]
@@ -28,8 +28,8 @@ class Run:
     ----------
     path : str or Path
         Folder of the run.
-    keep : TemporaryDirectory, optional
-        Held so that a temporary folder lives as long as the run.
+    temporary : bool, default False
+        Remove the folder when the run is no longer used.
 
     Raises
     ------
@@ -37,9 +37,10 @@ class Run:
         If the folder holds no run.
     """
 
-    def __init__(self, path: str | Path, *, keep: TemporaryDirectory[str] | None = None) -> None:
+    def __init__(self, path: str | Path, *, temporary: bool = False) -> None:
         self.path = Path(path)
-        self._keep = keep
+        if temporary:
+            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self._store = RunStore(self.path)
         self.manifest: dict[str, Any] = self._store.manifest()
 

@@ -6,7 +6,7 @@ import platform
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from toolkit import __version__
@@ -47,8 +47,7 @@ def run_study(study: Study, out: str | Path | None, *, node: Node | None, progre
     """Run a study; see `Study.run`."""
     from toolkit.gas.run import Run
 
-    keep = TemporaryDirectory(prefix="ledger-toolkit-run-") if out is None else None
-    path = Path(keep.name if keep else str(out))
+    path = Path(mkdtemp(prefix="ledger-toolkit-run-") if out is None else out)
     store = RunStore(path)
     with ExitStack() as stack:
         nodes = [node] if node is not None else [stack.enter_context(connect(name)) for name in study.nodes]
@@ -65,7 +64,7 @@ def run_study(study: Study, out: str | Path | None, *, node: Node | None, progre
                 causes |= _causes(study, reached, [step for step in steps if step.node == plan["node"]])
             store.write_steps(step_columns(steps, causes))
             store.write_manifest(manifest | _closing(observations))
-    return Run(path, keep=keep)
+    return Run(path, temporary=out is None)
 
 
 def _opened(store: RunStore, study: Study, nodes: Sequence[Node]) -> dict[str, Any]:

@@ -52,9 +52,9 @@ class RunStore:
             raise StudyError(f"{self.path} holds parts but no {_MANIFEST}; choose another folder")
         self.write_manifest(manifest)
 
-    def discard(self, study_digest: str) -> None:
-        """Remove the files of a run of that study, to begin anew; anything else in the folder stays."""
-        if self.exists() and self.manifest().get("study_digest") == study_digest:
+    def discard(self, title: str) -> None:
+        """Remove the files of a run of the study of that title, to begin anew; anything else in the folder stays."""
+        if self.exists() and self.manifest()["study"].get("title") == title:
             for place in (*self.part_files(), self.path / _STEPS, self.path / _MANIFEST):
                 place.unlink(missing_ok=True)
 

@@ -1,0 +1,262 @@
+"""Studies against the embedded node: every step found, its cause right, runs resumed, reports written."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit import plots, reports
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def run(url, tmp_path_factory):
+    """Run the demo study once against the session's node."""
+    study = toolkit.Study.load("demo")
+    with toolkit.connect(url) as node:
+        return toolkit.Study(title=study.title, node=node, calls=list(study.calls), versions=study.versions).run(
+            tmp_path_factory.mktemp("study") / "run", progress=False
+        )
+
+
+def truth(ledger, text: str) -> int:
+    """Return the version at which the seeded history says something happened."""
+    return next(mark.version for mark in ledger.milestones if text in mark.text)
+
+
+def steps_of(run, label: str) -> pd.DataFrame:
+    return run.steps[run.steps["label"] == label]
+
+
+def dense_steps(ledger, function: str, arguments=(), types=()) -> list[int]:
+    """Return every version at which a view's gas or success differs from the version before, asked one by one."""
+    from toolkit.errors import ToolkitError
+
+    found, before = [], None
+    for version in range(ledger.head + 1):
+        try:
+            outcome = ledger.view(function, list(arguments), list(types), version=version)[1]
+        except ToolkitError as error:
+            outcome = type(error).__name__
+        except Exception as error:  # noqa: BLE001 - the ledger's own refusals have classes of their own
+            outcome = f"{type(error).__name__} {getattr(error, 'vm_error_code', None)}"
+        if version and outcome != before:
+            found.append(version)
+        before = outcome
+    return found
+
+
+def test_the_demo_study_is_the_same_under_data():
+    """The study under data/ is the one that ships."""
+    shipped = ROOT / "toolkit" / "gas" / "studies" / "demo.toml"
+    assert (ROOT / "data" / "studies" / "demo.toml").read_bytes() == shipped.read_bytes()
+
+
+def test_observations_have_the_contract_columns(run):
+    """One row per call, version and source, with the columns of the design in their order."""
+    names = [
+        "label",
+        "fingerprint",
+        "source",
+        "node",
+        "node_build",
+        "model",
+        "chain_id",
+        "ledger_version",
+        "head_version",
+        "ledger_timestamp",
+        "gas_used",
+        "execution_gas_units",
+        "io_gas_units",
+        "storage_fee_octas",
+        "storage_fee_refund_octas",
+        "gas_unit_price",
+        "success",
+        "vm_status",
+        "status",
+        "error_code",
+        "error_message",
+        "value_digest",
+        "observed_at",
+        "toolkit_version",
+    ]
+    assert list(run.observations.columns) == names
+    assert run.observations["model"].all()
+    assert set(run.observations["source"]) == {"view@version", "simulate@now", "committed"}
+    keys = run.observations[["fingerprint", "ledger_version", "source"]]
+    assert not keys.duplicated().any()
+    assert len(run.observations) == run.manifest["counts"]["observations"]
+
+
+def test_every_schedule_step_is_found_exactly_with_its_cause(run, ledger):
+    """The tenfold schedule change moves six views, all at its one version, and is told as tenfold."""
+    at = truth(ledger, "every cost tenfold")
+    steps = run.steps[(run.steps["cause"] == "schedule")]
+    assert set(steps["version_after"]) == {at}
+    assert len(steps) == 6
+    assert steps["exact"].all()
+    assert steps["explanation"].str.contains("459 of 512 parameters changed, every one x10").all()
+
+
+def test_the_upgrade_is_found_exactly_with_its_cause(run, ledger):
+    """The cheaper vault is a code step at the version of its upgrade, and names the new function."""
+    at = truth(ledger, "0xfa17::vault upgraded")
+    for label in ("vault share price", "vault preview"):
+        step = steps_of(run, label).set_index("version_after").loc[at]
+        assert step["cause"] == "code"
+        assert "upgraded the called module 0xfa17::vault (added preview)" in step["explanation"]
+    assert steps_of(run, "vault share price").set_index("version_after").loc[at, "change"] < 0
+
+
+def test_growth_is_found_step_by_step(run, ledger):
+    """The order book's view: the search finds every step that a dense sweep finds outside of hidden reversals."""
+    found = steps_of(run, "order book depth")
+    assert found["exact"].all()
+    dense = dense_steps(ledger, "0xb00c::order_book::depth")
+    assert set(found["version_after"]) <= set(dense)
+    assert truth(ledger, "closed its day") in set(found["version_after"])
+    assert (found["cause"] != "unknown").all()
+
+
+def test_the_search_reads_few_versions(run, ledger):
+    """Fewer than five in a hundred of the dense sweep's requests."""
+    views = run.observations[run.observations["source"] == "view@version"]
+    assert len(views) < 0.05 * 6 * (ledger.head + 1)
+
+
+def test_simulations_carry_the_split(run):
+    """A simulation's row has execution, io and storage; the failing one tells why."""
+    sims = run.observations[run.observations["source"] == "simulate@now"].set_index("label")
+    good, bad = sims.loc["transfer 100 octas"], sims.loc["register a taken name"]
+    assert good["success"]
+    assert good["execution_gas_units"] > 0
+    assert good["gas_unit_price"] == 100
+    assert not bad["success"]
+    assert "E_TAKEN" in bad["vm_status"]
+
+
+def test_committed_transactions_are_all_there(run, ledger, node):
+    """Every registration of the whole range is an observation, failed ones too."""
+    rows = run.observations[run.observations["source"] == "committed"]
+    frames = toolkit.fetch_transactions(node, versions=f"0:{ledger.head}", progress=False)
+    wanted = frames.transactions["function"].str.endswith("::registry::register").fillna(value=False)
+    assert rows["ledger_version"].tolist() == frames.transactions.loc[wanted, "version"].tolist()
+    assert not rows["success"].all()
+
+
+def test_a_run_opens_again_and_reads_with_plain_pandas(run):
+    """What is on disk is the frame, exactly, for anybody with pandas."""
+    again = toolkit.Run.open(run.path)
+    pd.testing.assert_frame_equal(again.observations, run.observations)
+    pd.testing.assert_frame_equal(again.steps, run.steps)
+    parts = [pd.read_parquet(place) for place in sorted((run.path / "parts").glob("*.parquet"))]
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), run.observations)
+
+
+def test_a_broken_off_run_is_continued(run, url, tmp_path):
+    """Parts that are there are not read again: the rest is added, none lost, none doubled."""
+    import shutil
+
+    shutil.copytree(run.path, tmp_path / "run")
+    place = tmp_path / "run" / "run.json"
+    manifest = json.loads(place.read_text())
+    del manifest["finished_at"], manifest["counts"]
+    place.write_text(json.dumps(manifest | {"complete": False}))
+    parts = sorted((tmp_path / "run" / "parts").glob("*.parquet"))
+    for part in parts[len(parts) // 2 :]:
+        part.unlink()
+    (tmp_path / "run" / "steps.parquet").unlink()
+    with toolkit.connect(url) as node:
+        study = toolkit.Study(
+            title=run.study.title, node=node, calls=list(run.study.calls), versions=run.study.versions
+        )
+        again = study.run(tmp_path / "run", progress=False)
+    assert again.complete
+    key = ["label", "source", "ledger_version"]
+    stable = [name for name in run.observations.columns if name != "observed_at"]
+    pd.testing.assert_frame_equal(
+        again.observations[stable].sort_values(key, ignore_index=True),
+        run.observations[stable].sort_values(key, ignore_index=True),
+    )
+
+
+def test_another_study_does_not_mix(run):
+    """A folder with a run of one study refuses another."""
+    other = toolkit.Study(calls=[toolkit.ViewFunction("0xcafe::registry::size")], versions="-3:")
+    with pytest.raises(toolkit.StudyError, match="another study"):
+        other.run(run.path, progress=False)
+
+
+def test_comparison_of_two_versions(run, ledger):
+    """Before and after the tenfold step every view is dearer; nothing is added or removed."""
+    at = truth(ledger, "every cost tenfold")
+    comparison = toolkit.compare(run.at(at - 1), run.at(at))
+    views = comparison.calls[comparison.calls["source"] == "view@version"]
+    assert set(views["kind"]) == {"changed"}
+    assert (views["change"] > 0).all()
+    assert (views["change_percent"] >= 300).all()
+
+
+def test_run_at_a_version_is_the_last_reading_before_it(run):
+    """`run.at(v)` holds one row per call that was read at or before v."""
+    frame = run.at(1_000)
+    assert (frame["ledger_version"] <= 1_000).all()
+    assert not frame.duplicated(["fingerprint", "source"]).any()
+
+
+def test_the_report_answers_first(run, ledger, tmp_path):
+    """The first lines say which calls' gas changed, at which version, by how much, why; the file stands alone."""
+    place = reports.write(run, tmp_path / "report.html")
+    html = place.read_text("utf-8")
+    words = re.sub(r"\s+", " ", re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL))[:1500]
+    assert f"{truth(ledger, 'every cost tenfold'):,}" in words
+    assert "APT supply" in words
+    assert "every one x10" in words
+    assert "Model gas" in words
+    assert not re.search(r"""(?:src|href)=["']https?:""", html)
+    assert "<script" not in html
+
+
+def test_figures_draw_the_run(run):
+    """The main figure draws on its own axes and returns them, units on the axis."""
+    import matplotlib.pyplot as plt
+
+    axes = plots.gas_by_version(run.observations)
+    assert "gas units" in axes.get_ylabel()
+    plt.close(axes.figure)
+
+
+def test_a_plan_instead_of_a_search(node):
+    """A study in Python over a plan gives one row per version, and steps as intervals."""
+    study = toolkit.Study(
+        node=node,
+        calls={"supply": toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])},
+        versions="0:-1/20",
+    )
+    run = study.run(progress=False)
+    assert len(run.observations) == 20
+    assert run.steps["exact"].tolist() == [False]
+    assert run.steps["cause"].tolist() == ["schedule"]
+
+
+def test_failures_do_not_end_a_study(url):
+    """A call that can never work is rows with an error code; the others are read."""
+    with toolkit.connect(url) as node:
+        study = toolkit.Study(
+            node=node,
+            calls={
+                "nothing": toolkit.ViewFunction("0x1::nothing::here"),
+                "size": toolkit.ViewFunction("0xcafe::registry::size"),
+            },
+            versions=[100, 200],
+        )
+        run = study.run(progress=False)
+    rows = run.observations.set_index(["label", "ledger_version"])
+    assert rows.loc[("nothing", 100), "error_code"] == "invalid_input"
+    assert rows.loc[("size", 200), "gas_used"] > 0
