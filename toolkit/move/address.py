@@ -19,6 +19,8 @@ ADDRESS_LENGTH = 32
 
 _DIGITS = 2 * ADDRESS_LENGTH
 _HEX = re.compile(r"(?:0x)?([0-9a-fA-F]{1,64})")
+_FULL = re.compile(r"0x(?!0{63})[0-9a-f]{64}")
+_FULL_LENGTH = 2 + _DIGITS
 _SPECIAL_ZEROS = "0" * (_DIGITS - 1)
 _SPECIAL_PREFIX = bytes(ADDRESS_LENGTH - 1)
 _LAST_SPECIAL = 15
@@ -49,7 +51,8 @@ def parse_address(text: str) -> str:
     '0x1'
     """
     try:
-        return _canonical(text)
+        # Most distinct addresses come at full length in lower case, canonical already: too many to keep.
+        return text if len(text) == _FULL_LENGTH and _FULL.fullmatch(text) else _canonical(text)
     except (TypeError, ValueError):
         raise InputError(f"not an address: {shown(text)}; expected 0x and 1 to 64 hex digits") from None
 
