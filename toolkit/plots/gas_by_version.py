@@ -182,7 +182,7 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
             ax.set_yscale("symlog", linthresh=1)
         decades = np.log10(high / positive.min())
         few = 3
-        ticks = np.asarray(LogLocator(subs=(1, 2, 5) if decades < few else (1,)).tick_values(1, high))
+        ticks = np.asarray(LogLocator(subs=(1, 2, 5) if decades < few else (1,)).tick_values(1, 10 * high))
         ax.yaxis.set_major_locator(FixedLocator([0.0] * (low == 0) + ticks[ticks >= 1].tolist()))
         ax.yaxis.set_minor_formatter(NullFormatter())
     else:
