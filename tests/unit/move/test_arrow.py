@@ -97,6 +97,12 @@ def test_the_largest_numbers_stay_exact():
     assert column(VectorOf(Int(256)), [[-(2**255)]]).to_pylist() == [[str(-(2**255))]]
 
 
+def test_a_struct_without_fields_keeps_its_rows():
+    """Move gives every struct a field, a hostile ABI need not."""
+    layout = StructOf(TAG, ())
+    assert from_column(layout, column(layout, [{}, None, {}])) == [{}, None, {}]
+
+
 def test_an_enum_column_holds_all_variants():
     """A field that two variants share under one type shares its column; the others carry the variant's name."""
     values = [
@@ -160,6 +166,14 @@ def test_untyped_values_become_json_text():
             (0,),
         ),
         (UNTYPED, [ENDLESS], "the values are no column of string", ()),
+        (
+            OptionOf(OptionOf(OptionOf(Bool()))),
+            [{"vec": [None]}],
+            'row 0: value: expect an Option, as {"vec": []} or {"vec": [x]}, got null',
+            (0,),
+        ),
+        (SHAPE, [{"__variant__": "Dot", "r": 1}], "row 0: value: 0x1::m::S has no field 'r'; it has none", (0,)),
+        (StructOf(TAG, ()), [{}, {"r": 1}], "row 1: value: 0x1::m::S has no field 'r'; it has none", (1,)),
         (String(), ["\ud800"], "the values are no column of string", ()),
     ],
 )

@@ -18,6 +18,7 @@ from toolkit.move.layout import (
     UInt,
     VectorOf,
 )
+from toolkit.move.tags import Vector
 
 TAG = StructTag("0x1", "m", "S")
 
@@ -138,7 +139,7 @@ def test_type_tags_of_abis_cannot_be_sent():
             write_type_tag(Writer(), parse_type_tag(text, abi=True))
     tag = parse_type_tag("u8")
     for _ in range(9):
-        tag = type(parse_type_tag("vector<u8>"))(tag)
+        tag = Vector(tag)
     with pytest.raises(InputError, match="nests deeper than the limit of 8 types"):
         write_type_tag(Writer(), tag)
 
@@ -150,3 +151,13 @@ def test_function_types_keep_references_and_abilities():
     write_type_tag(writer, tag)
     assert writer.getvalue().hex() == "0b0200010100010202" + "09"
     assert read_type_tag(Reader(writer.getvalue())) == tag
+
+
+def test_a_variants_failing_field_is_named():
+    """Also inside Options of Options."""
+    layout = VectorOf(OptionOf(OptionOf(EnumOf(TAG, (("A", (("x", UInt(64)),)),)))))
+    with pytest.raises(SchemaError) as caught:
+        decode_bcs(layout, bytes.fromhex("0101010001"))
+    assert str(caught.value) == "value[0].vec[0].vec[0].x: byte 4: expected 8 bytes of u64, 1 left"
+    with pytest.raises(SchemaError, match=r"value\[0\]\.x: expect u64 as an int"):
+        encode_bcs(VectorOf(layout.element.element.element), [{"__variant__": "A", "x": "1"}])

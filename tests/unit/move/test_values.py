@@ -159,6 +159,7 @@ def test_arguments_are_written_as_a_node_takes_them(layout, value, json_value):
     ("layout", "json_value", "value"),
     [
         (UInt(64), "+07", 7),
+        (OptionOf(UInt(64)), {"vec": ["7"]}, 7),
         (Int(64), "-0", 0),
         (Address(), "CAFE", LONG),
         (Bytes(), "AB", b"\xab"),
