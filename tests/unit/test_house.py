@@ -110,3 +110,10 @@ def test_the_version_is_told_once():
 
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert re.search(rf"^## \[?(Unreleased|{re.escape(toolkit.__version__)})", changelog, re.MULTILINE)
+
+
+def test_the_data_dictionary_on_paper_is_the_one_in_code():
+    """`data/README.md` lists exactly the columns of the schemas."""
+    from toolkit.frames.dictionary import data_dictionary
+
+    assert data_dictionary() in (ROOT / "data" / "README.md").read_text("utf-8")

@@ -300,6 +300,7 @@ STEPS = Schema(
         _text("label", "the call as people name it", required=True),
         _text("fingerprint", "digest of the canonical request", required=True),
         _text("source", _SOURCES, required=True),
+        _text("node", "URL of the node, without credentials", required=True),
         _u64("version_before", "last version known with the old outcome", required=True),
         _u64("version_after", "first version known with the new outcome", required=True),
         Column("exact", pa.bool_(), "true where the two versions are adjacent", required=True),

@@ -96,6 +96,7 @@ class Step:
             "label",
             "fingerprint",
             "source",
+            "node",
             "version_before",
             "version_after",
             "exact",

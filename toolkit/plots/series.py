@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.plots.text import visible
+from toolkit.frames.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,9 @@ from markupsafe import Markup, escape
 from matplotlib import style as mpl_style
 from matplotlib.figure import Figure
 
+from toolkit.frames.text import visible
 from toolkit.plots import gas_breakdown, gas_by_version, gas_change, style
 from toolkit.plots.changes import told
-from toolkit.plots.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable

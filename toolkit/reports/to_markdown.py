@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from toolkit.frames.text import visible
 from toolkit.plots.style import MODEL_NOTE
-from toolkit.plots.text import visible
 from toolkit.reports import words
 
 if TYPE_CHECKING:

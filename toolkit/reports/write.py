@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit.errors import InputError
-from toolkit.plots.text import visible
+from toolkit.frames.text import visible
 from toolkit.reports import to_html, to_json, to_markdown
 from toolkit.reports.data import build
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from matplotlib.cbook import is_math_text
 
 from tests.unit.plots.synthetic_hostile import HOSTILE
-from toolkit.plots.text import HIDDEN, figure_text, visible
+from toolkit.frames.text import HIDDEN, visible
+from toolkit.plots.text import figure_text
 
 
 @given(st.text(max_size=400), st.integers(2, 300))
