@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     )
     from toolkit.wire.payloads import EntryFunction, ModuleBundle, Multisig, Script, UnknownPayload, parse_payload
     from toolkit.wire.requests import SimulationRequest, TableItemRequest, ViewFunction, canonical_request
-    from toolkit.wire.rows import Rows, transaction_rows
+    from toolkit.wire.rows import Rows, transaction_batches, transaction_rows
     from toolkit.wire.signature_reader import parse_account_signature, parse_signature
     from toolkit.wire.signatures import (
         AbstractSignature,
@@ -110,7 +110,7 @@ _MODULES = {
     ),
     "payloads": ("EntryFunction", "ModuleBundle", "Multisig", "Script", "UnknownPayload", "parse_payload"),
     "requests": ("SimulationRequest", "TableItemRequest", "ViewFunction", "canonical_request"),
-    "rows": ("Rows", "transaction_rows"),
+    "rows": ("Rows", "transaction_batches", "transaction_rows"),
     "signature_reader": ("parse_account_signature", "parse_signature"),
     "signatures": (
         "AbstractSignature",
@@ -197,6 +197,7 @@ __all__ = [
     "parse_payload",
     "parse_signature",
     "signed_transaction",
+    "transaction_batches",
     "transaction_rows",
     "zero_padded",
 ]

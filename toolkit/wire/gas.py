@@ -104,7 +104,9 @@ class GasBreakdown:
         return -2 * price < units * price - self.storage_fee_octas < price
 
 
-class _FeeStatementWire(msgspec.Struct, gc=False):
+class FeeStatementTexts(msgspec.Struct, gc=False):
+    """The event as the wire has it: digits, in the order of `FeeStatement`."""
+
     total_charge_gas_units: str
     execution_gas_units: str
     io_gas_units: str
@@ -112,7 +114,7 @@ class _FeeStatementWire(msgspec.Struct, gc=False):
     storage_fee_refund_octas: str = "0"  # absent before refunds came in 2023
 
 
-_DECODER: msgspec.json.Decoder[_FeeStatementWire] = msgspec.json.Decoder(_FeeStatementWire)
+_DECODER: msgspec.json.Decoder[FeeStatementTexts] = msgspec.json.Decoder(FeeStatementTexts)
 
 
 def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:

@@ -14,6 +14,7 @@ __all__ = ["U64_MAX", "clip", "parse_u64", "parse_u64_column", "shorten"]
 
 U64_MAX = 2**64 - 1
 _MAX_DIGITS = 20
+_LEADING_ZERO = re.compile(" 0[0-9]")
 _CANONICAL = re.compile(r"0|[1-9][0-9]{0,19}")
 _SHOWN = 60
 _CLIPPED = 200
@@ -75,18 +76,19 @@ def parse_u64_column(texts: Sequence[str], where: str) -> list[int]:
     SchemaError
         If one of them is no canonical u64, naming the first rows that fail.
     """
-    joined = "".join(texts)
-    # One check of the joined text stands for all: then int() meets ASCII digits only, or an empty text.
-    if joined.isascii() and joined.isdigit() and max(map(len, texts)) <= _MAX_DIGITS:
+    if not texts:
+        return []
+    joined = f" {' '.join(texts)}"
+    digits = joined.replace(" ", "")
+    # A few looks at the joined text stand for one at each: only ASCII digits, and no number that starts with a zero.
+    # What hides from them (an empty text, a space inside one) int() refuses, or the row by row check below.
+    if digits.isascii() and digits.isdigit() and not _LEADING_ZERO.search(joined):
         try:
             values = list(map(int, texts))
         except ValueError:
             values = []
-        # A leading zero shows as a length that differs from the number's own.
-        if values and max(values) <= U64_MAX and not any(t[0] == "0" and t != "0" for t in texts):
+        if values and max(values) <= U64_MAX and len(joined) == len(digits) + len(texts):
             return values
-    elif not texts:
-        return []
     return [_parse_row(text, where, row) for row, text in enumerate(texts)]
 
 

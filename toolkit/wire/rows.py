@@ -5,16 +5,17 @@ Nothing is lost on the way: what has no column of its own stays in the JSON text
 
 from __future__ import annotations
 
-import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.address import parse_address
 from toolkit.wire.answers import collector_paused
-from toolkit.wire.gas import find_fee_statement
-from toolkit.wire.integers import parse_u64, parse_u64_column, shorten
+from toolkit.wire.gas import FEE_STATEMENT, FeeStatementTexts
+from toolkit.wire.integers import clip, parse_u64_column
+from toolkit.wire.spellings import Addresses, Handles, TypeTexts, hex_bytes, split_event_key
 from toolkit.wire.structs import (
     BlockMetadataTransaction,
     DeleteModule,
@@ -31,11 +32,11 @@ from toolkit.wire.structs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from toolkit.wire.structs import Event, Transaction
 
-__all__ = ["CHANGE_COLUMNS", "EVENT_COLUMNS", "TRANSACTION_COLUMNS", "Rows", "transaction_rows"]
+__all__ = ["CHANGE_COLUMNS", "EVENT_COLUMNS", "TRANSACTION_COLUMNS", "Rows", "transaction_batches", "transaction_rows"]
 
 #: Columns of the transactions, in order. u64 columns hold ints, `success` bools, all else text.
 TRANSACTION_COLUMNS: tuple[str, ...] = (
@@ -96,6 +97,7 @@ EVENT_COLUMNS: tuple[str, ...] = (
     "data",
 )
 
+_COLUMNS = (TRANSACTION_COLUMNS, CHANGE_COLUMNS, EVENT_COLUMNS)
 _U64_TRANSACTION_COLUMNS = (
     "version",
     "gas_used",
@@ -106,11 +108,12 @@ _U64_TRANSACTION_COLUMNS = (
     "replay_protection_nonce",
     "timestamp_us",
     "epoch",
+    "total_charge_gas_units",
+    "execution_gas_units",
+    "io_gas_units",
+    "storage_fee_octas",
+    "storage_fee_refund_octas",
 )
-_HANDLE_DIGITS = 64
-_CREATION_NUMBER_BYTES = 8
-# An address inside a type or function text that is not spelled canonically: 2 to 63 digits after its zeros.
-_SHORT_ADDRESS = re.compile(r"0x[0-9a-fA-F]+(?=::)")
 
 
 class Rows(NamedTuple):
@@ -151,6 +154,7 @@ class _ItemTypes(msgspec.Struct, gc=False):
 _decode_kind = msgspec.json.Decoder(_Kind).decode
 _decode_payload_head = msgspec.json.Decoder(_PayloadHead).decode
 _decode_module_head = msgspec.json.Decoder(_ModuleHead).decode
+_decode_fee_texts = msgspec.json.Decoder(FeeStatementTexts).decode
 _decode_item_types = msgspec.json.Decoder(_ItemTypes).decode
 _NO_FEE = (None, None, None, None, None)
 
@@ -161,8 +165,7 @@ def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
     Parameters
     ----------
     transactions : iterable of Transaction
-        As `decode_transactions`, `decode_simulation` or `iterate_transactions` give them. An iterator is read one
-        by one, so that only one of its transactions is alive at a time.
+        As `decode_transactions`, `decode_simulation` or `iterate_transactions` give them.
 
     Returns
     -------
@@ -175,39 +178,81 @@ def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
     SchemaError
         If a number, an address or a hex text in them is none.
     """
-    builder = _Builder()
+    rows = _rows(transactions, 0)
+    return Rows(*({name: [] for name in names} for names in _COLUMNS)) if rows is None else rows
+
+
+def transaction_batches(transactions: Iterable[Transaction], *, size: int = 1_000) -> Iterator[Rows]:
+    """Turn decoded transactions into columns a batch at a time: the way to many of them, in little memory.
+
+    Parameters
+    ----------
+    transactions : iterable of Transaction
+        Best an iterator, as `iterate_transactions` gives it.
+    size : int, default 1000
+        Transactions in a batch.
+
+    Yields
+    ------
+    Rows
+        As `transaction_rows` gives them; `transaction_index` counts on from batch to batch.
+
+    Raises
+    ------
+    SchemaError
+        If a number, an address or a hex text in them is none.
+    """
+    remaining = iter(transactions)
+    first = 0
+    while batch := _rows(islice(remaining, size), first):
+        yield batch
+        first += len(batch.transactions["version"])
+        del batch  # while the next one is made, this one need not stay
+
+
+def _rows(transactions: Iterable[Transaction], first: int) -> Rows | None:
+    """Return the columns of transactions, the first of which has the position `first`; None where there are none."""
+    builder = _Builder(first)
     try:
         with collector_paused():
             for transaction in transactions:
                 builder.add(transaction)
-            return builder.finish()
+            rows = builder.finish()
+            del builder  # its row tuples would all be looked at when the collector comes back
+            return rows
     except (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"a transaction does not have the documented shape: {error}") from error
+        raise SchemaError(f"a transaction does not have the documented shape: {clip(error)}") from error
+
+
+def _rows(transactions: Iterable[Transaction], first: int) -> Rows | None:
+    """Return the columns of transactions, the first of which has the position `first`; None where there are none."""
+    builder = _Builder(first)
+    try:
+        with collector_paused():
+            for transaction in transactions:
+                builder.add(transaction)
+            rows = builder.finish()
+            del builder  # its row tuples would all be looked at when the collector comes back
+            return rows
+    except (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise SchemaError(f"a transaction does not have the documented shape: {clip(error)}") from error
 
 
 class _Builder:
-    """Row tuples of one batch, with the spellings met so far (addresses and types repeat a lot)."""
+    """Row tuples of one batch."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int) -> None:
+        self._first = first
         self._transactions: list[tuple[Any, ...]] = []
         self._changes: list[tuple[Any, ...]] = []
         self._events: list[tuple[Any, ...]] = []
-        self._addresses: dict[str, str] = {}
-        self._handles: dict[str, str] = {}
-        self._type_texts: dict[str, str] = {}
-        self._change_rows: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-            WriteResource: self._write_resource,
-            DeleteResource: self._delete_resource,
-            WriteModule: self._write_module,
-            DeleteModule: self._delete_module,
-            WriteTableItem: self._write_table_item,
-            DeleteTableItem: self._delete_table_item,
-            GenericChange: self._generic_change,
-        }
+        self._addresses = Addresses()
+        self._handles = Handles()
+        self._type_texts = TypeTexts(self._addresses)
 
     def add(self, transaction: Transaction) -> None:
         """Append the rows of one transaction."""
-        position = len(self._transactions)
+        position = self._first + len(self._transactions)
         if isinstance(transaction, GenericTransaction):
             self._transactions.append(self._generic_row(transaction))
             return
@@ -215,22 +260,32 @@ class _Builder:
             self._transactions.append(self._pending_row(transaction))
             return
         changes, events = transaction.changes, transaction.events
+        rows = _CHANGE_ROWS
         self._transactions.append(self._executed_row(transaction, events))
-        rows = self._change_rows
-        self._changes += [(position, index, *rows[type(change)](change)) for index, change in enumerate(changes)]
+        self._changes += [(position, index, *rows[type(item)](self, item)) for index, item in enumerate(changes)]
         self._events += [(position, index, *self._event(event)) for index, event in enumerate(events)]
 
-    def finish(self) -> Rows:
+    def finish(self) -> Rows | None:
         """Turn the row tuples into columns; text becomes numbers a whole column at a time."""
+        if not self._transactions:
+            return None
         transactions = _columns(TRANSACTION_COLUMNS, self._transactions)
         for name in _U64_TRANSACTION_COLUMNS:
             transactions[name] = _numbers(transactions[name], name)
-        versions = transactions["version"]
-        changes = _indexed_columns(CHANGE_COLUMNS, self._changes, versions)
-        events = _indexed_columns(EVENT_COLUMNS, self._events, versions)
+        changes = self._indexed(CHANGE_COLUMNS, self._changes, transactions["version"])
+        events = self._indexed(EVENT_COLUMNS, self._events, transactions["version"])
         for name in ("creation_number", "sequence_number"):
             events[name] = _numbers(events[name], name)
         return Rows(transactions, changes, events)
+
+    def _indexed(
+        self, names: Sequence[str], rows: list[tuple[Any, ...]], versions: list[int | None]
+    ) -> dict[str, list[Any]]:
+        """Return the columns of rows that start with their transaction's position; its version becomes the second."""
+        position, version, *others = names
+        columns = _columns((position, *others), rows)
+        found = [versions[index - self._first] for index in columns[position]]
+        return {position: columns[position], version: found, **columns}
 
     def _generic_row(self, transaction: GenericTransaction) -> tuple[Any, ...]:
         head = (transaction.version_text, transaction.hash, transaction.type)
@@ -262,7 +317,7 @@ class _Builder:
             transaction.epoch_text if isinstance(transaction, BlockMetadataTransaction) else None,
             len(transaction.changes),
             len(events),
-            *_fee_numbers(events),
+            *_fee_texts(events),
             None,
         )
 
@@ -274,53 +329,59 @@ class _Builder:
             function = head.transaction_payload.function
         signature = transaction.signature_raw
         return (
-            self._address(transaction.sender),
+            self._addresses[transaction.sender],
             transaction.sequence_number_text,
             transaction.max_gas_amount_text,
             transaction.gas_unit_price_text,
             transaction.expiration_timestamp_secs_text,
             transaction.replay_protection_nonce_text,
-            None if function is None else self._type_text(function),
+            None if function is None else self._type_texts[function],
             head.type,
             str(payload, "utf-8"),
             None if bytes(signature) == b"null" else _decode_kind(signature).type,
         )
 
-    def _write_resource(self, change: WriteResource) -> tuple[Any, ...]:
+    def write_resource(self, change: WriteResource) -> tuple[Any, ...]:
+        """Return the row of a write resource, after its position."""
         resource = change.data
         return (
             "write_resource",
-            self._address(change.address),
+            self._addresses[change.address],
             change.state_key_hash,
-            self._type_text(resource.type),
+            self._type_texts[resource.type],
             *(None,) * 6,
             str(resource.data, "utf-8"),
         )
 
-    def _delete_resource(self, change: DeleteResource) -> tuple[Any, ...]:
-        resource_type = self._type_text(change.resource)
-        address = self._address(change.address)
+    def delete_resource(self, change: DeleteResource) -> tuple[Any, ...]:
+        """Return the row of a delete resource, after its position."""
+        resource_type = self._type_texts[change.resource]
+        address = self._addresses[change.address]
         return ("delete_resource", address, change.state_key_hash, resource_type, *(None,) * 7)
 
-    def _write_module(self, change: WriteModule) -> tuple[Any, ...]:
-        address = self._address(change.address)
+    def write_module(self, change: WriteModule) -> tuple[Any, ...]:
+        """Return the row of a write module, after its position."""
+        address = self._addresses[change.address]
         abi = _decode_module_head(change.data).abi
         module = None if abi is None else f"{address}::{abi.name}"
         head = ("write_module", address, change.state_key_hash, None, module)
         return (*head, *(None,) * 5, str(change.data, "utf-8"))
 
-    def _delete_module(self, change: DeleteModule) -> tuple[Any, ...]:
-        address = self._address(change.address)
-        head = ("delete_module", address, change.state_key_hash, None, self._type_text(change.module))
+    def delete_module(self, change: DeleteModule) -> tuple[Any, ...]:
+        """Return the row of a delete module, after its position."""
+        address = self._addresses[change.address]
+        head = ("delete_module", address, change.state_key_hash, None, self._type_texts[change.module])
         return (*head, *(None,) * 6)
 
-    def _write_table_item(self, change: WriteTableItem) -> tuple[Any, ...]:
-        head = ("write_table_item", None, change.state_key_hash, None, None, self._handle(change.handle))
-        return (*head, _bytes(change.key), _bytes(change.value), *self._item_data(change.data))
+    def write_table_item(self, change: WriteTableItem) -> tuple[Any, ...]:
+        """Return the row of a write table item, after its position."""
+        head = ("write_table_item", None, change.state_key_hash, None, None, self._handles[change.handle])
+        return (*head, hex_bytes(change.key), hex_bytes(change.value), *self._item_data(change.data))
 
-    def _delete_table_item(self, change: DeleteTableItem) -> tuple[Any, ...]:
-        head = ("delete_table_item", None, change.state_key_hash, None, None, self._handle(change.handle))
-        return (*head, _bytes(change.key), None, *self._item_data(change.data))
+    def delete_table_item(self, change: DeleteTableItem) -> tuple[Any, ...]:
+        """Return the row of a delete table item, after its position."""
+        head = ("delete_table_item", None, change.state_key_hash, None, None, self._handles[change.handle])
+        return (*head, hex_bytes(change.key), None, *self._item_data(change.data))
 
     def _item_data(self, data: msgspec.Raw) -> tuple[str | None, str | None, str | None]:
         text = str(data, "utf-8")
@@ -329,12 +390,13 @@ class _Builder:
         types = _decode_item_types(data)
         key_type, value_type = types.key_type, types.value_type
         return (
-            None if key_type is None else self._type_text(key_type),
-            None if value_type is None else self._type_text(value_type),
+            None if key_type is None else self._type_texts[key_type],
+            None if value_type is None else self._type_texts[value_type],
             text,
         )
 
-    def _generic_change(self, change: GenericChange) -> tuple[Any, ...]:
+    def generic_change(self, change: GenericChange) -> tuple[Any, ...]:
+        """Return the row of a generic change, after its position."""
         return (change.type, *(None,) * 9, change.raw.decode())
 
     def _event(self, event: Event) -> tuple[Any, ...]:
@@ -342,35 +404,26 @@ class _Builder:
         if guid is not None:
             address, creation_number = guid.account_address, guid.creation_number
         else:
-            address, creation_number = _split_event_key(event.key)
+            address, creation_number = split_event_key(event.key)
         return (
-            self._type_text(event.type),
-            self._address(address),
+            self._type_texts[event.type],
+            self._addresses[address],
             creation_number,
             event.sequence_number_text,
             str(event.data, "utf-8"),
         )
 
-    def _address(self, text: str) -> str:
-        known = self._addresses.get(text)
-        if known is None:
-            known = self._addresses[text] = parse_address(text)
-        return known
 
-    def _handle(self, text: str) -> str:
-        known = self._handles.get(text)
-        if known is None:
-            digits = self._address(text)[2:]
-            known = self._handles[text] = "0x" + digits.rjust(_HANDLE_DIGITS, "0")
-        return known
-
-    def _type_text(self, text: str) -> str:
-        """Return a type, module or function text with its addresses spelled canonically, all else as it came."""
-        known = self._type_texts.get(text)
-        if known is None:
-            known = _SHORT_ADDRESS.sub(lambda match: self._address(match[0]), text)
-            self._type_texts[text] = known
-        return known
+# Plain functions, not bound methods: a builder must go away when it is done, not when the collector next comes.
+_CHANGE_ROWS: dict[type, Callable[[_Builder, Any], tuple[Any, ...]]] = {
+    WriteResource: _Builder.write_resource,
+    DeleteResource: _Builder.delete_resource,
+    WriteModule: _Builder.write_module,
+    DeleteModule: _Builder.delete_module,
+    WriteTableItem: _Builder.write_table_item,
+    DeleteTableItem: _Builder.delete_table_item,
+    GenericChange: _Builder.generic_change,
+}
 
 
 def _columns(names: Sequence[str], rows: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
@@ -379,49 +432,16 @@ def _columns(names: Sequence[str], rows: list[tuple[Any, ...]]) -> dict[str, lis
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def _indexed_columns(
-    names: Sequence[str], rows: list[tuple[Any, ...]], versions: list[int | None]
-) -> dict[str, list[Any]]:
-    """Return the columns of rows that start with their transaction's position; its version becomes the second."""
-    position, version, *others = names
-    columns = _columns((position, *others), rows)
-    return {position: columns[position], version: [versions[row] for row in columns[position]], **columns}
-
-
 def _numbers(texts: list[str | None], name: str) -> list[int | None]:
-    if None not in texts:
-        return list(parse_u64_column(texts, name))  # type: ignore[arg-type]  # no None, just looked
-    return [None if text is None else parse_u64(text, name) for text in texts]
+    numbers = parse_u64_column([text for text in texts if text is not None], name)
+    if len(numbers) == len(texts):
+        return list(numbers)
+    present = iter(numbers)
+    return [None if text is None else next(present) for text in texts]
 
 
-def _fee_numbers(events: Sequence[Event]) -> tuple[int | None, ...]:
-    statement = find_fee_statement(events)
-    if statement is None:
-        return _NO_FEE
-    return (
-        statement.total_charge_gas_units,
-        statement.execution_gas_units,
-        statement.io_gas_units,
-        statement.storage_fee_octas,
-        statement.storage_fee_refund_octas,
-    )
-
-
-def _bytes(text: str) -> bytes:
-    """Return the bytes of wire hex; `bytes.fromhex` alone would skip white space."""
-    try:
-        data = bytes.fromhex(text[2:])
-    except ValueError:
-        data = None
-    if data is None or text[:2] != "0x" or 2 * len(data) != len(text) - 2:
-        raise SchemaError(f"expected hex of a table key or value, got {shorten(text)}")
-    return data
-
-
-def _split_event_key(key: str | None) -> tuple[str, str]:
-    """Return address and creation number of an event key of 2022: 8 bytes little-endian, then the address."""
-    if key is None:
-        raise SchemaError("an event has neither a guid nor a key")
-    data = _bytes(key)
-    number = int.from_bytes(data[:_CREATION_NUMBER_BYTES], "little")
-    return "0x" + data[_CREATION_NUMBER_BYTES:].hex(), str(number)
+def _fee_texts(events: Sequence[Event]) -> tuple[str | None, ...]:
+    for event in reversed(events):  # it is the last one
+        if event.type == FEE_STATEMENT:
+            return astuple(_decode_fee_texts(event.data))
+    return _NO_FEE

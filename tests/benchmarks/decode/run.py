@@ -1,0 +1,87 @@
+"""Compare decoders of transactions, interleaved, each run in a fresh process; print a Markdown table.
+
+``python tests/benchmarks/decode/run.py [--rounds 5] [--count 10000]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+sys.path[:0] = [str(ROOT), str(HERE)]
+
+from generate import write  # noqa: E402  # found by the line above
+from plain_walk import cells, differences  # noqa: E402
+from variants import VARIANTS  # noqa: E402
+
+
+def one(name: str, path: Path) -> dict[str, Any]:
+    """Run a variant in a fresh process."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(HERE / "variants.py"), name, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+def check(path: Path) -> int:
+    """Compare the package's rows with the plain walk, cell by cell; return how many cells were equal."""
+    from toolkit.wire import iterate_transactions, transaction_rows
+
+    body = path.read_bytes()
+    rows = transaction_rows(iterate_transactions(body))
+    found = differences(rows, body)
+    if found:
+        raise SystemExit("rows differ from the plain walk:\n" + "\n".join(found[:20]))
+    return cells(rows)
+
+
+def report(runs: dict[str, list[dict[str, Any]]]) -> None:
+    """Print medians and ratios to the package."""
+    medians = {name: statistics.median(run["seconds"] for run in found) for name, found in runs.items()}
+    base = medians["toolkit"]
+    size = runs["toolkit"][0]["file_mb"]
+    print("| decoder | s (min-max) | MB/s | peak MB | peak / bytes | time / toolkit |")
+    print("|---|---|---|---|---|---|")
+    for name in sorted(medians, key=medians.__getitem__):
+        seconds = [run["seconds"] for run in runs[name]]
+        peak = statistics.median(run["peak_mb"] for run in runs[name])
+        shown = f"**{name}**" if name == "toolkit" else name.replace("_parse_only", " (*parse only*)")
+        spread = f"{medians[name]:.3f} ({min(seconds):.3f}-{max(seconds):.3f})"
+        ratios = f"{peak:.0f} | {peak / size:.1f} | {medians[name] / base:.2f}"
+        print(f"| {shown} | {spread} | {size / medians[name]:.0f} | {ratios} |")
+
+
+def main() -> None:
+    """Generate, check, run the rounds, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--count", type=int, default=10_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "transactions.json"
+        write(options.count, path)
+        print(
+            f"{options.count} transactions, {path.stat().st_size / 1e6:.1f} MB; {check(path)} cells equal a plain walk"
+        )
+        runs: dict[str, list[dict[str, Any]]] = {name: [] for name in VARIANTS}
+        for _ in range(options.rounds):
+            for name, found in runs.items():
+                found.append(one(name, path))
+    sums = {json.dumps(found[0]["sums"]) for found in runs.values() if found[0]["sums"]}
+    if len(sums) != 1:
+        raise SystemExit(f"the variants do not agree: {sums}")
+    report(runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""One decoder in a fresh process: ``python variants.py NAME FILE`` prints its time, its peak memory and its sums as JSON.
+
+Every variant turns the file into three Arrow tables with exact integers, every ``data`` kept whole; those marked
+parse only give what the parser alone costs. Imports and the reading of the file are not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+TRANSACTION_KEYS = (
+    "version",
+    "hash",
+    "success",
+    "vm_status",
+    "gas_used",
+    "max_gas_amount",
+    "gas_unit_price",
+    "sequence_number",
+    "sender",
+    "function",
+    "timestamp",
+)
+CHANGE_KEYS = ("tx", "ix", "type", "address", "state_key_hash", "handle", "resource", "key", "value", "data")
+EVENT_KEYS = ("tx", "ix", "creation_number", "account_address", "sequence_number", "type", "data")
+U64 = ("version", "gas_used", "max_gas_amount", "gas_unit_price", "sequence_number", "timestamp", "creation_number")
+
+
+def tables(*columns: dict[str, list[Any]]) -> list[Any]:
+    """Build Arrow tables: u64 text to uint64, positions to uint32, the rest as it is."""
+    import pyarrow as pa
+
+    def array(name: str, values: list[Any]) -> Any:
+        if name in U64:
+            return pa.array(values, pa.string()).cast(pa.uint64())
+        if name in ("tx", "ix"):
+            return pa.array(values, pa.uint32())
+        return pa.array(values, pa.bool_() if name == "success" else pa.string())
+
+    return [pa.table({name: array(name, values) for name, values in part.items()}) for part in columns]
+
+
+def by_column(keys: tuple[str, ...], rows: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    return dict(zip(keys, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def walk(transactions: Any, dumps: Any) -> list[Any]:
+    """Rows by plain dictionary access."""
+    t, c, e = [], [], []
+    for tx, x in enumerate(transactions):
+        t.append(tuple(x["payload"].get("function") if key == "function" else x[key] for key in TRANSACTION_KEYS))
+        for ix, change in enumerate(x["changes"]):
+            data, resource_type = change.get("data"), change.get("resource")
+            if change["type"] == "write_resource":
+                resource_type, data = data["type"], data["data"]
+            middle = (change.get("address"), change["state_key_hash"], change.get("handle"), resource_type)
+            text = None if data is None else dumps(data)
+            c.append((tx, ix, change["type"], *middle, change.get("key"), change.get("value"), text))
+        for ix, event in enumerate(x["events"]):
+            guid = event["guid"]
+            head = (tx, ix, guid["creation_number"], guid["account_address"], event["sequence_number"])
+            e.append((*head, event["type"], dumps(event["data"])))
+    return tables(by_column(TRANSACTION_KEYS, t), by_column(CHANGE_KEYS, c), by_column(EVENT_KEYS, e))
+
+
+def load_toolkit() -> Any:
+    """The package: rows of 26, 14 and 8 columns, addresses canonical, hex as bytes, gas split, typed Arrow tables."""
+    import pyarrow as pa
+
+    from toolkit.frames.schema import CHANGES, EVENTS, TRANSACTIONS
+    from toolkit.wire.answers import iterate_transactions
+    from toolkit.wire.rows import transaction_batches
+
+    schemas = (TRANSACTIONS, CHANGES, EVENTS)
+
+    def run(body: bytes, path: str) -> list[Any]:
+        parts: tuple[list[Any], ...] = ([], [], [])
+        for rows in transaction_batches(iterate_transactions(body)):
+            rows.transactions["timestamp"] = rows.transactions.pop("timestamp_us")
+            for schema, part, done in zip(schemas, rows, parts, strict=True):
+                done.append(schema.table({name: part[name] for name in schema.names if name in part}))
+        return [pa.concat_tables(done) for done in parts]
+
+    return run
+
+
+def load_msgspec_parse_only() -> Any:
+    """The typed decoding alone, no rows."""
+    from toolkit.wire.answers import decode_transactions
+
+    return lambda body, _: [decode_transactions(body)]
+
+
+def load_orjson_parse_only() -> Any:
+    """Parsing alone."""
+    import orjson
+
+    return lambda body, _: [orjson.loads(body)]
+
+
+def load_json_parse_only() -> Any:
+    """Parsing alone, standard library."""
+    return lambda body, _: [json.loads(body)]
+
+
+def load_orjson_rows() -> Any:
+    """orjson, rows by hand."""
+    import orjson
+    import pyarrow as pa  # noqa: F401  # imported here, so that its import is not counted
+
+    return lambda body, _: walk(orjson.loads(body), lambda data: orjson.dumps(data).decode())
+
+
+def load_json_rows() -> Any:
+    """Standard library, rows by hand."""
+    import pyarrow as pa  # noqa: F401  # imported here, so that its import is not counted
+
+    def dumps(data: Any) -> str:
+        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+    return lambda body, _: walk(json.loads(body), dumps)
+
+
+def load_json_normalize() -> Any:
+    """What a user of pandas would write; its many columns stay text but for the u64 ones."""
+    import pandas as pd
+
+    def run(body: bytes, path: str) -> list[Any]:
+        parsed = json.loads(body)
+        nested = ("changes", "events", "signature")
+        t = pd.json_normalize([{k: v for k, v in x.items() if k not in nested} for x in parsed])
+        c = pd.json_normalize(
+            [{"tx": i, "ix": j, **v} for i, x in enumerate(parsed) for j, v in enumerate(x["changes"])]
+        )
+        e = pd.json_normalize(
+            [{"tx": i, "ix": j, **v} for i, x in enumerate(parsed) for j, v in enumerate(x["events"])]
+        )
+        for name in U64[:-1]:
+            t[name] = t[name].astype("uint64")
+        for name in ("sequence_number", "guid.creation_number"):
+            e[name] = e[name].astype("uint64")
+        return [t, c, e]
+
+    return run
+
+
+def load_pydantic() -> Any:
+    """Models with a discriminated union, then rows."""
+    from typing import Annotated, Literal
+
+    import pyarrow as pa  # noqa: F401  # imported here, so that its import is not counted
+    from pydantic import BaseModel, Field, TypeAdapter, create_model
+
+    u64 = (Annotated[int, Field(ge=0, le=2**64 - 1)], ...)
+    text, optional, anything = (str, ...), (str | None, None), (Any, None)
+    kinds = {
+        "write_resource": {"address": text, "data": anything},
+        "delete_resource": {"address": text, "resource": text},
+        "write_module": {"address": text, "data": anything},
+        "write_table_item": {"handle": text, "key": text, "value": text, "data": anything},
+        "delete_table_item": {"handle": text, "key": text, "data": anything},
+    }
+    models = [
+        create_model(kind, type=(Literal[kind], ...), state_key_hash=text, **fields)  # type: ignore[call-overload]  # by table
+        for kind, fields in kinds.items()
+    ]
+    change: Any = Annotated[models[0] | models[1] | models[2] | models[3] | models[4], Field(discriminator="type")]
+    guid = create_model("Guid", creation_number=u64, account_address=text)
+    event = create_model("Event", guid=(guid, ...), sequence_number=u64, type=text, data=anything)
+    payload = create_model("Payload", type=text, function=optional)
+    names = ("version", "gas_used", "max_gas_amount", "gas_unit_price", "sequence_number", "timestamp")
+    fields: dict[str, Any] = dict.fromkeys(names, u64) | dict.fromkeys(("hash", "vm_status", "sender"), text)
+    fields |= {"success": (bool, ...), "payload": (payload, ...)}
+    fields |= {"changes": (list[change], ...), "events": (list[event], ...)}  # type: ignore[valid-type]  # built above
+    transaction: type[BaseModel] = create_model("Transaction", **fields)
+    adapter = TypeAdapter(list[transaction])  # type: ignore[valid-type]  # built above
+
+    def dumps(data: Any) -> str:
+        return json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+
+    def dictionaries(parsed: Any) -> Any:
+        for x in parsed:
+            plain = {name: str(getattr(x, name)) for name in names} | {
+                "success": x.success,
+                "payload": x.payload.__dict__,
+            }
+            plain |= {"hash": x.hash, "vm_status": x.vm_status, "sender": x.sender}
+            events = [
+                v.__dict__
+                | {
+                    "guid": v.guid.__dict__ | {"creation_number": str(v.guid.creation_number)},
+                    "sequence_number": str(v.sequence_number),
+                }
+                for v in x.events
+            ]
+            yield plain | {"changes": [v.__dict__ for v in x.changes], "events": events}
+
+    return lambda body, _: walk(dictionaries(adapter.validate_json(body)), dumps)
+
+
+def load_duckdb() -> Any:
+    """read_json with explicit columns, data as JSON, two threads, from the file of one transaction a line."""
+    import duckdb
+
+    change = ", ".join(f'"{name}" VARCHAR' for name in ("type", *CHANGE_KEYS[3:-1]))
+    columns = {
+        **dict.fromkeys(("version", "gas_used", "max_gas_amount", "gas_unit_price"), "UBIGINT"),
+        **dict.fromkeys(("sequence_number", "timestamp"), "UBIGINT"),
+        **dict.fromkeys(("hash", "vm_status", "sender"), "VARCHAR"),
+        "success": "BOOLEAN",
+        "payload": 'STRUCT("function" VARCHAR)',
+        "changes": f"STRUCT({change}, data JSON)[]",
+        "events": (
+            "STRUCT(guid STRUCT(creation_number UBIGINT, account_address VARCHAR), "
+            'sequence_number UBIGINT, "type" VARCHAR, data JSON)[]'
+        ),
+    }
+    spelled = ", ".join(f"{name}: '{kind}'" for name, kind in columns.items())
+    write = "c.type = 'write_resource'"
+
+    def run(body: bytes, path: str) -> list[Any]:
+        connection = duckdb.connect()
+        connection.execute("SET threads = 2")
+        connection.execute(
+            "CREATE TEMP TABLE r AS SELECT row_number() OVER () - 1 AS tx, * "  # noqa: S608  # a path of ours
+            f"FROM read_json('{path}.nd', format = 'newline_delimited', maximum_object_size = 67108864, "
+            f"columns = {{{spelled}}})"
+        )
+
+        def table(query: str) -> Any:
+            return connection.sql(query).to_arrow_table()
+
+        return [
+            table("SELECT * EXCLUDE (changes, events, payload), payload.function FROM r ORDER BY tx"),
+            table(
+                "WITH x AS (SELECT tx, unnest(changes) c, generate_subscripts(changes, 1) - 1 AS ix FROM r) "  # noqa: S608  # constants
+                "SELECT tx, ix, c.type, c.address, c.state_key_hash, c.handle, "
+                f"coalesce(c.resource, CASE WHEN {write} THEN c.data->>'$.type' END) resource, c.key, c.value, "
+                f"CASE WHEN {write} THEN c.data->'$.data' ELSE c.data END AS data FROM x"
+            ),
+            table(
+                "WITH x AS (SELECT tx, unnest(events) e, generate_subscripts(events, 1) - 1 AS ix FROM r) "
+                "SELECT tx, ix, e.guid.creation_number, e.guid.account_address, e.sequence_number, e.type, e.data FROM x"
+            ),
+        ]
+
+    return run
+
+
+VARIANTS = {name.removeprefix("load_"): load for name, load in list(globals().items()) if name.startswith("load_")}
+
+
+def sums(result: list[Any]) -> list[int] | None:
+    """Return row counts and an exact sum, by which variants are compared; None for what parses only."""
+    if len(result) != 3:
+        return None
+    gas = result[0]["gas_used"]
+    values = gas.to_pylist() if hasattr(gas, "to_pylist") else gas.tolist()
+    return [len(part) for part in result] + [sum(values)]
+
+
+def peak_kib(*, reset: bool = False) -> int:
+    """Return the peak of resident memory in KiB; `reset` sets it to what is resident now, where the system can."""
+    if reset and sys.platform == "linux":
+        Path("/proc/self/clear_refs").write_text("5")
+    if sys.platform == "linux":
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def measure(name: str, path: str) -> dict[str, Any]:
+    """Run one variant once."""
+    run = VARIANTS[name]()
+    body = Path(path).read_bytes()
+    before = peak_kib(reset=True)
+    started = time.perf_counter()
+    result = run(body, path)
+    seconds = time.perf_counter() - started
+    peak_mb = (peak_kib() - before) * 1024 / 1e6
+    return {"seconds": seconds, "peak_mb": peak_mb, "file_mb": len(body) / 1e6, "sums": sums(result)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], sys.argv[2])))
