@@ -46,6 +46,8 @@ _WHERE = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that a ledger does not import a web server."""
+    if name == "types":  # the names of Move types; a module of its own
+        return import_module("toolkit.embedded.types")
     try:
         module = import_module(f"toolkit.embedded.{_WHERE[name]}")
     except KeyError:

@@ -161,10 +161,7 @@ class Chain:
     ) -> CommittedTransaction:
         """Commit an output as the next version."""
         version = self.head + 1
-        published = tuple(published)
-        if published and version:
-            self._codes.append(self._codes[-1].with_modules(published))
-            self._code_versions.append(version)
+        self._publish(version, output, tuple(published))
         self.state.write(version, output.writes)
         block = self.blocks[-1]
         if version != block.last_version:
@@ -173,6 +170,16 @@ class Chain:
         self.by_hash[hash_] = version
         self.transactions.append(committed)
         return committed
+
+    def _publish(self, version: int, output: Output, published: tuple[Definition, ...]) -> None:
+        """Replace the set of modules, where a version publishes or deletes some."""
+        code = self._codes[-1].with_modules(published) if published else self._codes[-1]
+        for key, value in output.writes.items():
+            if key.kind == "module" and value is None:
+                code = code.without_module(key.owner, str(key.name))
+        if code is not self._codes[-1]:
+            self._codes.append(code)
+            self._code_versions.append(version)
 
     def begin_block(self, timestamp_us: int) -> None:
         """Open a block at a time, and commit its metadata transaction."""

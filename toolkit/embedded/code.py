@@ -63,6 +63,10 @@ class CodeSet:
         """Return a new set in which `definitions` are published too."""
         return CodeSet(self.modules | {(item.address, item.name): item for item in definitions})
 
+    def without_module(self, address: str, name: str) -> CodeSet:
+        """Return a new set in which a module is no longer published."""
+        return CodeSet({key: item for key, item in self.modules.items() if key != (address, name)})
+
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
         """Return a module's ABI, or None (this makes the set a source of layouts)."""
         definition = self.modules.get((address, name))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit.embedded.ledger import DEFAULT_ACCOUNTS, OCTAS_PER_APT
-from toolkit.embedded.teaching import CheaperVault, OrderBook, Registry, Vault
+from toolkit.embedded.teaching import CheaperVault, OrderBook, Registry, Trial, Vault
 from toolkit.errors import InputError
 from toolkit.move import parse_address
 
@@ -85,6 +85,7 @@ class _Story:
         """Commit everything, ending exactly at the last version."""
         self._set_up()
         events: list[tuple[float, Callable[[], None]]] = [
+            (0.10, self._retract_trial),
             (0.25, lambda: self._change_schedule("v1.41.0", "a release that adds parameters and changes no cost")),
             (0.45, self._upgrade_vault),
             (0.70, lambda: self._change_schedule("v1.41.1", "every cost tenfold")),
@@ -97,8 +98,8 @@ class _Story:
 
     def _set_up(self) -> None:
         """Publish the contracts and register the first name."""
-        for contract in (Registry, OrderBook, Vault):
-            with self.ledger.block():
+        for contract in (Registry, Trial, OrderBook, Vault):
+            with self.ledger.block(epilogue=False):
                 self._mark(self.ledger.publish(contract), "code", f"{contract.definition.wire_id} published")
         with self.ledger.block():
             for owner, name in ((_ALICE, "alice"), (_BOB, "bob")):
@@ -112,6 +113,10 @@ class _Story:
     def _change_schedule(self, release: str, text: str) -> None:
         with self.ledger.block():
             self._mark(self.ledger.set_gas_schedule(release), "schedule", f"gas schedule of {release}: {text}")
+
+    def _retract_trial(self) -> None:
+        with self.ledger.block():
+            self._mark(self.ledger.retract("0xcafe::trial"), "code", "0xcafe::trial deleted")
 
     def _upgrade_vault(self) -> None:
         with self.ledger.block():
@@ -133,7 +138,7 @@ class _Story:
             users = 1 + self.draws.below(_VERSIONS_PER_BLOCK)
             if left < users + 2 * _SHORTEST_BLOCK:  # what would be left over is too short for a block
                 users = left - _SHORTEST_BLOCK
-            with self.ledger.block():
+            with self.ledger.block(epilogue=self.ledger.head > self.versions // 10):
                 for _ in range(users):
                     self._everyday()
 

@@ -21,7 +21,7 @@ from toolkit.embedded.session import store_value
 from toolkit.embedded.state import module_key, resource_key, table_key
 from toolkit.embedded.transaction import EntryCall, Transaction
 from toolkit.errors import InputError
-from toolkit.move import FunctionId, parse_address, parse_table_handle, parse_type_tag
+from toolkit.move import FunctionId, ModuleId, parse_address, parse_table_handle, parse_type_tag
 from toolkit.move.bcs import decode_bcs, encode_bcs
 
 if TYPE_CHECKING:
@@ -275,13 +275,15 @@ class Ledger:
     # -- what happens --------------------------------------------------------------------------------------
 
     @contextmanager
-    def block(self, *, time: datetime | None = None) -> Iterator[None]:
+    def block(self, *, time: datetime | None = None, epilogue: bool = True) -> Iterator[None]:
         """Commit everything inside as one block.
 
         Parameters
         ----------
         time : datetime, optional
             Ledger time of the block; one block time after the last by default.
+        epilogue : bool, default True
+            End it with a block epilogue; False for a state checkpoint, as blocks ended in former years.
         """
         if self._open:
             raise InputError("a block is open already: blocks do not nest")
@@ -293,7 +295,7 @@ class Ledger:
             yield
         finally:
             self._open = False
-            self.chain.end_block("block_epilogue_transaction")
+            self.chain.end_block("block_epilogue_transaction" if epilogue else "state_checkpoint_transaction")
             self._next_time_us += self._block_us
 
     def wait_until(self, time: datetime) -> None:
@@ -439,6 +441,17 @@ class Ledger:
         if not committed.success:
             raise InputError(f"publishing {name} failed at version {committed.version}: {committed.vm_status}")
         return committed
+
+    def retract(self, module: str) -> CommittedTransaction:
+        """Delete a module by a governance transaction; public networks cannot do that.
+
+        Parameters
+        ----------
+        module : str
+            ``0xcafe::trial``.
+        """
+        wanted = ModuleId.parse(module)
+        return self.commit("0x1::code::retract_module", wanted.address, wanted.name, sender="0x1")
 
     def prepare(
         self,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from toolkit.embedded.state import StateKey, state_key_bytes
+from toolkit.embedded.state import state_key_hash
 from toolkit.errors import ToolkitError
 from toolkit.move import address_to_bytes, parse_type_tag, wire_address, wire_type
 from toolkit.move.bcs import decode_bcs
@@ -16,6 +14,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.chain import Chain
     from toolkit.embedded.code import CodeSet
     from toolkit.embedded.session import EmittedEvent
+    from toolkit.embedded.state import StateKey
     from toolkit.embedded.transaction import Block, CommittedTransaction, EntryCall, Output, Transaction
 
 __all__ = [
@@ -55,11 +54,6 @@ def module_json(code: CodeSet, address: str, name: str) -> dict[str, Any] | None
     return {"bytecode": f"0x{definition.bytecode.hex()}", "abi": definition.abi_json}
 
 
-@lru_cache(maxsize=16384)
-def _state_key_hash(key: StateKey) -> str:
-    return f"0x{hashlib.sha3_256(state_key_bytes(key)).hexdigest()}"
-
-
 def changes_json(code: CodeSet, output: Output) -> list[dict[str, Any]]:
     """Return an output's writes as state changes; one that cannot be rendered is left out, as a node does."""
     changes = []
@@ -73,7 +67,7 @@ def changes_json(code: CodeSet, output: Output) -> list[dict[str, Any]]:
 
 def _change_json(code: CodeSet, key: StateKey, data: bytes | None) -> dict[str, Any]:
     verb = "delete" if data is None else "write"
-    key_hash = _state_key_hash(key)
+    key_hash = state_key_hash(key)
     if key.kind == "table":
         change: dict[str, Any] = {
             "state_key_hash": key_hash,

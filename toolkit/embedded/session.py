@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from toolkit.embedded.outcomes import AbortCode, MoveAbort, VmError
-from toolkit.embedded.state import StateKey, resource_key, table_key
+from toolkit.embedded.state import StateKey, module_key, resource_key, table_key
 from toolkit.errors import SchemaError
 from toolkit.move import address_from_bytes, parse_address, wire_type
 from toolkit.move.bcs import decode_bcs, encode_bcs
@@ -138,6 +138,10 @@ class Session:
         self._addresses += 1
         digest = hashlib.sha3_256(self._seed + self._addresses.to_bytes(8, "little")).digest()
         return address_from_bytes(digest)
+
+    def delete_module(self, address: str, name: str) -> None:
+        """Delete a module's code."""
+        self._write(module_key(address, name), None)
 
     # -- raw state -----------------------------------------------------------------------------------------
 

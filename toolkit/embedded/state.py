@@ -5,8 +5,10 @@ Nothing here knows of contracts, gas or HTTP. A value is bytes, so nobody can ch
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_right
 from collections import deque
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from toolkit.move import address_to_bytes, parse_type_tag
@@ -15,9 +17,22 @@ from toolkit.move.bcs import Writer, write_type_tag
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["StateKey", "StateValue", "VersionedState", "module_key", "resource_key", "state_key_bytes", "table_key"]
+__all__ = [
+    "StateKey",
+    "StateValue",
+    "VersionedState",
+    "group_key",
+    "module_key",
+    "resource_key",
+    "state_key_bytes",
+    "state_key_hash",
+    "table_key",
+]
 
-Kind = Literal["module", "resource", "table"]
+# What the chain puts before the bytes it hashes, so that hashes of different things never meet.
+_HASH_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
+
+Kind = Literal["module", "resource", "group", "table"]
 
 
 class StateKey(NamedTuple):
@@ -25,12 +40,12 @@ class StateKey(NamedTuple):
 
     Parameters
     ----------
-    kind : {"module", "resource", "table"}
+    kind : {"module", "resource", "group", "table"}
         What is stored.
     owner : str
         Canonical address; for a table its handle (0x and 64 digits).
     name : str or bytes
-        Module name, canonical struct tag, or the table key's BCS bytes.
+        Module name, canonical struct tag (of the resource or of the group), or the table key's BCS bytes.
     """
 
     kind: Kind
@@ -46,6 +61,11 @@ def module_key(address: str, name: str) -> StateKey:
 def resource_key(address: str, tag: str) -> StateKey:
     """Return the key of the resource `tag` (canonical text) under `address`."""
     return StateKey("resource", address, tag)
+
+
+def group_key(address: str, tag: str) -> StateKey:
+    """Return the key of the resource group `tag` (canonical text) under `address`."""
+    return StateKey("group", address, tag)
 
 
 def table_key(handle: str, key: bytes) -> StateKey:
@@ -69,7 +89,7 @@ def state_key_bytes(key: StateKey) -> bytes:
         path.fixed(address_to_bytes(key.owner))
         path.string(_as_text(key.name))
     else:
-        path.u8(1)
+        path.u8(1 if key.kind == "resource" else 2)
         # A struct tag is the type tag without its leading variant byte (7, struct).
         tag = Writer()
         write_type_tag(tag, parse_type_tag(_as_text(key.name)))
@@ -79,6 +99,12 @@ def state_key_bytes(key: StateKey) -> bytes:
     whole.fixed(address_to_bytes(key.owner))
     whole.bytes(path.getvalue())
     return bytes(whole.getvalue())
+
+
+@lru_cache(maxsize=16_384)
+def state_key_hash(key: StateKey) -> str:
+    """Return a state key's hash as state changes show it: 0x and 64 digits."""
+    return f"0x{hashlib.sha3_256(_HASH_SALT + state_key_bytes(key)).hexdigest()}"
 
 
 def _as_bytes(name: str | bytes) -> bytes:

@@ -210,6 +210,8 @@ def _marked(marker: _Marker, origin: Any, arguments: tuple[MoveType, ...]) -> Mo
     """Resolve one of the ``Annotated`` names."""
     if marker.text == "vector":
         element = move_type(typing.get_args(origin)[0], arguments)
+        if element.text == "u8":  # the ledger's form is bytes; the annotation promises a list
+            return MoveType("vector<u8>", lambda _, data: list(data), bytes)
         return MoveType(f"vector<{element.text}>", _each(element.lift), _each_lowered(element.lower))
     if marker.text == "option":
         element = move_type(typing.get_args(origin)[0], arguments)

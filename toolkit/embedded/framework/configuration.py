@@ -156,6 +156,18 @@ class Code(Module, address="0x1"):
             registry.packages = [*kept, package_metadata(package, definitions, number)]
         self.emit(Code.PublishPackage(code_address=owner, is_upgrade=bool(before)))
 
+    @entry
+    def retract_module(self, aptos_framework: signer, owner: address, name: String) -> None:
+        """Delete a module: the framework's own signer, so governance, only.
+
+        Public networks have no such function; here it shows what a deleted module looks like.
+        """
+        self.require(aptos_framework == "0x1", GasSchedule.ENOT_FRAMEWORK)
+        self.session.delete_module(owner, name)
+        with self.borrow_mut(Code.PackageRegistry, owner) as registry:
+            for package in registry.packages:
+                package.modules = [module for module in package.modules if module.name != name]
+
 
 def package_metadata(name: str, definitions: tuple[Definition, ...], upgrade_number: int) -> Code.PackageMetadata:
     """Describe a package as its registry keeps it."""

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["BCS", "JSON", "Answer", "ApiError", "Call", "bad_framework", "encode", "invalid_input", "not_found"]
+__all__ = [
+    "BCS",
+    "JSON",
+    "Answer",
+    "ApiError",
+    "Call",
+    "bad_framework",
+    "encode",
+    "explained",
+    "invalid_input",
+    "not_found",
+]
 
 JSON = "application/json"
 BCS = "application/x-bcs"
@@ -112,6 +124,17 @@ class ApiError(Exception):
 def invalid_input(message: str, *, vm_error_code: int | None = None) -> NoReturn:
     """Refuse what a caller wrote, with 400."""
     raise ApiError(400, "invalid_input", message, vm_error_code=vm_error_code)
+
+
+@contextmanager
+def explained(context: str) -> Iterator[None]:
+    """Put `context` before the text of a refusal inside, as the node's chain of causes does."""
+    try:
+        yield
+    except ApiError as error:
+        if error.body["error_code"] == "invalid_input":
+            error.body["message"] = f"{context}{error.body['message']}"
+        raise
 
 
 def bad_framework(message: str, *, status: int = 400) -> NoReturn:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded import render
 from toolkit.embedded.execution import run_view
-from toolkit.embedded.http.answers import Answer, encode, invalid_input
+from toolkit.embedded.http.answers import Answer, encode, explained, invalid_input
 from toolkit.embedded.http.calls import bind, plain_arguments, type_tag
 from toolkit.embedded.http.parsing import Fields, boolean_query, json_body, shown
 from toolkit.embedded.http.reads import gas_estimate
@@ -83,7 +83,7 @@ def _entry_call(node: Node, payload: Fields) -> EntryCall:
     """Read a payload that calls an entry function."""
     kind = payload.text("type", "string")
     if kind == "module_bundle_payload":
-        invalid_input(f"{_INVALID}Module bundle payload has been removed")
+        invalid_input(f"{_INVALID}Failed to parse transaction payload: Module bundle payload has been removed")
     if kind != "entry_function_payload":
         payload.fail(f'Expected input type "TransactionPayload", found {shown(encode(payload.value).decode())}.')
     payload = Fields(
@@ -92,12 +92,12 @@ def _entry_call(node: Node, payload: Fields) -> EntryCall:
     function = payload.function("function")
     texts = payload.texts("type_arguments", "string(MoveType)")
     arguments = payload.array("arguments", "[Value]")
-    tags = tuple(type_tag(text) for text in texts)
-    code = node.chain.code_at(node.chain.head)
-    bound = bind(code, function, tags, kind="entry")
-    if not bound.function.mark.is_entry:
-        invalid_input(f"could not find entry function by {function.wire}")
-    plain = plain_arguments(bound, arguments)
+    with explained(f"{_INVALID}Failed to parse transaction payload: "):
+        tags = tuple(type_tag(text) for text in texts)
+        bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
+        if not bound.function.mark.is_entry:
+            invalid_input(f"could not find entry function by {function.wire}")
+        plain = plain_arguments(bound, arguments)
     encoded = tuple(map(encode_bcs, bound.parameters, plain))
     return EntryCall(function.address, function.module, function.name, tags, encoded)
 

@@ -1,0 +1,291 @@
+"""Error answers of the embedded node: status, code and text as the wire has them."""
+
+from __future__ import annotations
+
+import http.client
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from toolkit import embedded
+
+APT = "0x1::aptos_coin::AptosCoin"
+BALANCE = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}
+SIMULATION = {
+    "sender": "0xa11ce",
+    "sequence_number": "0",
+    "max_gas_amount": "2000",
+    "gas_unit_price": "100",
+    "expiration_timestamp_secs": "32503680000",
+    "payload": {
+        "type": "entry_function_payload",
+        "function": "0x1::aptos_account::transfer",
+        "type_arguments": [],
+        "arguments": ["0xb0b", "1"],
+    },
+    "signature": {"type": "no_account_signature"},
+}
+
+
+@pytest.fixture(scope="module")
+def url():
+    with embedded.serve(embedded.Ledger.with_history(versions=400, window=200)) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def head(url):
+    return int(requests.get(url, timeout=10).json()["ledger_version"])
+
+
+def _check(answer, status, code, message, vm_error_code=None):
+    """Compare an answer with the documented error body; `message` is how its text starts."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    body = answer.json()
+    assert list(body) == ["message", "error_code", "vm_error_code"]
+    assert (body["error_code"], body["vm_error_code"]) == (code, vm_error_code), body
+    assert body["message"].startswith(message), body["message"]
+    assert ("x-aptos-ledger-version" in answer.headers) is (code not in {"web_framework_error", "api_disabled"})
+
+
+def _with(body, **changes):
+    return body | changes
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "message", "vm_error_code"),
+    [
+        (
+            _with(BALANCE, function="0x9::nothing::here"),
+            "invalid_input",
+            f'Module ModuleId {{ address: {"9".rjust(64, "0")}, name: Identifier("nothing") }} can\'t be found',
+            None,
+        ),
+        (
+            _with(BALANCE, function="0x1::coin::nothing"),
+            "invalid_input",
+            "could not find view function by 0x1::coin::nothing",
+            None,
+        ),
+        (
+            _with(BALANCE, type_arguments=[]),
+            "invalid_input",
+            "expected 1 type arguments for view function 0x1::coin::balance, but got 0",
+            None,
+        ),
+        (
+            _with(BALANCE, type_arguments=["0x1::aptos_coin::NewCoin"]),
+            "invalid_input",
+            "Struct 0x1::aptos_coin::NewCoin does not exist",
+            2021,
+        ),
+        (
+            _with(BALANCE, arguments=[]),
+            "invalid_input",
+            "expected 1 arguments [string<address>], but got 0 ([])",
+            None,
+        ),
+        (
+            _with(BALANCE, arguments=[5]),
+            "invalid_input",
+            "parse arguments[0] failed, expect string<address>, caused by error: invalid type: number",
+            None,
+        ),
+        (
+            _with(BALANCE, type_arguments=["0x1::::x"]),
+            "invalid_input",
+            "Unable to parse move type 0x1::::x",
+            None,
+        ),
+        (
+            {"function": "0xcafe::registry::register", "type_arguments": [], "arguments": ["x"]},
+            "invalid_input",
+            "function not marked as view function",
+            1011,
+        ),
+        (
+            {"function": "0xcafe::registry::record_of", "type_arguments": [], "arguments": ["nobody"]},
+            "invalid_input",
+            "Move abort in 0xcafe::registry: E_UNKNOWN(0x60002): Nobody registered this name",
+            4016,
+        ),
+        (
+            _with(BALANCE, function="0x1::coin"),
+            "web_framework_error",
+            (
+                'parse request payload error: failed to parse "string(EntryFunctionId)": '
+                'Invalid entry function ID 0x1::coin (occurred while parsing "ViewRequest")'
+            ),
+            None,
+        ),
+        (
+            {"function": "0x1::coin::balance"},
+            "web_framework_error",
+            "parse request payload error: ",
+            None,
+        ),
+        ([], "web_framework_error", 'parse request payload error: Expected input type "ViewRequest", found []', None),
+    ],
+)
+def test_a_view_that_cannot_run_is_400(url, body, code, message, vm_error_code):
+    """Each thing that can be wrong with a view has its code and text."""
+    _check(requests.post(f"{url}/view", json=body, timeout=10), 400, code, message, vm_error_code)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "parse request payload error: EOF while parsing a value at line 1 column 0"),
+        (b"not json", "parse request payload error: expected "),
+        (b'{"function": "0x1::coin::balance"', "parse request payload error: "),
+        (b"\xff\xfe", "parse request payload error: "),
+        (b"[" * 100_000, "parse request payload error: recursion limit exceeded"),
+    ],
+)
+def test_a_body_that_is_no_json_is_400(url, body, message):
+    """The framework's error, without ledger headers."""
+    headers = {"Content-Type": "application/json"}
+    answer = requests.post(f"{url}/view", data=body, headers=headers, timeout=10)
+    _check(answer, 400, "web_framework_error", message)
+
+
+@pytest.mark.parametrize("path", ["/view", "/accounts/0x1/module/coin", "/accounts/0x1"])
+def test_versions_that_cannot_be_read_are_404_410_and_400(url, head, path):
+    """Above the head, below the window, and no number at all."""
+
+    def ask(version):
+        query = {"ledger_version": version}
+        if path == "/view":
+            return requests.post(url + path, json=BALANCE, params=query, timeout=10)
+        return requests.get(url + path, params=query, timeout=10)
+
+    above = f"Ledger version not found by Ledger version({head + 1})"
+    _check(ask(head + 1), 404, "version_not_found", above)
+    _check(ask(3), 410, "version_pruned", "Ledger version(3) has been pruned")
+    for text in ("-1", "x", "", str(2**64)):
+        _check(ask(text), 400, "web_framework_error", "failed to parse parameter `ledger_version`: ")
+    oldest = int(requests.get(url, timeout=10).json()["oldest_ledger_version"])
+    assert [ask(version).status_code for version in (oldest - 1, oldest, head)] == [410, 200, 200]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code", "message"),
+    [
+        ("/accounts/0xzz", 400, "web_framework_error", 'failed to parse path `address`: failed to parse "string(Addr'),
+        ("/accounts/0x1/module/nothing", 404, "module_not_found", "Module not found by Address(0x1), Module name(no"),
+        ("/accounts/0x1/resource/0x1::a::B", 404, "resource_not_found", "Resource not found by Address(0x1), Struct"),
+        ("/accounts/0x1/resource/u8", 400, "web_framework_error", "failed to parse path `resource_type`"),
+        ("/transactions/by_version/99999", 404, "transaction_not_found", "Transaction not found by Ledger version(9"),
+        ("/transactions/by_version/1", 410, "version_pruned", "Ledger version(1) has been pruned"),
+        ("/transactions/by_version/x", 400, "web_framework_error", "failed to parse path `txn_version`"),
+        (f"/transactions/by_hash/0x{'0' * 64}", 404, "transaction_not_found", "Transaction not found by Transaction h"),
+        ("/transactions/by_hash/0x1", 400, "web_framework_error", "failed to parse path `txn_hash`: failed to parse"),
+        ("/transactions?limit=0", 400, "invalid_input", "Given limit value (0) must not be zero"),
+        ("/transactions?limit=x", 400, "web_framework_error", "failed to parse parameter `limit`: failed to parse"),
+        ("/transactions?start=99999", 400, "invalid_input", "Given start value (99999) is higher than the current"),
+        ("/transactions?start=hello", 400, "web_framework_error", "failed to parse parameter `start`: failed to pa"),
+        ("/blocks/by_version/99999", 404, "block_not_found", "Block not found by Ledger version(99999)"),
+        ("/blocks/by_height/99999", 404, "block_not_found", "Block not found by Block height(99999)"),
+        ("/blocks/by_height/1", 410, "block_pruned", "Block(1) has been pruned"),
+        ("/nothing/here", 404, "web_framework_error", "not found"),
+        ("/view", 405, "web_framework_error", "method not allowed"),
+    ],
+)
+def test_reads_that_find_nothing_say_so(url, path, status, code, message):
+    """Each companion read has its own code for what is missing or mistyped."""
+    _check(requests.get(url + path, timeout=10), status, code, message)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "message"),
+    [
+        (
+            {"key_type": "0x1::string::String", "value_type": "u64", "key": "nobody"},
+            404,
+            "table_item_not_found",
+            'Table Item not found by Table handle(0xabc), Table key("nobody") and Ledger version(399)',
+        ),
+        (
+            {"key_type": "nonsense", "value_type": "u64", "key": "x"},
+            400,
+            "invalid_input",
+            "'table_item_request' invalid",
+        ),
+        (
+            {"key_type": "u64", "value_type": "u64", "key": 5},
+            400,
+            "invalid_input",
+            "invalid type: number",
+        ),
+        ({"key_type": "u64", "value_type": "u64"}, 400, "web_framework_error", "parse request payload error: "),
+    ],
+)
+def test_a_table_item_that_cannot_be_read(url, body, status, code, message):
+    """Types, key and lookup fail in the node's order and words."""
+    _check(requests.post(f"{url}/tables/0xabc/item", json=body, timeout=10), status, code, message)
+
+
+def test_a_table_item_of_another_type_is_500(url):
+    """Stored bytes that do not decode as the value type are the node's own failure."""
+    view = {"function": "0xcafe::registry::handle", "type_arguments": [], "arguments": []}
+    (handle,) = requests.post(f"{url}/view", json=view, timeout=10).json()
+    body = {"key_type": "0x1::string::String", "value_type": "u8", "key": "alice"}
+    answer = requests.post(f"{url}/tables/{handle}/item", json=body, timeout=10)
+    _check(answer, 500, "internal_error", "Failed to deserialize table item retrieved from DB")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "message"),
+    [
+        ({"sender": "0xinvalid"}, "web_framework_error", 'parse request payload error: failed to parse "string(Addr'),
+        ({"sequence_number": 5}, "web_framework_error", "parse request payload error: Expected input type"),
+        ({"sequence_number": "x"}, "web_framework_error", 'parse request payload error: failed to parse "string(U64'),
+        ({"payload": 1234}, "web_framework_error", 'parse request payload error: Expected input type "TransactionPay'),
+        ({"signature": None}, "web_framework_error", "parse request payload error: "),
+        (
+            {"payload": {"type": "module_bundle_payload"}},
+            "invalid_input",
+            "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: ",
+        ),
+        (
+            {"payload": SIMULATION["payload"] | {"arguments": ["0xb0b"]}},
+            "invalid_input",
+            (
+                "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
+                "expected 2 arguments [string<address>, string<u64>], but got 1"
+            ),
+        ),
+        (
+            {"payload": SIMULATION["payload"] | {"function": "0x1::coin::nothing"}},
+            "invalid_input",
+            (
+                "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
+                "could not find entry function by 0x1::coin::nothing"
+            ),
+        ),
+    ],
+)
+def test_a_simulation_that_cannot_be_read_is_400(url, changes, code, message):
+    """Shape, payload and arguments are refused before anything runs."""
+    answer = requests.post(f"{url}/transactions/simulate", json=_with(SIMULATION, **changes), timeout=10)
+    _check(answer, 400, code, message)
+
+
+def test_media_type_length_and_size_are_the_frameworks_errors(url):
+    """415 for an unknown media type, 411 without a length, 413 above the limit; none reaches the node."""
+    answer = requests.post(f"{url}/view", data="{}", headers={"Content-Type": "text/plain"}, timeout=10)
+    _check(answer, 415, "web_framework_error", "the `Content-Type` requested by the client is not supported: text/pla")
+    chunks = (chunk for chunk in (b"{", b"}"))
+    answer = requests.post(f"{url}/view", data=chunks, headers={"Content-Type": "application/json"}, timeout=10)
+    _check(answer, 411, "web_framework_error", "missing `Content-Length` header")
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=10)
+    connection.putrequest("POST", "/v1/view")
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", str(8 * 1024 * 1024 + 1))
+    connection.endheaders()
+    refused = connection.getresponse()
+    assert (refused.status, b"payload too large" in refused.read()) == (413, True)
+    connection.close()
