@@ -1,0 +1,252 @@
+"""Retries, pace and paths of one connection, over a transport in memory and a sleep that is a recorder."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.unit.client.fakes import URL, Script, answer, ledger, refused
+from toolkit.client.connection import Connection, path
+from toolkit.client.retry import RetryPolicy
+from toolkit.errors import InvalidRequest, NodeError, NodeUnreachable, NotFound, RateLimited, Unavailable
+
+GOOD = answer({"fine": True})
+CUT = NodeUnreachable("cut")
+BUSY = refused(503, "internal_error")
+
+
+class Clock:
+    """A clock that moves only when somebody sleeps."""
+
+    def __init__(self):
+        self.now = 100.0
+        self.slept = []
+
+    def __call__(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def connected(*outcomes, **options):
+    """Return a connection, its transport and its clock."""
+    transport, clock = Script(*outcomes), Clock()
+    return Connection(URL, transport, sleep=clock.sleep, clock=clock, **options), transport, clock
+
+
+def test_a_good_answer_is_returned_at_once():
+    """One request, no sleep, the answer as it came."""
+    connection, transport, clock = connected(GOOD)
+    assert connection.get("/x", asked="x") is GOOD
+    assert len(transport.requests) == 1
+    assert clock.slept == []
+
+
+@pytest.mark.parametrize(
+    "trouble", [CUT, BUSY, refused(502, "x"), refused(504, "x"), refused(429, "x"), refused(500, "x")]
+)
+def test_trouble_that_passes_is_not_seen(trouble):
+    """After one outage the answer comes, and one jittered wait was slept."""
+    connection, transport, clock = connected(trouble, GOOD, retry=RetryPolicy(base_s=1.0))
+    assert connection.get("/x", asked="x") is GOOD
+    assert len(transport.requests) == 2
+    assert len(clock.slept) == 1
+    assert 0.5 <= clock.slept[0] <= 1.0
+
+
+def test_waits_grow_until_the_attempts_are_used_up():
+    """Five requests in all, four waits that double within their jitter, then the last error."""
+    connection, transport, clock = connected(BUSY, retry=RetryPolicy(base_s=1.0, cap_s=4.0))
+    with pytest.raises(Unavailable):
+        connection.get("/x", asked="x")
+    assert len(transport.requests) == 5
+    assert [low <= wait <= 2 * low for wait, low in zip(clock.slept, (0.5, 1, 2, 2), strict=True)] == [True] * 4
+
+
+def test_a_repeated_request_is_the_same_request():
+    """POST bodies, URL and headers do not change between attempts."""
+    connection, transport, _ = connected(CUT, BUSY, GOOD)
+    connection.post("/view", {"a": 1}, asked="x", query={"ledger_version": 3})
+    assert len(transport.requests) == 3
+    assert len({(one.method, one.url, one.body) for one in transport.requests}) == 1
+
+
+def test_unreachable_to_the_end_is_raised_as_such():
+    """The transport's own error is what the caller sees."""
+    connection, transport, _ = connected(CUT, retry=RetryPolicy(attempts=3))
+    with pytest.raises(NodeUnreachable, match="cut"):
+        connection.get("/x", asked="x")
+    assert len(transport.requests) == 3
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 410, 413, 507])
+def test_a_refusal_is_raised_at_once(status):
+    """What the node refuses is not asked again."""
+    connection, transport, clock = connected(refused(status, "some_code"))
+    with pytest.raises(NodeError):
+        connection.get("/x", asked="x")
+    assert len(transport.requests) == 1
+    assert clock.slept == []
+
+
+def test_a_500_is_asked_twice_in_all():
+    """One repeat of an internal error, and no more."""
+    connection, transport, _ = connected(refused(500, "internal_error", "hiccup"))
+    with pytest.raises(NodeError):
+        connection.get("/x", asked="x")
+    assert len(transport.requests) == 2
+
+
+def test_a_500_about_deserialising_is_asked_once():
+    """It fails the same way each time."""
+    connection, transport, _ = connected(refused(500, "internal_error", "Failed to deserialize table item"))
+    with pytest.raises(NodeError):
+        connection.get("/x", asked="x")
+    assert len(transport.requests) == 1
+
+
+def test_retry_after_is_obeyed():
+    """The wait is what the node asks for where that is longer than the own one."""
+    connection, _, clock = connected(refused(429, "x", retry_after="7"), GOOD)
+    connection.get("/x", asked="x")
+    assert clock.slept == [7.0]
+
+
+def test_a_wait_beyond_the_budget_is_not_waited():
+    """A gateway that asks for an hour gets no hour: the error comes at once, with the wait it asked for."""
+    connection, transport, clock = connected(refused(429, "x", retry_after="3600"), retry=RetryPolicy(budget_s=60.0))
+    with pytest.raises(RateLimited) as caught:
+        connection.get("/x", asked="x")
+    assert caught.value.retry_after_s == 3600.0
+    assert len(transport.requests) == 1
+    assert clock.slept == []
+
+
+def test_the_budget_bounds_the_sum_of_waits():
+    """Repeats end where the next wait would exceed the budget."""
+    connection, transport, clock = connected(
+        refused(503, "x", retry_after="20"), retry=RetryPolicy(attempts=50, budget_s=60.0)
+    )
+    with pytest.raises(Unavailable):
+        connection.get("/x", asked="x")
+    assert clock.slept == [20.0, 20.0, 20.0]
+    assert len(transport.requests) == 4
+
+
+def test_a_backend_behind_the_head_seen_is_asked_again():
+    """A 404 for a version that this host has shown before comes from a lagging backend."""
+    ahead = answer([], head=ledger(1_000))
+    behind = refused(404, "version_not_found", head=ledger(990))
+    connection, transport, _ = connected(ahead, behind, behind, GOOD)
+    connection.get("/x", asked="x")
+    assert connection.get("/x", asked="x", query={"ledger_version": 995}) is GOOD
+    assert len(transport.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("version", "head"),
+    [
+        pytest.param(1_001, ledger(990), id="above every head seen"),
+        pytest.param(995, ledger(1_000), id="the backend is not behind"),
+        pytest.param(995, None, id="the backend says nothing"),
+    ],
+)
+def test_any_other_404_is_final(version, head):
+    """A version nobody has seen, or a backend that is up to date, is a plain NotFound."""
+    connection, transport, _ = connected(answer([], head=ledger(1_000)), refused(404, "version_not_found", head=head))
+    connection.get("/x", asked="x")
+    with pytest.raises(NotFound):
+        connection.get("/x", asked="x", query={"ledger_version": version})
+    assert len(transport.requests) == 2
+
+
+def test_a_missing_item_is_final_on_a_lagging_backend_too():
+    """Only version_not_found speaks of lag."""
+    connection, transport, _ = connected(
+        answer([], head=ledger(1_000)), refused(404, "table_item_not_found", head=ledger(990))
+    )
+    connection.get("/x", asked="x")
+    with pytest.raises(NotFound):
+        connection.get("/x", asked="x", query={"ledger_version": 5})
+    assert len(transport.requests) == 2
+
+
+def test_a_backend_that_stays_behind_ends_in_not_found():
+    """Lag is waited for as long as any other outage, not for ever."""
+    behind = refused(404, "version_not_found", head=ledger(990))
+    connection, transport, _ = connected(answer([], head=ledger(1_000)), behind, retry=RetryPolicy(attempts=3))
+    connection.get("/x", asked="x")
+    with pytest.raises(NotFound):
+        connection.get("/x", asked="x", query={"ledger_version": 995})
+    assert len(transport.requests) == 1 + 3
+
+
+def test_requests_are_evenly_paced():
+    """At 4 per second each request after the first waits for its turn."""
+    connection, _, clock = connected(GOOD, requests_per_second=4.0)
+    for _ in range(4):
+        connection.get("/x", asked="x")
+    assert clock.slept == [0.25, 0.25, 0.25]
+
+
+def test_time_that_passed_anyway_counts_for_the_pace():
+    """Who comes late enough does not wait, and saves up no turns either."""
+    connection, _, clock = connected(GOOD, requests_per_second=4.0)
+    connection.get("/x", asked="x")
+    clock.now += 10
+    connection.get("/x", asked="x")
+    connection.get("/x", asked="x")
+    assert clock.slept == [0.25]
+
+
+def test_repeats_are_paced_too():
+    """A repeated request takes a turn of its own."""
+    connection, _, clock = connected(CUT, GOOD, requests_per_second=0.5, retry=RetryPolicy(base_s=0.1))
+    connection.get("/x", asked="x")
+    assert len(clock.slept) == 2
+    assert sum(clock.slept) == pytest.approx(2.0)
+
+
+def test_bodies_are_compact_json_with_their_type():
+    """POST sends JSON without spaces, and says so; None in a query is left out."""
+    connection, transport, _ = connected(GOOD)
+    connection.post("/view", {"a": [1, "ü"]}, asked="x", query={"ledger_version": None})
+    request = transport.requests[0]
+    assert json.loads(request.body) == {"a": [1, "ü"]}
+    assert b" " not in request.body
+    assert request.headers["Content-Type"] == "application/json"
+    assert request.headers["Accept"] == "application/json"
+    assert request.url == f"{URL}/view"
+
+
+def test_queries_are_part_of_the_url():
+    """Query values are encoded; version 0 is a version."""
+    connection, transport, _ = connected(GOOD)
+    connection.get("/x", asked="x", query={"ledger_version": 0, "cursor": "a&b=c"})
+    assert transport.requests[0].url == f"{URL}/x?ledger_version=0&cursor=a%26b%3Dc"
+
+
+def test_a_value_cannot_change_the_path():
+    """Slashes, questions and type brackets are encoded within their segment."""
+    assert path("accounts", "0x1", "resource", "0x1::m::S<0x1::a::B, u8>") == (
+        "/accounts/0x1/resource/0x1%3A%3Am%3A%3AS%3C0x1%3A%3Aa%3A%3AB%2C%20u8%3E"
+    )
+    assert path("tables", "a/../b?c#d", "item") == "/tables/a%2F..%2Fb%3Fc%23d/item"
+    assert path("blocks", "by_version", 7) == "/blocks/by_version/7"
+
+
+def test_texts_say_what_was_asked():
+    """The words of the caller begin the text of an error."""
+    connection, _, _ = connected(refused(400, "invalid_input", "bad"))
+    with pytest.raises(InvalidRequest, match=r"^view 0x1::coin::supply at version 3: the node answered 400"):
+        connection.get("/x", asked="view 0x1::coin::supply at version 3")
+
+
+def test_closing_closes_the_transport():
+    """Sockets are the transport's."""
+    connection, transport, _ = connected(GOOD)
+    connection.close()
+    assert transport.closed

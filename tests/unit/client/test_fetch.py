@@ -1,0 +1,342 @@
+"""Many calls into one frame: order, failures as rows, few requests."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from tests.unit.client.fakes import (
+    URL,
+    FakeNode,
+    answer,
+    function,
+    ledger,
+    module,
+    refused,
+    struct,
+    user_transaction,
+)
+from toolkit.client.bulk import run_many
+from toolkit.client.fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
+from toolkit.client.node import Node
+from toolkit.errors import ClosedError, InputError, SchemaError
+from toolkit.wire.payloads import EntryFunction
+from toolkit.wire.requests import SimulationRequest, ViewFunction
+
+M = module(
+    "m",
+    functions=[
+        function("count", [], ["u64"]),
+        function("other", [], ["u64"]),
+        function("flag", [], ["bool"]),
+        function("pay", ["&signer", "u64"], is_entry=True, is_view=False),
+    ],
+    structs=[struct("Purse", {"total": "u128", "open": "bool"})],
+)
+M_PATH = "GET /accounts/0x1/module/m"
+COUNT, FLAG = ViewFunction("0x1::m::count"), ViewFunction("0x1::m::flag")
+HANDLE = "0x" + "0" * 61 + "abc"
+TABLE = f"POST /tables/{HANDLE}/item"
+
+
+def counting(query, body):
+    """Answer the version itself as the count; refuse every tenth version, and more below 100."""
+    version = int(query.get("ledger_version", 1_000))
+    if version < 100:
+        return refused(410, "version_pruned", "gone", head=ledger(oldest=100))
+    if version % 10 == 7:
+        return refused(400, "invalid_input", "Move abort in 0x1::m: 0x1", head=ledger())
+    return answer([True] if body["function"].endswith("flag") else [str(version)], gas=version % 5)
+
+
+def node_with(routes=None, *, head=None, **options):
+    fake = FakeNode(head=head)
+    fake.routes |= {M_PATH: lambda *_: answer(M, head=fake.head), "POST /view": counting} | (routes or {})
+    return Node(URL, transport=fake, **options), fake
+
+
+class TestViews:
+    """fetch_views"""
+
+    def test_one_row_per_version_in_the_order_of_the_plan(self):
+        """Threads finish in any order; rows stand as planned, repetitions included."""
+        node, _ = node_with()
+        frame = fetch_views(node, COUNT, versions=[500, 300, 500, 999], progress=False)
+        assert frame["ledger_version"].tolist() == [500, 300, 500, 999]
+        assert frame["value"].tolist() == [500, 300, 500, 999]
+        assert str(frame["value"].dtype) == "uint64[pyarrow]"
+        assert frame["gas_used"].tolist() == [0, 0, 0, 4]
+        assert frame["head_version"].tolist() == [1_000] * 4
+        assert "call" not in frame.columns
+
+    def test_failures_are_rows(self):
+        """A refused version is a row with its code and message; the others are whole."""
+        node, _ = node_with()
+        frame = fetch_views(node, COUNT, versions=[106, 107, 108], progress=False)
+        assert frame["value"].isna().tolist() == [False, True, False]
+        assert frame["status"].isna().tolist() == [True, False, True]
+        failed = frame.iloc[1]
+        assert (failed["ledger_version"], failed["status"], failed["error_code"]) == (107, 400, "invalid_input")
+        assert "Move abort" in failed["error_message"]
+
+    def test_a_listed_version_that_is_pruned_is_a_row(self):
+        """Listed versions are read as listed, whatever becomes of them."""
+        node, _ = node_with(head=ledger(oldest=100))
+        frame = fetch_views(node, COUNT, versions=[50, 500], progress=False)
+        assert frame["error_code"].tolist()[0] == "version_pruned"
+        assert frame["value"].tolist()[1] == 500
+
+    def test_a_clipped_plan_is_warned_about(self):
+        """The note of the plan reaches the caller, and points at the caller's line."""
+        node, _ = node_with(head=ledger(oldest=100))
+        with pytest.warns(UserWarning, match="versions 0 to 99 are pruned") as caught:
+            frame = fetch_views(node, COUNT, versions="0:104", progress=False)
+        assert frame["ledger_version"].tolist() == [100, 101, 102, 103, 104]
+        assert caught[0].filename == __file__
+
+    def test_the_head_is_read_once_and_by_default(self):
+        """Without a plan the head is read, as a number: it cannot move between calls."""
+        node, fake = node_with()
+        frame = fetch_views(node, {"a": COUNT, "b": ViewFunction("0x1::m::other")}, progress=False)
+        assert frame["ledger_version"].tolist() == [1_000, 1_000]
+        assert len(fake.sent("GET ")) == 1
+
+    def test_a_sweep_asks_for_few_modules(self):
+        """200 versions of a module that never changed cost two module reads."""
+        node, fake = node_with()
+        fetch_views(node, COUNT, versions="100:299", progress=False)
+        assert len(fake.sent("POST /view")) == 200
+        assert len(fake.sent(M_PATH)) == 2
+
+    def test_named_calls_stand_in_a_column(self):
+        """With a mapping each row says which call it is, by call, then version."""
+        node, _ = node_with()
+        frame = fetch_views(
+            node, {"one": COUNT, "two": ViewFunction("0x1::m::other")}, versions="500:501", progress=False
+        )
+        assert frame.columns[0] == "call"
+        assert frame["call"].tolist() == ["one", "one", "two", "two"]
+        assert frame["ledger_version"].tolist() == [500, 501, 500, 501]
+
+    def test_listed_calls_are_named_by_their_functions(self):
+        """Two calls of one function are told apart."""
+        node, _ = node_with()
+        frame = fetch_views(node, [COUNT, FLAG, COUNT], versions=[500], typed=False, progress=False)
+        assert frame["call"].tolist() == ["0x1::m::count", "0x1::m::flag", "0x1::m::count #2"]
+
+    def test_calls_of_different_types_do_not_share_a_typed_frame(self):
+        """The refusal says which call returns what; as text they fit."""
+        node, _ = node_with()
+        calls = {"count": COUNT, "flag": FLAG}
+        with pytest.raises(
+            SchemaError, match=r"count at version 500 returns.*flag at version 500 returns.*typed=False"
+        ):
+            fetch_views(node, calls, versions=[500], progress=False)
+        frame = fetch_views(node, calls, versions=[500], typed=False, progress=False)
+        assert frame["value"].tolist() == ['"500"', "true"]
+
+    def test_all_failures_still_give_the_type_less_column(self):
+        """Where no call answered the value column is there, and null."""
+        node, _ = node_with()
+        frame = fetch_views(node, COUNT, versions=[107, 117], progress=False)
+        assert frame["value"].isna().all()
+        assert len(frame) == 2
+
+    def test_times_cost_one_read_per_block(self):
+        """ledger_timestamp is filled on request only, a block at a time."""
+        block = {
+            "block_height": "5",
+            "block_hash": "0x0",
+            "block_timestamp": "1767225600000000",
+            "first_version": "500",
+            "last_version": "509",
+            "transactions": None,
+        }
+        node, fake = node_with({f"GET /blocks/by_version/{n}": answer(block) for n in range(500, 510)})
+        frame = fetch_views(node, COUNT, versions="500:504", times=True, progress=False)
+        assert [str(stamp) for stamp in frame["ledger_timestamp"]] == ["2026-01-01 00:00:00+00:00"] * 5
+        assert len([place for place, *_ in fake.asked if "blocks" in place]) == 1
+        assert fetch_views(node, COUNT, versions=[500], progress=False)["ledger_timestamp"].isna().all()
+
+    def test_a_call_that_does_not_fit_its_abi_ends_the_fetch(self):
+        """The caller's mistake is not a row per version."""
+        node, _ = node_with()
+        with pytest.raises(InputError, match="expected 0 arguments"):
+            fetch_views(node, ViewFunction("0x1::m::count", arguments=[1]), versions="100:104", progress=False)
+
+    def test_no_calls_are_refused(self):
+        """An empty list is a mistake."""
+        node, _ = node_with()
+        with pytest.raises(InputError, match="at least one call"):
+            fetch_views(node, [], versions=[500], progress=False)
+
+
+class TestTableItems:
+    """fetch_table_items"""
+
+    def test_rows_by_key_then_version(self):
+        """Keys in their order, versions in theirs, values typed by the given type."""
+
+        def item(query, body):
+            if body["key"] == "bob":
+                return refused(404, "table_item_not_found", head=ledger())
+            return answer({"total": str(2**128 - 1), "open": int(query["ledger_version"]) > 500})
+
+        node, _ = node_with({TABLE: item})
+        frame = fetch_table_items(
+            node,
+            HANDLE,
+            keys=iter(["alice", "bob"]),
+            key_type="0x1::string::String",
+            value_type="0x1::m::Purse",
+            versions=[400, 600],
+            flatten=True,
+            progress=False,
+        )
+        assert frame["key"].tolist() == ["alice", "alice", "bob", "bob"]
+        assert frame["ledger_version"].tolist() == [400, 600, 400, 600]
+        assert [bool(value) for value in frame["value.open"][:2]] == [False, True]
+        assert [int(value) for value in frame["value.total"][:2]] == [2**128 - 1] * 2
+        assert frame["value.open"].isna().tolist() == [False, False, True, True]
+        assert frame["error_code"].tolist()[2:] == ["table_item_not_found"] * 2
+
+    def test_no_keys_give_an_empty_frame_with_its_columns(self):
+        """Nothing asked: nothing sent, and the schema is whole."""
+        node, fake = node_with()
+        frame = fetch_table_items(node, HANDLE, keys=[], key_type="u64", value_type="u128", progress=False)
+        assert len(frame) == 0
+        assert str(frame["key"].dtype) == "uint64[pyarrow]"
+        assert str(frame["value"].dtype) == "u128"
+        assert fake.sent(TABLE) == []
+
+
+class TestSimulations:
+    """fetch_simulations"""
+
+    def test_refused_requests_are_rows_in_their_places(self):
+        """Each request is a row of `transactions`, in order, simulated or refused; results pair up."""
+
+        def simulate(query, body):
+            if body["payload"]["arguments"] == ["13"]:
+                return refused(400, "vm_error", "INSUFFICIENT_BALANCE", head=ledger())
+            return answer([user_transaction(gas=int(body["payload"]["arguments"][0]))])
+
+        account = {"sequence_number": "7", "authentication_key": "0x" + "0" * 64}
+        node, _ = node_with({"POST /transactions/simulate": simulate, "GET /accounts/0xa11ce": answer(account)})
+        requests = [
+            SimulationRequest(EntryFunction("0x1::m::pay", arguments=[amount]), sender="0xa11ce")
+            for amount in (5, 13, 6)
+        ]
+        frames = fetch_simulations(node, requests, progress=False)
+        assert frames.transactions["request"].tolist() == [0, 1, 2]
+        assert frames.transactions["error_code"].isna().tolist() == [True, False, True]
+        assert frames.transactions["error_message"].tolist()[1] == "INSUFFICIENT_BALANCE"
+        assert [frames.transactions["gas_used"].tolist()[place] for place in (0, 2)] == [5, 6]
+        assert frames.changes["request"].tolist() == [0, 2]
+        assert frames.events["request"].tolist() == [0, 2]
+        assert [getattr(result, "gas_used", None) for result in frames.results] == [5, None, 6]
+
+    def test_a_request_that_does_not_fit_is_a_row_too(self):
+        """One wrong request does not lose the others."""
+        account = {"sequence_number": "7", "authentication_key": "0x" + "0" * 64}
+        node, _ = node_with(
+            {"POST /transactions/simulate": answer([user_transaction()]), "GET /accounts/0xa11ce": answer(account)}
+        )
+        requests = [
+            SimulationRequest(EntryFunction("0x1::m::pay", arguments=given), sender="0xa11ce") for given in ([], [1])
+        ]
+        frames = fetch_simulations(node, requests, progress=False)
+        assert isinstance(frames.results[0], InputError)
+        assert frames.transactions["error_code"].isna().tolist() == [False, True]
+
+    def test_no_requests_give_empty_frames_with_their_columns(self):
+        """The schema is whole where nothing was asked."""
+        node, _ = node_with()
+        frames = fetch_simulations(node, [], progress=False)
+        assert (len(frames.transactions), len(frames.changes), len(frames.events)) == (0, 0, 0)
+        assert "gas_used" in frames.transactions.columns
+
+
+class TestTransactions:
+    """fetch_transactions"""
+
+    @staticmethod
+    def page(query, _):
+        start, limit = int(query["start"]), int(query["limit"])
+        assert limit <= 100
+        return answer([user_transaction(version, type="user_transaction") for version in range(start, start + limit)])
+
+    def test_a_range_is_read_in_pages_of_a_hundred(self):
+        """250 versions are three pages, none beyond the last wanted version."""
+        node, fake = node_with({"GET /transactions": self.page})
+        frames = fetch_transactions(node, versions="100:349", progress=False)
+        assert frames.transactions["version"].tolist() == list(range(100, 350))
+        pages = sorted((int(query["start"]), int(query["limit"])) for query, _ in fake.sent("GET /transactions"))
+        assert pages == [(100, 100), (200, 100), (300, 50)]
+        assert len(frames.events) == 250
+
+    def test_versions_apart_read_only_their_own(self):
+        """Of a sparse plan only the wanted versions are kept, ordered and once each."""
+        node, fake = node_with({"GET /transactions": self.page})
+        frames = fetch_transactions(node, versions=[900, 5, 40, 5], progress=False)
+        assert frames.transactions["version"].tolist() == [5, 40, 900]
+        assert len(fake.sent("GET /transactions")) == 2
+
+
+class TestRunMany:
+    """The engine below."""
+
+    def test_results_carry_the_place_of_their_task(self):
+        """Whatever the order of completion."""
+        assert dict(run_many(range(50), lambda n: n * n, in_flight=7)) == {n: n * n for n in range(50)}
+
+    def test_no_more_run_at_once_than_asked(self):
+        """The bound on what is in flight holds."""
+        lock, now, most = threading.Lock(), 0, 0
+
+        def work(_):
+            nonlocal now, most
+            with lock:
+                now += 1
+                most = max(most, now)
+            threading.Event().wait(0.001)
+            with lock:
+                now -= 1
+
+        list(run_many(range(60), work, in_flight=3))
+        assert most <= 3
+
+    def test_tasks_are_taken_as_results_are(self):
+        """A long plan is not read ahead of its results."""
+        taken = []
+
+        def tasks():
+            for number in range(10_000):
+                taken.append(number)
+                yield number
+
+        results = run_many(tasks(), lambda n: n, in_flight=2)
+        for _ in range(10):
+            next(results)
+        results.close()
+        assert len(taken) < 50
+
+    def test_an_error_ends_the_run(self):
+        """What a task raises is raised, and what has not begun never begins."""
+        begun = []
+
+        def work(number):
+            begun.append(number)
+            if number == 3:
+                raise ClosedError("closed")
+
+        with pytest.raises(ClosedError):
+            list(run_many(range(10_000), work, in_flight=2))
+        assert len(begun) < 50
+
+    def test_progress_counts_every_result(self):
+        """The bar moves by one per result."""
+        counted = []
+        list(run_many(range(20), lambda n: n, in_flight=4, advance=counted.append))
+        assert counted == [1] * 20

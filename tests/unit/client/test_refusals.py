@@ -1,0 +1,143 @@
+"""From error answers to the errors people handle."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.client.fakes import ledger, refused
+from toolkit import errors
+from toolkit.client.refusals import refusal
+from toolkit.client.transport import Answer
+
+HEAD = ledger(1_000, oldest=400)
+PAGE = b"<html><head><script>steal()</script><title>502</title></head><body><h1>Bad   Gateway</h1>" + b"x" * 5_000
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, errors.InvalidRequest),
+        (401, errors.Forbidden),
+        (403, errors.Forbidden),
+        (404, errors.NotFound),
+        (410, errors.VersionPruned),
+        (413, errors.TooLarge),
+        (429, errors.RateLimited),
+        (503, errors.Unavailable),
+        (507, errors.InsufficientStorage),
+        (302, errors.NodeError),
+        (405, errors.NodeError),
+        (415, errors.NodeError),
+        (500, errors.NodeError),
+        (502, errors.NodeError),
+    ],
+)
+def test_each_status_has_its_class(status, kind):
+    """The class is what the status means, exactly; any other status is a plain NodeError."""
+    error = refusal("view x", refused(status, "internal_error", "no luck", head=HEAD))
+    assert type(error) is kind
+    assert (error.status, error.error_code, error.message) == (status, "internal_error", "no luck")
+    assert error.ledger == HEAD
+    assert str(error).startswith(f"view x: the node answered {status} internal_error: no luck")
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 502, 503])
+def test_a_page_of_a_gateway_gives_the_same_class_and_a_short_text(status):
+    """HTML instead of the documented error: class by status, no code, text without tags or scripts, truncated."""
+    error = refusal("view x", Answer(status, {"Content-Type": "text/html"}, PAGE))
+    assert type(error) is type(refusal("view x", refused(status, "internal_error")))
+    assert error.error_code is None
+    assert error.ledger is None
+    assert "Bad Gateway" in str(error)
+    assert "<" not in str(error)
+    assert "steal" not in str(error)
+    assert len(str(error)) < 600
+
+
+@pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"null", b"[1]", b'{"message": 5}', b"[" * 100_000])
+def test_any_body_gives_an_error_that_can_be_raised(body):
+    """Bodies that are nothing known still give the class and a text."""
+    error = refusal("view x", Answer(503, {}, body))
+    assert type(error) is errors.Unavailable
+    assert str(error).startswith("view x: the node answered 503")
+    assert len(str(error)) < 600
+
+
+def test_an_empty_body_says_that_there_was_no_message():
+    """Nothing came: the text says so."""
+    assert "503: without a message" in str(refusal("x", Answer(503, {}, b"")))
+
+
+def test_a_pruned_version_names_the_oldest_readable_one():
+    """410 tells from where on the node can be read."""
+    error = refusal("view x at version 3", refused(410, "version_pruned", "gone", head=HEAD))
+    assert "the oldest readable version is 400" in str(error)
+
+
+def test_a_pruned_version_without_headers_still_says_what_to_do():
+    """Errors often carry no ledger headers."""
+    assert "read a later version" in str(refusal("x", refused(410, "version_pruned")))
+
+
+def test_a_500_that_speaks_of_pruned_state_is_version_pruned():
+    """Older nodes answer 500 for a pruned state; it is the same to a reader."""
+    error = refusal("x", refused(500, "internal_error", "State at version 3 is Pruned", head=HEAD))
+    assert type(error) is errors.VersionPruned
+    assert error.status == 500
+    assert "oldest readable version is 400" in str(error)
+
+
+def test_a_404_that_speaks_of_pruned_stays_not_found():
+    """Only a server error is turned into VersionPruned."""
+    assert type(refusal("x", refused(404, "module_not_found", "m::pruned not found"))) is errors.NotFound
+
+
+def test_a_version_above_the_head_names_the_head():
+    """version_not_found tells how far the node is."""
+    error = refusal("x", refused(404, "version_not_found", head=HEAD))
+    assert type(error) is errors.NotFound
+    assert "the node's head is version 1000" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        (404, "version_not_found", "above the node's head"),
+        (404, "table_item_not_found", "a wrong but encodable key type gives the same answer"),
+        (404, "resource_not_found", "holds no such resource"),
+        (404, "module_not_found", "no such module"),
+        (404, "account_not_found", "no such account"),
+        (401, "x", "LEDGER_TOOLKIT_API_KEY"),
+        (403, "api_disabled", "does not allow this call"),
+        (413, "web_framework_error", "make the request smaller"),
+        (429, "rate_limited", "requests_per_second"),
+        (503, "internal_error", "try again later"),
+        (507, "mempool_is_full", "mempool is full"),
+        (301, "x", "check the node's URL"),
+    ],
+)
+def test_each_text_says_what_to_do(status, code, words):
+    """The advice fits the code where there is one to fit, else the status."""
+    assert words in str(refusal("x", refused(status, code)))
+
+
+def test_the_number_of_the_vm_is_kept():
+    """A Move abort keeps its VM status number."""
+    body = b'{"message": "Move abort in 0x1::coin: 0x1", "error_code": "invalid_input", "vm_error_code": 4016}'
+    error = refusal("x", Answer(400, {}, body))
+    assert error.vm_error_code == 4016
+    assert "Move abort in 0x1::coin" in str(error)
+
+
+def test_the_wait_that_is_asked_for_is_kept():
+    """Retry-After is an attribute of the error."""
+    assert refusal("x", refused(429, "rate_limited", retry_after="12")).retry_after_s == 12.0
+    assert refusal("x", refused(429, "rate_limited")).retry_after_s is None
+
+
+def test_errors_are_also_what_people_already_catch():
+    """The tree hangs under ToolkitError, and joins the built-in families."""
+    assert isinstance(refusal("x", refused(404, "x")), errors.ToolkitError)
+    assert issubclass(errors.NodeUnreachable, ConnectionError)
+    assert issubclass(errors.SchemaError, ValueError)
+    assert issubclass(errors.InputError, ValueError)

@@ -1,0 +1,122 @@
+"""From names and URLs to base URLs."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkit.client.connect import connect
+from toolkit.client.targets import NETWORKS, base_url, is_loopback, redacted_url
+from toolkit.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("name", "host"), [("mainnet", "api.mainnet"), ("testnet", "api.testnet"), ("devnet", "api.devnet")]
+)
+def test_network_names_stand_for_their_public_nodes(name, host):
+    """Each public network has its own https address that ends in /v1."""
+    assert base_url(name).startswith(f"https://{host}.")
+    assert base_url(name).endswith("/v1")
+
+
+def test_local_is_the_port_a_node_listens_on_at_home():
+    """`local` is the REST port of a node on this machine."""
+    assert base_url("local") == "http://127.0.0.1:8080/v1"
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://node.test:81",
+        "http://node.test:81/",
+        "http://node.test:81/v1",
+        "http://node.test:81/v1/",
+        " http://node.test:81/v1\n",
+        "HTTP://node.test:81//",
+    ],
+)
+def test_a_url_with_or_without_v1_gives_one_base(target):
+    """Trailing slashes, spaces around and a missing /v1 make no difference."""
+    assert base_url(target) == "http://node.test:81/v1"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("https://gateway.test/ledger", "https://gateway.test/ledger/v1"),
+        ("https://gateway.test/ledger/v1", "https://gateway.test/ledger/v1"),
+        ("https://gateway.test/v10", "https://gateway.test/v10/v1"),
+        ("https://gateway.test/apiv1", "https://gateway.test/apiv1/v1"),
+        ("http://[::1]:8080", "http://[::1]:8080/v1"),
+    ],
+)
+def test_a_path_before_v1_is_kept(target, expected):
+    """Only a whole last segment /v1 counts as the base; anything else gets it appended."""
+    assert base_url(target) == expected
+
+
+@pytest.mark.parametrize(
+    "target", ["", "mainet", "node.test:8080", "ftp://node.test", "file:///etc/passwd", "http://", "http:///v1"]
+)
+def test_what_is_neither_name_nor_url_is_refused_with_the_choices(target):
+    """The refusal lists what could be written instead."""
+    with pytest.raises(
+        InputError, match="expected one of embedded, mainnet, testnet, devnet, local, or an http"
+    ) as caught:
+        base_url(target)
+    assert repr(target) in str(caught.value)
+
+
+@pytest.mark.parametrize("target", ["http://node.test:99999", "http://node.test:port", "http://[::1"])
+def test_a_url_that_cannot_be_used_is_refused_before_any_request(target):
+    """A bad port or bracket is an InputError at once."""
+    with pytest.raises(InputError, match="not a usable URL"):
+        base_url(target)
+
+
+@pytest.mark.parametrize("target", ["http://node.test/?key=1", "http://node.test/v1#part"])
+def test_query_and_fragment_are_refused(target):
+    """A base URL has neither: they would end up in the middle of every path."""
+    with pytest.raises(InputError, match="query or fragment"):
+        base_url(target)
+
+
+def test_connect_refuses_a_misspelt_name():
+    """The same refusal comes from `connect`, before anything is sent."""
+    with pytest.raises(InputError, match="neither a known network"):
+        connect("mainet")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://user:secret@node.test:81/v1", "http://node.test:81/v1"),
+        ("http://token@node.test/v1", "http://node.test/v1"),
+        ("http://us%40er:s@cret@node.test/v1", "http://node.test/v1"),
+        ("http://node.test/v1?api_key=secret", "http://node.test/v1"),
+        ("http://node.test/v1", "http://node.test/v1"),
+    ],
+)
+def test_credentials_are_left_out_of_what_is_shown(url, shown):
+    """User names, passwords and queries are not for texts."""
+    assert redacted_url(url) == shown
+
+
+def test_a_node_is_named_without_its_credentials():
+    """Neither repr nor name of a node shows the password of its URL."""
+    with connect("http://user:secret@node.test/v1") as node:
+        assert repr(node) == "Node('http://node.test/v1')"
+        assert node.name == "http://node.test/v1"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/v1", "http://127.9.9.9/v1", "http://localhost/v1", "http://[::1]:1/v1"]
+)
+def test_this_machine_is_recognised(url):
+    """Loopback names and addresses are this machine."""
+    assert is_loopback(url)
+
+
+@pytest.mark.parametrize("url", [NETWORKS["mainnet"], "http://10.0.0.1/v1", "http://localhost.test/v1"])
+def test_other_machines_are_not_this_one(url):
+    """A name that merely begins like localhost is elsewhere."""
+    assert not is_loopback(url)

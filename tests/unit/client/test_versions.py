@@ -1,0 +1,263 @@
+"""Version plans: every form, what is clipped, what is refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.client.versions import FindSteps, VersionPlan, evenly, moment, resolve_versions
+from toolkit.errors import InputError
+
+HEAD = 1_000
+MAY, JUNE = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def versions(plan, *, head=HEAD, oldest=0, version_at=None):
+    return list(resolve_versions(plan, head=head, oldest=oldest, version_at=version_at).versions)
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        ("100:103", [100, 101, 102, 103]),
+        (" 100 : 103 ", [100, 101, 102, 103]),
+        ("997:", [997, 998, 999, 1000]),
+        (":2", [0, 1, 2]),
+        ("-3:", [998, 999, 1000]),
+        ("-3:-2", [998, 999]),
+        ("998:-1", [998, 999, 1000]),
+        ("0:10:4", [0, 4, 8]),
+        ("0:-1/3", [0, 500, 1000]),
+        ("0:10 / 3", [0, 5, 10]),
+        ("5:5", [5]),
+        ("5:5/9", [5]),
+        ("0:3/9", [0, 1, 2, 3]),
+        ("0:9/1", [9]),
+        ("7", [7]),
+        ("-1", [1000]),
+        ("::500", [0, 500, 1000]),
+    ],
+)
+def test_text_plans_include_both_ends(plan, expected):
+    """Ranges are labels, as in .loc: both ends belong to them, and -1 is the head."""
+    assert versions(plan) == expected
+
+
+def test_the_whole_range_is_every_version():
+    """A bare colon means everything that can be read."""
+    assert versions(":", head=4) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        (7, [7]),
+        (-1, [1000]),
+        ([3, 1, 3], [3, 1, 3]),
+        ((5, -1001), [5, 0]),
+        (range(4, 10, 3), [4, 7]),
+        (range(-2, 0), [999, 1000]),
+        (range(3, 0, -1), [3, 2, 1]),
+        ([], []),
+        (range(0), []),
+        (list(np.array([4, 5], dtype=np.uint64)), [4, 5]),
+        (np.int64(9), [9]),
+        (pd.Series([1, 2]), [1, 2]),
+        ([2**64 - 1], [2**64 - 1]),
+    ],
+)
+def test_listed_versions_keep_order_and_repetition(plan, expected):
+    """What the caller lists is read as listed; negative numbers count from the head."""
+    found = versions(plan)
+    assert found == expected
+    assert all(type(version) is int for version in found)
+
+
+def test_listed_versions_are_not_clipped():
+    """A listed version that cannot be read stays: the node's refusal becomes its row."""
+    plan = resolve_versions([1, 5_000], head=HEAD, oldest=100)
+    assert list(plan.versions) == [1, 5_000]
+    assert plan.notes == ()
+
+
+def test_a_pruned_bound_is_clipped_and_said_so():
+    """A range that begins below the oldest readable version begins there, with a note."""
+    plan = resolve_versions("0:200", head=HEAD, oldest=100)
+    assert plan.versions[0] == 100
+    assert plan.versions[-1] == 200
+    assert plan.notes == ("versions 0 to 99 are pruned; reading from 100",)
+
+
+def test_a_bound_above_the_head_is_clipped_and_said_so():
+    """A range that ends above the head ends there, with a note."""
+    plan = resolve_versions("990:2000", head=HEAD)
+    assert plan.versions[-1] == HEAD
+    assert plan.notes == ("versions 1001 to 2000 do not exist yet; reading to 1000",)
+
+
+def test_even_spacing_is_over_what_is_left_after_clipping():
+    """a:b/n spreads its n versions over the readable part."""
+    plan = resolve_versions("0:-1/3", head=HEAD, oldest=500)
+    assert list(plan.versions) == [500, 750, 1000]
+    assert len(plan.notes) == 1
+
+
+def test_counting_back_beyond_the_first_version_starts_there():
+    """-n of a young chain is all of it."""
+    assert versions("-1000:", head=3) == [0, 1, 2, 3]
+
+
+def test_a_readable_range_has_no_notes():
+    """Nothing is said where nothing was clipped."""
+    assert resolve_versions("100:200", head=HEAD, oldest=100).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        ("200:100", "runs from 200 down to 100; write the older version first"),
+        ("-1:5", "runs from 1000 down to 5"),
+        ("2000:3000", "cannot be read: this node holds 100 to 1000"),
+        ("0:50", "cannot be read: this node holds 100 to 1000"),
+        ("50", "cannot be read: this node holds 100 to 1000"),
+    ],
+)
+def test_a_range_that_cannot_be_read_is_refused(plan, words):
+    """Backwards and out of reach are refused with the numbers that tell why."""
+    with pytest.raises(InputError, match=words):
+        resolve_versions(plan, head=HEAD, oldest=100)
+
+
+@pytest.mark.parametrize(
+    "plan", ["", "abc", "1-5", "1:2:3:4", "1:2//3", "1.5:2", "0x10:0x20", "1:2:x", "0:5x", "1..2/3/4", "1e3", "--5:"]
+)
+def test_text_that_is_no_plan_names_the_forms(plan):
+    """A misspelt plan is refused with every form there is, or as a date that is none."""
+    with pytest.raises(InputError, match=r"the forms are|is no date"):
+        resolve_versions(plan, head=HEAD)
+
+
+@pytest.mark.parametrize("plan", ["0:10:0", "0:10/0"])
+def test_a_step_or_count_of_zero_is_refused(plan):
+    """Zero is neither a distance nor a number of versions."""
+    with pytest.raises(InputError, match="are 1 or more"):
+        resolve_versions(plan, head=HEAD)
+
+
+@pytest.mark.parametrize("plan", [None, 1.5, b"1:2", {"a": 1}, object()])
+def test_what_is_no_plan_at_all_names_the_forms(plan):
+    """Other types are refused with the forms there are."""
+    with pytest.raises(InputError, match="the forms are"):
+        resolve_versions(plan, head=HEAD)
+
+
+@pytest.mark.parametrize("entry", [True, 1.0, "5", None, -1_002, 2**64])
+def test_an_entry_that_is_no_version_is_named(entry):
+    """One bad entry of a list is refused by name, with the range that would do."""
+    with pytest.raises(InputError, match=r"expected an integer from -1001 to 2\^64-1") as caught:
+        resolve_versions([1, entry], head=HEAD)
+    assert repr(entry) in str(caught.value)
+
+
+def test_more_versions_than_memory_is_for_are_refused():
+    """A plan of hundreds of millions of versions is refused with the way out."""
+    with pytest.raises(InputError, match=r"1,000,000,001 versions.*use a/n or a step"):
+        resolve_versions("0:", head=10**9)
+
+
+def test_dates_are_resolved_by_the_node():
+    """Each end of a plan by dates is the first version at or after that time."""
+    asked = []
+
+    def version_at(time):
+        asked.append(time)
+        return {MAY: 100, JUNE: 200}[time]
+
+    assert versions("2026-05-01..2026-06-01/3", version_at=version_at) == [100, 150, 200]
+    assert asked == [MAY, JUNE]
+
+
+def test_dates_without_a_count_read_every_version():
+    """Without /n each version between the two times is read."""
+    assert versions("2026-05-01..2026-06-01", version_at=lambda time: 5 if time == MAY else 7) == [5, 6, 7]
+
+
+def test_dates_take_times_and_offsets():
+    """Times of day, offsets and fractions of seconds are ISO 8601."""
+    plan = VersionPlan.parse("2026-05-01T12:30:00.5+02:00 .. 2026-06-01T00:00Z")
+    assert plan.first == datetime(2026, 5, 1, 10, 30, 0, 500_000, tzinfo=UTC)
+    assert plan.last == JUNE
+
+
+def test_dates_without_block_times_are_refused():
+    """A node that gives no block times cannot resolve dates."""
+    with pytest.raises(InputError, match="no block times"):
+        resolve_versions("2026-05-01..2026-06-01", head=HEAD)
+
+
+def test_a_date_that_is_none_is_named():
+    """The 31st of June is refused by name."""
+    with pytest.raises(InputError, match="'2026-06-31' is no date: expected ISO 8601"):
+        VersionPlan.parse("2026-05-01..2026-06-31")
+
+
+def test_moments_without_offset_are_utc():
+    """A naive time is UTC; an aware one keeps its offset."""
+    east = timezone(timedelta(hours=2))
+    assert moment("2026-05-01") == MAY
+    assert moment(datetime(2026, 5, 1)) == MAY  # noqa: DTZ001 - the naive form is the point
+    assert moment(datetime(2026, 5, 1, 2, tzinfo=east)) == MAY
+
+
+@given(first=st.integers(0, 2**64 - 1), span=st.integers(0, 10**12), count=st.integers(2, 300))
+def test_evenly_spaced_versions_include_both_ends_and_grow(first, span, count):
+    """n evenly spaced versions: both ends, strictly increasing, n of them or all there are, gaps differ by at most 1."""
+    last = first + span
+    found = list(evenly(first, last, count))
+    assert found[0] == first
+    assert found[-1] == last
+    assert all(before < after for before, after in pairwise(found))
+    assert len(found) == min(count, span + 1)
+    gaps = {after - before for before, after in pairwise(found)}
+    assert not gaps or max(gaps) - min(gaps) <= 1
+
+
+@given(
+    first=st.integers(-1_500, 1_500),
+    last=st.integers(-1_500, 1_500),
+    step=st.integers(1, 700),
+    oldest=st.integers(0, HEAD),
+)
+def test_a_resolved_range_is_readable_and_grows(first, last, step, oldest):
+    """Whatever the bounds, a plan is refused or gives growing versions this node holds, with a note where it clipped."""
+    try:
+        plan = resolve_versions(f"{first}:{last}:{step}", head=HEAD, oldest=oldest)
+    except InputError:
+        return
+    found = list(plan.versions)
+    assert found == sorted(set(found))
+    assert found
+    assert oldest <= found[0] <= found[-1] <= HEAD
+    absolute = first if first >= 0 else max(0, HEAD + 1 + first)
+    assert (absolute < oldest) == any("pruned" in note for note in plan.notes)
+
+
+def test_find_steps_takes_a_plain_range_only():
+    """A search has no step and no count of its own."""
+    assert FindSteps("0:-1").initial == 33
+    for plan in ("0:-1/200", "0:-1:5"):
+        with pytest.raises(InputError, match="plain range"):
+            FindSteps(plan)
+
+
+@pytest.mark.parametrize(("initial", "most"), [(1, 10), (11, 10), (0, 0), (-3, 5)])
+def test_find_steps_needs_two_ends_and_room_for_them(initial, most):
+    """The first grid has two versions at least and fits the limit."""
+    with pytest.raises(InputError, match="2 <= initial <= max_requests"):
+        FindSteps("0:-1", initial=initial, max_requests=most)
