@@ -130,7 +130,7 @@ class Script(WireModel):
 
     def to_python(self) -> str:
         """Return the Python expression that builds this payload."""
-        return python_call(self)
+        return python_call(self, prefix="toolkit.wire.")
 
 
 class Multisig(WireModel):
@@ -173,7 +173,7 @@ class Multisig(WireModel):
 
     def to_python(self) -> str:
         """Return the Python expression that builds this payload."""
-        return python_call(self)
+        return python_call(self, prefix="toolkit.wire.")
 
 
 class ModuleBundle(WireModel):
@@ -204,7 +204,7 @@ class ModuleBundle(WireModel):
 
     def to_python(self) -> str:
         """Return the Python expression that builds this payload."""
-        return python_call(self)
+        return python_call(self, prefix="toolkit.wire.")
 
 
 class UnknownPayload(WireModel):

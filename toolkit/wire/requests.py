@@ -34,6 +34,7 @@ from toolkit.wire.signatures import (
     SingleSenderSignature,
     TransactionSignature,
     UnknownSignature,
+    has_json_form,
 )
 from toolkit.wire.zero_padding import is_zero_padded
 
@@ -293,8 +294,8 @@ class SimulationRequest(WireModel):
 
     @property
     def needs_bcs(self) -> bool:
-        """Whether the signature has no JSON form that nodes read, so that the request must go as BCS."""
-        return isinstance(self.signature_to_send(), SingleSenderSignature)
+        """Whether the signature has no JSON form that a node reads, so that the request must go as BCS."""
+        return not has_json_form(self.signature_to_send())
 
     def query(self) -> dict[str, str]:
         """Return the estimate options that are on as query parameters."""

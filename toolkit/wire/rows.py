@@ -224,20 +224,6 @@ def _rows(transactions: Iterable[Transaction], first: int) -> Rows | None:
         raise SchemaError(f"a transaction does not have the documented shape: {clip(error)}") from error
 
 
-def _rows(transactions: Iterable[Transaction], first: int) -> Rows | None:
-    """Return the columns of transactions, the first of which has the position `first`; None where there are none."""
-    builder = _Builder(first)
-    try:
-        with collector_paused():
-            for transaction in transactions:
-                builder.add(transaction)
-            rows = builder.finish()
-            del builder  # its row tuples would all be looked at when the collector comes back
-            return rows
-    except (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"a transaction does not have the documented shape: {clip(error)}") from error
-
-
 class _Builder:
     """Row tuples of one batch."""
 

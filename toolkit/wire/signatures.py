@@ -31,6 +31,7 @@ __all__ = [
     "SingleSenderSignature",
     "TransactionSignature",
     "UnknownSignature",
+    "has_json_form",
 ]
 
 _MAX_KEYS = 32
@@ -502,6 +503,24 @@ def bitmap_of(indices: Sequence[int] | range, *, length: int) -> bytes:
     for index in indices:
         bits[index // 8] |= 0x80 >> index % 8
     return bytes(bits)
+
+
+def has_json_form(signature: TransactionSignature | AccountSignature) -> bool:
+    """Return whether a node reads the JSON form of a signature; BCS it always reads.
+
+    A single sender's wrapper cannot be parsed, a federated keyless key is taken for a keyless one, and a
+    multi-ed25519 signature must have as many signatures as keys.
+    """
+    if isinstance(signature, MultiEd25519Signature):
+        return len(signature.signatures) == len(signature.public_keys)
+    if isinstance(signature, SingleKeySignature):
+        return signature.public_key.type != "federated_keyless"
+    if isinstance(signature, MultiAgentSignature):
+        return all(map(has_json_form, (signature.sender, *signature.secondary_signers)))
+    if isinstance(signature, FeePayerSignature):
+        parts = (signature.sender, *signature.secondary_signers, signature.fee_payer_signer)
+        return all(map(has_json_form, parts))
+    return not isinstance(signature, SingleSenderSignature)
 
 
 def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
