@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import NodeError, NodeUnreachable, SchemaError
-from toolkit.gas.schedules import schedule_words
+from toolkit.gas.schedules import schedule_words, uniform_ratio
 from toolkit.gas.steps import Cause
 from toolkit.move.ids import FunctionId, ModuleId
 from toolkit.wire.rows import transaction_rows
@@ -126,7 +126,11 @@ def _part_words(kind: str, what: Sequence[str], step: Step, node: Node, function
 
 
 def _schedule_words(step: Step, node: Node) -> str:
-    return schedule_words(node.gas_schedule(step.version_before), node.gas_schedule(step.version_after))
+    before, after = node.gas_schedule(step.version_before), node.gas_schedule(step.version_after)
+    words, ratio = schedule_words(before, after), uniform_ratio(before, after)
+    if ratio is not None and step.gas_before and step.gas_after and step.gas_before * ratio != step.gas_after:
+        return f"{words}; a node rounds gas up to whole units, so small figures move by less"
+    return words
 
 
 def _module_words(module: str, step: Step, node: Node, function: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolkit.wire.gas import GasSchedule
 
-__all__ = ["schedule_words"]
+__all__ = ["schedule_words", "uniform_ratio"]
 
 _MOST_NAMED = 3
 
@@ -38,12 +38,21 @@ def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
     return "; ".join(told) or "no parameter differs"
 
 
+def uniform_ratio(before: GasSchedule, after: GasSchedule) -> Fraction | None:
+    """Return the one ratio by which every changed parameter changed, None where there is no such ratio."""
+    common = before.entries.keys() & after.entries.keys()
+    changed = [name for name in common if before.entries[name] != after.entries[name]]
+    if any(before.entries[name] == 0 for name in changed):
+        return None
+    ratios = {Fraction(after.entries[name], before.entries[name]) for name in changed}
+    return ratios.pop() if len(ratios) == 1 else None
+
+
 def _how(changed: list[str], before: GasSchedule, after: GasSchedule) -> str:
-    ratios = {Fraction(after.entries[name], before.entries[name]) if before.entries[name] else None for name in changed}
-    if len(ratios) == 1 and (ratio := next(iter(ratios))) is not None:
-        if len(changed) > 1:
-            return f"every one x{float(ratio):g}"
-        name = changed[0]
-        return f"{name} from {before.entries[name]} to {after.entries[name]} (x{float(ratio):g})"
+    ratio = uniform_ratio(before, after)
+    if ratio is not None and len(changed) > 1:
+        return f"every one x{float(ratio):g}"
     named = [f"{name} from {before.entries[name]} to {after.entries[name]}" for name in changed[:_MOST_NAMED]]
+    if ratio is not None:
+        return f"{named[0]} (x{float(ratio):g})"
     return "among them " + ", ".join(named) if len(changed) > _MOST_NAMED else ", ".join(named)
