@@ -1,0 +1,149 @@
+"""Fixed schemas: the data dictionary, what does not fit it, and empty frames."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.errors import SchemaError
+from toolkit.frames import schema as dictionary
+from toolkit.frames.build import rows_frame
+from toolkit.frames.schema import CHANGES, EVENTS, OBSERVATIONS, STEPS, TRANSACTIONS, Column, Schema
+
+SCHEMAS = [getattr(dictionary, name) for name in dictionary.__all__ if isinstance(getattr(dictionary, name), Schema)]
+SMALL = Schema(
+    "small",
+    (
+        Column("name", pa.string(), "a name", required=True),
+        Column("count", pa.uint64(), "a count", "pieces", source="somewhere"),
+        Column("flag", pa.bool_(), "a flag"),
+        Column("when", pa.timestamp("us", tz="UTC"), "a time"),
+    ),
+)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
+def test_column_names_differ(schema):
+    """No frame has two columns of one name."""
+    assert len(set(schema.names)) == len(schema.names)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
+def test_every_column_says_what_it_means(schema):
+    """Each column has a meaning; gas, fees and prices have a unit."""
+    for column in schema:
+        assert column.meaning
+        if column.name.endswith(("_gas_units", "_octas", "gas_used", "gas_unit_price", "gas_before", "gas_after")):
+            assert column.unit, column.name
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
+def test_an_empty_frame_keeps_the_schema(schema):
+    """No rows: every column is there in order, with its type and description."""
+    frame = rows_frame(schema, {})
+    assert len(frame) == 0
+    assert list(frame.columns) == schema.names
+    assert frame.dtypes.tolist() == rows_frame(schema, {name: [] for name in schema.names}).dtypes.tolist()
+    for column in schema:
+        assert frame[column.name].dtype == pd.ArrowDtype(column.type) or pa.types.is_string(column.type)
+
+
+def test_the_observation_columns_are_the_contract():
+    """Names, order and types of the observation frame are what design section 6 fixes."""
+    expected = """label:string fingerprint:string source:string node:string node_build:string model:bool chain_id:uint8
+        ledger_version:uint64 head_version:uint64 ledger_timestamp:timestamp[us,tz=UTC] gas_used:uint64
+        execution_gas_units:uint64 io_gas_units:uint64 storage_fee_octas:uint64 storage_fee_refund_octas:uint64
+        gas_unit_price:uint64 success:bool vm_status:string status:uint16 error_code:string error_message:string
+        value_digest:string observed_at:timestamp[us,tz=UTC] toolkit_version:string"""
+    assert [f"{column.name}:{str(column.type).replace(', ', ',')}" for column in OBSERVATIONS] == expected.split()
+    required = "label fingerprint source node model chain_id ledger_version observed_at toolkit_version"
+    assert " ".join(column.name for column in OBSERVATIONS if column.required) == required
+
+
+def test_columns_without_values_are_null():
+    """What a builder does not give is missing, not zero."""
+    frame = rows_frame(SMALL, {"name": ["a", "b"]})
+    assert frame["count"].isna().all()
+    assert frame["flag"].isna().all()
+    assert frame["name"].tolist() == ["a", "b"]
+
+
+@given(st.lists(st.none() | st.integers(0, 2**64 - 1), min_size=1))
+def test_u64_values_are_exact(values):
+    """No value passes through a float, with nulls in between or not."""
+    frame = rows_frame(SMALL, {"name": ["x"] * len(values), "count": values})
+    assert str(frame["count"].dtype) == "uint64[pyarrow]"
+    assert [None if pd.isna(value) else value for value in frame["count"].tolist()] == values
+
+
+def test_times_are_exact():
+    """Times keep their microseconds and their zone, given as datetimes or as microseconds."""
+    time = datetime(2026, 5, 1, 12, 0, 0, 123_457, tzinfo=UTC)
+    frame = rows_frame(SMALL, {"name": ["a", "b"], "when": [time, None]})
+    assert frame["when"][0] == pd.Timestamp(time)
+    assert pd.isna(frame["when"][1])
+    micros = rows_frame(SMALL, {"name": ["a"], "when": [1_777_636_800_123_457]})
+    assert micros["when"][0] == pd.Timestamp(time)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "row"),
+    [
+        ("count", [1, 2, -1], 2),
+        ("count", [1, 2**64], 1),
+        ("count", [1, "x"], 1),
+        ("flag", [True, "yes"], 1),
+        ("name", ["a", 5], 1),
+        ("when", [None, "yesterday"], 1),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_by_column_and_row(column, values, row):
+    """Column, type, row and value are in the text, and column and row in the attributes."""
+    given_values = {"name": ["a"] * len(values)} | {column: values}
+    with pytest.raises(SchemaError, match=f"column '{column}' is .*row {row} holds") as caught:
+        rows_frame(SMALL, given_values)
+    assert caught.value.column == column
+    assert caught.value.rows == (row,)
+    assert str(values[row]) in str(caught.value)
+
+
+def test_a_hostile_value_is_shortened_in_the_text():
+    """A value from the chain cannot flood the text or its terminal."""
+    with pytest.raises(SchemaError) as caught:
+        rows_frame(SMALL, {"name": ["a"], "count": ["\x1b[2J" + "x" * 10_000]})
+    assert len(str(caught.value)) < 300
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_required_column_takes_no_null():
+    """A null where there must be a value is named by its row."""
+    with pytest.raises(SchemaError, match="column 'name' needs a value in row 1") as caught:
+        rows_frame(SMALL, {"name": ["a", None, None]})
+    assert caught.value.rows == (1,)
+
+
+def test_an_unknown_column_lists_those_there_are():
+    """A misspelt column is refused with the names that would do."""
+    with pytest.raises(SchemaError, match=r"no such columns \['cuont'\]; the columns are \['name', 'count'"):
+        rows_frame(SMALL, {"cuont": [1]})
+
+
+def test_columns_of_different_lengths_are_refused():
+    """A frame is never padded."""
+    with pytest.raises((SchemaError, pa.ArrowInvalid)):
+        rows_frame(SMALL, {"name": ["a", "b"], "count": [1]})
+
+
+@pytest.mark.parametrize("schema", [TRANSACTIONS, CHANGES, EVENTS, OBSERVATIONS, STEPS], ids=lambda schema: schema.name)
+def test_frames_carry_their_dictionary(schema):
+    """Unit, source and meaning of each column ride along with the frame."""
+    carried = rows_frame(schema, {}).attrs["toolkit"]
+    for column in schema:
+        text = str(carried[column.name])
+        assert column.meaning in text
+        assert column.unit in text

@@ -1,0 +1,216 @@
+"""Frames of view calls and table items: typed, inferred, flattened, failed."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.errors import InvalidRequest, NodeUnreachable, SchemaError
+from toolkit.frames import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
+from toolkit.move.abi import decode_module_abi
+from toolkit.move.layout import AbiMap, resolve_layout
+from toolkit.move.tags import parse_type_tag
+
+ABIS = AbiMap.of(
+    [
+        decode_module_abi(
+            {
+                "address": "0x1",
+                "name": "m",
+                "exposed_functions": [],
+                "structs": [
+                    {"name": "Purse", "fields": [{"name": "total", "type": "u128"}, {"name": "open", "type": "bool"}]}
+                ],
+            }
+        )
+    ]
+)
+TAIL = ["gas_used", "status", "error_code", "vm_error_code", "error_message"]
+HEAD = ["ledger_version", "ledger_timestamp", "head_version"]
+MOVED = Failure(400, "invalid_input", "Move abort", 4016)
+
+
+def layout(text):
+    return resolve_layout(parse_type_tag(text), ABIS)
+
+
+def record(*values, types=("u64",), version=5, call=None, failure=None):
+    """Return a view record; without `types` no ABI was known, with a failure there are no values."""
+    layouts = tuple(layout(kind) for kind in types) if types is not None else None
+    if failure is not None:
+        return ViewRecord(call, version, None, None, None, None, None, failure)
+    return ViewRecord(call, version, 1_000, 12, values, layouts, json.dumps(values[0], default=str), None)
+
+
+def plain(series):
+    return [None if value is None or value is pd.NA else value for value in series.tolist()]
+
+
+class TestViews:
+    """view_frame"""
+
+    def test_columns_stand_in_their_documented_order(self):
+        """Version, time, head, then the value, gas and how a failed call failed."""
+        assert list(view_frame([record(5)]).columns) == [*HEAD, "value", *TAIL]
+        assert list(view_frame([record(5)], named=True).columns) == ["call", *HEAD, "value", *TAIL]
+        assert list(view_frame([record(5, True, types=("u64", "bool"))]).columns) == [
+            *HEAD,
+            "value_0",
+            "value_1",
+            *TAIL,
+        ]
+
+    @given(st.lists(st.none() | st.integers(0, 2**64 - 1), min_size=1))
+    def test_u64_values_are_exact(self, values):
+        """Successes keep every digit, failures are null between them."""
+        frame = view_frame([record(failure=MOVED) if value is None else record(value) for value in values])
+        assert plain(frame["value"]) == values
+        if any(value is not None for value in values):
+            assert str(frame["value"].dtype) == "uint64[pyarrow]"
+
+    @pytest.mark.parametrize(("kind", "bits"), [("u128", 128), ("u256", 256)])
+    def test_wide_values_are_exact(self, kind, bits):
+        """u128 and u256 keep every digit and are Python ints again."""
+        values = [0, 1, 2**64, 2**bits - 1]
+        frame = view_frame([record(value, types=(kind,)) for value in values])
+        assert str(frame["value"].dtype) == kind
+        assert plain(frame["value"]) == values
+
+    @pytest.mark.parametrize(
+        ("kind", "value", "dtype"),
+        [
+            ("bool", True, "bool[pyarrow]"),
+            ("u8", 255, "uint8[pyarrow]"),
+            ("address", "0x1", None),
+            ("vector<u8>", b"\x00\xff", "binary[pyarrow]"),
+            ("vector<u64>", [1, 2**64 - 1], None),
+            ("0x1::option::Option<u64>", None, "uint64[pyarrow]"),
+        ],
+    )
+    def test_each_type_has_its_column(self, kind, value, dtype):
+        """The Arrow type is that of the Move type; values come back as they went in."""
+        frame = view_frame([record(value, types=(kind,))])
+        got = frame["value"].tolist()[0]
+        assert (None if got is pd.NA else list(got) if isinstance(value, list) else got) == value
+        assert dtype is None or str(frame["value"].dtype) == dtype
+
+    def test_structs_flatten_on_request(self):
+        """One column per field, named value.field; a failed call is null in each."""
+        records = [record({"total": 2**128 - 1, "open": True}, types=("0x1::m::Purse",)), record(failure=MOVED)]
+        frame = view_frame(records, flatten=True)
+        assert list(frame.columns) == [*HEAD, "value.total", "value.open", *TAIL]
+        assert int(frame["value.total"].tolist()[0]) == 2**128 - 1
+        assert plain(frame["value.open"]) == [True, None]
+        assert "value" in view_frame(records).columns
+
+    def test_failures_are_rows_with_their_reason(self):
+        """Status, code, VM number and message of the node; gas and value are null."""
+        frame = view_frame([record(5), record(failure=MOVED, version=6)])
+        row = frame.iloc[1]
+        assert (row["ledger_version"], row["status"], row["error_code"]) == (6, 400, "invalid_input")
+        assert (row["vm_error_code"], row["error_message"]) == (4016, "Move abort")
+        assert pd.isna(row["value"])
+        assert pd.isna(row["gas_used"])
+        assert frame["status"].isna().tolist() == [True, False]
+
+    def test_untyped_gives_json_text(self):
+        """typed=False takes calls of any types in one column."""
+        frame = view_frame([record(5), record(True, types=("bool",)), record(failure=MOVED)], typed=False)
+        assert plain(frame["value"]) == ["5", "true", None]
+
+    def test_different_types_are_refused_with_who_returns_what(self):
+        """A typed column has one type; the text names both calls and the way out."""
+        records = [record(5, call="a", version=1), record(True, types=("bool",), call="b", version=2)]
+        with pytest.raises(SchemaError) as caught:
+            view_frame(records)
+        text = str(caught.value)
+        assert "a at version 1 returns" in text
+        assert "b at version 2 returns" in text
+        assert "typed=False" in text
+
+    def test_different_numbers_of_values_are_refused(self):
+        """Without ABIs too: one call with one value, one with two."""
+        with pytest.raises(SchemaError, match="different types"):
+            view_frame([record(1, types=None), record(1, 2, types=None)])
+
+    def test_inferred_values_keep_their_digits(self):
+        """Without an ABI digit strings stay strings, and the column says how it was typed."""
+        frame = view_frame([record("18446744073709551616", types=None), record(failure=MOVED)])
+        assert plain(frame["value"]) == ["18446744073709551616", None]
+        assert "inferred" in str(frame.attrs["toolkit"])
+
+    def test_inferred_values_that_disagree_become_json_text(self):
+        """A column of no single JSON type is text, each value as JSON."""
+        frame = view_frame([record("5", types=None), record(True, types=None), record({"a": 1}, types=None)])
+        assert plain(frame["value"]) == ['"5"', "true", '{"a":1}']
+
+    def test_a_value_that_does_not_fit_names_column_and_row(self):
+        """Whoever made the record, a u8 column takes no 300."""
+        with pytest.raises(SchemaError, match="column 'value'") as caught:
+            view_frame([record(5, types=("u8",)), record(300, types=("u8",))])
+        assert caught.value.rows == (1,)
+
+    def test_no_records_give_an_empty_frame_with_its_columns(self):
+        """Nothing asked is not nothing known."""
+        frame = view_frame([])
+        assert list(frame.columns) == [*HEAD, "value", *TAIL]
+        assert len(frame) == 0
+
+    def test_the_records_are_not_changed(self):
+        """A frame is built beside its records."""
+        value = {"total": 1, "open": True}
+        view_frame([record(value, types=("0x1::m::Purse",))], flatten=True)
+        assert value == {"total": 1, "open": True}
+
+
+class TestItems:
+    """item_frame"""
+
+    def test_key_first_value_after_the_versions(self):
+        """Columns stand in their documented order, both typed."""
+        records = [TableItemRecord("alice", 5, 1_000, 2**128 - 1), TableItemRecord("bob", 5, 1_000, None, MOVED)]
+        frame = item_frame(records, key_layout=layout("0x1::string::String"), value_layout=layout("u128"))
+        assert list(frame.columns) == ["key", *HEAD, "value", *TAIL[1:]]
+        assert plain(frame["key"]) == ["alice", "bob"]
+        assert plain(frame["value"]) == [2**128 - 1, None]
+        assert str(frame["value"].dtype) == "u128"
+        assert plain(frame["error_code"]) == [None, "invalid_input"]
+
+    def test_without_layouts_columns_are_inferred(self):
+        """Keys and values as JSON has them."""
+        records = [TableItemRecord("5", 5, None, {"a": "1"}), TableItemRecord("6", 5, None, {"a": "2"})]
+        frame = item_frame(records, key_layout=None, value_layout=None, flatten=True)
+        assert plain(frame["key"]) == ["5", "6"]
+        assert plain(frame["value.a"]) == ["1", "2"]
+
+    def test_a_key_may_be_a_struct(self):
+        """Struct keys are columns like any other."""
+        records = [TableItemRecord({"total": 3, "open": False}, 5, None, 7)]
+        frame = item_frame(records, key_layout=layout("0x1::m::Purse"), value_layout=layout("u64"))
+        assert frame["key"].tolist()[0]["open"] is False
+        assert plain(frame["value"]) == [7]
+
+
+class TestFailures:
+    """Failure.of"""
+
+    def test_a_refusal_keeps_what_the_node_said(self):
+        """Status, code, message and VM number."""
+        error = InvalidRequest("text", status=400, error_code="invalid_input", message="abort", vm_error_code=4016)
+        assert Failure.of(error) == Failure(400, "invalid_input", "abort", 4016)
+
+    def test_a_gateway_without_a_code_is_named_by_its_status(self):
+        """An HTML page has no code: the status stands in."""
+        assert Failure.of(InvalidRequest("text", status=502, message="")) == Failure(502, "http_502", "text")
+
+    def test_no_answer_is_unreachable(self):
+        """Without HTTP there is no status."""
+        assert Failure.of(NodeUnreachable("cut")) == Failure(None, "unreachable", "cut")
+
+    def test_a_value_that_does_not_fit_is_a_schema_error(self):
+        """A decoded answer that is wrong is told apart from no answer."""
+        assert Failure.of(SchemaError("bad")) == Failure(None, "schema_error", "bad")
