@@ -22,7 +22,12 @@ _CLIPPED = 200
 
 def shorten(value: object, *, length: int = _SHOWN) -> str:
     """Return a repr that is safe in a message: control characters escaped, cut to `length` characters."""
-    text = repr(value[: length + 1] if isinstance(value, str | bytes) else value)
+    if isinstance(value, str | bytes | list | tuple):
+        value = value[: length + 1]  # no need to spell out a megabyte
+    try:
+        text = ascii(value)
+    except (ValueError, RecursionError):  # an int of thousands of digits, or nested past all bounds
+        text = f"a {type(value).__name__}"
     return text if len(text) <= length else text[: length - 3] + "..."
 
 

@@ -28,6 +28,7 @@ __all__ = [
 
 _MAX_DEPTH = 32
 _U32_MAX = 2**32 - 1
+_WIDEST_BITS = 256
 _I32_MIN = -(2**31)
 _SHOWN_ERRORS = 3
 _SHOWN_PATH = 120
@@ -133,7 +134,10 @@ def _argument(value: object, depth: int = 0) -> Any:
     if isinstance(value, dict):
         return {_text(key, "a field name"): _argument(item, depth + 1) for key, item in value.items()}
     if hasattr(value, "__index__"):
-        return operator.index(value)
+        number = operator.index(value)
+        if number.bit_length() > _WIDEST_BITS:
+            raise InputError(f"no Move integer has more than {_WIDEST_BITS} bits, got {number.bit_length()}")
+        return number
     if isinstance(value, float):
         raise InputError(f"Move has no floating point numbers, got {value!r}; write an int or a string of digits")
     raise InputError(f"expected JSON-like values (int, str, bool, None, list, dict, bytes), got {shorten(value)}")
