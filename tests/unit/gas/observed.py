@@ -1,0 +1,48 @@
+"""Observation frames made by hand."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from toolkit.frames.build import rows_frame
+from toolkit.frames.schema import OBSERVATIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+VIEW = "view@version"
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+def row(
+    version: int, gas: int | None = 10, *, label: str = "a", error: str | None = None, **more: Any
+) -> dict[str, Any]:
+    """Return one observation: gas of a call at a version, or the error code it ended with."""
+    known = {
+        "label": label,
+        "fingerprint": f"{label}-print",
+        "source": VIEW,
+        "node": "http://node.test/v1",
+        "node_build": "abc",
+        "model": False,
+        "chain_id": 4,
+        "ledger_version": version,
+        "gas_used": None if error else gas,
+        "success": None if error else True,
+        "status": 400 if error else None,
+        "error_code": error,
+        "observed_at": NOW,
+        "toolkit_version": "0",
+    }
+    return dict.fromkeys(OBSERVATIONS.names) | known | more
+
+
+def columns(*rows: dict[str, Any]) -> dict[str, list[Any]]:
+    """Turn rows into columns."""
+    return {name: [one[name] for one in rows] for name in OBSERVATIONS.names}
+
+
+def frame(*rows: dict[str, Any]) -> pd.DataFrame:
+    """Turn rows into an observation frame."""
+    return rows_frame(OBSERVATIONS, columns(*rows))

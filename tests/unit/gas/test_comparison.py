@@ -1,0 +1,177 @@
+"""Two sides of observations: kinds, numbers, warnings."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.unit.gas.observed import frame, row
+from toolkit.errors import InputError, StudyError
+from toolkit.frames.schema import COMPARISON
+from toolkit.gas.comparison import compare, last_observations
+
+
+def kinds(comparison):
+    return dict(zip(comparison.calls["label"].tolist(), comparison.calls["kind"].tolist(), strict=True))
+
+
+def only(comparison):
+    assert len(comparison.calls) == 1
+    return comparison.calls.iloc[0]
+
+
+def test_each_call_has_its_kind():
+    """Added, removed, changed, unchanged, unreachable: by fingerprint and source."""
+    before = frame(
+        row(1, label="gone"), row(1, label="same"), row(1, label="dearer"), row(1, label="lost"), row(1, label="broken")
+    )
+    after = frame(
+        row(2, label="new"),
+        row(2, label="same"),
+        row(2, 12, label="dearer"),
+        row(2, label="lost", error="unreachable"),
+        row(2, label="broken", error="invalid_input"),
+    )
+    found = compare(before, after)
+    assert kinds(found) == {
+        "broken": "changed",
+        "dearer": "changed",
+        "gone": "removed",
+        "lost": "unreachable",
+        "new": "added",
+        "same": "unchanged",
+    }
+    sizes = [len(side) for side in (found.added, found.removed, found.changed, found.unchanged, found.unreachable)]
+    assert sizes == [1, 1, 2, 1, 1]
+    assert list(found.calls.columns) == COMPARISON.names
+
+
+@pytest.mark.parametrize("code", ["unreachable", "rate_limited", "http_429", "http_502", "http_503", "http_504"])
+def test_no_answer_says_nothing_about_gas(code):
+    """Whichever side got none."""
+    assert kinds(compare(frame(row(1)), frame(row(2, error=code)))) == {"a": "unreachable"}
+    assert kinds(compare(frame(row(1, error=code)), frame(row(2)))) == {"a": "unreachable"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change", "percent"),
+    [(10, 12, 2, 20.0), (12, 9, -3, -25.0), (8, 8, 0, 0.0), (0, 5, 5, None), (2**63, 2**63 + 1, 1, pytest.approx(0))],
+)
+def test_changes_are_in_units_and_percent_of_the_baseline(before, after, change, percent):
+    """The baseline is the before side; from nothing there is no percentage."""
+    found = only(compare(frame(row(1, before)), frame(row(2, after))))
+    assert (found["gas_before"], found["gas_after"], found["change"]) == (before, after, change)
+    assert pd.isna(found["change_percent"]) if percent is None else found["change_percent"] == percent
+
+
+def test_a_failed_side_has_no_change():
+    """An error has no gas: the codes stand there instead."""
+    found = only(compare(frame(row(1, 10)), frame(row(2, error="invalid_input"))))
+    assert pd.isna(found["change"])
+    assert pd.isna(found["gas_after"])
+    assert (found["error_after"], found["version_before"], found["version_after"]) == ("invalid_input", 1, 2)
+    assert pd.isna(found["error_before"])
+
+
+def test_two_failures_of_a_kind_are_unchanged():
+    """It failed before and fails the same way."""
+    assert kinds(compare(frame(row(1, error="x")), frame(row(2, error="x")))) == {"a": "unchanged"}
+    assert kinds(compare(frame(row(1, error="x")), frame(row(2, error="y")))) == {"a": "changed"}
+
+
+def test_success_counts_as_well_as_gas():
+    """The same gas, but now aborted."""
+    before, after = row(1, source="simulate@now"), row(2, source="simulate@now", success=False)
+    assert kinds(compare(frame(before), frame(after))) == {"a": "changed"}
+
+
+def test_a_change_of_result_is_seen_where_gas_is_the_same():
+    """Digests are compared; unknown on a side says unknown."""
+    one, two = row(1, value_digest="x"), row(2, value_digest="y")
+    found = only(compare(frame(one), frame(two)))
+    assert (found["kind"], found["value_changed"]) == ("unchanged", True)
+    assert not only(compare(frame(one), frame(one)))["value_changed"]
+    assert pd.isna(only(compare(frame(one), frame(row(2))))["value_changed"])
+
+
+def test_the_split_is_carried_on_both_sides():
+    """Execution, io and storage of either side."""
+    split = {"execution_gas_units": 5, "io_gas_units": 3, "storage_fee_octas": 100, "storage_fee_refund_octas": 0}
+    found = only(compare(frame(row(1, **split)), frame(row(2, **(split | {"io_gas_units": 4})))))
+    assert (found["io_gas_units_before"], found["io_gas_units_after"]) == (3, 4)
+    assert (found["storage_fee_octas_before"], found["storage_fee_refund_octas_after"]) == (100, 0)
+
+
+def test_sources_are_never_mixed():
+    """The same call observed by view and by simulation is two rows."""
+    sides = frame(row(1, 10), row(1, 99, source="simulate@now"))
+    found = compare(sides, frame(row(2, 11), row(2, 99, source="simulate@now")))
+    assert found.calls["source"].tolist() == ["simulate@now", "view@version"]
+    assert found.calls["kind"].tolist() == ["unchanged", "changed"]
+
+
+def test_a_renamed_call_is_the_same_call():
+    """Calls are matched by fingerprint; the later name stands."""
+    found = compare(frame(row(1)), frame(row(2) | {"label": "renamed"}))
+    assert kinds(found) == {"renamed": "unchanged"}
+
+
+def test_the_last_observation_of_each_call_counts():
+    """By version, whatever the order of the rows; bounded where a version is given."""
+    observed = frame(row(5, 50), row(1, 10), row(9, 90), row(3, 30, label="b"))
+    assert last_observations(observed)["gas_used"].tolist() == [90, 30]
+    assert last_observations(observed, version=8)["gas_used"].tolist() == [50, 30]
+    assert last_observations(observed, version=5)["gas_used"].tolist() == [50, 30]
+    assert last_observations(observed, version=2)["gas_used"].tolist() == [10]
+    assert len(last_observations(observed, version=0)) == 0
+
+
+def test_comparing_changes_no_frame():
+    """Both sides are as they were."""
+    side = frame(row(1), row(2, 11))
+    copy = side.copy(deep=True)
+    compare(side, side)
+    pd.testing.assert_frame_equal(side, copy)
+
+
+def test_empty_sides_compare_to_nothing():
+    """No calls, no rows, the schema whole."""
+    found = compare(frame(), frame())
+    assert len(found.calls) == 0
+    assert list(found.calls.columns) == COMPARISON.names
+    assert found.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"), [("node_build", "def", "node builds .abc; def."), ("chain_id", 2, "chains .4; 2.")]
+)
+def test_sides_that_are_hard_to_compare_are_warned_about(column, value, words):
+    """Another build or chain explains gas by itself; the warning points at the caller."""
+    with pytest.warns(UserWarning, match=words) as caught:
+        found = compare(frame(row(1)), frame(row(2, **{column: value})))
+    assert len(found.warnings) == 1
+    assert caught[0].filename == __file__
+
+
+def test_an_unknown_build_is_not_warned_about():
+    """Where a side does not say its build there is nothing to compare."""
+    assert compare(frame(row(1)), frame(row(2, node_build=None))).warnings == ()
+
+
+@pytest.mark.parametrize("side", [None, 5, [1]])
+def test_what_is_no_side_is_refused(side):
+    """Frames, runs and run folders are sides."""
+    with pytest.raises(InputError, match="observation frames, runs or run folders"):
+        compare(frame(row(1)), side)
+
+
+def test_another_frame_is_refused_with_what_is_missing():
+    """A frame of other columns names the missing ones."""
+    with pytest.raises(InputError, match="'fingerprint'"):
+        compare(frame(row(1)), pd.DataFrame({"label": ["a"]}))
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path):
+    """A path is opened as a run."""
+    with pytest.raises(StudyError, match="holds no run"):
+        compare(frame(row(1)), tmp_path)

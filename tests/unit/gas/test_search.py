@@ -1,0 +1,140 @@
+"""Step search: every step that shows is found, with few reads."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import pairwise
+from math import ceil, log2
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.client.versions import evenly
+from toolkit.gas.search import next_round, open_pairs
+
+
+def search(outcome, *, first, last, initial=33, limit=2_000):
+    """Run a search to its end; return what is known and the reads of each round."""
+    known, rounds = {}, []
+    while versions := next_round(known, first=first, last=last, initial=initial, limit=limit):
+        assert versions == sorted(set(versions))
+        assert not known.keys() & set(versions)
+        assert all(first <= version <= last for version in versions)
+        known |= {version: outcome(version) for version in versions}
+        rounds.append(len(versions))
+        assert len(rounds) < 200
+    return known, rounds
+
+
+def steps_in(known):
+    """Return the pairs of neighbouring reads with different outcomes."""
+    return [(a, b) for a, b in pairwise(sorted(known)) if known[a] != known[b]]
+
+
+@st.composite
+def step_functions(draw):
+    """Draw a range, a grid, and where the outcome changes to what; levels may return."""
+    first = draw(st.integers(0, 2**40))
+    last = first + draw(st.integers(1, 200_000))
+    breaks = sorted(draw(st.sets(st.integers(first + 1, last), max_size=12)))
+    levels = draw(st.lists(st.integers(0, 4), min_size=len(breaks) + 1, max_size=len(breaks) + 1))
+    return first, last, draw(st.integers(2, 60)), breaks, levels
+
+
+def true_steps(breaks, levels):
+    """Return the versions at which the outcome really changes."""
+    return [at for at, (before, after) in zip(breaks, pairwise(levels), strict=True) if before != after]
+
+
+@given(step_functions())
+def test_every_step_found_is_a_step_and_exact(case):
+    """With room enough, each step found lies between adjacent versions and is one of the function's."""
+    first, last, initial, breaks, levels = case
+    known, _ = search(lambda v: levels[bisect_right(breaks, v)], first=first, last=last, initial=initial, limit=10**6)
+    found = steps_in(known)
+    assert all(after - before == 1 for before, after in found)
+    assert {after for _, after in found} <= set(true_steps(breaks, levels))
+    assert open_pairs(known) == []
+
+
+@given(step_functions())
+def test_every_step_that_is_not_hidden_in_a_cell_is_found(case):
+    """Steps whose cell of the grid sees different levels only once each are all found, and no others are missed."""
+    first, last, initial, breaks, _ = case
+    known, _ = search(lambda v: bisect_right(breaks, v), first=first, last=last, initial=initial, limit=10**6)
+    assert [after for _, after in steps_in(known)] == breaks
+
+
+@given(step_functions())
+def test_a_step_is_missed_only_where_its_cell_ends_as_it_began(case):
+    """Whatever is missed reverts within one cell: the ends of every pair of the first grid agree with what was found."""
+    first, last, initial, breaks, levels = case
+    known, _ = search(lambda v: levels[bisect_right(breaks, v)], first=first, last=last, initial=initial, limit=10**6)
+    found = {after for _, after in steps_in(known)}
+    for before, after in pairwise(evenly(first, last, initial)):
+        inside = [at for at in true_steps(breaks, levels) if before < at <= after]
+        if len(inside) == 1:
+            assert inside[0] in found
+        elif known[before] != known[after]:
+            assert found & set(inside)
+
+
+@given(step_functions())
+def test_requests_are_the_grid_and_a_logarithm_per_step(case):
+    """Reads are bounded by grid + steps * ceil(log2(cell)); rounds by one and that logarithm."""
+    first, last, initial, breaks, levels = case
+    known, rounds = search(
+        lambda v: levels[bisect_right(breaks, v)], first=first, last=last, initial=initial, limit=10**6
+    )
+    grid = list(evenly(first, last, initial))
+    depth = ceil(log2(max(b - a for a, b in pairwise(grid))))
+    assert len(known) <= len(grid) + len(true_steps(breaks, levels)) * depth
+    assert len(rounds) <= 1 + depth
+
+
+@given(first=st.integers(0, 10**6), span=st.integers(1, 10**6), initial=st.integers(2, 50), room=st.integers(0, 100))
+@settings(max_examples=50)
+def test_an_oscillating_outcome_is_bounded_by_the_limit(first, span, initial, room):
+    """Where every version differs from its neighbour the search ends at its limit, never above it."""
+    limit = initial + room
+    known, _ = search(lambda v: v, first=first, last=first + span, initial=initial, limit=limit)
+    assert len(known) == min(limit, span + 1)
+
+
+def test_what_the_limit_leaves_open_is_narrow_everywhere():
+    """The widest intervals are halved first, so no large one is left beside small ones."""
+    known, _ = search(lambda v: v, first=0, last=1_000_000, initial=5, limit=65)
+    widths = [after - before for before, after in open_pairs(known)]
+    assert max(widths) <= 2 * min(widths) + 2
+
+
+def test_a_constant_outcome_costs_the_grid():
+    """Nothing differs: the first grid is all there is."""
+    known, rounds = search(lambda _: 1, first=0, last=10**9, initial=33)
+    assert rounds == [33]
+    assert sorted(known) == list(evenly(0, 10**9, 33))
+
+
+@pytest.mark.parametrize(("first", "last", "reads"), [(5, 5, 1), (5, 6, 2), (0, 32, 33)])
+def test_a_short_range_is_read_whole(first, last, reads):
+    """Fewer versions than the grid has: each is read once."""
+    known, _ = search(lambda v: v % 2, first=first, last=last, initial=33)
+    assert len(known) == reads
+
+
+def test_a_search_that_was_broken_off_goes_on():
+    """With part of the grid and more known, only what is missing is asked for, and the end is the same."""
+    outcome = lambda v: v >= 777_777  # noqa: E731 - one comparison
+    whole, _ = search(outcome, first=0, last=10**6)
+    part = dict(list(whole.items())[:20])
+    while versions := next_round(part, first=0, last=10**6, initial=33, limit=2_000):
+        assert not part.keys() & set(versions)
+        part |= {version: outcome(version) for version in versions}
+    assert part == whole
+
+
+def test_pairs_are_open_where_outcomes_differ_and_versions_are_apart():
+    """Widest first; adjacent and equal pairs are closed."""
+    assert open_pairs({0: "a", 1: "b", 5: "b", 8: "c", 100: "d"}) == [(8, 100), (5, 8)]
+    assert open_pairs({}) == open_pairs({3: 1}) == []

@@ -1,0 +1,125 @@
+"""Steps between observations of a call."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.unit.gas.observed import frame, row
+from toolkit.errors import SchemaError
+from toolkit.frames.build import rows_frame
+from toolkit.frames.schema import STEPS
+from toolkit.gas.steps import Cause, step_columns, steps_of
+
+
+def pairs(steps):
+    return [(step.label, step.version_before, step.version_after, step.gas_before, step.gas_after) for step in steps]
+
+
+def test_equal_observations_are_no_step():
+    """The same gas at every version: nothing moved."""
+    assert steps_of(frame(row(1), row(2), row(30))) == []
+
+
+def test_neighbours_that_differ_are_a_step():
+    """Between which versions, from what to what, by how much."""
+    (step,) = steps_of(frame(row(1, 10), row(5, 10), row(9, 12)))
+    assert (step.version_before, step.version_after, step.gas_before, step.gas_after) == (5, 9, 10, 12)
+    assert (step.change, step.change_percent, step.exact) == (2, 20.0, False)
+
+
+def test_adjacent_versions_make_a_step_exact():
+    """One transaction lies between them."""
+    assert [step.exact for step in steps_of(frame(row(4, 10), row(5, 11), row(7, 12)))] == [True, False]
+
+
+def test_observations_need_not_be_in_order():
+    """Threads write as they finish: versions are sorted first."""
+    assert pairs(steps_of(frame(row(9, 12), row(1, 10), row(5, 10)))) == [("a", 5, 9, 10, 12)]
+
+
+def test_calls_nodes_and_sources_are_kept_apart():
+    """A step is within one call on one node; simulations and committed transactions have none."""
+    found = steps_of(
+        frame(
+            row(1, 10),
+            row(2, 20, label="b"),
+            row(3, 30, node="http://other.test/v1"),
+            row(4, 40, source="simulate@now"),
+            row(5, 50, source="committed"),
+            row(6, 60, source="committed"),
+            row(7, 10),
+        )
+    )
+    assert found == []
+
+
+def test_a_call_that_begins_to_fail_is_a_step():
+    """From gas to error and back: two steps without a change in units."""
+    there, back = steps_of(frame(row(1, 10), row(2, error="invalid_input"), row(3, 10)))
+    assert (there.gas_before, there.gas_after, there.error_after, there.success_after) == (
+        10,
+        None,
+        "invalid_input",
+        None,
+    )
+    assert (back.error_before, back.gas_after) == ("invalid_input", 10)
+    assert there.change is None
+    assert back.change_percent is None
+
+
+def test_another_error_is_a_step():
+    """Not found becomes aborted: the outcome differs."""
+    assert len(steps_of(frame(row(1, error="module_not_found"), row(2, error="invalid_input")))) == 1
+
+
+def test_the_same_error_is_no_step():
+    """It failed before, it fails the same way now; missing values compare as equal."""
+    assert steps_of(frame(row(1, error="x"), row(2, error="x"), row(3, error="x"))) == []
+
+
+def test_gas_up_to_the_last_u64_is_compared_exactly():
+    """A difference in the last digit of a large number is a step of one unit."""
+    (step,) = steps_of(frame(row(1, 2**63), row(2, 2**63 + 1)))
+    assert (step.change, step.gas_after) == (1, 2**63 + 1)
+
+
+def test_a_change_from_nothing_has_no_percentage():
+    """Zero gas has no percent."""
+    (step,) = steps_of(frame(row(1, 0), row(2, 5)))
+    assert (step.change, step.change_percent) == (5, None)
+
+
+def test_each_steps_node_builds_are_kept():
+    """A different build on either side is a cause of its own."""
+    (step,) = steps_of(frame(row(1, 10), row(2, 11, node_build="def")))
+    assert (step.build_before, step.build_after) == ("abc", "def")
+
+
+def test_no_observations_have_no_steps():
+    """An empty frame is an observation frame."""
+    assert steps_of(frame()) == []
+
+
+def test_another_frame_is_refused_with_what_is_missing():
+    """A frame without the columns names them."""
+    with pytest.raises(SchemaError, match="'fingerprint'"):
+        steps_of(pd.DataFrame({"label": ["a"]}))
+
+
+def test_steps_become_rows_with_their_causes():
+    """A cause that was found is told; one that was not looked for is unknown, with the reason."""
+    one, two = steps_of(frame(row(1, 10), row(2, 11), row(9, error="x")))
+    steps = rows_frame(STEPS, step_columns([one, two], {one: Cause("schedule", "prices rose", "0xabc")}))
+    assert steps["cause"].tolist() == ["schedule", "unknown"]
+    assert steps["explanation"].tolist()[0] == "prices rose"
+    assert "broken off" in steps["explanation"].tolist()[1]
+    assert steps["exact"].tolist() == [True, False]
+    assert steps["change"].isna().tolist() == [False, True]
+
+
+def test_no_steps_are_an_empty_frame():
+    """A run in which nothing moved has its steps frame all the same."""
+    steps = rows_frame(STEPS, step_columns([], {}))
+    assert len(steps) == 0
+    assert list(steps.columns) == STEPS.names
