@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from toolkit.errors import SchemaError
-from toolkit.wire.integers import clip
+from toolkit.wire.integers import clip, is_u64
 from toolkit.wire.structs import (
     BlockEpilogueTransaction,
     BlockMetadataTransaction,
@@ -118,7 +118,8 @@ def decode_transactions(body: bytes | Raw) -> list[Transaction]:
         try:
             return list(_MANY.decode(body))
         except msgspec.ValidationError:
-            return [_decode_transaction(raw) for raw in _decode(_RAW_LIST, body)]
+            raws = _decode(_RAW_LIST, body)
+            return [_decode_transaction(raw, place) for place, raw in enumerate(raws)]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _schema_error(error) from error
 
@@ -144,8 +145,9 @@ def iterate_transactions(body: bytes | Raw) -> Iterator[Transaction]:
     if not _is_array(body):
         yield _decode_transaction(body)
         return
-    for raw in _decode(_RAW_LIST, body):
-        yield _decode_transaction(raw)
+    raws = _decode(_RAW_LIST, body)
+    for place, raw in enumerate(raws):
+        yield _decode_transaction(raw, place)
 
 
 def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
@@ -200,25 +202,34 @@ def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | Raw) -> _T:
 
 
 def _schema_error(error: Exception) -> SchemaError:
-    return SchemaError(f"the answer does not have the documented shape of transactions: {clip(error)}")
+    return SchemaError(f"the answer does not have the documented shape: {clip(error)}")
 
 
-def _decode_transaction(body: bytes | Raw) -> Transaction:
+def _decode_transaction(body: bytes | Raw, place: int = 0) -> Transaction:
     try:
         return _ONE.decode(body)
     except msgspec.ValidationError:
-        fields = _decode(_RAW_OBJECT, body)
+        pass  # of an unknown kind, with a change of one, or misshapen: look closer
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _schema_error(error) from error
+    try:
+        return _decode_other(body)
+    except SchemaError as error:
+        raise SchemaError(f"transactions[{place}]: {error}") from error
+
+
+def _decode_other(body: bytes | Raw) -> Transaction:
+    fields = _decode(_RAW_OBJECT, body)
     kind = _text(fields.get("type"))
-    if kind not in _KNOWN_TRANSACTIONS:
-        return GenericTransaction(
-            type=kind,
-            version_text=_text(fields.get("version")),
-            hash=_text(fields.get("hash")),
-            raw=bytes(body),
-        )
-    return _rebuild(_ONE, fields)
+    if kind in _KNOWN_TRANSACTIONS:
+        return _rebuild(_ONE, fields)
+    version = _text(fields.get("version"))
+    return GenericTransaction(
+        type=kind,
+        version_text=version if is_u64(version) else None,
+        hash=_text(fields.get("hash")),
+        raw=bytes(body),
+    )
 
 
 def _rebuild(decoder: msgspec.json.Decoder[_T], fields: dict[str, Raw]) -> _T:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from toolkit.errors import SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["U64_MAX", "clip", "parse_u64", "parse_u64_column", "shorten"]
+__all__ = ["U64_MAX", "clip", "is_u64", "parse_u64", "parse_u64_column", "shorten"]
 
 U64_MAX = 2**64 - 1
-_MAX_DIGITS = 20
 _LEADING_ZERO = re.compile(" 0[0-9]")
 _CANONICAL = re.compile(r"0|[1-9][0-9]{0,19}")
 _SHOWN = 60
@@ -36,6 +35,11 @@ def clip(error: Exception) -> str:
     return ascii(str(error))[1:-1][:_CLIPPED]
 
 
+def is_u64(text: object) -> TypeGuard[str]:
+    """Return whether `text` is a u64 in the wire's only spelling."""
+    return isinstance(text, str) and _CANONICAL.fullmatch(text) is not None and int(text) <= U64_MAX
+
+
 def parse_u64(text: object, where: str) -> int:
     """Return the number a u64 string stands for.
 
@@ -55,10 +59,8 @@ def parse_u64(text: object, where: str) -> int:
     SchemaError
         If it is no such string, or past 2^64 - 1.
     """
-    if isinstance(text, str) and len(text) <= _MAX_DIGITS and _CANONICAL.fullmatch(text):
-        value = int(text)
-        if value <= U64_MAX:
-            return value
+    if is_u64(text):
+        return int(text)
     raise SchemaError(f"{where}: expected a u64 as a string of digits, got {shorten(text)}", column=where)
 
 

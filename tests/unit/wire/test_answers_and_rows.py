@@ -105,7 +105,7 @@ def test_unknown_kinds_become_rows() -> None:
     future = {"type": "dream_transaction", "version": "7", "hash": "0x01", "x": [1, {"y": "é"}]}
     odd = {"type": "write_dream", "state_key_hash": "0x", "x": 1}
     mixed = user(changes=[odd, *user()["changes"]])
-    body = encode([user(), future, mixed, {"type": 5}, {}])
+    body = encode([user(), future, mixed, {"type": 5, "version": "x"}, {}])
     transactions = decode_transactions(body)
     kinds = [type(transaction) for transaction in transactions]
     assert kinds == [UserTransaction, GenericTransaction, UserTransaction, GenericTransaction, GenericTransaction]

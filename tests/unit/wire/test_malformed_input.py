@@ -1,0 +1,390 @@
+"""A table of malformed types, ids, values and bodies, with the exact message that each gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from toolkit.errors import ToolkitError
+from toolkit.move import parse_address, parse_hex, parse_table_handle, parse_type_tag
+from toolkit.move.bcs import decode_bcs
+from toolkit.move.ids import FunctionId, ModuleId
+from toolkit.move.layout import Address, Bool, Bytes, Int, OptionOf, String, UInt, VectorOf
+from toolkit.move.values import decode_argument, decode_json, encode_argument
+from toolkit.wire import (
+    EntryFunction,
+    GasSchedule,
+    RawTransaction,
+    Script,
+    SignedTransaction,
+    SimulationRequest,
+    decode_account,
+    decode_block,
+    decode_gas_price_estimate,
+    decode_node_info,
+    decode_simulation,
+    decode_transactions,
+    decode_view_answer,
+    decode_view_request,
+    parse_account_signature,
+    parse_payload,
+    parse_signature,
+    transaction_rows,
+)
+
+Read = Callable[[Any], Any]
+CALL = EntryFunction("0x1::m::f")
+USER = b"""{"version":"1","hash":"0x","gas_used":"5","success":true,"vm_status":"","sender":"0x1","sequence_number":"0","max_gas_amount":"1","gas_unit_price":"1","expiration_timestamp_secs":"1","payload":{"type":"x"},"type":"user_transaction"}"""
+
+
+def rows(body: bytes) -> Any:
+    return transaction_rows(decode_transactions(body))
+
+
+def argument(layout: Any) -> Read:
+    return lambda value: decode_argument(layout, value)
+
+
+def written(layout: Any) -> Read:
+    return lambda value: encode_argument(layout, value)
+
+
+def value(layout: Any) -> Read:
+    return lambda json: decode_json(layout, json)
+
+
+def bcs(layout: Any) -> Read:
+    return lambda data: decode_bcs(layout, data)
+
+
+def sender(text: Any) -> Any:
+    return SimulationRequest(CALL, sender=text)
+
+
+def price(number: Any) -> Any:
+    return SimulationRequest(CALL, sender="0x1", gas_unit_price=number)
+
+
+TABLE: list[tuple[Read, Any, str]] = [
+    (parse_type_tag, "", "type '', position 0: expected a type, got the end"),
+    (
+        parse_type_tag,
+        "u65",
+        "type 'u65', position 0: unknown type 'u65' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
+    ),
+    (
+        parse_type_tag,
+        "U64",
+        "type 'U64', position 0: unknown type 'U64' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
+    ),
+    (parse_type_tag, "vector", "type 'vector', position 6: expected '<' after vector, got the end"),
+    (parse_type_tag, "vector<>", "type 'vector<>', position 7: expected a type, got '>'"),
+    (parse_type_tag, "vector<u8", "type 'vector<u8', position 9: expected '>', got the end"),
+    (parse_type_tag, "vector<u8>>", "type 'vector<u8>>', position 10: expected nothing after the type, got '>'"),
+    (parse_type_tag, "vector<u8, u8>", "type 'vector<u8, u8>', position 9: expected '>', got ','"),
+    (parse_type_tag, "0x1::coin", "type '0x1::coin', position 9: expected '::' and a struct name, got the end"),
+    (parse_type_tag, "0x1::coin::Coin<", "type '0x1::coin::Coin<', position 16: expected a type, got the end"),
+    (parse_type_tag, "0x1::coin::Coin<>", "type '0x1::coin::Coin<>', position 16: expected a type, got '>'"),
+    (parse_type_tag, "0x1::coin::1Coin", "type '0x1::coin::1Coin', position 11: expected a struct name, got '1Coin'"),
+    (parse_type_tag, "coin::Coin", "type 'coin::Coin', position 0: 'coin' is not an address"),
+    (parse_type_tag, "0xg::coin::Coin", "type '0xg::coin::Coin', position 0: '0xg' is not an address"),
+    (parse_type_tag, "&u8", "type '&u8', position 0: a reference cannot be used here (only ABIs have it)"),
+    (
+        parse_type_tag,
+        "T0",
+        "type 'T0', position 0: unknown type 'T0' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
+    ),
+    (parse_type_tag, "u8 u8", "type 'u8 u8', position 3: expected nothing after the type, got 'u8'"),
+    (
+        parse_type_tag,
+        "vector<vector<vector<vector<vector<vector<vector<vector<vector<u8>>>>>>>>>",
+        "type 'vector<vector<vector<vector<vector<vector<vector<vector<vector<u8>>>>>>>>>', position 63: nests deeper than the limit of 8 types",
+    ),
+    (parse_address, "", "not an address: ''; expected 0x and 1 to 64 hex digits"),
+    (parse_address, "0x", "not an address: '0x'; expected 0x and 1 to 64 hex digits"),
+    (parse_address, "0xg", "not an address: '0xg'; expected 0x and 1 to 64 hex digits"),
+    (
+        parse_address,
+        "0x" + "1" * 65,
+        "not an address: '0x11111111111111111111111111111111111111111111111111111111111111111'; expected 0x and 1 to 64 hex digits",
+    ),
+    (parse_address, "0x1\n", "not an address: '0x1\\n'; expected 0x and 1 to 64 hex digits"),
+    (parse_address, "alice", "not an address: 'alice'; expected 0x and 1 to 64 hex digits"),
+    (
+        parse_table_handle,
+        "0x1::table::Table",
+        "not a table handle: '0x1::table::Table'; expected 0x and 1 to 64 hex digits",
+    ),
+    (parse_hex, "0x123", "not hex-encoded bytes: '0x123'; expected 0x and two hex digits a byte"),
+    (parse_hex, "0x 12", "not hex-encoded bytes: '0x 12'; expected 0x and two hex digits a byte"),
+    (ModuleId.parse, "0x1", "not a module id: '0x1'; expected address::module, such as 0x1::coin"),
+    (
+        ModuleId.parse,
+        "0x1::coin::supply",
+        "not a module id: '0x1::coin::supply'; expected address::module, such as 0x1::coin",
+    ),
+    (
+        FunctionId.parse,
+        "0x1::coin",
+        "not a function id: '0x1::coin'; expected address::module::function, such as 0x1::coin::supply",
+    ),
+    (
+        FunctionId.parse,
+        "0x1::coin::supply<u8>",
+        "function id '0x1::coin::supply<u8>': type arguments go into type_arguments, not into the id",
+    ),
+    (
+        FunctionId.parse,
+        "0x1::coin::",
+        "function id '0x1::coin::': name '' is not a Move identifier (letters, digits, underscores)",
+    ),
+    (
+        FunctionId.parse,
+        "coin::supply::x",
+        "function id 'coin::supply::x': not an address: 'coin'; expected 0x and 1 to 64 hex digits",
+    ),
+    (
+        argument(UInt(64)),
+        5,
+        "parse arguments[0] failed, expect string<u64>, caused by error: invalid type: number, expected a string",
+    ),
+    (
+        argument(UInt(64)),
+        "-1",
+        'parse arguments[0] failed, expect string<u64>, caused by error: Parsing u64 string "-1" failed, caused by error: invalid digit found in string',
+    ),
+    (
+        argument(UInt(64)),
+        "18446744073709551616",
+        'parse arguments[0] failed, expect string<u64>, caused by error: Parsing u64 string "18446744073709551616" failed, caused by error: number too large to fit in target type',
+    ),
+    (
+        argument(UInt(8)),
+        "5",
+        'parse arguments[0] failed, expect integer<u8>, caused by error: invalid type: string "5", expected u8',
+    ),
+    (
+        argument(UInt(8)),
+        256,
+        "parse arguments[0] failed, expect integer<u8>, caused by error: invalid value: integer `256`, expected u8",
+    ),
+    (
+        argument(Int(8)),
+        -129,
+        "parse arguments[0] failed, expect integer<i8>, caused by error: invalid value: integer `-129`, expected i8",
+    ),
+    (
+        argument(Bool()),
+        "true",
+        'parse arguments[0] failed, expect boolean, caused by error: invalid type: string "true", expected a boolean',
+    ),
+    (
+        argument(Address()),
+        5,
+        "parse arguments[0] failed, expect string<address>, caused by error: invalid type: number, expected a string",
+    ),
+    (
+        argument(Address()),
+        "0xzz",
+        "parse arguments[0] failed, expect string<address>, caused by error: Invalid account address: Hex characters are invalid: Invalid character 'z' at position 62",
+    ),
+    (
+        argument(Bytes()),
+        [1, 2],
+        "parse arguments[0] failed, expect string<hex>, caused by error: invalid type: sequence, expected a string",
+    ),
+    (
+        argument(Bytes()),
+        "0x123",
+        'parse arguments[0] failed, expect string<hex>, caused by error: decode hex-encoded string("0x123") failed, caused by error: Odd number of digits',
+    ),
+    (
+        argument(String()),
+        5,
+        "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: failed to parse string::String.",
+    ),
+    (
+        argument(VectorOf(UInt(64))),
+        "x",
+        'parse arguments[0] failed, expect array<string<u64>>, caused by error: expected vector<U64>, but got: String("x")',
+    ),
+    (
+        argument(VectorOf(UInt(64))),
+        ["1", 2],
+        "parse arguments[0] failed, expect array<string<u64>>, caused by error: invalid type: number, expected a string",
+    ),
+    (
+        argument(OptionOf(UInt(8))),
+        5,
+        "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: Expecting a JSON Map for struct.",
+    ),
+    (
+        argument(OptionOf(UInt(8))),
+        {"vec": [1, 2]},
+        "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: an Option holds at most one element",
+    ),
+    (written(UInt(8)), 256, "arguments[0]: expect integer<u8>, got number 256, outside 0..255"),
+    (written(UInt(64)), 1.5, "arguments[0]: expect string<u64>, got number 1.5; write an int or its decimal digits"),
+    (
+        written(UInt(64)),
+        "ten",
+        "arguments[0]: expect string<u64>, got string 'ten'; write an int or its decimal digits",
+    ),
+    (
+        written(Address()),
+        "bob",
+        "arguments[0]: expect string<address>, got string 'bob'; write 0x and 1 to 64 hex digits",
+    ),
+    (value(UInt(64)), 5, "value: expect string<u64>, got number 5"),
+    (
+        value(UInt(256)),
+        "-1",
+        "value: expect string<u256>, got string '-1', outside 0..115792089237316195423570985008687907853269984665640564039457584007913129639935",
+    ),
+    (value(VectorOf(UInt(8))), "0x12", "value: expect array, got string '0x12'"),
+    (bcs(Bool()), b"\x02", "value: byte 0: a bool is 0 or 1, got 2"),
+    (bcs(UInt(64)), b"\x01", "value: byte 0: expected 8 bytes of u64, 1 left"),
+    (bcs(UInt(8)), b"\x01\x02", "value: byte 1: the data goes on after the value (1 bytes)"),
+    (bcs(VectorOf(UInt(64))), b"\x80\x00", "value: byte 0: ULEB128 is not in its shortest form"),
+    (bcs(OptionOf(UInt(8))), b"\x02\x01\x01", "value: byte 0: an Option starts with 0 or 1, got 2"),
+    (
+        EntryFunction,
+        "0x1::m",
+        "EntryFunction.function: not a function id: '0x1::m'; expected address::module::function, such as 0x1::coin::supply",
+    ),
+    (
+        EntryFunction,
+        None,
+        "EntryFunction.function: expected a function id (address::module::function) as text, got None",
+    ),
+    (Script, "0x1", "Script.bytecode: not hex-encoded bytes: '0x1'; expected 0x and two hex digits a byte"),
+    (sender, "alice", "SimulationRequest.sender: not an address: 'alice'; expected 0x and 1 to 64 hex digits"),
+    (sender, None, "SimulationRequest.sender: expected an address as text, got None"),
+    (price, -1, "SimulationRequest.gas_unit_price: expected a whole number from 0 to 2^64 - 1, got -1"),
+    (
+        price,
+        2**64,
+        "SimulationRequest.gas_unit_price: expected a whole number from 0 to 2^64 - 1, got 18446744073709551616",
+    ),
+    (price, "1.5", "SimulationRequest.gas_unit_price: expected a whole number, got '1.5'"),
+    (parse_payload, b"", "the payload is no JSON: Input data was truncated"),
+    (parse_payload, b"[]", "the payload is no JSON object, got []"),
+    (
+        parse_payload,
+        {"type": "entry_function_payload"},
+        "the entry_function_payload does not have the documented shape: field 'function' is missing",
+    ),
+    (
+        parse_payload,
+        {"type": "script_payload", "code": {}},
+        "the script_payload does not have the documented shape: field 'bytecode' is missing",
+    ),
+    (parse_signature, b"5", "the signature is no JSON object, got 5"),
+    (
+        parse_signature,
+        {"type": "ed25519_signature", "public_key": "0x11", "signature": "0x"},
+        "the ed25519_signature does not have the documented shape: Ed25519Signature: an ed25519 public key has 32 bytes, got 1: '0x11'",
+    ),
+    (
+        parse_signature,
+        {"type": "fee_payer_signature"},
+        "the fee_payer_signature does not have the documented shape: field 'sender' is missing",
+    ),
+    (
+        parse_account_signature,
+        {"type": "single_key_signature", "public_key": {"value": "0x", "type": "rsa"}},
+        "the single_key_signature does not have the documented shape: PublicKey.type: expected 'ed25519', 'secp256k1_ecdsa', 'secp256r1_ecdsa', 'keyless', 'federated_keyless' or 'slh_dsa__sha2_128s', got 'rsa'",
+    ),
+    (
+        parse_account_signature,
+        {"type": "multi_key_signature", "public_keys": [], "signatures": [], "threshold": 1},
+        "the multi_key_signature does not have the documented shape: MultiKeySignature: expected 1 to 32 public keys, got 0",
+    ),
+    (GasSchedule.from_resource, {"entries": {}}, "entries: expected a list, got {}"),
+    (
+        GasSchedule.from_resource,
+        {"entries": [{"key": "a", "val": "x"}]},
+        "entries[0].val: expected a u64 as a string of digits, got 'x'",
+    ),
+    (decode_transactions, b"", "the answer does not have the documented shape: Input data was truncated"),
+    (
+        decode_transactions,
+        b"<html>",
+        "the answer does not have the documented shape: JSON is malformed: invalid character (byte 0)",
+    ),
+    (
+        decode_transactions,
+        b"5",
+        "transactions[0]: the answer does not have the documented shape: Expected `object`, got `int`",
+    ),
+    (
+        decode_transactions,
+        b'[{"type": "user_transaction"}]',
+        "transactions[0]: the answer does not have the documented shape: Object missing required field `version`",
+    ),
+    (
+        decode_transactions,
+        b'{"type": "state_checkpoint_transaction", "version": 1}',
+        "transactions[0]: the answer does not have the documented shape: Expected `str`, got `int` - at `$.version`",
+    ),
+    (
+        decode_simulation,
+        b"{}",
+        "the answer does not have the documented shape: Object missing required field `version`",
+    ),
+    (rows, USER.replace(b'"5"', b'"5.0"'), "row 0: gas_used: expected a u64 as a string of digits, got '5.0'"),
+    (
+        rows,
+        USER.replace(b'"sender":"0x1"', b'"sender":"me"'),
+        "a transaction does not have the documented shape: not an address: 'me'; expected 0x and 1 to 64 hex digits",
+    ),
+    (
+        decode_node_info,
+        b'{"chain_id": 1}',
+        "the GET /v1 answer does not have the documented shape: Object missing required field `epoch`",
+    ),
+    (
+        decode_node_info,
+        b"not json",
+        "the GET /v1 answer does not have the documented shape: JSON is malformed: invalid character (byte 4)",
+    ),
+    (
+        decode_account,
+        b'{"sequence_number": "-1", "authentication_key": "0x"}',
+        "sequence_number: expected a u64 as a string of digits, got '-1'",
+    ),
+    (decode_block, b"null", "the block answer does not have the documented shape: Expected `object`, got `null`"),
+    (
+        decode_gas_price_estimate,
+        b'{"gas_estimate": -1}',
+        "the gas price estimate answer does not have the documented shape: Expected `int` >= 0 - at `$.gas_estimate`",
+    ),
+    (RawTransaction.from_bcs, b"", "byte 0: expected 32 bytes, 0 left"),
+    (SignedTransaction.from_bcs, bytes(40) + b"\x07", "byte 40: unknown transaction payload 7"),
+    (
+        SignedTransaction.from_bcs,
+        bytes(40) + b"\x05",
+        "byte 40: an encrypted payload; simulation refuses it, and so does this reader",
+    ),
+    (
+        decode_view_request,
+        bytes(32) + b"\x01m\x010",
+        "byte 0: function name '0' is not a Move identifier (letters, digits, underscores)",
+    ),
+    (lambda data: decode_view_answer(data, [Bool()]), b"\x02", "the function returns 1 values, the answer holds 2"),
+]
+
+
+@pytest.mark.parametrize(("read", "text", "message"), TABLE, ids=range(len(TABLE)))
+def test_each_malformed_input_gives_its_message(read: Read, text: Any, message: str) -> None:
+    """Exactly: a message that changes is a change somebody meant."""
+    with pytest.raises(ToolkitError) as raised:
+        read(text)
+    assert str(raised.value) == message
+
+
+def test_the_table_is_long_enough() -> None:
+    """Types, ids, values and bodies: sixty at least."""
+    assert len(TABLE) >= 60
