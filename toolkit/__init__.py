@@ -42,6 +42,7 @@ _HOME = {
     "fetch_views": "toolkit.client.fetch",
     "read_parquet": "toolkit.dtypes",
     "scaled": "toolkit.dtypes",
+    "table_keys": "toolkit.frames.keys",
     "write_parquet": "toolkit.dtypes",
 }
 _SUBMODULES = frozenset({"embedded", "errors", "plots", "reports", "widgets", "wire"})
@@ -80,6 +81,7 @@ __all__ = [
     "read_parquet",
     "reports",
     "scaled",
+    "table_keys",
     "widgets",
     "wire",
     "write_parquet",
@@ -103,6 +105,7 @@ if TYPE_CHECKING:
         ToolkitError,
         VersionPruned,
     )
+    from toolkit.frames.keys import table_keys
     from toolkit.gas.comparison import compare
     from toolkit.gas.run import Run
     from toolkit.gas.study import Study

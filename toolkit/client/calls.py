@@ -139,7 +139,8 @@ class Caller:
         transactions = decode_simulation(answer.body)
         if len(transactions) != 1:
             raise SchemaError(f"a simulation answers one transaction, this answer has {len(transactions)}")
-        return Simulation(request, transactions[0], headers.ledger, self._abis.at(transactions[0].version))
+        abis = self._abis.at(transactions[0].version)
+        return Simulation(request, transactions[0], headers.ledger, abis, self._companion)
 
     def _payload(self, payload: Any, abis: AbisAt) -> Any:
         """Return the payload with its arguments in the node's JSON forms, where it is one that has an ABI."""

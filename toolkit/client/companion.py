@@ -61,6 +61,22 @@ class Companion:
         ledger = parse_headers(answer.headers).ledger
         return answer.body, ledger.version if ledger else None
 
+    def raw_item(self, handle: str, key: bytes, version: int) -> bytes | None:
+        """Read a table item's BCS bytes by its key's; None where it is not there."""
+        try:
+            answer = self._connection.post(
+                path("tables", handle, "raw_item"),
+                {"key": "0x" + key.hex()},
+                asked=f"raw item {key.hex()[:20]} of table {handle} at version {version}",
+                query={"ledger_version": version},
+                accept="application/x-bcs",
+            )
+        except NotFound as error:
+            if error.error_code != "table_item_not_found":
+                raise
+            return None
+        return answer.body
+
     def block(self, version: int) -> Block:
         """Read the block that holds a version, without its transactions."""
         where = path("blocks", "by_version", version)

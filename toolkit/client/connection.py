@@ -69,10 +69,18 @@ class Connection:
         """GET a path below the base URL."""
         return self._send(Request("GET", self._full(where, query), None, _JSON), asked)
 
-    def post(self, where: str, body: Any, *, asked: str, query: Mapping[str, Any] | None = None) -> Answer:
+    def post(
+        self,
+        where: str,
+        body: Any,
+        *,
+        asked: str,
+        query: Mapping[str, Any] | None = None,
+        accept: str = "application/json",
+    ) -> Answer:
         """POST a JSON body to a path below the base URL."""
         data = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
-        headers = {**_JSON, "Content-Type": "application/json"}
+        headers = {**_JSON, "Accept": accept, "Content-Type": "application/json"}
         return self._send(Request("POST", self._full(where, query), data, headers), asked)
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client.abis import AbisAt
+    from toolkit.client.companion import Companion
     from toolkit.move.layout import Layout
     from toolkit.wire.answers import SimulatedTransaction
     from toolkit.wire.gas import GasBreakdown
@@ -131,6 +132,7 @@ class Simulation:
     transaction: SimulatedTransaction
     ledger: LedgerState | None
     abis: AbisAt = field(repr=False)
+    companion: Companion = field(repr=False)
 
     @property
     def success(self) -> bool:
@@ -215,6 +217,36 @@ class Simulation:
 
         identity = ("event_index", "account_address", "creation_number", "sequence_number")
         return payload_frame(self.events, "type", event_type, self._layout(event_type), identity=identity)
+
+    @cached_property
+    def balance_changes(self) -> pd.DataFrame:
+        """One row per owner and asset whose balance moves, the fee included, in base units."""
+        from toolkit.frames.balances import balance_frame
+
+        return balance_frame(self.transaction)
+
+    def diff(self) -> pd.DataFrame:
+        """Return before and after of each resource and table item that the transaction writes or deletes.
+
+        Returns
+        -------
+        DataFrame
+            Resources as JSON text, table items as hex of their BCS bytes, with the fields that differ.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            If the state before cannot be read at the simulation's ledger version.
+        """
+        from toolkit.client.diffs import state_diff
+
+        return state_diff(self.changes, self.companion, self.ledger_version)
+
+    def explain(self) -> str:
+        """Return plain words: what the call would do, what it costs, and why it failed."""
+        from toolkit.client.explaining import explanation
+
+        return explanation(self)
 
     def _layout(self, tag: str) -> Layout:
         return self.abis.layout(parse_type_tag(tag))

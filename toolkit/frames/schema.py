@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from toolkit.dtypes import WideIntType, i128, u128, wide_from_ints
 from toolkit.errors import SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = [
+    "BALANCES",
     "CHANGES",
     "COMPARISON",
+    "DIFF",
     "EVENTS",
+    "KEYS",
     "OBSERVATIONS",
     "OUTCOME",
     "STEPS",
@@ -115,7 +119,10 @@ def _array(column: Column, values: Sequence[Any] | None, rows: int) -> pa.Array:
     if values is None:
         return pa.nulls(rows, column.type)
     try:
-        array = pa.array(values, type=column.type)
+        wide = isinstance(column.type, WideIntType)
+        array = wide_from_ints(values, column.type, column=column.name) if wide else pa.array(values, type=column.type)
+    except SchemaError:
+        raise
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError) as error:
         raise _misfit(column, values, error) from error
     if column.required and array.null_count:
@@ -258,6 +265,49 @@ EVENTS = Schema(
         _text("data", "payload as JSON text", source="events[].data"),
     ),
 )
+
+BALANCES = Schema(
+    "balances",
+    (
+        _text("owner", "account, or the store where its owner is not told", required=True),
+        _text("asset", "coin type, or the fungible asset's metadata address", required=True),
+        _text("standard", "coin or fungible asset", required=True),
+        Column("deposited", u128(), "sum of what came in", "base units", "deposit events", required=True),
+        Column("withdrawn", u128(), "sum of what went out", "base units", "withdraw events", required=True),
+        Column(
+            "fee_octas", pa.int64(), "fee less storage refund, for who pays it", "octas", "FeeStatement", required=True
+        ),
+        Column("change", i128(), "deposited less withdrawn less fee", "base units", required=True),
+        _u64("balance_after", "what the store holds then, where it was written", "base units", source="changes"),
+    ),
+)
+"""One row per owner and asset whose balance one transaction moves."""
+
+DIFF = Schema(
+    "state diff",
+    (
+        _text("type", "kind of state change", source="changes[].type", required=True),
+        _text("address", "account of a resource", source="changes[].address"),
+        _text("resource_type", "struct tag of a resource", source="changes[].data.type"),
+        _text("handle", "table handle", source="changes[].handle"),
+        Column("key", pa.binary(), "table key as BCS", source="changes[].key"),
+        _text("before", "resource as JSON text, item as hex of BCS; null where there was none", source="state read"),
+        _text("after", "the same after the transaction; null where it is deleted", source="changes[]"),
+        Column("fields_changed", pa.list_(pa.string()), "top-level fields of a resource that differ"),
+    ),
+)
+"""One row per resource or table item that one simulation writes or deletes."""
+
+KEYS = Schema(
+    "table keys",
+    (
+        _u64("first_version", "first version whose transaction wrote or deleted the item", source="version"),
+        _u64("last_version", "last such version", source="version"),
+        _u64("changes", "how often it was written or deleted"),
+        Column("deleted", pa.bool_(), "whether the last of these changes deleted it", source="changes[].type"),
+    ),
+)
+"""Columns of a table key frame after ``key``."""
 
 OBSERVATIONS = Schema(
     "observations",

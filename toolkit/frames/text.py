@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
-__all__ = ["visible"]
+__all__ = ["short_addresses", "visible"]
 
 ELLIPSIS = "…"
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
+_LONGEST_SPELLED = 16
 MAX_MARKS = 2
 """Combining marks kept on one letter; a tower of them would run over the neighbouring lines."""
 
@@ -50,3 +53,23 @@ def _escaped(char: str) -> str:
     if unicodedata.category(char) not in HIDDEN:
         return char
     return char.encode("unicode_escape").decode("ascii")
+
+
+def short_addresses(text: str) -> str:
+    """Spell the addresses in a text as people do: without leading zeros, long ones by their ends.
+
+    Parameters
+    ----------
+    text : str
+        May hold any number of addresses, handles and hashes, lower case.
+
+    Returns
+    -------
+    str
+        For reading only: a long address cannot be told from another one with the same ends.
+    """
+    return _ADDRESS.sub(lambda found: _short(found[1].lstrip("0") or "0"), text)
+
+
+def _short(digits: str) -> str:
+    return f"0x{digits}" if len(digits) <= _LONGEST_SPELLED else f"0x{digits[:6]}{ELLIPSIS}{digits[-4:]}"

@@ -6,10 +6,10 @@ differs between its ends.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import NodeError, NodeUnreachable, SchemaError
+from toolkit.frames.text import short_addresses
 from toolkit.gas.schedules import schedule_words, uniform_ratio
 from toolkit.gas.steps import Cause
 from toolkit.move.ids import FunctionId, ModuleId
@@ -41,8 +41,6 @@ _PAYMENT = ("0x1::account::Account", "0x1::coin::CoinStore<0x1::aptos_coin::Apto
 """Every user transaction writes its sender's sequence number and balance, and the supply: no cause by themselves."""
 
 _MOST_NAMED = 4
-_ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
-_LONGEST_SPELLED = 16
 
 
 def cause_of(step: Step, node: Node, function: str) -> Cause:
@@ -72,8 +70,8 @@ def _exact_cause(step: Step, node: Node, function: str) -> Cause:
     transaction = node.transaction(step.version_after)
     rows, changes, _ = transaction_rows([transaction])
     sender = rows["sender"][0]
-    called = rows["function"][0] or rows["type"][0]
-    by = f"transaction {step.version_after} ({_short(called)}{f' by {_short(sender)}' if sender else ''})"
+    who = f" by {sender}" if sender else ""
+    by = short_addresses(f"transaction {step.version_after} ({rows['function'][0] or rows['type'][0]}{who})")
     parts = _parts(changes, sender, node, step.version_before)
     words = [_part_words(kind, what, step, node, function) for kind, what in parts.items()]
     kind = next(iter(parts)) if len(parts) == 1 else "mixed"
@@ -95,15 +93,15 @@ def _parts(changes: dict[str, list[Any]], sender: str | None, node: Node, before
         elif resource is None and published:
             continue  # a table that the set-up of a new module filled
         elif resource is None:
-            parts["state"].append(f"an item of table {_short(handle)}")
+            parts["state"].append(f"an item of table {short_addresses(handle)}")
         elif resource.startswith(_SCHEDULE):
             parts["schedule"].append(resource)
         elif resource.startswith(_CONFIG):
             parts["config"].append(resource)
         elif resource.startswith(_PAYMENT) and (address == sender or "CoinInfo" in resource):
-            payment.append(f"{_short(resource)} of {_short(address)}")
+            payment.append(f"{short_addresses(resource)} of {short_addresses(address)}")
         elif not resource.startswith((_PACKAGE, *published)):
-            parts["state"].append(f"{_short(resource)} of {_short(address)}")
+            parts["state"].append(f"{short_addresses(resource)} of {short_addresses(address)}")
     found = {kind: list(dict.fromkeys(what)) for kind, what in parts.items() if what}
     return found or ({"state": payment} if payment else {})
 
@@ -158,15 +156,6 @@ def _abi_words(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
     return "; ".join(told) or "the same functions, other code"
 
 
-def _short(text: str) -> str:
-    """Spell the addresses in a text as short as people do: without leading zeros, long ones by their ends."""
-    return _ADDRESS.sub(lambda found: _short_address(found[1].lstrip("0") or "0"), text)
-
-
-def _short_address(digits: str) -> str:
-    return f"0x{digits}" if len(digits) <= _LONGEST_SPELLED else f"0x{digits[:6]}…{digits[-4:]}"
-
-
 def _interval_cause(step: Step, node: Node, function: str) -> Cause:
     """Compare the ends of an interval; what differs there is named, and no single version is claimed."""
     between = f"between versions {step.version_before} and {step.version_after}"
@@ -180,7 +169,9 @@ def _interval_cause(step: Step, node: Node, function: str) -> Cause:
         for version in (step.version_before, step.version_after)
     ]
     if digests[0] != digests[1]:
-        found["code"] = f"{_short(called.address)}::{called.module} was {'upgraded' if digests[0] else 'published'}"
+        found["code"] = (
+            f"{short_addresses(called.address)}::{called.module} was {'upgraded' if digests[0] else 'published'}"
+        )
     if not found:
         return Cause(
             "unexplained", f"{between} neither the gas schedule nor the called module changed; the step was not located"

@@ -1,0 +1,75 @@
+"""Keys of a table, found in what transactions wrote: a node itself cannot list them. No I/O."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from toolkit.dtypes import to_pandas
+from toolkit.errors import InputError
+from toolkit.frames.build import plain_columns
+from toolkit.frames.schema import KEYS, described_field
+from toolkit.frames.values import typed_column
+from toolkit.move.bcs import decode_bcs
+from toolkit.move.ids import parse_table_handle
+from toolkit.move.layout import AbiMap, resolve_layout
+from toolkit.move.tags import parse_type_tag
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from toolkit.move.layout import AbiSource
+
+__all__ = ["table_keys"]
+
+
+def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: AbiSource | None = None) -> pd.DataFrame:
+    """Return the keys of a table that transactions or simulations wrote or deleted.
+
+    A node cannot list a table. These are the keys that *these* transactions touched, no more.
+
+    Parameters
+    ----------
+    source : DataFrame, or an object with ``changes``
+        State changes, or what has them: `Simulation`, or what the fetch functions return.
+    handle : str
+        Table handle.
+    key_type : str, optional
+        Move type of the keys. Without it keys stay BCS bytes.
+    abis : AbiSource, optional
+        Where struct keys are looked up, such as ``node.abis.at(version)``.
+
+    Returns
+    -------
+    DataFrame, shape (number of keys, 5)
+        ``key``, then ``first_version``, ``last_version``, ``changes`` and ``deleted``; in the order of first sight.
+
+    Raises
+    ------
+    InputError
+        If `source` has no state changes.
+    SchemaError
+        If a key does not decode as `key_type`.
+    """
+    changes = getattr(source, "changes", source)
+    if not {"handle", "key", "version", "type"} <= set(getattr(changes, "columns", ())):
+        raise InputError(f"table_keys takes a frame of state changes or what has one, got {type(source).__name__}")
+    wanted = parse_table_handle(handle)
+    columns = plain_columns(changes, ["handle", "key", "version", "type"])
+    found: dict[bytes, dict[str, Any]] = {}
+    for at, key, version, kind in zip(*columns.values(), strict=True):
+        if at == wanted and key is not None:
+            entry = found.setdefault(key, {"first_version": version, "changes": 0})
+            entry |= {"last_version": version, "changes": entry["changes"] + 1, "deleted": kind == "delete_table_item"}
+    table = KEYS.table({name: [entry[name] for entry in found.values()] for name in KEYS.names})
+    return to_pandas(table.add_column(0, *_key_column(list(found), key_type, abis)))
+
+
+def _key_column(keys: list[bytes], key_type: str | None, abis: AbiSource | None) -> tuple[pa.Field, pa.Array]:
+    if key_type is None:
+        field = described_field("key", pa.binary(), source="changes[].key", typing="untyped", meaning="BCS bytes")
+        return field, pa.array(keys, type=pa.binary())
+    layout = resolve_layout(parse_type_tag(key_type), abis or AbiMap({}))
+    values = [decode_bcs(layout, key) for key in keys]
+    return typed_column("key", layout, values, source="changes[].key", typing="given")
