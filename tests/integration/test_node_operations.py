@@ -91,10 +91,9 @@ def test_a_table_item_reads_at_the_version_asked(post, handle, ledger):
         version
         for version in range(ledger.head, 0, -1)
         if (done := ledger.transaction(version)).request is not None
-        and done.request.payload.function == "transfer"
-        and done.request.payload.module == "registry"
+        and done.request.executable.function.wire == "0xcafe::registry::transfer"
     )
-    name = Reader(ledger.transaction(sold).request.payload.arguments[0]).string()
+    name = Reader(ledger.transaction(sold).request.executable.arguments[0]).string()
     before, after = (
         post(f"/tables/{handle}/item", _item(name), ledger_version=version).json() for version in (sold - 1, sold)
     )

@@ -11,8 +11,9 @@ from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from toolkit.embedded.checks import Snapshot
 from toolkit.embedded.code import CodeSet
-from toolkit.embedded.execution import Snapshot, run_unmetered
+from toolkit.embedded.execution import run_unmetered
 from toolkit.embedded.framework import FRAMEWORK, genesis
 from toolkit.embedded.framework.chain import Block as BlockModule
 from toolkit.embedded.framework.chain import Reconfiguration
@@ -155,7 +156,7 @@ class Chain:
         kind: TransactionKind,
         output: Output,
         *,
-        hash_: str,
+        hash_: str = "",
         request: Transaction | None = None,
         published: Iterable[Definition] = (),
     ) -> CommittedTransaction:
@@ -166,6 +167,7 @@ class Chain:
         block = self.blocks[-1]
         if version != block.last_version:
             self.blocks[-1] = replace(block, last_version=version)
+        hash_ = request.hash if request is not None else hash_
         committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request)
         self.by_hash[hash_] = version
         self.transactions.append(committed)

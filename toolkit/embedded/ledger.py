@@ -11,28 +11,35 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit.embedded.chain import Chain
 from toolkit.embedded.code import check_upgrade
-from toolkit.embedded.execution import execute, run_payload, run_view
+from toolkit.embedded.execution import execute, run_view
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.aptos_coin import CORE_RESOURCES
 from toolkit.embedded.framework.configuration import Code, GasSchedule, package_metadata
 from toolkit.embedded.outcomes import VmError
+from toolkit.embedded.payloads import run_executable
 from toolkit.embedded.schedule import Schedule, released_schedule
 from toolkit.embedded.session import store_value
 from toolkit.embedded.state import module_key, resource_key, table_key
-from toolkit.embedded.transaction import EntryCall, Transaction
+from toolkit.embedded.transaction import Transaction
 from toolkit.errors import InputError
-from toolkit.move import FunctionId, ModuleId, parse_address, parse_table_handle, parse_type_tag
+from toolkit.move import FunctionId, ModuleId, parse_address, parse_table_handle, parse_type_tag, wire_address
 from toolkit.move.bcs import decode_bcs, encode_bcs
+from toolkit.wire.bcs_payloads import EncodedEntryFunction
+from toolkit.wire.signatures import Ed25519Signature, FeePayerSignature, MultiAgentSignature
+from toolkit.wire.transactions import RawTransaction, SignedTransaction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from toolkit.embedded.code import BoundFunction
     from toolkit.embedded.contract import Module
+    from toolkit.embedded.definition import Definition
     from toolkit.embedded.session import Session
     from toolkit.embedded.transaction import Block, CommittedTransaction, Output
     from toolkit.move import TypeTag
+    from toolkit.wire.bcs_payloads import EncodedPayload
     from toolkit.wire.headers import LedgerState
+    from toolkit.wire.signatures import TransactionSignature
 
 __all__ = ["Ledger", "Milestone"]
 
@@ -349,12 +356,8 @@ class Ledger:
             fee): nothing is committed then.
         """
         bound, tags = self._bound(function, type_arguments, self.head)
-        call = EntryCall(
-            bound.definition.address,
-            bound.definition.name,
-            bound.function.name,
-            tags,
-            tuple(data for _, data in _encoded(bound, function, arguments)),
+        call = EncodedEntryFunction(
+            FunctionId.parse(function), tags, tuple(data for _, data in _encoded(bound, function, arguments))
         )
         transaction = self.prepare(
             call,
@@ -364,7 +367,11 @@ class Ledger:
             max_gas_amount=max_gas_amount,
             gas_unit_price=gas_unit_price,
         )
-        return self._commit(transaction, lambda session: run_payload(session, bound, transaction))
+        return self.commit_transaction(transaction)
+
+    def commit_transaction(self, transaction: Transaction) -> CommittedTransaction:
+        """Run a whole transaction and commit what came of it; see `commit`."""
+        return self._commit(transaction, run_executable)
 
     def fund(self, address: str, octas: int = 1_000 * OCTAS_PER_APT) -> CommittedTransaction:
         """Mint the gas coin to an address, making its account on the way."""
@@ -418,15 +425,14 @@ class Ledger:
         metadata = code.struct(Code.PackageMetadata, ())
         described = package_metadata(name, definitions, 0)
         blobs = encode_bcs(code.layout("vector<vector<u8>>"), [definition.bytecode for definition in definitions])
-        call = EntryCall(
-            parse_address("0x1"),
-            "code",
-            "publish_package_txn",
+        call = EncodedEntryFunction(
+            FunctionId("0x1", "code", "publish_package_txn"),
             (),
             (_bytes_value(encode_bcs(metadata.layout, store_value(metadata.kind, described))), blobs),
         )
 
-        def publish(session: Session) -> None:
+        def publish(session: Session, transaction: Transaction) -> None:
+            del transaction
             session.module(Code).publish_package(owner, name, definitions)
             for definition in definitions:
                 session.writes[module_key(definition.address, definition.name)] = definition.bytecode
@@ -455,7 +461,7 @@ class Ledger:
 
     def prepare(
         self,
-        call: EntryCall,
+        payload: EncodedPayload,
         *,
         sender: str,
         secondary_signers: Sequence[str] = (),
@@ -463,35 +469,27 @@ class Ledger:
         max_gas_amount: int = _DEFAULT_MAX_GAS,
         gas_unit_price: int = _DEFAULT_PRICE,
     ) -> Transaction:
-        """Fill in what a transaction of `sender` needs besides the call: sequence number, expiration, signature."""
+        """Fill in what a transaction of `sender` needs besides its payload: sequence number, expiration, signature."""
         address = parse_address(sender)
         kind = self.chain.code_at(self.head).struct(Account.Account, ())
         value = self.chain.state.read(resource_key(address, kind.tag), self.head)
         sequence_number = 0 if value is None else int(decode_bcs(kind.layout, value.data)["sequence_number"])
-        return Transaction(
+        raw = RawTransaction(
             sender=address,
             sequence_number=sequence_number,
-            payload=call,
+            payload=payload,
             max_gas_amount=max_gas_amount,
             gas_unit_price=gas_unit_price,
             expiration_timestamp_secs=self._next_time_us // 1_000_000 + _EXPIRES_AFTER_S,
             chain_id=self.chain.chain_id,
-            secondary_signers=tuple(parse_address(signer) for signer in secondary_signers),
-            fee_payer=None if fee_payer is None else parse_address(fee_payer),
-            signature=self._signature(address, sequence_number),
+        )
+        return Transaction(
+            SignedTransaction(raw, self._signature(address, secondary_signers, fee_payer, sequence_number))
         )
 
-    def simulate(self, transaction: Transaction) -> tuple[Output, str]:
-        """Execute a transaction at the head without committing it; return what it did and its hash."""
-        call = transaction.payload
-        head = self.head
-        hash_ = self._hash(transaction)
-
-        def run(session: Session) -> None:
-            bound = session.code.function(call.address, call.module, call.function, call.type_arguments)
-            run_payload(session, bound, transaction)
-
-        return execute(self.chain.snapshot(head), transaction, run, seed=bytes.fromhex(hash_[2:])), hash_
+    def simulate(self, transaction: Transaction) -> Output:
+        """Execute a transaction at the head without committing it."""
+        return execute(self.chain.snapshot(self.head), transaction)
 
     def mark(self, version: int, kind: Literal["schedule", "code", "state"], text: str) -> None:
         """Remember that the transaction of a version changed what calls cost or do; see `milestones`."""
@@ -531,45 +529,49 @@ class Ledger:
             raise InputError(f"{function} at version {version}: {error.message}") from None
 
     def _commit(
-        self, transaction: Transaction, body: Any, *, definitions: tuple[Any, ...] = ()
+        self,
+        transaction: Transaction,
+        body: Callable[[Session, Transaction], None],
+        *,
+        definitions: tuple[Definition, ...] = (),
     ) -> CommittedTransaction:
         if not self._open:
             with self.block():
                 return self._commit(transaction, body, definitions=definitions)
-        hash_ = self._hash(transaction)
-        output = execute(self.chain.snapshot(self.head), transaction, body, seed=bytes.fromhex(hash_[2:]))
+        output = execute(self.chain.snapshot(self.head), transaction, body)
         if output.discarded:
-            raise InputError(f"the transaction of {transaction.sender} was refused before it ran: {output.vm_status}")
+            sender = wire_address(transaction.raw.sender)
+            raise InputError(f"the transaction of {sender} was refused before it ran: {output.vm_status}")
         published = definitions if output.success else ()
-        return self.chain.append("user_transaction", output, hash_=hash_, request=transaction, published=published)
+        return self.chain.append("user_transaction", output, request=transaction, published=published)
 
-    def _hash(self, transaction: Transaction) -> str:
-        call = transaction.payload
-        return (
-            "0x"
-            + self.chain.digest(
-                "user",
-                transaction.sender,
-                transaction.sequence_number,
-                str(transaction.replay_protection_nonce),
-                f"{call.address}::{call.module}::{call.function}",
-                *(str(argument) for argument in call.type_arguments),
-                *call.arguments,
-                transaction.max_gas_amount,
-                transaction.gas_unit_price,
-                transaction.expiration_timestamp_secs,
-            ).hex()
-        )
-
-    def _signature(self, address: str, sequence_number: int) -> dict[str, Any]:
+    def _signature(
+        self, sender: str, others: Sequence[str], fee_payer: str | None, sequence_number: int
+    ) -> TransactionSignature:
         """Return something of a signature's shape; nobody holds keys here."""
-        first = self.chain.digest("signature", address, sequence_number)
-        second = self.chain.digest("signature", first)
-        return {
-            "public_key": f"0x{self.chain.digest('key', address).hex()}",
-            "signature": f"0x{(first + second).hex()}",
-            "type": "ed25519_signature",
-        }
+
+        def sign(address: str) -> Ed25519Signature:
+            first = self.chain.digest("signature", address, sequence_number)
+            second = self.chain.digest("signature", first)
+            return Ed25519Signature(self.chain.digest("key", address), signature=first + second)
+
+        signers = [parse_address(address) for address in others]
+        if fee_payer is not None:
+            payer = parse_address(fee_payer)
+            return FeePayerSignature(
+                sign(sender),
+                secondary_signer_addresses=signers,
+                secondary_signers=[sign(address) for address in signers],
+                fee_payer_address=payer,
+                fee_payer_signer=sign(payer),
+            )
+        if signers:
+            return MultiAgentSignature(
+                sign(sender),
+                secondary_signer_addresses=signers,
+                secondary_signers=[sign(address) for address in signers],
+            )
+        return sign(sender)
 
 
 def _encoded(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> list[tuple[Any, bytes]]:

@@ -13,7 +13,7 @@ __all__ += ["invalid_state", "not_found", "out_of_range", "permission_denied", "
 
 EXECUTED = "Executed successfully"
 
-#: VM status numbers by name, as ``vm_error_code`` shows them.
+#: VM status numbers by name, as ``vm_error_code`` shows them (wire facts, section 9).
 VM_STATUS_CODES = {
     "INVALID_SIGNATURE": 1,
     "INVALID_AUTH_KEY": 2,
@@ -28,6 +28,9 @@ VM_STATUS_CODES = {
     "GAS_UNIT_PRICE_BELOW_MIN_BOUND": 15,
     "GAS_UNIT_PRICE_ABOVE_MAX_BOUND": 16,
     "BAD_CHAIN_ID": 23,
+    "MULTISIG_TRANSACTION_NOT_FOUND": 33,
+    "MULTISIG_TRANSACTION_INSUFFICIENT_APPROVALS": 34,
+    "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH_HASH": 35,
     "GAS_PAYER_ACCOUNT_MISSING": 36,
     "NONCE_ALREADY_USED": 42,
     "INVALID_MAIN_FUNCTION_SIGNATURE": 1011,
@@ -129,8 +132,8 @@ class VmError(Exception):
 
     @property
     def vm_error_code(self) -> int:
-        """Number of the VM status."""
-        return VM_STATUS_CODES[self.status]
+        """Number of the VM status; 0 for one whose number no answer ever shows."""
+        return VM_STATUS_CODES.get(self.status, 0)
 
     @property
     def vm_status(self) -> str:
@@ -165,7 +168,7 @@ class MoveAbort(VmError):  # noqa: N818 - what Move calls it
         self.code = code
         named = f"{code.name}({code.code:#x}): {code.description}" if code.name else f"{code.code:#x}"
         self._text = f"Move abort in {module}: {named}"
-        super().__init__("ABORTED", self._text)
+        super().__init__("ABORTED", self._text, location=module)
 
     @property
     def vm_status(self) -> str:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import state_key_hash
 from toolkit.errors import ToolkitError
 from toolkit.move import address_to_bytes, parse_type_tag, wire_address, wire_type
 from toolkit.move.bcs import decode_bcs
 from toolkit.move.values import encode_json
+from toolkit.wire.bcs_payloads import EncodedScript
 
 if TYPE_CHECKING:
     from toolkit.embedded.chain import Chain
     from toolkit.embedded.code import CodeSet
     from toolkit.embedded.session import EmittedEvent
     from toolkit.embedded.state import StateKey
-    from toolkit.embedded.transaction import Block, CommittedTransaction, EntryCall, Output, Transaction
+    from toolkit.embedded.transaction import Block, CommittedTransaction, Executable, Output, Transaction
+    from toolkit.wire.bcs_payloads import EncodedEntryFunction, ScriptArgument
+    from toolkit.wire.signatures import TransactionSignature
 
 __all__ = [
     "block_json",
@@ -24,13 +28,13 @@ __all__ = [
     "module_json",
     "payload_json",
     "resource_json",
+    "signature_json",
     "simulation_json",
     "transaction_json",
     "value_json",
 ]
 
 _ZERO_HASH = f"0x{'0' * 64}"
-_U64_MAX = 2**64 - 1
 # What the accumulator holds where nothing was emitted, as public networks show it.
 _NO_EVENTS = "0x414343554d554c41544f525f504c414345484f4c4445525f4841534800000000"
 
@@ -105,34 +109,72 @@ def events_json(code: CodeSet, events: tuple[EmittedEvent, ...]) -> list[dict[st
     ]
 
 
-def payload_json(code: CodeSet, call: EntryCall) -> dict[str, Any]:
-    """Return a call; arguments that do not fit the function are shown as BCS."""
+def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
+    """Return a payload; the newer form of payloads is shown as the older ones are."""
+    inner = None if transaction.executable is None else _executable_json(code, transaction.executable)
+    if transaction.multisig_address is None:
+        return inner or {}
+    answer: dict[str, Any] = {"multisig_address": wire_address(transaction.multisig_address)}
+    if inner is not None:
+        answer["transaction_payload"] = inner
+    return answer | {"type": "multisig_payload"}
+
+
+def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
+    tags = [wire_type(argument) for argument in executable.type_arguments]
+    if isinstance(executable, EncodedScript):
+        arguments = [_script_argument_json(argument) for argument in executable.arguments]
+        bytecode = {"bytecode": f"0x{executable.code.hex()}", "abi": None}
+        return {"code": bytecode, "type_arguments": tags, "arguments": arguments, "type": "script_payload"}
     return {
-        "function": f"{wire_address(call.address)}::{call.module}::{call.function}",
-        "type_arguments": [wire_type(argument) for argument in call.type_arguments],
-        "arguments": _arguments_json(code, call),
+        "function": executable.function.wire,
+        "type_arguments": tags,
+        "arguments": _arguments_json(code, executable),
         "type": "entry_function_payload",
     }
 
 
-def _arguments_json(code: CodeSet, call: EntryCall) -> list[Any]:
+def _script_argument_json(argument: ScriptArgument) -> Any:
+    """Return a script's argument by its own kind, as there is no ABI to read it by."""
+    if isinstance(argument.value, bytes):
+        return f"0x{argument.value.hex()}"
+    if argument.kind == "address":
+        return wire_address(argument.value)
+    if argument.kind in {"u8", "u16", "u32", "i8", "i16", "i32", "bool"}:
+        return argument.value
+    return str(argument.value)
+
+
+def _arguments_json(code: CodeSet, call: EncodedEntryFunction) -> list[Any]:
+    """Return arguments; those that do not fit the function are shown as BCS."""
+    wanted = call.function
     try:
-        function = code.function(call.address, call.module, call.function, call.type_arguments)
+        function = code.function(wanted.address, wanted.module, wanted.name, call.type_arguments)
         return [
             encode_json(layout, decode_bcs(layout, data))
             for layout, data in zip(function.parameters, call.arguments, strict=True)
         ]
-    except Exception:  # noqa: BLE001 - a node prints the bytes whatever the reason
+    except (VmError, ValueError):
         return [f"0x{data.hex()}" for data in call.arguments]
 
 
+def signature_json(signature: TransactionSignature) -> dict[str, Any]:
+    """Return a signature, its addresses as the wire prints them."""
+    answer = signature.to_wire()
+    if "secondary_signer_addresses" in answer:
+        answer["secondary_signer_addresses"] = [wire_address(one) for one in answer["secondary_signer_addresses"]]
+    if "fee_payer_address" in answer:
+        answer["fee_payer_address"] = wire_address(answer["fee_payer_address"])
+    return answer
+
+
 def simulation_json(
-    code: CodeSet, request: Transaction, output: Output, *, version: int, hash_: str, timestamp_us: int
+    code: CodeSet, request: Transaction, output: Output, *, version: int, timestamp_us: int
 ) -> dict[str, Any]:
     """Return a simulated transaction: what a committed one has, without hashes of state and without ``type``."""
     return {
         "version": str(version),
-        "hash": hash_,
+        "hash": request.hash,
         "state_change_hash": _ZERO_HASH,
         "event_root_hash": _ZERO_HASH,
         "state_checkpoint_hash": None,
@@ -216,16 +258,16 @@ def _outcome_json(code: CodeSet, output: Output, accumulator_root_hash: str) -> 
 
 
 def _request_json(code: CodeSet, request: Transaction) -> dict[str, Any]:
-    nonce = request.replay_protection_nonce
+    raw = request.raw
     return {
-        "sender": wire_address(request.sender),
-        "sequence_number": str(request.sequence_number if nonce is None else _U64_MAX),
-        "max_gas_amount": str(request.max_gas_amount),
-        "gas_unit_price": str(request.gas_unit_price),
-        "expiration_timestamp_secs": str(request.expiration_timestamp_secs),
-        "payload": request.payload_json or payload_json(code, request.payload),
-        "signature": request.signature,
-        "replay_protection_nonce": None if nonce is None else str(nonce),
+        "sender": wire_address(raw.sender),
+        "sequence_number": str(raw.sequence_number),
+        "max_gas_amount": str(raw.max_gas_amount),
+        "gas_unit_price": str(raw.gas_unit_price),
+        "expiration_timestamp_secs": str(raw.expiration_timestamp_secs),
+        "payload": payload_json(code, request),
+        "signature": signature_json(request.signed.signature),
+        "replay_protection_nonce": None if request.nonce is None else str(request.nonce),
     }
 
 

@@ -105,6 +105,15 @@ class Session:
         self.writes.clear()
         self.events.clear()
 
+    def checkpoint(self) -> tuple[dict[StateKey, bytes | None], int]:
+        """Return a mark to `restore` to."""
+        return dict(self.writes), len(self.events)
+
+    def restore(self, mark: tuple[dict[StateKey, bytes | None], int]) -> None:
+        """Forget everything written and emitted since a `checkpoint`."""
+        self.writes = dict(mark[0])
+        del self.events[mark[1] :]
+
     # -- modules -------------------------------------------------------------------------------------------
 
     def module(self, module: type[_M]) -> _M:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from toolkit.errors import InputError
+from toolkit.move import parse_address
+from toolkit.move.bcs import Writer
+from toolkit.wire.bcs_payloads import (
+    EncodedModuleBundle,
+    EncodedMultisig,
+    EncodedPayloadV2,
+    EncodedScript,
+    write_function_call,
+)
+from toolkit.wire.signatures import FeePayerSignature, MultiAgentSignature
 
 if TYPE_CHECKING:
     from toolkit.embedded.meter import Charges
     from toolkit.embedded.session import EmittedEvent
     from toolkit.embedded.state import StateKey, StateValue
-    from toolkit.move import TypeTag
+    from toolkit.wire.bcs_payloads import EncodedEntryFunction
+    from toolkit.wire.transactions import SignedTransaction
 
-__all__ = ["Block", "CommittedTransaction", "EntryCall", "Output", "Transaction"]
+    Executable = EncodedEntryFunction | EncodedScript
+
+__all__ = ["Block", "CommittedTransaction", "Output", "Transaction", "encode_stored"]
 
 TransactionKind = Literal[
     "genesis_transaction",
@@ -22,71 +38,63 @@ TransactionKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class EntryCall:
-    """A call of an entry function, its arguments encoded.
-
-    Parameters
-    ----------
-    address, module, function : str
-        Canonical address and names.
-    type_arguments : tuple of TypeTag
-        Type arguments.
-    arguments : tuple of bytes
-        BCS bytes of each argument, signers left out.
-    """
-
-    address: str
-    module: str
-    function: str
-    type_arguments: tuple[TypeTag, ...] = ()
-    arguments: tuple[bytes, ...] = ()
+# What the chain puts before a transaction's bytes when it hashes it; 0 says that a user sent it.
+_HASH_SALT = hashlib.sha3_256(b"APTOS::Transaction").digest() + b"\x00"
 
 
-@dataclass(frozen=True, slots=True)
 class Transaction:
-    """What a user asks to run.
+    """What a user asks to run: a signed transaction, and what follows from it.
 
     Parameters
     ----------
-    sender : str
-        Canonical address.
-    sequence_number : int
-        Number of the sender's transactions before this one; ignored where there is a nonce.
-    payload : EntryCall
-        What to run.
-    max_gas_amount : int
-        Gas units.
-    gas_unit_price : int
-        Octas per gas unit.
-    expiration_timestamp_secs : int
-        Ledger time after which it is too late, seconds.
-    chain_id : int
-        Chain it is meant for.
-    replay_protection_nonce : int, optional
-        Nonce of an orderless transaction.
-    secondary_signers : tuple of str
-        Canonical addresses of further signers.
-    fee_payer : str, optional
-        Canonical address of who pays, where it is not the sender.
-    signature : dict
-        The signature as the wire prints it.
-    payload_json : dict, optional
-        The payload as the wire prints it, where it is no plain call of an entry function.
+    signed : SignedTransaction
+        As it crosses the wire.
     """
 
-    sender: str
-    sequence_number: int
-    payload: EntryCall
-    max_gas_amount: int
-    gas_unit_price: int
-    expiration_timestamp_secs: int
-    chain_id: int
-    replay_protection_nonce: int | None = None
-    secondary_signers: tuple[str, ...] = ()
-    fee_payer: str | None = None
-    signature: dict[str, Any] = field(default_factory=lambda: {"type": "no_account_signature"})
-    payload_json: dict[str, Any] | None = None
+    __slots__ = ("executable", "fee_payer", "hash", "multisig_address", "nonce", "raw", "signed", "signers", "size")
+
+    def __init__(self, signed: SignedTransaction) -> None:
+        data = signed.to_bcs()
+        signature, payload = signed.signature, signed.raw.payload
+        self.signed = signed
+        self.raw = signed.raw
+        self.size = len(data)
+        self.hash = f"0x{hashlib.sha3_256(_HASH_SALT + data).hexdigest()}"
+        #: Everybody who signs, the sender first; the fee payer does not count.
+        self.signers: tuple[str, ...] = (self.raw.sender,)
+        self.fee_payer: str | None = None
+        if isinstance(signature, MultiAgentSignature | FeePayerSignature):
+            self.signers += tuple(map(parse_address, signature.secondary_signer_addresses))
+        if isinstance(signature, FeePayerSignature):
+            self.fee_payer = parse_address(signature.fee_payer_address)
+        self.multisig_address: str | None = None
+        self.nonce: int | None = None
+        #: What runs; None runs what a multisig account has stored.
+        self.executable: Executable | None
+        match payload:
+            case EncodedPayloadV2(executable, address, nonce):
+                self.executable, self.multisig_address, self.nonce = executable, address, nonce
+            case EncodedMultisig(address, inner):
+                self.executable, self.multisig_address = inner, address
+            case EncodedModuleBundle():
+                raise InputError("Module bundle payload has been removed")
+            case _:
+                self.executable = payload
+
+    @property
+    def payer(self) -> str:
+        """Who pays the fee."""
+        return self.fee_payer or self.raw.sender
+
+
+def encode_stored(executable: Executable) -> bytes:
+    """Return a payload as multisig accounts store it; scripts, which cannot run here, match no stored payload."""
+    if isinstance(executable, EncodedScript):
+        return b""
+    writer = Writer()
+    writer.uleb128(0)
+    write_function_call(writer, executable)
+    return writer.getvalue()
 
 
 class Output(NamedTuple):

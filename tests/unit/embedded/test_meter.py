@@ -18,7 +18,7 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 
 
 def _breakdown(done) -> GasBreakdown:
-    return GasBreakdown(**done.output.charges._asdict(), gas_unit_price=done.request.gas_unit_price)
+    return GasBreakdown(**done.output.charges._asdict(), gas_unit_price=done.request.raw.gas_unit_price)
 
 
 class Keeper(Module, address="0x5afe"):

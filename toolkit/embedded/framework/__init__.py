@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.embedded.framework.account import Account, TransactionValidation
+from toolkit.embedded.framework.account import Account, NonceValidation, TransactionValidation
 from toolkit.embedded.framework.aptos_account import AptosAccount
 from toolkit.embedded.framework.aptos_coin import APTOS_COIN, CORE_RESOURCES, AptosCoin
 from toolkit.embedded.framework.chain import Block, ChainId, Reconfiguration, Timestamp
 from toolkit.embedded.framework.coin import Coin
 from toolkit.embedded.framework.configuration import Code, CopyableAny, GasSchedule, TransactionFee
+from toolkit.embedded.framework.multisig_account import MultisigAccount
 from toolkit.embedded.framework.values import (
     EventModule,
     Guid,
@@ -43,6 +44,8 @@ FRAMEWORK: tuple[type[Module], ...] = (
     EventModule,
     GasSchedule,
     Guid,
+    MultisigAccount,
+    NonceValidation,
     ObjectModule,
     OptionModule,
     OptionalAggregator,
@@ -82,6 +85,7 @@ def genesis(
     session.module(Timestamp).set_time(0)
     session.module(ChainId).initialize(chain_id)
     session.module(Reconfiguration).initialize()
+    session.module(NonceValidation).initialize()
     session.module(Block).initialize(epoch_us)
     session.module(GasSchedule).initialize(schedule)
     coins = session.module(Coin)

@@ -11,6 +11,7 @@ from toolkit.embedded.contract import (
     Option,
     Resource,
     Struct,
+    Table,
     address,
     already_exists,
     public,
@@ -21,7 +22,7 @@ from toolkit.embedded.contract import (
 from toolkit.embedded.framework.values import EventModule, event_handle
 from toolkit.move import address_to_bytes
 
-__all__ = ["Account", "TransactionValidation"]
+__all__ = ["Account", "NonceValidation", "TransactionValidation"]
 
 
 class Account(Module, address="0x1"):
@@ -112,12 +113,47 @@ class Account(Module, address="0x1"):
             account.sequence_number += 1
 
 
+class NonceValidation(Module, address="0x1"):
+    """Nonces of orderless transactions, kept until they expire.
+
+    The chain keeps them in buckets; one table item per nonce is enough here.
+    """
+
+    class NonceKey(Struct, abilities="copy drop store"):
+        """Whose nonce."""
+
+        sender_address: address
+        nonce: u64
+
+    class NonceHistory(Resource):
+        """Nonces, with when each expires (seconds)."""
+
+        nonce_table: Table[NonceValidation.NonceKey, u64]
+
+    def initialize(self) -> None:
+        """Start without nonces."""
+        self.move_to("0x1", NonceValidation.NonceHistory(nonce_table=self.new_table()))
+
+    def is_used(self, sender: address, nonce: u64, now: u64) -> bool:
+        """Tell whether an account used a nonce that has not expired."""
+        key = NonceValidation.NonceKey(sender_address=sender, nonce=nonce)
+        table = self.borrow(NonceValidation.NonceHistory, "0x1").nonce_table
+        return table.borrow_with_default(key, 0) > now
+
+    def use_nonce(self, sender: address, nonce: u64, expires_at: u64) -> None:
+        """Record a nonce."""
+        key = NonceValidation.NonceKey(sender_address=sender, nonce=nonce)
+        self.borrow(NonceValidation.NonceHistory, "0x1").nonce_table.upsert(key, expires_at)
+
+
 class TransactionValidation(Module, address="0x1"):
     """What the VM runs before and after a transaction; the ledger calls it without charging."""
 
-    def count(self, sender: address, *, orderless: bool) -> None:
-        """Record that an account sent a transaction."""
+    def count(self, sender: address, nonce: int | None, expires_at: int) -> None:
+        """Record that an account sent a transaction: its number goes up, or its nonce is used."""
+        if nonce is not None:
+            self.use(NonceValidation).use_nonce(sender, nonce, expires_at)
+            return
         accounts = self.use(Account)
         accounts.create_account_if_does_not_exist(sender)
-        if not orderless:
-            accounts.increment_sequence_number(sender)
+        accounts.increment_sequence_number(sender)

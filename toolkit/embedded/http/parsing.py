@@ -100,14 +100,14 @@ class Fields:
         """Return a string field."""
         value = self.required(name, kind)
         if not isinstance(value, str):
-            self.fail(f'Expected input type "{kind}", found {_json(value)}.')
+            self.unexpected(kind, value)
         return str(value)
 
     def array(self, name: str, kind: str) -> list[Any]:
         """Return an array field."""
         value = self.required(name, kind)
         if not isinstance(value, list):
-            self.fail(f'Expected input type "{kind}", found {_json(value)}.')
+            self.unexpected(kind, value)
         return list(value)
 
     def texts(self, name: str, kind: str) -> list[str]:
@@ -115,7 +115,7 @@ class Fields:
         values = self.array(name, f"[{kind}]")
         for value in values:
             if not isinstance(value, str):
-                self.fail(f'Expected input type "{kind}", found {_json(value)}.')
+                self.unexpected(kind, value)
         return values
 
     def u64(self, name: str) -> int:
@@ -147,11 +147,19 @@ class Fields:
         assert found is not None  # noqa: S101 - `fail` has raised
         return found
 
+    def unexpected(self, kind: str, value: Any) -> Any:
+        """Refuse a value that is not of a kind."""
+        return self.fail(f'Expected input type "{kind}", found {_json(value)}.')
+
+    def named(self, model: str) -> Fields:
+        """Return the same object, once it is known what it is."""
+        return Fields(self.value, (model, *self._models))
+
     def object(self, name: str, kind: str) -> Fields:
         """Return a field that is an object."""
         value = self.required(name, kind)
         if not isinstance(value, dict):
-            self.fail(f'Expected input type "{kind}", found {_json(value)}.')
+            self.unexpected(kind, value)
         return Fields(value, (kind, *self._models))
 
 

@@ -196,7 +196,7 @@ def gas_estimate(node: Node) -> dict[str, int]:
     """Return prices in octas per gas unit, from the latest blocks."""
     lowest = node.chain.schedule_at(node.chain.head)["txn.min_price_per_gas_unit"]
     prices = sorted(
-        transaction.request.gas_unit_price
+        transaction.request.raw.gas_unit_price
         for transaction in list(node.chain.transactions)[-_BLOCKS_LOOKED_AT:]
         if transaction.request is not None
     )

@@ -1,0 +1,97 @@
+"""The checks before a transaction runs, and the snapshot of the ledger that they and executions read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolkit.embedded.framework.account import Account, NonceValidation
+from toolkit.embedded.framework.aptos_coin import APTOS_COIN
+from toolkit.embedded.framework.coin import Coin
+from toolkit.embedded.framework.multisig_account import MultisigAccount
+from toolkit.embedded.meter import FreeMeter
+from toolkit.embedded.session import Session
+from toolkit.embedded.state import resource_key
+from toolkit.embedded.transaction import encode_stored
+from toolkit.move.bcs import decode_bcs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.embedded.code import CodeSet
+    from toolkit.embedded.schedule import Schedule
+    from toolkit.embedded.state import VersionedState
+    from toolkit.embedded.transaction import Transaction
+
+__all__ = ["NOBODY", "Snapshot", "find_refusal"]
+
+#: The fee payer of a simulation that charges nobody.
+NOBODY = "0x0"
+_MICROSECONDS = 1_000_000
+
+
+class Snapshot(NamedTuple):
+    """One version of the ledger, as an execution reads it."""
+
+    state: VersionedState
+    version: int
+    code: CodeSet
+    schedule: Schedule
+    timestamp_us: int
+    chain_id: int
+
+
+def find_refusal(snapshot: Snapshot, transaction: Transaction) -> str | None:
+    """Return the status name of the first check a transaction fails, or None."""
+    return next((status for failed, status in _checks(snapshot, transaction) if failed), None)
+
+
+def _checks(snapshot: Snapshot, transaction: Transaction) -> Iterator[tuple[bool, str]]:
+    """Yield the checks in order: whether it fails, and the status it fails with."""
+    raw, schedule = transaction.raw, snapshot.schedule
+    price, gas = raw.gas_unit_price, raw.max_gas_amount
+    yield transaction.size > schedule["txn.max_transaction_size_in_bytes"], "EXCEEDED_MAX_TRANSACTION_SIZE"
+    yield gas > schedule["txn.maximum_number_of_gas_units"], "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND"
+    too_little = gas * schedule.scaling < schedule["txn.min_transaction_gas_units"]
+    yield too_little, "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
+    yield price < schedule["txn.min_price_per_gas_unit"], "GAS_UNIT_PRICE_BELOW_MIN_BOUND"
+    yield price > schedule["txn.max_price_per_gas_unit"], "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"
+    yield raw.chain_id != snapshot.chain_id, "BAD_CHAIN_ID"
+    yield raw.expiration_timestamp_secs * _MICROSECONDS <= snapshot.timestamp_us, "TRANSACTION_EXPIRED"
+    if transaction.nonce is not None:
+        yield _nonce_used(snapshot, raw.sender, transaction.nonce), "NONCE_ALREADY_USED"
+    else:
+        expected = _sequence_number(snapshot, raw.sender)
+        yield raw.sequence_number < expected, "SEQUENCE_NUMBER_TOO_OLD"
+        yield raw.sequence_number > expected, "SEQUENCE_NUMBER_TOO_NEW"
+    if transaction.multisig_address is not None:
+        problem = _multisig_problem(snapshot, transaction, transaction.multisig_address)
+        yield problem is not None, problem or ""
+    too_poor = transaction.payer != NOBODY and _balance(snapshot, transaction.payer) < gas * price
+    yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
+
+
+def _sequence_number(snapshot: Snapshot, address: str) -> int:
+    kind = snapshot.code.struct(Account.Account, ())
+    value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
+    return 0 if value is None else int(decode_bcs(kind.layout, value.data)["sequence_number"])
+
+
+def _balance(snapshot: Snapshot, address: str) -> int:
+    kind = snapshot.code.struct(Coin.CoinStore, (APTOS_COIN,))
+    value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
+    return 0 if value is None else int(decode_bcs(kind.layout, value.data)["coin"]["value"])
+
+
+def _nonce_used(snapshot: Snapshot, sender: str, nonce: int) -> bool:
+    now = snapshot.timestamp_us // _MICROSECONDS
+    return _free_session(snapshot).module(NonceValidation).is_used(sender, nonce, now)
+
+
+def _multisig_problem(snapshot: Snapshot, transaction: Transaction, address: str) -> str | None:
+    given = None if transaction.executable is None else encode_stored(transaction.executable)
+    module = _free_session(snapshot).module(MultisigAccount)
+    return module.find_problem(transaction.raw.sender, address, given)
+
+
+def _free_session(snapshot: Snapshot) -> Session:
+    return Session(snapshot.state, snapshot.version, snapshot.code, FreeMeter(snapshot.schedule), seed=b"")
