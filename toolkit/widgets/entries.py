@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.address import parse_address
+from toolkit.move.address import parse_address, wire_address
 from toolkit.move.ids import FunctionId
-from toolkit.move.tags import parse_type_tag
+from toolkit.move.tags import parse_type_tag, wire_type
 from toolkit.wire.payloads import EntryFunction
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolkit.widgets.known_call import KnownCall
     from toolkit.wire.requests import SimulationRequest
 
-__all__ = ["FIELDS", "Estimates", "Reading", "estimates_of", "read_entries", "short_address", "write_entries"]
+__all__ = ["FIELDS", "Estimates", "Reading", "estimates_of", "read_entries", "write_entries"]
 
 FIELDS = {
     "sender": "Sender",
@@ -174,16 +174,11 @@ def write_entries(request: SimulationRequest) -> dict[str, str]:
         )
     arguments = json.dumps(list(payload.arguments), ensure_ascii=False, default=lambda value: "0x" + value.hex())
     return {
-        "sender": short_address(request.sender),
-        "function": payload.function,
-        "type_arguments": "\n".join(payload.type_arguments),
+        "sender": wire_address(request.sender),
+        "function": FunctionId.parse(payload.function).wire,
+        "type_arguments": "\n".join(wire_type(parse_type_tag(text)) for text in payload.type_arguments),
         "arguments": arguments if payload.arguments else "",
     }
-
-
-def short_address(text: str) -> str:
-    """Return an address without leading zeros, as the service prints it."""
-    return "0x" + (text.removeprefix("0x").lstrip("0") or "0")
 
 
 def estimates_of(request: SimulationRequest | None) -> Estimates:

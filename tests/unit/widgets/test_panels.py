@@ -1,0 +1,200 @@
+"""The pages of a simulation, and the small pieces of HTML they are made of."""
+
+from __future__ import annotations
+
+import ast
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import toolkit
+from toolkit.widgets import panels
+from toolkit.widgets.markup import Html, pairs, safe, short_id, table
+from toolkit.widgets.snippets import laid_out, request_as_json, request_as_python
+
+HOSTILE = "<img src=x onerror=alert(1)>'\"&</td>\u202e\x1b[0m"
+FEE = {"total_charge_gas_units", "execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas"}
+
+
+class Elements(HTMLParser):
+    """Collects elements, attributes and text of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.attributes, self.open, self.text = [], [], [], ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def fee_event(**fields):
+    data = dict.fromkeys(FEE, "0") | fields
+    return {
+        "guid": {"creation_number": "0", "account_address": "0x0"},
+        "sequence_number": "0",
+        "type": "0x1::transaction_fee::FeeStatement",
+        "data": data,
+    }
+
+
+def test_the_pages_come_in_order_with_their_counts(simulation, node):
+    """Summary, gas, state changes, events, request."""
+    titles = list(panels.panels(simulation(), node))
+    assert titles == ["Summary", "Gas", "State changes (2)", "Events (1)", "Request"]
+
+
+def test_everything_a_node_says_is_escaped(simulation, node):
+    """No text of an answer becomes an element, an attribute or an invisible character."""
+    guid = {"creation_number": "7", "account_address": "0xa"}
+    changes = [
+        {
+            "address": "0xa",
+            "state_key_hash": HOSTILE,
+            "data": {"type": HOSTILE, "data": {HOSTILE: HOSTILE * 20}},
+            "type": "write_resource",
+        },
+        {"address": "0x1", "state_key_hash": "", "module": HOSTILE, "type": "delete_module"},
+    ]
+    events = [{"guid": guid, "sequence_number": "0", "type": HOSTILE, "data": {"note": HOSTILE * 20}}]
+    outcome = simulation(vm_status=HOSTILE, changes=changes, events=events, success=False)
+    for page in panels.panels(outcome, node).values():
+        elements = Elements(page)
+        assert not elements.open
+        assert "img" not in elements.tags
+        assert not any(name.startswith("on") for name in elements.attributes)
+        assert "\u202e" not in page
+        assert "\x1b" not in page
+    assert "\\u202e" in panels.summary(outcome)
+
+
+def test_the_summary_tells_outcome_and_cost(simulation):
+    """Whether it would succeed, in the node's words, and what is paid."""
+    text = Elements(panels.summary(simulation())).text
+    assert "Success Executed successfully" in text
+    assert "41 gas units" in text
+    assert "4,100 octas" in text
+    status = "Move abort in 0x1::coin: EINSUFFICIENT_BALANCE(0x10006): no coins"
+    failed = Elements(panels.summary(simulation(success=False, vm_status=status))).text
+    assert f"Would fail {status}" in failed
+
+
+def test_the_gas_page_splits_the_total(simulation):
+    """Parts in gas units, storage by the price, and the fee in octas."""
+    event = fee_event(
+        total_charge_gas_units="450",
+        execution_gas_units="40",
+        io_gas_units="10",
+        storage_fee_octas="40000",
+        storage_fee_refund_octas="1000",
+    )
+    text = Elements(panels.gas(simulation(gas_used="450", events=[event]), model=False)).text
+    assert "Storage40089%" in text
+    assert "Charged450" in text
+    assert "Storage refund1,000 octas" in text
+    assert "Net44,000 octas" in text
+    assert "Model gas" not in text
+
+
+def test_the_gas_page_says_what_its_numbers_are(simulation):
+    """A model's gas is called one; parts that do not add up and a missing split are said."""
+    assert "imitates a Move VM" in panels.gas(simulation(), model=True)
+    odd = fee_event(total_charge_gas_units="500", execution_gas_units="40")
+    assert "do not add up" in panels.gas(simulation(events=[odd]), model=False)
+    assert "discarded before it ran" in panels.gas(simulation(events=[], gas_used="0"), model=False)
+
+
+def test_a_free_price_has_no_storage_part(simulation):
+    """At a price of 0 nothing is divided by it."""
+    event = fee_event(total_charge_gas_units="50", execution_gas_units="40", io_gas_units="10")
+    assert "Storage00%" in Elements(panels.gas(simulation(gas_unit_price="0", events=[event]), model=False)).text
+
+
+def test_state_changes_keep_exact_numbers_and_table_bytes(simulation):
+    """A u64 is shown with all its digits, a table item by its bytes."""
+    text = Elements(panels.changes(simulation())).text
+    assert "18446744073709551615" in text
+    assert "key 0x0102" in text
+    assert "0x0304" in text
+
+
+def test_long_frames_are_cut_and_say_so(simulation):
+    """A page shows the first rows; the frame has them all."""
+    guid = {"creation_number": "0", "account_address": "0x0"}
+    event = {"guid": guid, "sequence_number": "0", "type": "0x1::m::E", "data": {"n": "1"}}
+    outcome = simulation(events=[event] * 250)
+    page = panels.events(outcome)
+    assert page.count("<tr>") == panels.MOST_ROWS + 1
+    assert "First 100 of 250 rows" in page
+    assert len(outcome.events) == 250
+
+
+def test_safe_writes_out_what_cannot_be_seen():
+    """Markup is escaped once; direction marks, control characters and endless text become harmless."""
+    assert safe("<b>&\u202e\x00\n") == "&lt;b&gt;&amp;\\u202e\\x00\n"
+    assert safe(Html("<b>")) == "<b>"
+    assert safe(None) == "\N{EN DASH}"
+    assert safe("x" * 30_000).endswith("... (30,000 characters)")
+
+
+def test_long_ids_are_cut_in_the_middle_and_whole_in_the_tooltip():
+    """Leading zeros go; what stays can be told apart, and copied from the tooltip."""
+    assert short_id("0x" + "a11ce".zfill(64)).endswith(">0xa11ce</code>")
+    handle = "0x" + "5c" * 32
+    assert f'title="{handle}"' in short_id(handle)
+    assert "0x5c5c5c5c5c\N{HORIZONTAL ELLIPSIS}5c5c5c" in short_id(handle)
+    assert short_id(None) == "\N{EN DASH}"
+
+
+def test_tables_name_their_headings():
+    """Screen readers get captions, row headings and column headings."""
+    assert '<th scope="row">a</th>' in pairs([("a", 1)], "names")
+    page = table({"n": "number", "name": ""}, [(1, "x")], "rows")
+    assert "<caption>rows</caption>" in page
+    assert '<th scope="col" class="ltk-number">n</th>' in page
+    assert '<td class="ltk-number">1</td><td>x</td>' in page
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "f('a')",
+        "toolkit.SimulationRequest(toolkit.EntryFunction('0x1::a::b', arguments=['x' , {'k': [1, None], 'l': ()}]), s=True)",
+        "f(['" + "x" * 90 + "', {'\u00e9': [" + ", ".join(["12345678"] * 20) + "]}], *(), b=g(h(i=1)))",
+    ],
+)
+def test_breaking_lines_keeps_the_meaning(source):
+    """However narrow, the laid out expression is the same program."""
+    for width in (10, 40, 78):
+        assert ast.dump(ast.parse(laid_out(source, width=width))) == ast.dump(ast.parse(source))
+
+
+def test_the_python_names_a_node_without_its_password(node):
+    """Credentials of a URL never reach the snippet."""
+    node.name, node.url = "mine", "https://user:secret@node.example/v1"
+    call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
+    text = request_as_python(toolkit.SimulationRequest(call, sender="0x1"), node)
+    assert "toolkit.connect('https://node.example/v1')" in text
+    assert "secret" not in text
+
+
+def test_the_json_says_where_open_numbers_come_from():
+    """What the node estimates, what is the toolkit's default, and what the request says itself."""
+    call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
+    request = toolkit.SimulationRequest(call, sender="0x1", sequence_number=7, estimate_gas_unit_price=False)
+    text = request_as_json(request, ["0xb0b", "100"])
+    assert text.startswith("POST /v1/transactions/simulate?estimate_max_gas_amount=true\n")
+    assert re.search(r'"sequence_number": "7"', text)
+    assert '"max_gas_amount": "<estimated by the node>"' in text
+    assert '"gas_unit_price": "<default of the toolkit>"' in text
+    assert '"100"' in text
