@@ -1,0 +1,308 @@
+"""Studies run against a node in memory: what is read, what is written, what is resumed."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+
+import pytest
+
+from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledger, module, refused, user_transaction
+from toolkit.client.node import Node
+from toolkit.client.versions import FindSteps
+from toolkit.errors import StudyError
+from toolkit.gas.run import Run
+from toolkit.gas.study import Study
+from toolkit.wire.payloads import EntryFunction
+from toolkit.wire.requests import SimulationRequest, ViewFunction
+
+HEAD = 10_000
+RISE, UPGRADE = 3_337, 7_001
+SCHEDULE = "GET /accounts/0x1/resource/0x1%3A%3Agas_schedule%3A%3AGasScheduleV2"
+COUNT = ViewFunction("0x1::m::count")
+PAY = SimulationRequest(EntryFunction("0x1::m::pay", arguments=[5]), sender="0xa11ce")
+OLD = module("m", functions=[function("count", [], ["u64"]), function("pay", ["&signer", "u64"])])
+NEW = module(
+    "m", functions=[function("count", [], ["u64"]), function("more"), function("pay", ["&signer", "u64"])], code="0x02"
+)
+
+
+def at(query):
+    return int(query["ledger_version"])
+
+
+def schedule(query, _):
+    entries = [{"key": "a", "val": "10" if at(query) < RISE else "100"}, {"key": "b", "val": "7"}]
+    return answer({"type": "0x1::gas_schedule::GasScheduleV2", "data": {"feature_version": "1", "entries": entries}})
+
+
+def gas_at(version):
+    return 10 if version < RISE else 100 if version < UPGRADE else 60
+
+
+def write(kind, **data):
+    return {"address": "0x1", "state_key_hash": "0x01", "type": kind, "data": data}
+
+
+def transaction_at(version):
+    changes = []
+    if version == RISE:
+        changes = [write("write_resource", type="0x1::gas_schedule::GasScheduleV2", data={})]
+    if version == UPGRADE:
+        changes = [write("write_module", bytecode="0x02", abi=NEW["abi"])]
+    return user_transaction(
+        version,
+        type="user_transaction",
+        changes=changes,
+        function="0x1::m::pay" if version % 2 else "0x1::m::other",
+        payload={
+            "type": "entry_function_payload",
+            "function": "0x1::m::pay" if version % 2 else "0x1::m::other",
+            "type_arguments": [],
+            "arguments": [],
+        },
+    )
+
+
+def page(query, _):
+    start, limit = int(query["start"]), int(query["limit"])
+    return answer([transaction_at(version) for version in range(start, start + limit)])
+
+
+def made_node(routes=None, *, head=HEAD, oldest=0, chain_id=None):
+    """Return a node whose schedule changes at RISE and whose module is upgraded at UPGRADE, and its transport."""
+    state = ledger(head, oldest=oldest)
+    fake = FakeNode(head=state)
+    account = {"sequence_number": "7", "authentication_key": "0x" + "0" * 64}
+    fake.routes |= {
+        "GET /accounts/0x1/module/m": lambda query, _: answer(OLD if at(query) < UPGRADE else NEW, head=state),
+        "POST /view": lambda query, _: answer(["1"], gas=gas_at(at(query)), head=state),
+        SCHEDULE: schedule,
+        "GET /transactions": page,
+        "GET /accounts/0xa11ce": answer(account),
+        "POST /transactions/simulate": answer([user_transaction(head)], head=state, gas=9),
+        **{f"GET /transactions/by_version/{v}": answer(transaction_at(v)) for v in (RISE, UPGRADE)},
+    }
+    if chain_id is not None:
+        fake.routes["GET "] = answer(info(state) | {"chain_id": chain_id})
+    fake.routes |= routes or {}
+    return Node(URL, transport=fake), fake
+
+
+def run(out, *, node=None, versions="0:-1/21", calls=None, title="t"):
+    node = node or made_node()[0]
+    return Study(node=node, calls=calls or {"count": COUNT}, versions=versions, title=title).run(out, progress=False)
+
+
+def rows(found):
+    frame = found.observations
+    return list(zip(frame["label"].tolist(), frame["ledger_version"].tolist(), frame["gas_used"].tolist(), strict=True))
+
+
+def test_a_plan_is_read_once_per_version(tmp_path):
+    """One observation per planned version, gas as the node told it."""
+    node, fake = made_node()
+    found = run(tmp_path / "run", node=node)
+    versions = [500 * n for n in range(21)]
+    assert rows(found) == [("count", version, gas_at(version)) for version in versions]
+    assert len(fake.sent("POST /view")) == 21
+    assert found.complete
+    assert found.observations["head_version"].tolist() == [HEAD] * 21
+    assert found.observations["success"].tolist() == [True] * 21
+    assert found.observations["source"].unique().tolist() == ["view@version"]
+
+
+def test_every_step_is_found_with_its_cause(tmp_path):
+    """A search over 10,001 versions: both steps, exact, each with why and by which transaction."""
+    node, fake = made_node()
+    steps = run(tmp_path / "run", node=node, versions=FindSteps("0:-1", initial=9, max_requests=200)).steps
+    assert steps["version_after"].tolist() == [RISE, UPGRADE]
+    assert steps["exact"].tolist() == [True, True]
+    assert steps["change"].tolist() == [90, -40]
+    assert steps["cause"].tolist() == ["schedule", "code"]
+    assert "a from 10 to 100 (x10)" in steps["explanation"].tolist()[0]
+    assert "upgraded the called module" in steps["explanation"].tolist()[1]
+    assert "added more" in steps["explanation"].tolist()[1]
+    assert steps["transaction_hash"].tolist() == [f"0x{version:064x}" for version in (RISE, UPGRADE)]
+    assert len(fake.sent("POST /view")) <= 9 + 2 * 11
+
+
+def test_an_interval_is_never_told_as_a_point(tmp_path):
+    """With a plan the steps lie between versions: the ends are compared and no transaction is named."""
+    steps = run(tmp_path / "run").steps
+    assert list(zip(steps["version_before"], steps["version_after"], strict=True)) == [(3_000, 3_500), (7_000, 7_500)]
+    assert steps["exact"].tolist() == [False, False]
+    assert steps["cause"].tolist() == ["schedule", "code"]
+    assert steps["transaction_hash"].isna().all()
+
+
+def test_a_run_that_was_broken_off_goes_on(tmp_path):
+    """Interrupted anywhere and started again: every row once, the rows written before not read again."""
+    whole = rows(run(tmp_path / "whole", versions="0:2500"))
+    out, asked = tmp_path / "run", itertools.count()
+
+    def breaking(query, body):
+        if next(asked) == 1_700:
+            raise KeyboardInterrupt
+        return answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))
+
+    with pytest.raises(KeyboardInterrupt):
+        run(out, node=made_node({"POST /view": breaking})[0], versions="0:2500")
+    left = Run.open(out)
+    assert not left.complete
+    assert len(left.observations) == 1_000
+    node, fake = made_node()
+    found = run(out, node=node, versions="0:2500")
+    assert sorted(rows(found)) == sorted(whole)
+    assert len(fake.sent("POST /view")) == 1_501
+    assert found.complete
+
+
+def test_a_search_that_was_broken_off_goes_on(tmp_path):
+    """Rounds that were written are not read again, and the end is the same."""
+    versions = FindSteps("0:-1", initial=9, max_requests=200)
+    whole = run(tmp_path / "whole", versions=versions)
+    asked = itertools.count()
+
+    def breaking(query, body):
+        if next(asked) == 20:
+            raise KeyboardInterrupt
+        return answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", node=made_node({"POST /view": breaking})[0], versions=versions)
+    node, fake = made_node()
+    found = run(tmp_path / "run", node=node, versions=versions)
+    assert sorted(rows(found)) == sorted(rows(whole))
+    assert found.steps["version_after"].tolist() == [RISE, UPGRADE]
+    assert len(fake.sent("POST /view")) < len(rows(whole))
+
+
+def test_a_run_of_which_the_head_moved_keeps_its_plan(tmp_path):
+    """What -1 meant at the start holds to the end, also when the run is resumed later."""
+    interrupted = made_node({"POST /view": lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)})[0]
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", node=interrupted)
+    found = run(tmp_path / "run", node=made_node(head=2 * HEAD)[0])
+    assert found.observations["ledger_version"].max() == HEAD
+
+
+def test_a_complete_run_reads_nothing_again(tmp_path):
+    """The same study in the same folder is the run that is there."""
+    first = run(tmp_path / "run")
+    node, fake = made_node()
+    again = run(tmp_path / "run", node=node)
+    assert rows(again) == rows(first)
+    assert fake.sent("POST /view") == []
+
+
+def test_another_study_does_not_mix(tmp_path):
+    """A folder with a run of another study is refused, and stays as it was."""
+    run(tmp_path / "run")
+    before = (tmp_path / "run" / "run.json").read_bytes()
+    with pytest.raises(StudyError, match="holds a run of another study"):
+        run(tmp_path / "run", title="another")
+    assert (tmp_path / "run" / "run.json").read_bytes() == before
+
+
+def test_another_chain_does_not_mix(tmp_path):
+    """The same study on another chain is refused."""
+    run(tmp_path / "run")
+    with pytest.raises(StudyError, match=r"on chain \[4\], the nodes are now on \[2\]"):
+        run(tmp_path / "run", node=made_node(chain_id=2)[0])
+
+
+def test_failures_are_rows(tmp_path):
+    """A call that is refused at some versions is observed there with its code; where the VM failed, success is False."""
+
+    def view(query, body):
+        if at(query) < 5_000:
+            return refused(400, "invalid_input", "function not found", head=ledger(HEAD))
+        body = {"message": "Move abort", "error_code": "vm_error", "vm_error_code": 4016}
+        return answer(["1"], gas=5) if at(query) < 9_000 else answer(body, status=400)
+
+    found = run(tmp_path / "run", node=made_node({"POST /view": view})[0], versions="0:-1/5")
+    frame = found.observations
+    assert frame["error_code"].fillna("-").tolist() == ["invalid_input", "invalid_input", "-", "-", "vm_error"]
+    assert frame["success"].astype(object).where(frame["success"].notna(), None).tolist() == [
+        None,
+        None,
+        True,
+        True,
+        False,
+    ]
+    assert frame["gas_used"].isna().tolist() == [True, True, False, False, True]
+    assert len(found.steps) == 2
+    assert found.manifest["counts"] == {"observations": 5, "failures": 3}
+
+
+def test_a_pruned_start_is_noted(tmp_path):
+    """What was clipped is in the run."""
+    found = run(tmp_path / "run", node=made_node(oldest=5_000)[0], versions="0:-1/3")
+    assert found.observations["ledger_version"].tolist() == [5_000, 7_500, 10_000]
+    assert "versions 0 to 4999 are pruned" in found.manifest["nodes"][0]["notes"][0]
+
+
+def test_simulations_run_once_at_the_head(tmp_path):
+    """Whatever the plan, a simulation is one observation, with its split, at a fixed price."""
+    node, fake = made_node()
+    frame = run(tmp_path / "run", node=node, calls={"pay": PAY}).observations
+    ((query, body),) = fake.sent("POST /transactions/simulate")
+    assert body["gas_unit_price"] == "100"
+    assert "estimate_gas_unit_price" not in query
+    row = frame.iloc[0]
+    assert len(frame) == 1
+    assert (row["source"], row["ledger_version"], row["gas_used"], row["io_gas_units"]) == ("simulate@now", HEAD, 9, 3)
+    assert (row["gas_unit_price"], row["storage_fee_octas"]) == (100, 100)
+
+
+def test_committed_transactions_of_a_function_are_read_in_pages(tmp_path):
+    """Every transaction of that function in the plan's range, and no other."""
+    node, fake = made_node()
+    frame = run(
+        tmp_path / "run", node=node, calls={"paid": {"committed": "0x1::m::pay"}}, versions="100:349"
+    ).observations
+    assert frame["ledger_version"].tolist() == list(range(101, 350, 2))
+    assert frame["source"].unique().tolist() == ["committed"]
+    assert len(fake.sent("GET /transactions")) == 3
+
+
+def test_what_a_run_knows_of_itself(tmp_path):
+    """Path, study, state and the last observations at a version."""
+    run(tmp_path / "run")
+    found = Run.open(tmp_path / "run")
+    assert "complete" in repr(found)
+    assert found.study.calls[0].request == COUNT
+    assert found.at(3_600)["ledger_version"].tolist() == [3_500]
+    assert len(found.at(10**9)) == 1
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["complete"] is True
+
+
+def test_without_a_folder_a_run_is_temporary():
+    """It can be used as long as it is held, and leaves nothing."""
+    found = run(None)
+    path = found.path
+    assert len(found.observations) == 21
+    assert path.is_dir()
+    del found
+    gc.collect()
+    assert not path.exists()
+
+
+def test_the_value_digest_sees_another_result(tmp_path):
+    """The same gas, another value: the digest differs; the same value gives the same digest."""
+    node = made_node({"POST /view": lambda query, _: answer([str(at(query) // 6_000)], gas=5)})[0]
+    digests = run(tmp_path / "run", node=node, versions="0:-1/5").observations["value_digest"].tolist()
+    assert digests[0] == digests[1] == digests[2] != digests[3] == digests[4]
+
+
+def test_outages_to_the_end_are_rows_and_not_an_abort(tmp_path, monkeypatch):
+    """A node that stays unreachable for some versions leaves rows that say so."""
+    monkeypatch.setattr("toolkit.client.retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+    busy = lambda query, _: (  # noqa: E731
+        refused(503, "internal_error", head=ledger(HEAD)) if at(query) == 5_000 else answer(["1"], gas=5)
+    )
+    found = run(tmp_path / "run", node=made_node({"POST /view": busy})[0], versions="0:-1/3")
+    assert found.observations["status"].fillna(0).tolist() == [0, 503, 0]
+    assert found.observations["gas_used"].fillna(0).tolist() == [5, 0, 5]

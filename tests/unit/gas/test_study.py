@@ -1,0 +1,276 @@
+"""Study files: what they take, and what each mistake is told as."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.client.fakes import URL, FakeNode
+from toolkit.client.node import Node
+from toolkit.client.versions import FindSteps
+from toolkit.errors import StudyError
+from toolkit.gas.study import Call, Study
+from toolkit.wire.payloads import EntryFunction, Script
+from toolkit.wire.requests import SimulationRequest, ViewFunction
+
+GOOD = """
+title = "Good"
+node = "mainnet"
+[versions]
+plan = "0:-1/200"
+[[call]]
+label = "supply"
+view = "0x1::coin::supply"
+type_arguments = ["0x1::aptos_coin::AptosCoin"]
+[[call]]
+label = "transfer"
+simulate = "0x1::aptos_account::transfer"
+sender = "0xa11ce"
+arguments = ["0xb0b", 100]
+[[call]]
+label = "registrations"
+committed = "0xcafe::registry::register"
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Write a study file and load it."""
+
+    def write_and_load(text):
+        place = tmp_path / "study.toml"
+        place.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return Study.load(place)
+
+    return write_and_load
+
+
+def edited(old, new):
+    assert old in GOOD
+    return GOOD.replace(old, new, 1)
+
+
+class TestGoodStudies:
+    """What a study says."""
+
+    def test_a_file_is_read(self, load):
+        """Title, node, plan and the three kinds of call."""
+        study = load(GOOD)
+        assert (study.title, study.nodes, study.versions.plan) == ("Good", ("mainnet",), "0:-1/200")
+        assert [call.name for call in study.calls] == ["supply", "transfer", "registrations"]
+        assert [call.source for call in study.calls] == ["view@version", "simulate@now", "committed"]
+        assert study.calls[0].request == ViewFunction(
+            "0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"]
+        )
+        assert study.calls[1].request == SimulationRequest(
+            EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100]),
+            sender="0xa11ce",
+            gas_unit_price=100,
+        )
+
+    def test_a_search_instead_of_a_plan(self, load):
+        """find_steps with its grid and limit."""
+        study = load(edited('plan = "0:-1/200"', 'find_steps = "0:-1"\ninitial = 9\nmax_requests = 50'))
+        assert study.versions.search == FindSteps("0:-1", initial=9, max_requests=50)
+
+    def test_several_nodes(self, load):
+        """A study of several networks."""
+        assert load(edited('node = "mainnet"', 'nodes = ["mainnet", "testnet"]')).nodes == ("mainnet", "testnet")
+
+    def test_listed_versions(self, load):
+        """A list of versions is a plan."""
+        assert load(edited('"0:-1/200"', "[1, 5, -1]")).versions.plan == [1, 5, -1]
+
+    def test_the_embedded_node_is_the_default(self, load):
+        """Without a node the study runs at home."""
+        assert load(edited('node = "mainnet"', "")).nodes == ("embedded",)
+
+    def test_a_call_without_a_label_is_named_by_its_function(self, load):
+        """The label is for people."""
+        assert load(edited('label = "supply"', "")).calls[0].name == "0x1::coin::supply"
+
+    def test_the_document_makes_the_same_study(self, load):
+        """What a run stores gives the study again, digest included."""
+        study = load(GOOD)
+        again = Study.from_document(study.document())
+        assert again.calls[1].request == study.calls[1].request
+        assert again.digest == study.digest
+        assert again.document() == study.document()
+
+    def test_the_digest_tells_studies_apart(self, load):
+        """Every part that is run is in the digest."""
+        digests = {
+            load(text).digest
+            for text in (
+                GOOD,
+                edited("200", "201"),
+                edited("mainnet", "testnet"),
+                edited("100]", "101]"),
+                edited("a11ce", "a11cf"),
+            )
+        }
+        assert len(digests) == 5
+
+    def test_python_and_file_make_the_same_calls(self, load):
+        """The same requests have the same fingerprints, however the study was written."""
+        made = Study(
+            calls={
+                "supply": ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"]),
+                "transfer": SimulationRequest(
+                    EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100]), sender="0xa11ce"
+                ),
+                "registrations": {"committed": "0xcafe::registry::register"},
+            },
+            versions="0:-1/200",
+            node="mainnet",
+            title="Good",
+        )
+        assert [call.fingerprint for call in made.calls] == [call.fingerprint for call in load(GOOD).calls]
+
+    def test_fingerprints_do_not_depend_on_the_label(self):
+        """A renamed call is the same call; another argument is another."""
+        one = Call(label="a", view="0x1::m::f", arguments=(1,))
+        assert one.fingerprint == Call(label="b", view="0x1::m::f", arguments=(1,)).fingerprint
+        assert one.fingerprint == Call(label="b", view="0x01::m::f", arguments=("1",)).fingerprint
+        assert one.fingerprint != Call(label="a", view="0x1::m::f", arguments=(2,)).fingerprint
+        assert one.fingerprint != Call(label="a", committed="0x1::m::f", arguments=(1,)).fingerprint
+
+    def test_versions_take_every_form_of_python(self):
+        """Text, lists, ranges and searches."""
+        call = [ViewFunction("0x1::m::f")]
+        assert Study(calls=call, versions=[1, 2]).versions.plan == [1, 2]
+        assert Study(calls=call, versions=range(0, 10, 5)).versions.plan == [0, 5]
+        assert Study(calls=call, versions=FindSteps("0:9", initial=3)).versions.search == FindSteps("0:9", initial=3)
+
+    def test_a_node_in_hand_is_taken(self):
+        """A Node is named without credentials, and is the one the study runs on."""
+        node = Node(URL.replace("http://", "http://user:secret@"), transport=FakeNode())
+        study = Study(calls=[ViewFunction("0x1::m::f")], node=node)
+        assert study.nodes == (URL,)
+        assert "secret" not in str(study.document()) + repr(study)
+
+    def test_the_demo_ships(self):
+        """`demo` is a study that needs no file, with the three kinds of call."""
+        demo = Study.load("demo")
+        assert demo.nodes == ("embedded",)
+        assert {call.source for call in demo.calls} == {"view@version", "simulate@now", "committed"}
+
+
+MISTAKES = [
+    # what was written, what the text must name
+    pytest.param("title = ", "not TOML", id="not TOML"),
+    pytest.param(GOOD.encode() + b"\xff", "not UTF-8", id="not UTF-8"),
+    pytest.param(edited('title = "Good"', "titel = 1"), "`titel` is no key of a study file; the keys are", id="key"),
+    pytest.param(edited('title = "Good"', "title = 5"), "`title`", id="title is a number"),
+    pytest.param(edited("[[call]]", "[[calls]]"), "`calls` is no key of a study file", id="calls"),
+    pytest.param(edited("[versions]", "[version]"), "`version` is no key", id="version"),
+    pytest.param(
+        edited('[versions]\nplan = "0:-1/200"', 'versions = "0:-1"'), r"`versions`: expected a table", id="table"
+    ),
+    pytest.param(edited('[versions]\nplan = "0:-1/200"', ""), "`versions`: expected a table", id="no versions"),
+    pytest.param(edited('plan = "0:-1/200"', ""), "versions: give either plan or find_steps", id="neither"),
+    pytest.param(edited('200"', '200"\nfind_steps = "0:-1"'), "versions: give either plan or find_steps", id="both"),
+    pytest.param(edited("plan", "plna"), "versions: `plna` is no key here; check its spelling", id="plan key"),
+    pytest.param(edited("0:-1/200", "0-1"), "versions: version plan '0-1' is not understood; the forms are", id="plan"),
+    pytest.param(
+        edited('plan = "0:-1/200"', 'find_steps = "0:-1/5"'), "versions: FindSteps takes a plain range", id="search"
+    ),
+    pytest.param(
+        edited('plan = "0:-1/200"', 'find_steps = "0:-1"\ninitial = 1'), "versions: .*initial=1", id="initial"
+    ),
+    pytest.param(
+        edited('plan = "0:-1/200"', 'find_steps = "0:-1"\ninitial = "x"'), "versions, `initial`", id="no number"
+    ),
+    pytest.param(edited("view = ", "veiw = "), "call 1: `veiw` is no key here; check its spelling", id="view key"),
+    pytest.param(
+        edited('view = "0x1::coin::supply"', ""), "call 1: give exactly one of view, simulate, committed", id="none"
+    ),
+    pytest.param(
+        edited("view = ", 'committed = "0x1::m::f"\nview = '), r"call 1: .*got \['view', 'committed'\]", id="two"
+    ),
+    pytest.param(edited("0x1::coin::supply", "0x1::supply"), "call 1: .*0x1::supply", id="function id"),
+    pytest.param(edited("0x1::coin::supply", "coin::supply::x"), "call 1: .*coin", id="address"),
+    pytest.param(edited('AptosCoin"]', 'AptosCoin<"]'), "call 1: .*AptosCoin<", id="type"),
+    pytest.param(edited('sender = "0xa11ce"', ""), "call 2: a simulation needs sender", id="no sender"),
+    pytest.param(edited("0xa11ce", "alice"), "call 2: .*alice", id="sender"),
+    pytest.param(
+        edited('sender = "0xa11ce"', 'sender = "0x1"\ngas_unit_price = -1'), "call 2, `gas_unit_price`", id="price"
+    ),
+    pytest.param(
+        edited('label = "registrations"', 'sender = "0x1"'),
+        "call 3: sender, fee_payer .* belong to",
+        id="sender of none",
+    ),
+    pytest.param(edited('"transfer"', '"supply"'), r"call 2 \('supply'\) has the same label", id="label twice"),
+    pytest.param(edited("100]", "1.5]"), "call 2: .*1.5", id="a float"),
+    pytest.param(edited('arguments = ["0xb0b", 100]', "arguments = 5"), "call 2, `arguments`", id="arguments"),
+    pytest.param(
+        edited('node = "mainnet"', 'node = "mainnet"\nnodes = ["testnet"]'), "either node or nodes", id="node and nodes"
+    ),
+    pytest.param(edited('node = "mainnet"', "node = 5"), "`nodes", id="node is a number"),
+    pytest.param(GOOD[: GOOD.index("[[call]]")], "a study needs at least one call", id="no calls"),
+    pytest.param(
+        GOOD
+        + '[[call]]\nlabel = "again"\nview = "0x01::coin::supply"\ntype_arguments = ["0x1::aptos_coin::AptosCoin"]\n',
+        r"call 4 \('again'\) has the same request as an earlier call",
+        id="request twice",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), MISTAKES)
+def test_a_mistake_is_told_with_its_place(load, text, words):
+    """One StudyError: the file, the place in it, what is wrong; one line, no traceback words of a library."""
+    with pytest.raises(StudyError, match=words) as caught:
+        load(text)
+    told = str(caught.value)
+    assert "study.toml" in told
+    assert "\n" not in told
+    assert "pydantic" not in told
+    assert len(told) < 500
+
+
+class TestOtherMistakes:
+    """What is not a matter of the file's content."""
+
+    def test_a_missing_file_names_those_that_ship(self, tmp_path):
+        """The refusal says what could be loaded instead."""
+        with pytest.raises(StudyError, match=r"No such file.*one that ships: demo"):
+            Study.load(tmp_path / "none.toml")
+
+    def test_a_folder_is_no_study(self, tmp_path):
+        """A folder is refused as such."""
+        with pytest.raises(StudyError, match="directory"):
+            Study.load(tmp_path)
+
+    def test_a_huge_file_is_not_read(self, tmp_path):
+        """A study is small; a database dump is not one."""
+        place = tmp_path / "big.toml"
+        place.write_bytes(b"#" * 1_000_001)
+        with pytest.raises(StudyError, match="larger than 1,000,000 bytes"):
+            Study.load(place)
+
+    @pytest.mark.parametrize("calls", ["0x1::m::f", 5, None, {1, 2}])
+    def test_calls_are_a_list_or_a_mapping(self, calls):
+        """Anything else is refused with its type."""
+        with pytest.raises(StudyError, match=f"got {type(calls).__name__}"):
+            Study(calls=calls)
+
+    def test_a_call_is_one_of_three_things(self):
+        """The place and the type are told."""
+        with pytest.raises(StudyError, match=r"call 2: a call is a ViewFunction.*got str"):
+            Study(calls=[ViewFunction("0x1::m::f"), "0x1::m::g"])
+        with pytest.raises(StudyError, match=r"call 'x': a call is a ViewFunction.*got int"):
+            Study(calls={"x": 5})
+
+    def test_a_simulation_that_a_study_cannot_keep_is_refused(self):
+        """Scripts and fields a study does not store are not silently dropped."""
+        with pytest.raises(StudyError, match="scripts and multisig"):
+            Study(calls={"x": SimulationRequest(Script(b"\x01"), sender="0x1")})
+        request = SimulationRequest(EntryFunction("0x1::m::f"), sender="0x1", replay_protection_nonce=5)
+        with pytest.raises(StudyError, match="only"):
+            Study(calls={"x": request})
+
+    def test_unknown_options_are_refused(self):
+        """A misspelt keyword is named."""
+        with pytest.raises(StudyError, match="`titel` is no key here"):
+            Study(calls=[ViewFunction("0x1::m::f")], titel="x")
