@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.client.connection import Connection, path
-from toolkit.errors import Forbidden, InputError, NotFound
+import msgspec
+
+from toolkit.client.connection import Connection, parsed_json, path
+from toolkit.errors import Forbidden, InputError, NotFound, SchemaError
 from toolkit.move.address import parse_address, wire_address
+from toolkit.wire.answers import decode_transactions
+from toolkit.wire.gas import GasSchedule
 from toolkit.wire.headers import parse_headers
 from toolkit.wire.node import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Companion"]
 
+_GAS_SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
 _ABSENT = frozenset({"module_not_found", "account_not_found", "resource_not_found", "state_value_not_found"})
 
 
@@ -64,18 +69,32 @@ class Companion:
     def raw_item(self, handle: str, key: bytes, version: int) -> bytes | None:
         """Read a table item's BCS bytes by its key's; None where it is not there."""
         try:
-            answer = self._connection.post(
+            request = self._connection.request(
+                "POST",
                 path("tables", handle, "raw_item"),
-                {"key": "0x" + key.hex()},
-                asked=f"raw item {key.hex()[:20]} of table {handle} at version {version}",
+                body=msgspec.json.encode({"key": "0x" + key.hex()}),
                 query={"ledger_version": version},
                 accept="application/x-bcs",
             )
+            answer = self._connection.send(request, f"raw item {key.hex()[:20]} of table {handle} at version {version}")
         except NotFound as error:
             if error.error_code != "table_item_not_found":
                 raise
             return None
         return answer.body
+
+    def resource_document(self, address: str, tag: str, version: int | None) -> tuple[Any, int | None]:
+        """Read a resource's data as JSON, and the head when it answered."""
+        body, head = self.resource_answer(address, tag, version)
+        document = parsed_json(body, f"resource {tag}")
+        if not isinstance(document, dict) or "data" not in document:
+            raise SchemaError(f"resource {tag}: expected an object with `type` and `data`, got {body[:60]!r}")
+        return document["data"], head
+
+    def gas_schedule(self, version: int | None) -> GasSchedule:
+        """Read the on-chain gas schedule."""
+        data, _ = self.resource_document("0x1", _GAS_SCHEDULE, version)
+        return GasSchedule.from_resource(data)
 
     def block(self, version: int) -> Block:
         """Read the block that holds a version, without its transactions."""
@@ -84,15 +103,11 @@ class Companion:
 
     def transaction(self, version: int) -> Any:
         """Read and decode the committed transaction of a version."""
-        from toolkit.wire.answers import decode_transactions
-
         where = path("transactions", "by_version", version)
         return decode_transactions(self._connection.get(where, asked=f"transaction of version {version}").body)[0]
 
     def transactions(self, start: int, limit: int) -> list[Any]:
         """Read and decode one page of committed transactions."""
-        from toolkit.wire.answers import decode_transactions
-
         query = {"start": start, "limit": limit}
         asked = f"transactions {start} to {start + limit - 1}"
         return decode_transactions(self._connection.get("/transactions", asked=asked, query=query).body)

@@ -12,6 +12,7 @@ from toolkit.client.targets import base_url
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from toolkit.client.context import Encoding
     from toolkit.move.abi import ModuleAbi
 
 __all__ = ["connect"]
@@ -21,6 +22,7 @@ def connect(
     target: str = "embedded",
     *,
     api_key: str | None = None,
+    encoding: Encoding = "json",
     max_in_flight: int = 64,
     requests_per_second: float | None = None,
     timeout_s: float = 30.0,
@@ -36,6 +38,8 @@ def connect(
         with or without ``/v1``.
     api_key : str, optional
         Sent as a bearer token to that host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment.
+    encoding : {"json", "bcs"}, default "json"
+        How views and table items travel where their types are known; values are equal either way.
     max_in_flight : int, default 64
         Most requests at once of the fetch functions.
     requests_per_second : float, optional
@@ -68,6 +72,7 @@ def connect(
     return Node(
         url,
         api_key=api_key,
+        encoding=encoding,
         max_in_flight=max_in_flight,
         requests_per_second=requests_per_second,
         timeout_s=timeout_s,

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import threading
 import time
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
+import msgspec
+
+from toolkit import __version__
 from toolkit.client.refusals import refusal
 from toolkit.client.retry import RetryPolicy
 from toolkit.client.transport import Answer, Request
-from toolkit.errors import NodeError, NodeUnreachable
+from toolkit.errors import NodeError, NodeUnreachable, SchemaError
 from toolkit.wire.headers import parse_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from toolkit.client.prepared import Prepared
     from toolkit.client.transport import Transport
 
-__all__ = ["Connection", "path"]
+__all__ = ["Connection", "parsed_json", "path"]
 
 _log = logging.getLogger("toolkit.client")
-_JSON = {"Accept": "application/json", "x-aptos-client": "ledger-toolkit"}
+T = TypeVar("T")
 
 
 def path(*parts: str | int) -> str:
@@ -65,34 +68,51 @@ class Connection:
         self._sleep = sleep
         self._highest_head = 0
 
+    def request(
+        self,
+        method: str,
+        where: str,
+        *,
+        body: bytes | None = None,
+        query: Mapping[str, Any] | None = None,
+        content: str = "application/json",
+        accept: str = "application/json",
+    ) -> Request:
+        """Return a request to a path below the base URL; query entries that are None are left out."""
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        headers = {"Accept": accept, "x-aptos-client": f"ledger-toolkit/{__version__}"}
+        if body is not None:
+            headers["Content-Type"] = content
+        return Request(method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers)
+
     def get(self, where: str, *, asked: str, query: Mapping[str, Any] | None = None) -> Answer:
         """GET a path below the base URL."""
-        return self._send(Request("GET", self._full(where, query), None, _JSON), asked)
+        return self.send(self.request("GET", where, query=query), asked)
 
-    def post(
-        self,
-        where: str,
-        body: Any,
-        *,
-        asked: str,
-        query: Mapping[str, Any] | None = None,
-        accept: str = "application/json",
-    ) -> Answer:
-        """POST a JSON body to a path below the base URL."""
-        data = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
-        headers = {**_JSON, "Accept": accept, "Content-Type": "application/json"}
-        return self._send(Request("POST", self._full(where, query), data, headers), asked)
+    def perform(self, prepared: Prepared[T]) -> T:
+        """Send a prepared call and return its result."""
+        return prepared.finish(self.send(prepared.request, prepared.asked))
 
     def close(self) -> None:
         """Release the transport."""
         self._transport.close()
 
-    def _full(self, where: str, query: Mapping[str, Any] | None) -> str:
-        given = {name: value for name, value in (query or {}).items() if value is not None}
-        return f"{self.url}{where}?{urlencode(given)}" if given else self.url + where
+    def send(self, request: Request, asked: str) -> Answer:
+        """Send until a 2xx answer is there, the policy gives up, or the time budget is used up.
 
-    def _send(self, request: Request, asked: str) -> Answer:
-        """Send until an answer is there, the policy gives up, or the time budget is used up."""
+        Parameters
+        ----------
+        request : Request
+        asked : str
+            What is asked, for texts.
+
+        Raises
+        ------
+        NodeError
+            Of the class the status means.
+        NodeUnreachable
+            If no answer came.
+        """
         repeat, waited = 0, 0.0
         while True:
             self._sleep_for(self._pace.turn_s())
@@ -140,6 +160,14 @@ def _version_asked(url: str) -> int:
     _, _, tail = url.partition("ledger_version=")
     digits = tail.partition("&")[0]
     return int(digits) if digits.isascii() and digits.isdigit() else 2**64
+
+
+def parsed_json(body: bytes, what: str) -> Any:
+    """Parse a JSON answer; what is none raises SchemaError with its beginning."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SchemaError(f"{what}: the answer is not JSON ({error}); it starts {body[:60]!r}") from None
 
 
 class _Pace:

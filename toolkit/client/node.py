@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.abis import AbiStore
-from toolkit.client.calls import Caller
 from toolkit.client.companion import Companion
 from toolkit.client.connection import Connection
+from toolkit.client.context import Context
+from toolkit.client.item_calls import prepare_item
+from toolkit.client.simulation_calls import prepare_simulation
 from toolkit.client.targets import redacted_url
 from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import moment
+from toolkit.client.view_calls import prepare_view
 from toolkit.errors import InputError, NotAtPast
+from toolkit.move.tags import parse_type_tag, wire_type
+from toolkit.move.values import decode_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from toolkit.client.context import Encoding
+    from toolkit.client.prepared import Prepared
     from toolkit.client.results import Simulation, TableItem, ViewResult
     from toolkit.client.transport import Transport
     from toolkit.move.abi import ModuleAbi
@@ -43,6 +50,8 @@ class Node:
         Base URL that ends in ``/v1``.
     api_key : str, optional
         Sent as a bearer token, to this node's host only.
+    encoding : {"json", "bcs"}, default "json"
+        How views and table items travel where their types are known; values are equal either way.
     max_in_flight : int, default 64
         Most requests at once of the fetch functions.
     requests_per_second : float, optional
@@ -62,6 +71,7 @@ class Node:
         url: str,
         *,
         api_key: str | None = None,
+        encoding: Encoding = "json",
         max_in_flight: int = 64,
         requests_per_second: float | None = None,
         timeout_s: float = 30.0,
@@ -69,6 +79,8 @@ class Node:
         transport: Transport | None = None,
         name: str | None = None,
     ) -> None:
+        if encoding not in {"json", "bcs"}:
+            raise InputError(f"encoding is json or bcs, got {encoding!r}")
         if max_in_flight < 1:
             raise InputError(f"max_in_flight is 1 or more, got {max_in_flight}")
         if timeout_s <= 0 or (requests_per_second is not None and requests_per_second <= 0):
@@ -85,7 +97,7 @@ class Node:
         )
         self._companion = Companion(self._connection)
         self.abis = AbiStore(self._companion.module_answer, overrides=abis)
-        self._caller = Caller(self._connection, self._companion, self.abis)
+        self._context = Context(self._connection, self._companion, self.abis, encoding)
 
     def __repr__(self) -> str:
         return f"Node({self.name!r})"
@@ -142,7 +154,9 @@ class Node:
         -----
         Source: ``POST /v1/view``; gas from the ``Gas-Used`` header.
         """
-        return self._caller.view(_view_function(function, type_arguments, arguments), ledger_version)
+        return self._connection.perform(
+            self.prepare_view(_view_function(function, type_arguments, arguments), ledger_version)
+        )
 
     def table_item(
         self, handle: str, *, key: Any, key_type: str, value_type: str, ledger_version: int | None = None
@@ -175,7 +189,10 @@ class Node:
         -----
         Source: ``POST /v1/tables/{table_handle}/item``. A node cannot list the keys of a table.
         """
-        return self._caller.table_item(handle, key, key_type, value_type, ledger_version)
+        prepared = self.prepare_item(
+            handle, key=key, key_type=key_type, value_type=value_type, ledger_version=ledger_version
+        )
+        return self._connection.perform(prepared)
 
     def simulate(
         self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
@@ -216,7 +233,7 @@ class Node:
             request = SimulationRequest(request, sender=sender, **options)
         elif sender is not None or options:
             raise InputError("simulate got a whole SimulationRequest and further options; put them into the request")
-        return self._caller.simulate(request)
+        return self._connection.perform(prepare_simulation(self._context, request))
 
     def at(self, ledger_version: int) -> Snapshot:
         """Return the node as it stood at a ledger version; negative numbers count from the head, -1 being the head."""
@@ -225,6 +242,18 @@ class Node:
         if ledger_version < 0:
             raise InputError(f"there is no version {ledger_version}: counting from the head goes below 0")
         return Snapshot(self, ledger_version)
+
+    def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> Prepared[ViewResult]:
+        """Make a view ready to be sent, alone or with many others."""
+        return prepare_view(self._context, call, ledger_version)
+
+    def prepare_item(
+        self, handle: str, *, key: Any, key_type: str, value_type: str, ledger_version: int | None = None
+    ) -> Prepared[TableItem]:
+        """Make the read of a table item ready to be sent, alone or with many others."""
+        return prepare_item(
+            self._context, handle, key, key_type=key_type, value_type=value_type, version=ledger_version
+        )
 
     # companion reads ------------------------------------------------------------------------------------------
 
@@ -243,7 +272,10 @@ class Node:
 
     def resource(self, address: str, tag: str, *, ledger_version: int | None = None) -> Any:
         """Return a resource in the toolkit's Python form. Source: ``GET /v1/accounts/{address}/resource/{type}``."""
-        return self._caller.resource(address, tag, ledger_version)
+        parsed = parse_type_tag(tag)
+        data, head = self._companion.resource_document(address, wire_type(parsed), ledger_version)
+        read = head if ledger_version is None else ledger_version
+        return data if read is None else decode_json(self.abis.at(read).layout(parsed), data, where=tag)
 
     def account(self, address: str, *, ledger_version: int | None = None) -> AccountInfo:
         """Return sequence number and authentication key of an account."""
@@ -267,7 +299,7 @@ class Node:
 
     def gas_schedule(self, ledger_version: int | None = None) -> GasSchedule:
         """Return the on-chain gas schedule at a version. Source: resource ``0x1::gas_schedule::GasScheduleV2``."""
-        return self._caller.gas_schedule(ledger_version)
+        return self._companion.gas_schedule(ledger_version)
 
     def version_at(self, time: str | datetime) -> int:
         """Return the first ledger version at or after a time, by bisection on block times.

@@ -6,12 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from toolkit.errors import SchemaError
 from toolkit.frames.records import TableItemRecord, ViewRecord
 from toolkit.move.tags import parse_type_tag
-from toolkit.move.values import decode_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -250,50 +246,3 @@ class Simulation:
 
     def _layout(self, tag: str) -> Layout:
         return self.abis.layout(parse_type_tag(tag))
-
-
-def view_result(
-    call: ViewFunction,
-    body: bytes,
-    types: tuple[str, ...],
-    layouts: tuple[Layout, ...] | None,
-    *,
-    gas_used: int | None,
-    ledger_version: int,
-    ledger: LedgerState | None,
-) -> ViewResult:
-    """Decode the answer of a view.
-
-    Raises
-    ------
-    SchemaError
-        If the answer is no JSON array, or a value does not fit its type.
-    """
-    answer = _json_array(body, call.function)
-    if layouts is None:
-        values = tuple(answer)
-    elif len(layouts) != len(answer):
-        raise _wrong_count(call.function, len(layouts), len(answer))
-    else:
-        names = [f"{call.function} return value {place}" for place in range(len(layouts))]
-        values = tuple(
-            decode_json(*pair, where=name) for pair, name in zip(zip(layouts, answer, strict=True), names, strict=True)
-        )
-    raw = body.decode("utf-8", "replace")
-    if len(values) == 1:
-        raw = raw.strip()[1:-1].strip()
-    return ViewResult(call, values, types, gas_used, ledger_version, ledger, layouts, raw)
-
-
-def _json_array(body: bytes, what: str) -> list[Any]:
-    try:
-        answer = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"{what}: the answer is not JSON ({error}); it starts {body[:60]!r}") from None
-    if not isinstance(answer, list):
-        raise SchemaError(f"{what}: expected a JSON array of return values, got {type(answer).__name__}: {body[:60]!r}")
-    return answer
-
-
-def _wrong_count(what: str, expected: int, got: int) -> SchemaError:
-    return SchemaError(f"{what}: the ABI tells {expected} return values, the answer has {got}")

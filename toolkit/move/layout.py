@@ -26,6 +26,7 @@ from toolkit.move.layout_types import (
     UInt,
     Untyped,
     VectorOf,
+    is_closed,
 )
 from toolkit.move.tags import (
     FunctionType,
@@ -61,6 +62,7 @@ __all__ = [
     "UInt",
     "Untyped",
     "VectorOf",
+    "is_closed",
     "resolve_layout",
 ]
 

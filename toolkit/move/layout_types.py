@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from toolkit.move._frozen import HashOnce
@@ -30,6 +31,7 @@ __all__ = [
     "UInt",
     "Untyped",
     "VectorOf",
+    "is_closed",
 ]
 
 
@@ -144,6 +146,21 @@ Layout: TypeAlias = (
     | FunctionValue
     | Untyped
 )
+
+
+@lru_cache(maxsize=4096)
+def is_closed(layout: Layout) -> bool:
+    """Tell whether every part of a layout is known, so that its values have a BCS form."""
+    match layout:
+        case Untyped() | FunctionValue():
+            return False
+        case VectorOf(element) | OptionOf(element):
+            return is_closed(element)
+        case StructOf(_, fields):
+            return all(is_closed(inner) for _, inner in fields)
+        case EnumOf(_, variants):  # nodes before 2026 tell that a type is an enum, but not its variants
+            return bool(variants) and all(is_closed(inner) for _, fields in variants for _, inner in fields)
+    return True
 
 
 class AbiSource(Protocol):

@@ -1,0 +1,37 @@
+"""A call made ready: the request to send, and what turns its answer into a result. Sending is another matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.client.transport import Answer, Request
+
+__all__ = ["Prepared"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(Generic[T]):
+    """A request, ready to be sent alone or with thousands of others.
+
+    Attributes
+    ----------
+    request : Request
+        Credentials are the transport's business.
+    asked : str
+        What is asked, for texts: ``view 0x1::coin::supply at version 12``.
+    finish : callable
+        Takes a 2xx answer and returns the result.
+    pinned : int or None
+        The ledger version that is read, where it is given: then the answer never changes and may be kept.
+    """
+
+    request: Request
+    asked: str
+    finish: Callable[[Answer], T]
+    pinned: int | None = None

@@ -1,0 +1,129 @@
+"""View functions: a call by its ABI to the wire in JSON or BCS, and the answer back into typed Python values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolkit.client.arguments import encode_arguments, parameter_layouts, untyped_argument
+from toolkit.client.connection import parsed_json
+from toolkit.client.context import BCS, JSON, Context, at_version, function_abi
+from toolkit.client.prepared import Prepared
+from toolkit.client.results import ViewResult
+from toolkit.errors import SchemaError
+from toolkit.move.ids import FunctionId
+from toolkit.move.layout import is_closed
+from toolkit.move.tags import parse_type_tag, substitute, wire_type
+from toolkit.move.values import decode_json, encode_json
+from toolkit.wire.bcs_requests import decode_view_answer, encode_view_request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.client.abis import AbisAt
+    from toolkit.client.transport import Answer
+    from toolkit.move.abi import FunctionAbi
+    from toolkit.move.layout import Layout
+    from toolkit.wire.requests import ViewFunction
+
+__all__ = ["prepare_view"]
+
+_BCS_REQUEST = "application/x.aptos.view_function+bcs"
+
+
+@dataclass(frozen=True, slots=True)
+class _Returns:
+    """What a view returns; no layouts where no ABI is known."""
+
+    types: tuple[str, ...] = ()
+    layouts: tuple[Layout, ...] | None = None
+
+    @property
+    def fit_bcs(self) -> bool:
+        """BCS can be read only where every part of every type is known."""
+        return self.layouts is not None and all(is_closed(layout) for layout in self.layouts)
+
+
+def prepare_view(context: Context, call: ViewFunction, version: int | None) -> Prepared[ViewResult]:
+    """Make a view ready to be sent.
+
+    Raises
+    ------
+    InputError, SchemaError
+        If the call does not fit the function's ABI.
+    """
+    abis = context.abis_for(version)
+    function = function_abi(call.function, abis)
+    returns = _returns(call, function, abis)
+    use_bcs = context.encoding == "bcs" and function is not None and returns.fit_bcs
+    if use_bcs and function is not None:
+        body = encode_view_request(call, parameter_layouts(function, call.type_arguments, abis))
+        content, accept = _BCS_REQUEST, BCS
+    else:
+        body, content, accept = _json_body(call, function, abis), JSON, JSON
+
+    def finish(answer: Answer) -> ViewResult:
+        headers = context.headers(answer)
+        read = abis.version if version is None else version
+        told = returns
+        if version is None and headers.ledger is not None and headers.ledger.version != read:
+            read = headers.ledger.version
+            then = context.abis.at(read)
+            told = _returns(call, function_abi(call.function, then), then)
+        values, raw = _bcs_values(call, answer, told) if use_bcs else _json_values(call, answer, told)
+        return ViewResult(call, values, told.types, headers.gas_used, read, headers.ledger, told.layouts, raw)
+
+    request = context.post("/view", body, query={"ledger_version": version}, content=content, accept=accept)
+    return Prepared(request, f"view {call.function}{at_version(version)}", finish, version)
+
+
+def _json_body(call: ViewFunction, function: FunctionAbi | None, abis: AbisAt) -> bytes:
+    """Encode by the ABI where there is one; without it the node gets the arguments as given and judges them."""
+    arguments: Sequence[Any]
+    if function is None:
+        arguments = [untyped_argument(value) for value in call.arguments]
+    else:
+        arguments = encode_arguments(function, call.type_arguments, call.arguments, abis, where=call.function)
+    return msgspec.json.encode(
+        {
+            "function": FunctionId.parse(call.function).wire,
+            "type_arguments": [wire_type(parse_type_tag(text)) for text in call.type_arguments],
+            "arguments": arguments,
+        }
+    )
+
+
+def _returns(call: ViewFunction, function: FunctionAbi | None, abis: AbisAt) -> _Returns:
+    if function is None:
+        return _Returns()
+    given = tuple(parse_type_tag(text) for text in call.type_arguments)
+    tags = [substitute(tag, given) for tag in function.results]
+    return _Returns(tuple(str(tag) for tag in tags), tuple(abis.layout(tag) for tag in tags))
+
+
+def _json_values(call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
+    items = parsed_json(answer.body, call.function)
+    if not isinstance(items, list):
+        got = f"{type(items).__name__}: {answer.body[:60]!r}"
+        raise SchemaError(f"{call.function}: expected a JSON array of return values, got {got}")
+    raw = answer.body.decode("utf-8", "replace").strip()
+    raw = raw[1:-1].strip() if len(items) == 1 else raw
+    if returns.layouts is None:
+        return tuple(items), raw
+    if len(returns.layouts) != len(items):
+        expected = len(returns.layouts)
+        raise SchemaError(f"{call.function}: the ABI tells {expected} return values, the answer has {len(items)}")
+    places = enumerate(zip(returns.layouts, items, strict=True))
+    return tuple(decode_json(*pair, where=f"{call.function} return value {place}") for place, pair in places), raw
+
+
+def _bcs_values(call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
+    layouts = returns.layouts or ()
+    try:
+        values = tuple(decode_view_answer(answer.body, layouts))
+    except SchemaError as error:
+        raise SchemaError(f"{call.function}: {error}", column=error.column, rows=error.rows) from error
+    shown = [encode_json(layout, value) for layout, value in zip(layouts, values, strict=True)]
+    return values, msgspec.json.encode(shown[0] if len(shown) == 1 else shown).decode()
