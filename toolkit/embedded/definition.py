@@ -16,6 +16,7 @@ import typing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolkit.embedded import types
 from toolkit.embedded.types import MoveType, TypeArgument, move_type
 from toolkit.errors import InputError
 from toolkit.move import decode_module_abi, parse_address, wire_address
@@ -209,8 +210,8 @@ def _is_signer(kind: Any) -> bool:
 
 
 def _annotations(owner: Any, names: dict[str, Any], where: str) -> dict[str, Any]:
-    """Resolve annotations written as text, seeing the module's nested structs by name."""
-    scope = vars(sys.modules[owner.__module__])
+    """Resolve annotations written as text; nested structs and the names of Move types are always in sight."""
+    scope = {name: getattr(types, name) for name in types.__all__} | vars(sys.modules[owner.__module__])
     try:
         return inspect.get_annotations(owner, globals=scope, locals=names, eval_str=True)
     except NameError as error:

@@ -1,0 +1,415 @@
+"""Simulations in BCS, by signature, for multisig accounts and with nonces, on the embedded node."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+import requests
+
+import toolkit
+from toolkit import embedded
+from toolkit.move import FunctionId
+from toolkit.move.bcs import encode_bcs
+from toolkit.move.layout import Address, UInt
+from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
+from toolkit.wire.keys import PublicKey, Signature
+from toolkit.wire.payloads import Multisig
+from toolkit.wire.signatures import (
+    Ed25519Signature,
+    FeePayerSignature,
+    IndexedSignature,
+    MultiAgentSignature,
+    MultiEd25519Signature,
+    MultiKeySignature,
+    NoAccountSignature,
+    SingleKeySignature,
+    SingleSenderSignature,
+)
+from toolkit.wire.transactions import RawTransaction, SignedTransaction
+
+BCS_IN = {"Content-Type": "application/x.aptos.signed_transaction+bcs"}
+NONE = NoAccountSignature()
+REFUSED = "Simulated transactions must not have a valid signature"
+
+
+@pytest.fixture(scope="module")
+def ledger():
+    return embedded.Ledger()
+
+
+@pytest.fixture(scope="module")
+def url(ledger):
+    with embedded.serve(ledger) as served:
+        yield served
+
+
+def _transfer(amount=100) -> EncodedEntryFunction:
+    arguments = (encode_bcs(Address(), "0xb0b"), encode_bcs(UInt(64), amount))
+    return EncodedEntryFunction(FunctionId.parse("0x1::aptos_account::transfer"), (), arguments)
+
+
+def _raw(payload=None, *, sender="0xa11ce", **changes) -> RawTransaction:
+    fields = {
+        "sender": sender,
+        "sequence_number": 0,
+        "payload": payload or _transfer(),
+        "max_gas_amount": 200_000,
+        "gas_unit_price": 100,
+        "expiration_timestamp_secs": 32_503_680_000,
+        "chain_id": 4,
+    }
+    return RawTransaction(**(fields | changes))
+
+
+def _post(url, signed, headers=None, **query):
+    return requests.post(
+        f"{url}/transactions/simulate", data=signed.to_bcs(), headers=BCS_IN | (headers or {}), params=query, timeout=10
+    )
+
+
+def _simulate(url, raw, signature=NONE, **query):
+    answer = _post(url, SignedTransaction(raw, signature), **query)
+    assert answer.status_code == 200, answer.text
+    return answer.json()[0]
+
+
+# -- BCS -------------------------------------------------------------------------------------------------------
+
+
+def test_a_signed_transaction_in_bcs_is_simulated(url):
+    """The answer repeats what was sent; its hash is the chain's hash of those bytes."""
+    signed = SignedTransaction(_raw(), Ed25519Signature(bytes(32)))
+    simulated = _post(url, signed).json()[0]
+    assert simulated["success"], simulated["vm_status"]
+    assert simulated["payload"]["arguments"] == ["0xb0b", "100"]
+    salt = hashlib.sha3_256(b"APTOS::Transaction").digest()
+    assert simulated["hash"] == f"0x{hashlib.sha3_256(salt + bytes([0]) + signed.to_bcs()).hexdigest()}"
+
+
+def test_json_and_bcs_of_one_request_give_one_answer(url):
+    """The client's JSON body and its BCS form are simulated alike."""
+    request = toolkit.SimulationRequest(
+        toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", "100"]), sender="0xa11ce"
+    )
+    body = request.body(
+        sequence_number=0, max_gas_amount=200_000, gas_unit_price=100, expiration_timestamp_secs=32_503_680_000
+    )
+    by_json = requests.post(f"{url}/transactions/simulate", json=body, timeout=10).json()[0]
+    by_bcs = _simulate(url, _raw())
+    # BCS has no bare "no signature": it goes as a single sender's, which shows in the answer and its hash.
+    assert by_bcs.pop("signature") == {"type": "single_sender"}
+    assert by_json.pop("signature") == {"type": "no_account_signature"}
+    assert by_json == by_bcs
+
+
+def test_bytes_that_are_no_transaction_are_400(url):
+    """Cut and foreign bytes say what they should have been."""
+    whole = SignedTransaction(_raw(), NONE).to_bcs()
+    for data in (b"", b"\xff" * 40, whole[:-3], whole + b"\x00"):
+        answer = requests.post(f"{url}/transactions/simulate", data=data, headers=BCS_IN, timeout=10)
+        assert answer.status_code == 400
+        assert answer.json()["error_code"] == "invalid_input"
+        assert answer.json()["message"].startswith("Failed to deserialize input into SignedTransaction: ")
+
+
+def test_another_chain_is_refused_by_its_id(url):
+    """BCS carries a chain id, and it must be the node's."""
+    simulated = _simulate(url, _raw(chain_id=1))
+    assert (simulated["success"], simulated["vm_status"], simulated["gas_used"]) == (False, "BAD_CHAIN_ID", "0")
+
+
+def test_estimates_apply_to_bcs_requests_too(url):
+    """The options are in the query, whatever the body is."""
+    simulated = _simulate(
+        url, _raw(gas_unit_price=1, max_gas_amount=1), estimate_gas_unit_price="true", estimate_max_gas_amount="true"
+    )
+    assert (simulated["success"], simulated["gas_unit_price"]) == (True, "100")
+
+
+def test_a_missing_module_or_function_fails_at_the_intrinsic_cost(url):
+    """In BCS nothing is looked up before execution: the failure is the transaction's."""
+    for name, status in (
+        ("0x9::m::f", "LINKER_ERROR\nExecution failed with message: Linker Error: Module "),
+        ("0x1::coin::nothing", "FUNCTION_RESOLUTION_FAILURE"),
+        ("0x1::coin::deposit", "NUMBER_OF_TYPE_ARGUMENTS_MISMATCH"),
+    ):
+        simulated = _simulate(url, _raw(EncodedEntryFunction(FunctionId.parse(name), (), (b"\x01",))))
+        assert (simulated["success"], simulated["gas_used"]) == (False, "28")
+        assert simulated["vm_status"].startswith(status)
+        assert simulated["payload"]["arguments"] == ["0x01"]  # shown as bytes: there is nothing to read them by
+
+
+def test_a_script_ends_as_bytecode_that_cannot_be_read(url):
+    """There is no VM here, so every script is what a node calls malformed."""
+    simulated = _simulate(url, _raw(EncodedScript(bytes.fromhex("a11ceb0b030000"))))
+    assert simulated["vm_status"] == "CODE_DESERIALIZATION_ERROR"
+    assert simulated["payload"] == {
+        "code": {"bytecode": "0xa11ceb0b030000", "abi": None},
+        "type_arguments": [],
+        "arguments": [],
+        "type": "script_payload",
+    }
+
+
+@pytest.mark.parametrize(
+    ("bytecode", "message"),
+    [("0x", "Script payload bytecode must not be empty"), ("0xa11ceb0b", "invalid transaction script bytecode")],
+)
+def test_a_script_in_json_is_refused_as_bytecode(url, bytecode, message):
+    """In JSON the node reads the bytecode before it runs anything."""
+    request = toolkit.SimulationRequest(toolkit.EntryFunction("0x1::a::b"), sender="0xa11ce")
+    body = request.body(sequence_number=0, max_gas_amount=1, gas_unit_price=1, expiration_timestamp_secs=1)
+    body["payload"] = {
+        "type": "script_payload",
+        "code": {"bytecode": bytecode, "abi": None},
+        "type_arguments": [],
+        "arguments": [],
+    }
+    answer = requests.post(f"{url}/transactions/simulate", json=body, timeout=10)
+    assert answer.status_code == 400
+    assert answer.json()["message"].endswith(message)
+
+
+# -- signatures ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def keys():
+    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    return [ed25519.Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32) for number in (1, 2, 3)]
+
+
+def _public(key) -> bytes:
+    return key.public_key().public_bytes_raw()
+
+
+def _refused(url, raw, signature) -> bool:
+    answer = _post(url, SignedTransaction(raw, signature))
+    if answer.status_code == 200:
+        return False
+    assert (answer.status_code, answer.json()["message"]) == (400, REFUSED)
+    return True
+
+
+def test_a_valid_ed25519_signature_is_refused_and_any_other_accepted(url, keys):
+    """Signed by the key it names: 400. Zeros, another key's signature, another message: simulated."""
+    raw, key = _raw(), keys[0]
+    message = SignedTransaction(raw, NONE).signing_message()
+    good = key.sign(message)
+    assert _refused(url, raw, Ed25519Signature(_public(key), signature=good))
+    assert _refused(
+        url, raw, SingleSenderSignature(SingleKeySignature(PublicKey(_public(key)), signature=Signature(good)))
+    )
+    assert not _refused(url, raw, Ed25519Signature(_public(key)))
+    assert not _refused(url, raw, Ed25519Signature(_public(keys[1]), signature=good))
+    assert not _refused(url, raw, Ed25519Signature(_public(key), signature=key.sign(message + b"x")))
+
+
+def test_a_valid_multi_ed25519_signature_is_refused(url, keys):
+    """The signatures named by the bitmap must be valid, and enough of them."""
+    raw = _raw()
+    message = SignedTransaction(raw, NONE).signing_message()
+    publics = [_public(key) for key in keys]
+    good = [keys[0].sign(message), keys[2].sign(message)]
+    bitmap = bytes([0b10100000, 0, 0, 0])
+    assert _refused(url, raw, MultiEd25519Signature(publics, threshold=2, signatures=good, bitmap=bitmap))
+    assert not _refused(
+        url, raw, MultiEd25519Signature(publics, threshold=2, signatures=good, bitmap=bytes([0b11000000, 0, 0, 0]))
+    )
+    assert not _refused(url, raw, MultiEd25519Signature(publics, threshold=2))
+
+
+def test_a_valid_secp256k1_signature_is_refused(url):
+    """Over the SHA3-256 of the message, with the low s that is canonical; the high s is not valid."""
+    pytest.importorskip("cryptography")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+    raw = _raw()
+    signing = SignedTransaction(raw, NONE).signing_message()
+    key = ec.derive_private_key(7, ec.SECP256K1())
+    public = key.public_key().public_bytes(serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
+    digest = hashlib.sha3_256(signing).digest()
+    r, s = utils.decode_dss_signature(key.sign(digest, ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))))
+    order = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+    low, high = min(s, order - s), max(s, order - s)
+    for scalar, refused in ((low, True), (high, False)):
+        value = r.to_bytes(32, "big") + scalar.to_bytes(32, "big")
+        typed = SingleKeySignature(
+            PublicKey(public, type="secp256k1_ecdsa"), signature=Signature(value, type="secp256k1_ecdsa")
+        )
+        assert _refused(url, raw, SingleSenderSignature(typed)) is refused
+
+
+def test_a_multi_key_signature_is_valid_only_as_a_whole(url, keys):
+    """Two good signatures of two required: refused; one of them zeros: simulated."""
+    raw = _raw()
+    message = SignedTransaction(raw, NONE).signing_message()
+    publics = [PublicKey(_public(key)) for key in keys]
+
+    def signed(second):
+        entries = [
+            IndexedSignature(0, signature=Signature(keys[0].sign(message))),
+            IndexedSignature(2, signature=second),
+        ]
+        return SingleSenderSignature(MultiKeySignature(publics, signatures_required=2, signatures=entries))
+
+    assert _refused(url, raw, signed(Signature(keys[2].sign(message))))
+    assert not _refused(url, raw, signed(Signature(bytes(64))))
+
+
+def test_several_signers_are_refused_only_if_all_signed(url, keys):
+    """Multi-agent and fee payer: one zero signature among good ones makes it a simulation."""
+    raw = _raw()
+    publics = [_public(key) for key in keys]
+
+    def shape(kind, signatures):
+        sender, other, payer = (Ed25519Signature(k, signature=s) for k, s in zip(publics, signatures, strict=True))
+        fields = {"secondary_signer_addresses": ["0xb0b"], "secondary_signers": [other]}
+        if kind is FeePayerSignature:
+            fields |= {"fee_payer_address": "0xb0b", "fee_payer_signer": payer}
+        return kind(sender, **fields)
+
+    zeros = [bytes(64)] * 3
+    for kind in (MultiAgentSignature, FeePayerSignature):
+        message = SignedTransaction(raw, shape(kind, zeros)).signing_message()
+        good = [key.sign(message) for key in keys]
+        assert _refused(url, raw, shape(kind, good))
+        assert not _refused(url, raw, shape(kind, [good[0], bytes(64), good[2]]))
+
+
+def test_an_account_signature_shows_as_single_sender(url, keys):
+    """The wrapper's type wins over the account signature's, as on a real node."""
+    shown = _simulate(url, _raw(), SingleSenderSignature(SingleKeySignature(PublicKey(_public(keys[0])))))["signature"]
+    assert shown["type"] == "single_sender"
+    assert shown["public_key"] == {"value": f"0x{_public(keys[0]).hex()}", "type": "ed25519"}
+
+
+# -- several signers, nonces, multisig ---------------------------------------------------------------------------
+
+
+def test_secondary_signers_reach_the_function():
+    """A function of two signers gets both, in order; with one signer too few it does not run."""
+    from toolkit.embedded.contract import Event, Module, address, entry, signer
+
+    class Pair(Module, address="0x9a12"):
+        class Met(Event):
+            first: address
+            second: address
+
+        @entry
+        def meet(self, first: signer, second: signer) -> None:
+            self.emit(Pair.Met(first=first, second=second))
+
+    ledger = embedded.Ledger()
+    ledger.publish(Pair)
+    call = EncodedEntryFunction(FunctionId.parse("0x9a12::pair::meet"))
+    both = MultiAgentSignature(NONE, secondary_signer_addresses=["0xb0b"], secondary_signers=[NONE])
+    with embedded.serve(ledger) as url:
+        met = _simulate(url, _raw(call), both)
+        alone = _simulate(url, _raw(call))
+    assert met["events"][0]["data"] == {"first": "0xa11ce", "second": "0xb0b"}
+    assert met["signature"]["secondary_signer_addresses"] == ["0xb0b"]
+    assert alone["vm_status"] == "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH"
+
+
+def test_a_fee_payer_without_coins_is_refused_and_nobody_is_not(url):
+    """A real payer's balance is checked; payer 0x0 only estimates."""
+
+    def paid_by(payer):
+        return FeePayerSignature(NONE, fee_payer_address=payer, fee_payer_signer=NONE)
+
+    poor = _simulate(url, _raw(), paid_by("0x777"))
+    assert (poor["vm_status"], poor["gas_used"]) == ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "0")
+    free = _simulate(url, _raw(), paid_by("0x0"))
+    plain = _simulate(url, _raw())
+    assert free["success"]
+    assert free["events"][-1]["data"]["execution_gas_units"] == plain["events"][-1]["data"]["execution_gas_units"]
+
+
+def test_a_nonce_works_once():
+    """A committed orderless transaction uses its nonce up until it expires; another nonce is free."""
+    ledger = embedded.Ledger()
+    transaction = ledger.prepare(EncodedPayloadV2(_transfer(), None, 77), sender="0xa11ce")
+    assert ledger.commit_transaction(transaction).success
+    expires = transaction.raw.expiration_timestamp_secs
+    with embedded.serve(ledger) as url:
+        used, free = (
+            _simulate(url, _raw(EncodedPayloadV2(_transfer(), None, nonce), expiration_timestamp_secs=expires))
+            for nonce in (77, 78)
+        )
+    assert used["vm_status"] == "NONCE_ALREADY_USED"
+    assert (free["success"], free["sequence_number"], free["replay_protection_nonce"]) == (True, "0", "78")
+    assert free["payload"]["type"] == "entry_function_payload"
+
+
+@pytest.fixture(scope="module")
+def shared_account():
+    """Return a ledger with a two-of-two account that holds coins and has one payload put to the vote."""
+    ledger = embedded.Ledger()
+    done = ledger.commit("0x1::multisig_account::create_with_owners", ["0xb0b"], 2, [], [], sender="0xa11ce")
+    account = next(key.owner for key in done.output.writes if "multisig_account::MultisigAccount" in str(key.name))
+    ledger.fund(account)
+    call = _transfer(5)
+    payload = embedded_payload(call)
+    assert ledger.commit("0x1::multisig_account::create_transaction", account, payload, sender="0xa11ce").success
+    return ledger, account, call
+
+
+def embedded_payload(call) -> bytes:
+    """Return a call as multisig accounts store it."""
+    from toolkit.embedded.transaction import encode_stored
+
+    return encode_stored(call)
+
+
+def test_a_multisig_payload_runs_once_enough_owners_agree(shared_account):
+    """Votes are counted; the stored payload and the equal given one run as the account, another does not."""
+    ledger, account, call = shared_account
+
+    def ask(payload, sender="0xa11ce"):
+        with embedded.serve(ledger) as url:
+            number = ledger.view("0x1::account::get_sequence_number", [sender])[0][0]
+            return _simulate(url, _raw(EncodedMultisig(account, payload), sender=sender, sequence_number=number))
+
+    assert ask(None)["vm_status"] == "MULTISIG_TRANSACTION_INSUFFICIENT_APPROVALS"
+    assert ledger.commit("0x1::multisig_account::approve_transaction", account, 1, sender="0xb0b").success
+    stored, given = ask(None), ask(call)
+    assert stored["success"], stored["vm_status"]
+    assert stored["events"][-2]["type"] == "0x1::multisig_account::TransactionExecutionSucceeded"
+    assert stored["events"][0]["data"]["account"] == given["events"][0]["data"]["account"] != "0xa11ce"
+    assert stored["payload"] == {"multisig_address": stored["payload"]["multisig_address"], "type": "multisig_payload"}
+    assert given["payload"]["transaction_payload"]["function"] == "0x1::aptos_account::transfer"
+    assert ask(_transfer(6))["vm_status"] == "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH"
+    ledger.fund("0x515")
+    assert ask(None, sender="0x515")["vm_status"] == "NOT_MULTISIG_OWNER"
+
+
+def test_a_failing_multisig_payload_is_told_by_an_event():
+    """The transaction succeeds; the payload's writes are undone and its abort is in the event."""
+    fresh = embedded.Ledger()
+    done = fresh.commit("0x1::multisig_account::create_with_owners", [], 1, [], [], sender="0xa11ce")
+    account = next(key.owner for key in done.output.writes if "multisig_account::MultisigAccount" in str(key.name))
+    fresh.commit("0x1::multisig_account::create_transaction", account, embedded_payload(_transfer(5)), sender="0xa11ce")
+    with embedded.serve(fresh) as url:
+        simulated = _simulate(url, _raw(EncodedMultisig(account), sequence_number=2))
+    assert simulated["success"]
+    failed = simulated["events"][-2]
+    assert failed["type"] == "0x1::multisig_account::TransactionExecutionFailed"
+    assert failed["data"]["execution_error"] == {
+        "abort_location": "0x1::coin",
+        "error_code": str(0x10006),
+        "error_type": "MoveAbort",
+    }
+
+
+def test_a_multisig_payload_in_json(url):
+    """With and without an inner payload; an account that is no multisig account is refused."""
+    request = toolkit.SimulationRequest(Multisig("0xb0b"), sender="0xa11ce")
+    body = request.body(
+        sequence_number=0, max_gas_amount=200_000, gas_unit_price=100, expiration_timestamp_secs=32_503_680_000
+    )
+    simulated = requests.post(f"{url}/transactions/simulate", json=body, timeout=10).json()[0]
+    assert simulated["vm_status"] == "ACCOUNT_NOT_MULTISIG"
+    assert simulated["payload"] == {"multisig_address": "0xb0b", "type": "multisig_payload"}
