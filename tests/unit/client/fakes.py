@@ -108,7 +108,9 @@ class FakeNode:
     Attributes
     ----------
     asked : list of (str, dict, object)
-        ``METHOD /path`` below ``/v1``, query and body of every request, in order.
+        ``METHOD /path`` below ``/v1``, query and body of every request, in order; a body in BCS as bytes.
+    accepted : list of str
+        What each request accepts.
     """
 
     def __init__(self, routes: dict[str, Handler | Answer] | None = None, *, head: LedgerState | None = None) -> None:
@@ -116,15 +118,18 @@ class FakeNode:
         self.routes: dict[str, Handler | Answer] = {"GET ": lambda *_: answer(info(self.head), head=self.head)}
         self.routes |= routes or {}
         self.asked: list[tuple[str, dict[str, str], Any]] = []
+        self.accepted: list[str] = []
         self._lock = threading.Lock()
 
     def send(self, request: Request) -> Answer:
         parts = urlsplit(request.url)
         where = f"{request.method} {parts.path.removeprefix('/v1')}"
         query = dict(parse_qsl(parts.query))
-        body = None if request.body is None else json.loads(request.body)
+        in_json = request.headers.get("Content-Type") == "application/json"
+        body = json.loads(request.body) if request.body is not None and in_json else request.body
         with self._lock:
             self.asked.append((where, query, body))
+            self.accepted.append(request.headers["Accept"])
         route = self.routes.get(where)
         if route is None:
             code = "module_not_found" if "/module/" in where else "account_not_found"

@@ -381,6 +381,74 @@ class TestSimulate:
         assert fake.asked == []
 
 
+class TestBcs:
+    """The same calls with encoding="bcs": other bytes, equal values."""
+
+    MEDIA = "application/x-bcs"
+
+    @staticmethod
+    def binary(body, gas=None):
+        return Answer(200, ledger_headers(ledger(), gas_used=gas), body)
+
+    def test_a_view_goes_and_comes_as_bcs(self):
+        """Module, function, types and arguments in their documented layout; the answer is a count and the values."""
+        body = bytes([2]) + (2**64 - 1).to_bytes(8, "little") + U128.to_bytes(16, "little") + b"\x01"
+        wide = module(
+            "m",
+            functions=[function("pair", ["address", "u64"], ["u64", "0x1::m::Purse"])],
+            structs=[struct("Purse", {"total": "u128", "open": "bool"})],
+        )
+        node, fake = node_with({"POST /view": self.binary(body, gas=12), M_PATH: answer(wide)}, encoding="bcs")
+        result = node.view("0x1::m::pair", arguments=["0xb0b", 100], ledger_version=50)
+        assert result.values == (2**64 - 1, {"total": U128, "open": True})
+        assert (result.gas_used, result.types, result.ledger_version) == (12, ("u64", "0x1::m::Purse"), 50)
+        ((query, sent),) = fake.sent("POST /view")
+        assert query == {"ledger_version": "50"}
+        one, bob = (1).to_bytes(32, "big"), bytes.fromhex(BOB[2:])
+        amount = (100).to_bytes(8, "little")
+        assert sent == one + b"\x01m" + b"\x04pair" + b"\x00" + b"\x02" + b"\x20" + bob + b"\x08" + amount
+        assert fake.accepted[-1] == self.MEDIA
+
+    def test_raw_is_the_same_text_either_way(self):
+        """What digests are made of does not depend on the encoding."""
+        json_node, _ = node_with({"POST /view": answer([str(U128)])})
+        bcs_node, _ = node_with({"POST /view": self.binary(b"\x01" + b"\xff" * 16)}, encoding="bcs")
+        one, two = (
+            node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=50) for node in (json_node, bcs_node)
+        )
+        assert (one.value, one.raw) == (two.value, two.raw)
+
+    def test_where_types_are_not_known_json_stands_in(self):
+        """BCS cannot be read without a layout: the call goes as JSON."""
+        routes = {"POST /view": answer(["7"]), M_PATH: refused(403, "api_disabled")}
+        node, fake = node_with(routes, encoding="bcs")
+        assert node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=50).value == "7"
+        assert fake.accepted[-1] == "application/json"
+
+    @pytest.mark.parametrize("body", [b"", b"\x01", b"\x02" + b"\0" * 32, b"\x01" + b"\0" * 17])
+    def test_bcs_that_does_not_fit_is_a_schema_error(self, body):
+        """Too short, too long, another count: refused by the function's name."""
+        node, _ = node_with({"POST /view": self.binary(body)}, encoding="bcs")
+        with pytest.raises(SchemaError, match="0x1::m::supply"):
+            node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=50)
+
+    def test_a_table_item_comes_as_bcs(self):
+        """The request is JSON, the answer the stored bytes; a type that is not known comes as JSON."""
+        node, fake = node_with({TABLE: self.binary(U128.to_bytes(16, "little"))}, encoding="bcs")
+        item = node.table_item(HANDLE, key="alice", key_type="0x1::string::String", value_type="0x1::m::Purse")
+        assert item.value == {"total": U128}
+        assert fake.accepted[-1] == self.MEDIA
+        assert fake.sent(TABLE)[0][1]["key"] == "alice"
+        fake.routes[TABLE] = answer({"x": "1"})
+        assert node.table_item(HANDLE, key=1, key_type="u8", value_type="0x9::q::Q").value == {"x": "1"}
+        assert fake.accepted[-1] == "application/json"
+
+    def test_an_encoding_that_is_none_is_refused(self):
+        """json and bcs are the two there are."""
+        with pytest.raises(InputError, match="json or bcs, got 'xml'"):
+            Node(URL, encoding="xml")
+
+
 class TestNode:
     """Snapshots, companion reads and settings."""
 

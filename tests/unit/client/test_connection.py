@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.unit.client.fakes import URL, Script, answer, ledger, refused
@@ -69,9 +67,9 @@ def test_waits_grow_until_the_attempts_are_used_up():
 def test_a_repeated_request_is_the_same_request():
     """POST bodies, URL and headers do not change between attempts."""
     connection, transport, _ = connected(CUT, BUSY, GOOD)
-    connection.post("/view", {"a": 1}, asked="x", query={"ledger_version": 3})
-    assert len(transport.requests) == 3
-    assert len({(one.method, one.url, one.body) for one in transport.requests}) == 1
+    request = connection.request("POST", "/view", body=b"{}", query={"ledger_version": 3})
+    assert connection.send(request, "x") is GOOD
+    assert transport.requests == [request] * 3
 
 
 def test_unreachable_to_the_end_is_raised_as_such():
@@ -210,16 +208,25 @@ def test_repeats_are_paced_too():
     assert sum(clock.slept) == pytest.approx(2.0)
 
 
-def test_bodies_are_compact_json_with_their_type():
-    """POST sends JSON without spaces, and says so; None in a query is left out."""
+def test_a_body_goes_with_its_type():
+    """A body says what it is and what may come back; None in a query is left out."""
+    connection, _, _ = connected(GOOD)
+    request = connection.request(
+        "POST", "/view", body=b"\x00", query={"ledger_version": None}, content="a/b", accept="c/d"
+    )
+    assert (request.method, request.url, request.body) == ("POST", f"{URL}/view", b"\x00")
+    assert request.headers["Content-Type"] == "a/b"
+    assert request.headers["Accept"] == "c/d"
+    assert request.headers["x-aptos-client"].startswith("ledger-toolkit/")
+
+
+def test_without_a_body_there_is_no_content_type():
+    """A GET asks for JSON and sends nothing."""
     connection, transport, _ = connected(GOOD)
-    connection.post("/view", {"a": [1, "ü"]}, asked="x", query={"ledger_version": None})
-    request = transport.requests[0]
-    assert json.loads(request.body) == {"a": [1, "ü"]}
-    assert b" " not in request.body
-    assert request.headers["Content-Type"] == "application/json"
-    assert request.headers["Accept"] == "application/json"
-    assert request.url == f"{URL}/view"
+    connection.get("/x", asked="x")
+    assert transport.requests[0].headers["Accept"] == "application/json"
+    assert "Content-Type" not in transport.requests[0].headers
+    assert transport.requests[0].body is None
 
 
 def test_queries_are_part_of_the_url():

@@ -1,0 +1,247 @@
+"""Reported and not yet mended: each test states what the client should do and does not."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused, struct, user_transaction
+from toolkit.client.connection import path
+from toolkit.client.fetch import fetch_table_items, fetch_views
+from toolkit.client.node import Node
+from toolkit.client.refusals import refusal
+from toolkit.client.retry import retry_after_s
+from toolkit.client.targets import base_url, is_loopback
+from toolkit.client.transport import Answer, Request, SessionTransport
+from toolkit.client.versions import FindSteps, resolve_versions
+from toolkit.errors import InputError, NodeUnreachable, SchemaError, ToolkitError
+from toolkit.move.abi import decode_module_abi
+from toolkit.wire.payloads import EntryFunction
+from toolkit.wire.requests import ViewFunction
+
+HANDLE = "0x" + "0" * 61 + "abc"
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["ftp://user:hunter2@node.test", "http://user:hunter2@node.test/?x=1", "http://user:hunter2@node.test:99999"],
+)
+def test_a_refused_url_does_not_show_its_password(target):
+    """targets.base_url: the refusal of a URL leaves user name and password out."""
+    with pytest.raises(InputError) as caught:
+        base_url(target)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_name_that_begins_like_loopback_is_elsewhere():
+    """targets.is_loopback: 127.evil.test is a name, not this machine."""
+    assert not is_loopback("http://127.evil.test/v1")
+
+
+@pytest.mark.parametrize("key", ["topsecret\n", "top\nsecret", "topsecret\u2026"])
+def test_a_key_that_is_no_header_value_is_refused_without_showing_it(server, key):
+    """transport: a key with a line end or a non-latin letter is told without the key itself, not as the node's fault."""
+
+    def send():
+        transport = SessionTransport(api_key=key)
+        try:
+            transport.send(Request("GET", server.url("fine")))
+        finally:
+            transport.close()
+
+    with pytest.raises(ToolkitError) as caught:
+        send()
+    assert not isinstance(caught.value, NodeUnreachable)
+    texts, error = [], caught.value
+    while error is not None:
+        texts.append(str(error))
+        error = error.__cause__ or error.__context__
+    assert not [text for text in texts if "secret" in text]
+
+
+def test_credentials_of_the_url_are_sent(server):
+    """transport: http://user:password@node is what a caller writes to have them sent; they are dropped silently."""
+    transport = SessionTransport()
+    url = server.url("fine").replace("http://", "http://user:hunter2@")
+    transport.send(Request("GET", url))
+    transport.close()
+    assert (server.seen[0][2].get("Authorization") or "").startswith("Basic ")
+
+
+def test_a_netrc_is_not_read_on_a_redirect_either(server, tmp_path, monkeypatch):
+    """transport: requests looks .netrc up anew for the host it is redirected to."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine localhost login user password hunter2\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    server.redirect_to = server.url("fine", host="localhost")
+    transport = SessionTransport(api_key="topsecret")
+    transport.send(Request("GET", server.url("away")))
+    transport.close()
+    assert [headers.get("Authorization") for _, _, headers, _ in server.seen] == ["Bearer topsecret", None]
+
+
+def test_threads_that_ended_leave_no_connections(server):
+    """transport: each fetch has new threads, and the sessions of the old ones stay open until the node is closed."""
+    transport = SessionTransport()
+    before = server.open_after_settling()
+    for _ in range(5):
+        threads = [
+            threading.Thread(target=transport.send, args=(Request("GET", server.url("fine")),)) for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    left = server.open_after_settling() - before
+    transport.close()
+    assert left <= 8
+
+
+@pytest.mark.parametrize(
+    "text", ["Fri, 01 May 99999999999999999999 12:00:00 GMT", "Fri, 01 May 2026 12:00:00 +9999999999999999"]
+)
+def test_a_retry_after_of_another_age_counts_as_none(text):
+    """retry.retry_after_s: a year or zone beyond C integers raises OverflowError."""
+    assert retry_after_s({"Retry-After": text}) is None
+
+
+def test_a_numpy_array_is_a_list_of_versions():
+    """versions._listed: an array has __index__, so it is taken for one number, and int() of it raises TypeError."""
+    assert list(resolve_versions(np.array([4, 5]), head=1_000).versions) == [4, 5]
+    assert list(resolve_versions(np.arange(0, 10, 4, dtype=np.uint64), head=1_000).versions) == [0, 4, 8]
+
+
+def test_a_plan_of_too_many_versions_is_refused_before_it_is_made(monkeypatch):
+    """versions.resolve_versions: a/n is spelled out before its length is checked, so 0:-1/10**12 eats all memory."""
+    monkeypatch.setattr("toolkit.client.versions._MOST_VERSIONS", 1_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="200,000 versions"):
+            resolve_versions("0:1000000000/200000", head=10**9)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+def test_a_plan_in_the_future_is_not_read_as_the_head():
+    """fetch.plan_versions: dates after the head give the head, without a note or a refusal."""
+    fake = FakeNode({"POST /view": answer(["1"]), "GET /accounts/0x1/module/m": refused(403, "api_disabled")})
+    node = Node(URL, transport=fake)
+    with pytest.raises(InputError):
+        fetch_views(node, ViewFunction("0x1::m::f"), versions="2099-01-01..2099-02-01", progress=False)
+
+
+@pytest.mark.parametrize("options", [{"versions": 5}, {"versions": "0:9", "initial": "3"}])
+def test_find_steps_refuses_other_types(options):
+    """versions.FindSteps: a number where text belongs, or text where a number does, is a raw TypeError."""
+    with pytest.raises(InputError):
+        FindSteps(**options)
+
+
+def test_a_listed_version_above_the_head_does_not_lose_the_other_items():
+    """fetch.fetch_table_items: the layout is looked up at max(versions) after all reads, and raises there."""
+    purse = module("m", structs=[struct("Purse", {"total": "u128"})])
+    head = ledger()
+
+    def unless_above(value):
+        def found(query, _):
+            above = int(query["ledger_version"]) > head.version
+            return refused(404, "version_not_found", head=head) if above else answer(value)
+
+        return found
+
+    fake = FakeNode(
+        {"GET /accounts/0x1/module/m": unless_above(purse), f"POST /tables/{HANDLE}/item": unless_above({"total": "5"})}
+    )
+    frame = fetch_table_items(
+        Node(URL, transport=fake),
+        HANDLE,
+        keys=["a"],
+        key_type="0x1::string::String",
+        value_type="0x1::m::Purse",
+        versions=[5, 5_000],
+        progress=False,
+    )
+    assert frame["error_code"].fillna("-").tolist() == ["-", "version_not_found"]
+
+
+def test_version_at_ends_where_a_node_answers_other_blocks():
+    """companion.version_at: blocks that do not hold the version asked for make the bisection go on for ever."""
+    block = {
+        "block_height": "1",
+        "block_hash": "0x0",
+        "block_timestamp": "1",
+        "first_version": "0",
+        "last_version": "0",
+        "transactions": None,
+    }
+    fake = FakeNode(head=ledger())
+
+    class Endless(Exception):  # noqa: N818 - it only ends the test
+        pass
+
+    def blocks(*_):
+        if len(fake.asked) > 100:
+            raise Endless
+        return answer(block)
+
+    fake.routes |= {f"GET /blocks/by_version/{n}": blocks for n in range(1_001)}
+    with pytest.raises(SchemaError):
+        Node(URL, transport=fake).version_at("2026-01-01")
+
+
+@pytest.mark.parametrize("part", ["..", "."])
+def test_dots_are_no_way_up_the_path(part):
+    """connection.path: `..` is not percent-encoded by quote, and urllib3 takes the segment before it away."""
+    with pytest.raises(InputError):
+        path("accounts", "0x1", "module", part)
+
+
+def test_a_hostile_message_is_harmless_in_the_text():
+    """refusals.refusal: a documented error's message goes into the text whole, terminal escapes and all."""
+    message = "\x1b[2J\u202eabort" + "x" * 100_000
+    error = refusal("view x", refused(400, "invalid_input", message))
+    assert "\x1b" not in str(error)
+    assert "\u202e" not in str(error)
+    assert len(str(error)) < 5_000
+    assert error.message == message
+
+
+def test_an_account_that_may_not_be_read_does_not_stop_a_simulation():
+    """calls._sequence_number: design section 5 does without companion reads that answer 403."""
+    fake = FakeNode(
+        {
+            "GET /accounts/0xa11ce": refused(403, "api_disabled"),
+            "GET /accounts/0x1/module/m": refused(403, "api_disabled"),
+            "POST /transactions/simulate": answer([user_transaction()]),
+        }
+    )
+    assert Node(URL, transport=fake).simulate(EntryFunction("0x1::m::pay", arguments=[]), sender="0xa11ce").success
+
+
+def test_one_page_of_a_gateway_does_not_end_typing():
+    """companion.module_answer: a single 404 page of a gateway turns module reads off for the life of the node."""
+    pages = iter([Answer(404, {"Content-Type": "text/html"}, b"<html>routing</html>")])
+    m = module("m", functions=[function("f", [], ["u64"])])
+    fake = FakeNode({"POST /view": answer(["5"]), "GET /accounts/0x1/module/m": lambda *_: next(pages, answer(m))})
+    node = Node(URL, transport=fake)
+    node.view("0x1::m::f", ledger_version=5)
+    assert node.view("0x1::m::f", ledger_version=6).typing == "abi"
+
+
+def test_a_module_is_the_same_however_its_address_is_written():
+    """node.module: the address goes to the ABI store as it was written, so overrides and what is known are missed."""
+    abi = decode_module_abi(module("m"))
+    node = Node(URL, transport=FakeNode(), abis={("0x01", "m"): abi})
+    assert node.module("0x1", "m", ledger_version=5) == abi
+    assert node.module("0x0001", "m", ledger_version=5) == abi
+
+
+def test_a_target_that_is_no_text_is_refused():
+    """targets.base_url: another type is a raw AttributeError."""
+    with pytest.raises(InputError):
+        base_url(8080)

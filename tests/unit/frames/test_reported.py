@@ -1,0 +1,41 @@
+"""Reported and not yet mended: each test states what frames should do and do not."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from tests.unit.client.fakes import user_transaction
+from toolkit.errors import SchemaError
+from toolkit.frames.build import rows_frame
+from toolkit.frames.schema import OBSERVATIONS, TRANSACTIONS
+from toolkit.frames.transactions import transaction_frames
+from toolkit.wire.answers import decode_simulation
+
+
+@pytest.mark.parametrize("value", [2.5, 2.0**53, True])
+def test_no_float_and_no_flag_becomes_an_integer(value):
+    """schema._array: pyarrow cuts 2.5 to 2 for a uint64 column without a word."""
+    with pytest.raises(SchemaError, match="gas_used"):
+        rows_frame(TRANSACTIONS, {"gas_used": [1, value]})
+
+
+def test_columns_of_different_lengths_are_a_schema_error():
+    """schema.Schema.table: two lengths are pyarrow's own ArrowInvalid, which names no column."""
+    with pytest.raises(SchemaError, match="gas_used"):
+        rows_frame(TRANSACTIONS, {"version": [1, 2], "gas_used": [1]})
+
+
+def test_a_required_column_that_is_left_out_is_said_so():
+    """schema._array: a required column without values is null in every row, unsaid."""
+    with pytest.raises(SchemaError, match="label"):
+        rows_frame(OBSERVATIONS, {"ledger_version": [1]})
+
+
+def test_a_simulation_has_the_kind_its_dictionary_says():
+    """frames.schema.TRANSACTIONS: `type` is said to be null for a simulation, and is user_transaction."""
+    rows, *_ = transaction_frames(decode_simulation(json.dumps([user_transaction()]).encode()), requests=[0])
+    meaning = next(column.meaning for column in TRANSACTIONS if column.name == "type")
+    assert pd.isna(rows["type"][0]) == ("null for a simulation" in meaning)

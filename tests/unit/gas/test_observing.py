@@ -1,0 +1,111 @@
+"""From outcomes to observations: digests that see results and leave out what changes by itself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.unit.client.fakes import URL, FakeNode, answer, user_transaction
+from toolkit.client.node import Node
+from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
+from toolkit.frames.schema import OBSERVATIONS
+from toolkit.gas.observing import SIMULATE, VIEW, Origin, fingerprint, row_columns
+from toolkit.wire.payloads import EntryFunction
+from toolkit.wire.requests import SimulationRequest, ViewFunction
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+ORIGIN = Origin("n", "abc", model=False, chain_id=4)
+REQUEST = SimulationRequest(EntryFunction("0x1::m::pay", arguments=[5]), sender="0xa11ce")
+
+
+def simulated(**more):
+    """Observe a simulation that a node answers with `more` in its transaction."""
+    account_info = {"sequence_number": "7", "authentication_key": "0x" + "0" * 64}
+    routes = {
+        "GET /accounts/0xa11ce": answer(account_info),
+        "POST /transactions/simulate": answer([user_transaction(**more)]),
+    }
+    return ORIGIN.simulation("a", "f", Node(URL, transport=FakeNode(routes)).simulate(REQUEST), NOW)
+
+
+def account(sequence_number):
+    return {
+        "address": "0xa11ce",
+        "state_key_hash": "0x01",
+        "type": "write_resource",
+        "data": {"type": "0x1::account::Account", "data": {"sequence_number": str(sequence_number)}},
+    }
+
+
+def purse(total):
+    data = {"type": "0x1::m::Purse", "data": {"total": str(total)}}
+    return {"address": "0x5", "state_key_hash": "0x02", "type": "write_resource", "data": data}
+
+
+def test_every_row_has_every_column():
+    """Whatever the outcome, a row is a whole row of the observation frame."""
+    rows = [simulated(), ORIGIN.failed("a", "f", VIEW, 5, error=NodeUnreachable("cut"), observed_at=NOW)]
+    assert all(list(row) == OBSERVATIONS.names for row in rows)
+    assert list(row_columns(rows)) == OBSERVATIONS.names
+    assert row_columns([])["label"] == []
+
+
+def test_a_simulation_is_observed_with_its_split():
+    """Gas, split, price, status: as the node told them."""
+    row = simulated()
+    names = ("gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "gas_unit_price", "success")
+    assert [row[name] for name in names] == [9, 5, 3, 100, 100, True]
+    assert (row["source"], row["ledger_version"], row["vm_status"]) == (SIMULATE, 1_000, "Executed successfully")
+
+
+def test_an_aborted_simulation_is_observed_as_such():
+    """It ran and failed: gas is there, success is False, no node error."""
+    row = simulated(success=False, vm_status="Move abort in 0x1::m: 0x1")
+    assert (row["success"], row["gas_used"], row["error_code"]) == (False, 9, None)
+    assert row["vm_status"] == "Move abort in 0x1::m: 0x1"
+
+
+def test_the_digest_leaves_out_the_sequence_number():
+    """Two simulations one after the other write another sequence number and are the same result."""
+    one = simulated(changes=[account(7), purse(5)], hash="0x1", expiration_timestamp_secs="5")
+    two = simulated(changes=[account(8), purse(5)], hash="0x2", expiration_timestamp_secs="9")
+    assert one["value_digest"] == two["value_digest"]
+
+
+def test_the_digest_sees_another_write():
+    """Another balance is another result, though the gas is the same."""
+    assert simulated(changes=[purse(5)])["value_digest"] != simulated(changes=[purse(6)])["value_digest"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code", "success"),
+    [
+        (NodeUnreachable("cut"), None, "unreachable", None),
+        (InvalidRequest("t", status=400, error_code="invalid_input", message="m"), 400, "invalid_input", None),
+        (
+            InvalidRequest("t", status=400, error_code="vm_error", message="m", vm_error_code=4016),
+            400,
+            "vm_error",
+            False,
+        ),
+        (InputError("bad"), None, "schema_error", None),
+    ],
+)
+def test_only_the_vm_says_that_execution_failed(error, status, code, success):
+    """A call that never ran is neither a success nor a failure."""
+    row = ORIGIN.failed("a", "f", VIEW, 5, error=error, observed_at=NOW)
+    assert (row["status"], row["error_code"], row["success"]) == (status, code, success)
+    assert row["gas_used"] is None
+
+
+def test_fingerprints_leave_out_what_changes_by_itself():
+    """Expiration and sequence number are not what a call is; sender, arguments and kind are."""
+    mark = fingerprint(REQUEST, SIMULATE)
+    assert mark == fingerprint(REQUEST.replace(sequence_number=9, expiration_timestamp_secs=5), SIMULATE)
+    assert mark != fingerprint(REQUEST.replace(sender="0xb0b"), SIMULATE)
+    assert mark != fingerprint(REQUEST.replace(gas_unit_price=5), SIMULATE)
+    call = ViewFunction("0x1::m::f", arguments=[1])
+    assert fingerprint(call, VIEW) != fingerprint(call, SIMULATE)
+    assert fingerprint(call, VIEW) == fingerprint(ViewFunction("0x01::m::f", arguments=["1"]), VIEW)
+    assert len(mark) == 32
