@@ -29,7 +29,7 @@ ALLOWED = {
     "cli": {"dtypes", "move", "wire", "frames", "client", "gas", "plots", "reports", "widgets"},
 }
 # The one exception: connect() and the command line start the embedded node, inside a function.
-LAZY_EXCEPTION = {("client", "connect.py"), ("cli", "cli.py")}
+LAZY_EXCEPTION = {("client", "connect.py"), ("cli", "studies.py")}
 
 
 def imported_layers(source: str) -> list[tuple[str, bool]]:

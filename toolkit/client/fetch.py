@@ -69,7 +69,7 @@ def plan_versions(node: Node, versions: Versions | None) -> ResolvedPlan:
     plan = resolve_versions(
         -1 if versions is None else versions,
         head=ledger.version,
-        oldest=ledger.oldest_version,
+        oldest=node.oldest_readable(ledger),
         version_at=version_at,
     )
     for note in plan.notes:

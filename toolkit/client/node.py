@@ -10,6 +10,7 @@ from toolkit.client.companion import Companion
 from toolkit.client.connection import Connection
 from toolkit.client.context import Context
 from toolkit.client.item_calls import prepare_item
+from toolkit.client.probing import Probe, probe
 from toolkit.client.simulation_calls import prepare_simulation
 from toolkit.client.targets import redacted_url
 from toolkit.client.transport import SessionTransport
@@ -90,6 +91,7 @@ class Node:
         self.url = url
         self.name = name or redacted_url(url)
         self.max_in_flight = max_in_flight
+        self.probed: Probe | None = None
         self._connection = Connection(
             url,
             transport or SessionTransport(api_key=api_key, timeout_s=timeout_s),
@@ -300,6 +302,29 @@ class Node:
     def gas_schedule(self, ledger_version: int | None = None) -> GasSchedule:
         """Return the on-chain gas schedule at a version. Source: resource ``0x1::gas_schedule::GasScheduleV2``."""
         return self._companion.gas_schedule(ledger_version)
+
+    def probe(self) -> Probe:
+        """Find out what the node really answers, with about 20 requests.
+
+        Returns
+        -------
+        Probe
+            The oldest ledger version a view answers at, not only what the headers claim; whether gas is told, and
+            the same each time; which companion reads the node offers. Version plans of this node start from what
+            was found.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            If the node does not even tell its ledger.
+        """
+        self.probed = probe(self)
+        return self.probed
+
+    def oldest_readable(self, ledger: LedgerState) -> int:
+        """Return the oldest version that plans start from: as the ledger claims, or as a probe has found."""
+        found = self.probed.oldest_readable if self.probed else None
+        return ledger.oldest_version if found is None else max(ledger.oldest_version, found)
 
     def version_at(self, time: str | datetime) -> int:
         """Return the first ledger version at or after a time, by bisection on block times.

@@ -93,7 +93,7 @@ def _opened(store: RunStore, study: Study, nodes: Sequence[Node]) -> dict[str, A
 def _plan(study: Study, node: Node) -> dict[str, Any]:
     """Resolve a study's versions on one node; what was resolved holds for the whole run, also when it is resumed."""
     info = node.info()
-    head, oldest = info.ledger.version, info.ledger.oldest_version
+    head, oldest = info.ledger.version, node.oldest_readable(info.ledger)
     search = study.versions.search
 
     def version_at(time: datetime) -> int:

@@ -1,0 +1,95 @@
+"""The command ``ledger-toolkit``: parse, call one public function, print.
+
+Exit codes: 0 done; 1 kept for a failed gate; 2 the command, a study file or a value cannot be used; 3 the node
+refused; 4 the node did not answer; 130 interrupted. Results go to stdout, errors to stderr in one line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolkit import __version__
+from toolkit.cli import calls, studies
+from toolkit.errors import NodeError, NodeUnreachable, ToolkitError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["app", "main"]
+
+BAD_INPUT, REFUSED, UNREACHABLE, INTERRUPTED = 2, 3, 4, 130
+
+app = typer.Typer(
+    name="ledger-toolkit",
+    help="Typed frames, gas studies and an embedded node for the REST interface of a Move ledger.",
+    epilog="Exit codes: 0 done, 2 bad input, 3 the node refused, 4 no answer, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+study_app = typer.Typer(help="Run gas studies.", no_args_is_help=True, rich_markup_mode=None)
+study_app.command("run")(studies.study_run)
+app.command()(studies.demo)
+app.command()(studies.node)
+app.command()(calls.info)
+app.command()(calls.probe)
+app.command()(calls.view)
+app.command("table-item")(calls.table_item)
+app.command()(calls.simulate)
+app.add_typer(study_app, name="study")
+app.command()(studies.report)
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code; errors are one line on stderr."""
+    warnings.showwarning = _warn
+    try:
+        code = app(args=arguments, prog_name="ledger-toolkit", standalone_mode=False)
+    except ToolkitError as error:
+        return _fail(_code_of(error), str(error))
+    except KeyboardInterrupt:
+        return _fail(INTERRUPTED, "interrupted")
+    except BrokenPipeError:
+        # The reader of our output went away: what it read stands, and there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        # What typer raises for a wrong command line has no public base class, but tells its own text.
+        words = getattr(error, "format_message", None)
+        if words is None:
+            raise
+        return _fail(BAD_INPUT, f"{words()} Try --help.")
+    return code if isinstance(code, int) else 0
+
+
+def _fail(code: int, text: str) -> int:
+    from toolkit.frames.text import visible
+
+    print(f"ledger-toolkit: error: {visible(text, 1000)}", file=sys.stderr)
+    return code
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning, such as a clipped version plan, as one line."""
+    from toolkit.frames.text import visible
+
+    print(f"ledger-toolkit: note: {visible(message, 400)}", file=sys.stderr)
+
+
+def _code_of(error: ToolkitError) -> int:
+    if isinstance(error, NodeUnreachable):
+        return UNREACHABLE
+    return REFUSED if isinstance(error, NodeError) else BAD_INPUT

@@ -1,0 +1,39 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from toolkit.client.node import Node
+
+__all__ = [
+    "JsonOption",
+    "NodeOption",
+    "OutOption",
+    "QuietOption",
+    "TypesOption",
+    "VersionOption",
+    "VersionsOption",
+    "connected",
+]
+
+NodeOption = Annotated[
+    str, typer.Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.", show_default=True)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress bar.")]
+TypesOption = Annotated[list[str] | None, typer.Option("--type", "-t", help="A type argument; repeat it.")]
+VersionOption = Annotated[int | None, typer.Option(min=0, help="Version to read; the head by default.")]
+VersionsOption = Annotated[str | None, typer.Option(help="A version plan, such as 0:-1/200: one row per version.")]
+OutOption = Annotated[Path | None, typer.Option(help="Write the rows to a .parquet, .csv or .jsonl file.")]
+
+
+def connected(where: str) -> Node:
+    """Connect to the node that ``--node`` names."""
+    from toolkit.client.connect import connect
+
+    return connect(where)

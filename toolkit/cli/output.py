@@ -1,0 +1,150 @@
+"""What the command line prints and writes: facts, frames, files. Text from a node is made harmless."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+__all__ = ["JSON_FORMAT", "argument", "print_facts", "print_frame", "print_json", "write_frame"]
+
+JSON_FORMAT = 1
+"""Number of the shape that ``--json`` prints; it goes up when the shape changes."""
+
+_EXACT_EVERYWHERE = 2**53
+_MOST_ROWS = 40
+
+
+def argument(text: str) -> Any:
+    """Read an argument as JSON where it is JSON; else it is text, so that addresses and names need no quotes."""
+    try:
+        return json.loads(text, parse_float=str, parse_constant=str)  # Move has no fractions, and a float would round
+    except ValueError:
+        return text
+
+
+def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print named values, one a line."""
+    if as_json:
+        print_json(facts)
+        return
+    from toolkit.frames.text import visible
+
+    width = max(len(name) for name in facts)
+    for name, value in facts.items():
+        shown = json.dumps(plain(value), ensure_ascii=False) if isinstance(value, list | dict) else plain(value)
+        print(f"{name:<{width}}  {visible(shown, 2000)}")
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Print ASCII only, so that text from the chain cannot steer a terminal."""
+    print(json.dumps({"format": JSON_FORMAT, **plain(dict(content))}, indent=1, ensure_ascii=True))
+
+
+def print_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
+    """Print a frame: as JSON whole, as text its columns that are not empty, at most 40 rows."""
+    if as_json:
+        print_json({"rows": records(frame)})
+        return
+    from toolkit.frames.text import visible
+
+    told = [name for name in frame.columns if frame[name].notna().any()]
+    rows = records(frame[told])
+    shown = rows if len(rows) <= _MOST_ROWS else [*rows[: _MOST_ROWS // 2], *rows[-_MOST_ROWS // 2 :]]
+    cells = [told, *([visible(_cell(row[name]), 60) for name in told] for row in shown)]
+    widths = [max(len(line[place]) for line in cells) for place in range(len(told))]
+    for line in cells:
+        print("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    if len(shown) < len(rows):
+        print(f"{len(rows)} rows; the first and last {_MOST_ROWS // 2} are shown. --out writes all of them.")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows as JSON can hold them."""
+    from toolkit.dtypes import to_arrow
+
+    return [plain(row) for row in to_arrow(frame).to_pylist()]
+
+
+def write_frame(frame: pd.DataFrame, place: Path) -> None:
+    """Write a frame whole as Parquet, CSV or JSON lines, by the ending of the file's name.
+
+    Raises
+    ------
+    InputError
+        If the ending is none of ``.parquet``, ``.csv``, ``.jsonl``, or the file cannot be written.
+    """
+    writers: dict[str, Callable[[pd.DataFrame, Path], None]] = {
+        ".parquet": _write_parquet,
+        ".csv": _write_csv,
+        ".jsonl": _write_lines,
+    }
+    write = writers.get(place.suffix.lower())
+    if write is None:
+        raise InputError(f"--out {place}: the name ends in {', '.join(writers)}, got {place.suffix or 'no ending'!r}")
+    part = place.with_name(f".{place.name}.part")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write(frame, part)
+        part.replace(place)
+    except OSError as error:
+        raise InputError(f"--out {place}: cannot be written ({error.strerror or error})") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write_parquet(frame: pd.DataFrame, place: Path) -> None:
+    from toolkit.dtypes import write_parquet
+
+    write_parquet(frame, place)
+
+
+def _write_csv(frame: pd.DataFrame, place: Path) -> None:
+    import csv
+
+    with place.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(frame.columns)
+        writer.writerows([_csv_cell(value) for value in row.values()] for row in records(frame))
+
+
+def _csv_cell(value: Any) -> str:
+    """Return a cell that no spreadsheet takes for a formula: text that starts like one gets an apostrophe."""
+    if value is None:
+        return ""
+    text = _cell(value)
+    return f"'{text}" if isinstance(value, str) and text[:1] in "=+-@\t\r" else text
+
+
+def _write_lines(frame: pd.DataFrame, place: Path) -> None:
+    lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in records(frame)]
+    place.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it; integers beyond 2^53 become text, since many readers would round them."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT_EVERYWHERE:
+        return str(value)
+    return value

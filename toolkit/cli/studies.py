@@ -1,0 +1,98 @@
+"""Commands around runs: demo, study run, report. And the embedded node served by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolkit.cli.options import JsonOption, QuietOption
+from toolkit.cli.output import print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.gas.run import Run
+
+__all__ = ["demo", "node", "report", "study_run"]
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the run and the report.")] = Path("demo"),
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run the demo study against the embedded node and write its report. Needs no network and no keys."""
+    from toolkit import reports
+    from toolkit.gas.store import RunStore
+    from toolkit.gas.study import Study
+
+    study = Study.load("demo")
+    RunStore(out / "run").discard(study.title)
+    run = study.run(out / "run", progress=not quiet)
+    written = reports.write(run, out / "report.html")
+    _print_run(run, {"report": str(written)}, as_json=as_json)
+    if not as_json:
+        print(f"Report: {written}")
+
+
+def node(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 takes a free one.")] = 8080,
+    seed: Annotated[int, typer.Option(help="Seed of the history.")] = 7,
+    versions: Annotated[int, typer.Option(min=200, max=1_000_000, help="Ledger versions of the history.")] = 5_000,
+    window: Annotated[int | None, typer.Option(min=1, help="Versions kept; older ones are pruned.")] = None,
+) -> None:
+    """Serve the embedded ledger on loopback until Ctrl-C. Its gas is a model, not a Move VM's."""
+    import threading
+
+    from toolkit import embedded
+
+    ledger = embedded.Ledger.with_history(seed=seed, versions=versions, window=window)
+    with embedded.serve(ledger, port=port) as url:
+        print(f"Embedded ledger node (model gas): {url}", flush=True)
+        print(f"Ledger versions {ledger.oldest_version} to {ledger.head}. Stop with Ctrl-C.", flush=True)
+        threading.Event().wait()
+
+
+def study_run(
+    study: Annotated[str, typer.Argument(help="A TOML file, or demo.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; one that was broken off there is continued.")],
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run a study and write its observations."""
+    from toolkit.gas.study import Study
+
+    _print_run(Study.load(study).run(out, progress=not quiet), {"run": str(out)}, as_json=as_json)
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    out: Annotated[Path, typer.Option(help="File to write: .html, .md or .json.")] = Path("report.html"),
+    as_json: JsonOption = False,
+) -> None:
+    """Write the report of a run."""
+    from toolkit import reports
+    from toolkit.gas.run import Run
+
+    written = reports.write(Run.open(run), out)
+    if as_json:
+        print_json({"report": str(written)})
+    else:
+        print(f"Report: {written}")
+
+
+def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
+    """Tell what a run found: the steps first, then the counts."""
+    from toolkit.frames.text import visible
+    from toolkit.gas.words import step_words
+
+    lines = step_words(run.steps)
+    counts = run.manifest["counts"]
+    if as_json:
+        print_json({"title": run.study.title, "counts": counts, "steps": lines, **extra})
+        return
+    for line in lines:
+        print(visible(line, 400))
+    print(f"{counts['observations']} observations, {counts['failures']} of them failed calls: {run.path}")
