@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from toolkit.client.display import facts_html
 from toolkit.frames.records import TableItemRecord, ViewRecord
 from toolkit.move.tags import parse_type_tag
 
@@ -67,6 +68,12 @@ class ViewResult:
         head = self.ledger.version if self.ledger else None
         return ViewRecord(call, self.ledger_version, head, self.gas_used, self.values, self.layouts, self.raw)
 
+    def _repr_html_(self) -> str:
+        types = ", ".join(self.types) or "unknown; inferred from JSON"
+        gas = None if self.gas_used is None else f"{self.gas_used} gas units"
+        facts = [("value", self.value), ("type", types), ("gas", gas), ("ledger version read", self.ledger_version)]
+        return facts_html(self.call.function, facts)
+
     def to_frame(self, *, flatten: bool = False) -> pd.DataFrame:
         """Return one row with one typed column per return value; `flatten` splits structs into their fields."""
         from toolkit.frames.build import view_frame
@@ -102,6 +109,10 @@ class TableItem:
         """Return the item as the record a frame is built from."""
         head = self.ledger.version if self.ledger else None
         return TableItemRecord(self.key, self.ledger_version, head, self.value)
+
+    def _repr_html_(self) -> str:
+        facts = [("key", self.key), ("value", self.value), ("ledger version read", self.ledger_version)]
+        return facts_html(f"item of table {self.handle}", facts)
 
     def to_frame(self, *, flatten: bool = False) -> pd.DataFrame:
         """Return one row with the typed key and value; `flatten` splits structs into their fields."""
@@ -243,6 +254,12 @@ class Simulation:
         from toolkit.client.explaining import explanation
 
         return explanation(self)
+
+    def _repr_html_(self) -> str:
+        words = self.explain().splitlines()
+        return facts_html(
+            words[0], [("status", self.vm_status), ("gas", words[1]), *(("", line) for line in words[2:])]
+        )
 
     def _layout(self, tag: str) -> Layout:
         return self.abis.layout(parse_type_tag(tag))
