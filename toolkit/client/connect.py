@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from typing import TYPE_CHECKING
 
 from toolkit.client.node import Node
-from toolkit.client.targets import base_url
+from toolkit.client.targets import base_url, environment_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +67,7 @@ def connect(
     if target == "embedded":
         url, api_key = embedded_url(), None  # it knows no keys, so it gets none
     else:
-        url, api_key = base_url(target), api_key or os.environ.get("LEDGER_TOOLKIT_API_KEY") or None
+        url, api_key = base_url(target), api_key or environment_key()
     return Node(
         url,
         api_key=api_key,

@@ -12,7 +12,7 @@ from toolkit.client.context import Context
 from toolkit.client.item_calls import prepare_item
 from toolkit.client.probing import Probe, probe
 from toolkit.client.simulation_calls import prepare_simulation
-from toolkit.client.targets import redacted_url
+from toolkit.client.targets import environment_key, redacted_url
 from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import moment
 from toolkit.client.view_calls import prepare_view
@@ -88,6 +88,18 @@ class Node:
             raise InputError(
                 f"timeout_s and requests_per_second are above 0, got {timeout_s} and {requests_per_second}"
             )
+        self._settings: dict[str, Any] | None = None
+        if transport is None:
+            self._settings = {
+                "url": url,
+                "encoding": encoding,
+                "max_in_flight": max_in_flight,
+                "requests_per_second": requests_per_second,
+                "timeout_s": timeout_s,
+                "abis": dict(abis or {}),
+                "name": name,
+            }
+        self._has_key = api_key is not None
         self.url = url
         self.name = name or redacted_url(url)
         self.max_in_flight = max_in_flight
@@ -103,6 +115,12 @@ class Node:
 
     def __repr__(self) -> str:
         return f"Node({self.name!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the settings, not the sockets, and never the API key: the other side takes it from its environment."""
+        if self._settings is None:
+            raise TypeError("a Node over a transport of your own cannot be pickled")
+        return _rebuilt, (self._settings, self._has_key)
 
     def __enter__(self) -> Self:
         return self
@@ -344,6 +362,10 @@ class Node:
             If the time is no date, or lies after the node's head.
         """
         return self._companion.version_at(moment(time))
+
+
+def _rebuilt(settings: dict[str, Any], has_key: bool) -> Node:  # noqa: FBT001 - called by pickle alone
+    return Node(**settings, api_key=environment_key() if has_key else None)
 
 
 @dataclass(frozen=True, slots=True)

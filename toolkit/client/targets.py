@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from urllib.parse import urlsplit, urlunsplit
 
 from toolkit.errors import InputError
 
-__all__ = ["NETWORKS", "base_url", "is_loopback", "redacted_url"]
+__all__ = ["NETWORKS", "base_url", "environment_key", "is_loopback", "redacted_url"]
 
 NETWORKS = {
     "mainnet": "https://api.mainnet.aptoslabs.com/v1",
@@ -53,6 +54,11 @@ def base_url(target: str) -> str:
     if not path.endswith("/v1"):
         path += "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def environment_key() -> str | None:
+    """Return the API key of the environment, None where there is none."""
+    return os.environ.get("LEDGER_TOOLKIT_API_KEY") or None
 
 
 def redacted_url(url: str) -> str:
