@@ -130,7 +130,9 @@ def _read_arguments(text: str) -> tuple[Any, ...]:
     try:
         values = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise InputError(f"line {error.lineno}, column {error.colno}: {error.msg}; {_EXAMPLE}") from None
+        raise InputError(
+            f"line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}; {_EXAMPLE}"
+        ) from None
     except RecursionError:
         raise InputError(f"nested too deeply; {_EXAMPLE}") from None
     except ValueError as error:  # a number of thousands of digits, or NaN

@@ -19,7 +19,7 @@ __all__ = ["MOST_ROWS", "panels"]
 MOST_ROWS = 100
 """Rows of a frame that a page shows; the frame itself has them all."""
 
-_SHOWN_DATA = 60
+_SHOWN_DATA = 40
 _MODEL = "Model gas: the embedded node imitates a Move VM. Compare its numbers with each other only."
 
 
@@ -183,7 +183,11 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _mono(text: str | None) -> Html:
-    return Html(f"<code>{safe(text)}</code>")
+    """Return code that may break after its separators, as types and JSON are long words."""
+    markup = safe(text)
+    for mark in ("::", "&lt;", ","):
+        markup = Html(markup.replace(mark, f"{mark}<wbr>"))
+    return Html(f"<code>{markup}</code>")
 
 
 def _data(text: str | None) -> Html:

@@ -112,7 +112,7 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
         self._view.simulate_button.on_click(self._on_simulate)
         self._view.check_button.on_click(self._on_check)
         self.request = request
-        self._show_request()
+        self._show()
 
     def __repr__(self) -> str:
         payload = None if self.request is None else self.request.payload
@@ -174,20 +174,19 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
 
     @observe("request")
     def _on_request(self, _change: object) -> None:
+        self.set_trait("python", "" if self.request is None else request_as_python(self.request, self.node))
         if not self._filling:
             self._fill_form()
-        self._show_request()
 
     def _reading(self, known: KnownCall | None) -> Reading:
         return read_entries({name: getattr(self, name) for name in FIELDS}, known)
 
     def _take(self, reading: Reading, *, needed: bool) -> None:
         """Make the request of good entries; of bad ones only say what is wrong."""
+        if reading.payload is not None and reading.sender is not None:
+            with self._held():
+                self.request = self._request_of(reading.sender, reading.payload)
         self._show_errors(reading.errors | (reading.missing if needed else {}))
-        if reading.payload is None or reading.sender is None:
-            return
-        with self._held():
-            self.request = self._request_of(reading.sender, reading.payload)
 
     def _request_of(self, sender: str, payload: EntryFunction) -> SimulationRequest:
         """Change the request where entries differ from it; an estimate left open stays open while it is not touched."""
@@ -235,7 +234,6 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
             self._show_errors({"node": str(error)})
         else:
             self._take(self._reading(self._known), needed=True)
-            self._show_request()
         return not self.errors
 
     @contextmanager
@@ -260,20 +258,20 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
     def _show_errors(self, errors: dict[str, str]) -> None:
         self.set_trait("errors", errors)
         self.set_trait("error", "; ".join(f"{FIELDS.get(name, 'Node')}: {text}" for name, text in errors.items()))
-        self._view.show_problems(errors)
-        if not self.busy:
-            self._say_refusal()
-        payload = self._reading(self._known).payload
-        if not errors and self._known is not None and payload is not None and self._known.is_about(payload):
-            self._view.show_known(self._known)
+        self._show()
 
     def _say_refusal(self) -> None:
         self._view.say(self.errors.get("node", ""), "error")
 
-    def _show_request(self) -> None:
-        request = self.request
-        self.set_trait("python", "" if request is None else request_as_python(request, self.node))
-        self._view.show_request(request, self.python, self._encoded_arguments())
+    def _show(self) -> None:
+        """Bring what is seen in line with the traits, but for the pages of results."""
+        arguments = self._encoded_arguments()
+        self._view.show_problems(self.errors)
+        if not self.busy:
+            self._say_refusal()
+        if self._known is not None and arguments is not None and not self.errors:
+            self._view.show_known(self._known)
+        self._view.show_request(self.request, self.python, arguments, current=not self.errors.keys() - {"node"})
         self._show_staleness()
 
     def _encoded_arguments(self) -> list[Any] | None:

@@ -32,6 +32,7 @@ ESTIMATES = {
 """The estimate options, with their labels."""
 
 _EMPTY = "Fill in sender and function to see the request."
+_LAST_GOOD = "Of the last good entries:"
 _STALE = "The entries have changed since. These are the results of the request on the last page."
 
 
@@ -69,7 +70,7 @@ class SimulationView:
         self.children = self._arranged(list(boxes.values()))
 
     def _arranged(self, boxes: list[w.Widget]) -> tuple[w.Widget, ...]:
-        title = Html(f'<div class="ltk-title">Simulate a transaction<span>node {safe(self._node.name)}</span></div>')
+        title = Html(f'<div class="ltk-title">Simulate a transaction<span>Node: {safe(self._node.name)}</span></div>')
         actions = _with_class(
             w.HBox([self.simulate_button, self.check_button, self._said], layout={"padding": f"0 0 0 {INDENT}"}),
             "ltk-actions",
@@ -86,14 +87,30 @@ class SimulationView:
         )
 
     def show_request(
-        self, request: SimulationRequest | None, python: str, arguments: Sequence[Any] | None = None
+        self,
+        request: SimulationRequest | None,
+        python: str,
+        arguments: Sequence[Any] | None = None,
+        *,
+        current: bool = True,
     ) -> None:
-        """Show a request as Python and as JSON, with its arguments in the node's forms where they are known."""
+        """Show a request as Python and as JSON.
+
+        Parameters
+        ----------
+        request : SimulationRequest or None
+        python : str
+        arguments : sequence, optional
+            In the node's forms, where they are known.
+        current : bool, default True
+            Whether it is made of the entries as they stand.
+        """
         if request is None:
             self._python.value = self._json.value = message(_EMPTY, "hint")
             return
-        self._python.value = code(python, "The request as Python")
-        self._json.value = code(request_as_json(request, arguments), "The request as JSON")
+        note = "" if current else message(_LAST_GOOD, "last")
+        self._python.value = note + code(python, "The request as Python")
+        self._json.value = note + code(request_as_json(request, arguments), "The request as JSON")
 
     def show_problems(self, errors: Mapping[str, str]) -> None:
         """Show what is wrong at each entry."""

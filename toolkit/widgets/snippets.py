@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["laid_out", "request_as_json", "request_as_python"]
 
-_WIDTH = 78
+_WIDTH = 60
 _ESTIMATED = "estimated by the node"
 _DEFAULT = "default of the toolkit"
 

@@ -20,7 +20,7 @@ CSS = """
 .ltk .widget-html-content { line-height: 1.45; }
 .ltk-title { font-size: 1.15em; font-weight: 600; color: var(--ltk-ink); }
 .ltk-title span { font-weight: 400; font-size: 0.87em; color: var(--ltk-muted); margin-left: 0.6em; }
-.ltk-columns { flex-flow: row wrap; gap: 10px 28px; align-items: stretch; overflow: visible; }
+.ltk-columns { flex-flow: row wrap; gap: 10px 28px; align-items: flex-start; overflow: visible; }
 .ltk-form { flex: 1 1 28rem; min-width: 0; gap: 2px; overflow: visible; }
 .ltk-preview { flex: 1 1 25rem; min-width: 0; overflow: visible; }
 .ltk-field { overflow: visible; }
@@ -46,6 +46,7 @@ CSS = """
 .ltk-error::before { content: "\\26A0\\FE0E\\00A0"; }
 .ltk-ok { font-size: 0.92em; color: var(--ltk-good); }
 .ltk-ok::before { content: "\\2713\\00A0"; }
+.ltk-last { font-size: 0.92em; color: var(--ltk-muted); margin-bottom: 6px; }
 .ltk-actions { align-items: center; gap: 6px; flex-wrap: wrap; padding: 4px 0 8px; overflow: visible; }
 .ltk-actions > .widget-html { flex: 1 1 100%; height: auto; min-height: 1.5em; margin: 0; }
 .ltk-actions .widget-button { width: auto; min-width: 7rem; margin: 0; padding: 0 16px; }
@@ -59,7 +60,7 @@ CSS = """
 .ltk .widget-tab .widget-html { height: auto; margin: 0; }
 .ltk .widget-tab .widget-html > .widget-html-content { min-width: 0; width: 100%; }
 .ltk .ltk-code {
-  margin: 0 0 8px; padding: 10px 12px; max-height: 25rem; overflow: auto; border: 1px solid var(--ltk-line);
+  margin: 0 0 8px; padding: 10px 12px; max-height: 30rem; overflow: auto; border: 1px solid var(--ltk-line);
   border-radius: 3px; background: var(--ltk-soft); color: var(--ltk-ink); font-family: var(--ltk-mono);
   font-size: 0.92em; line-height: 1.5; white-space: pre-wrap; overflow-wrap: anywhere;
 }

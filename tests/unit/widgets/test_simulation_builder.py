@@ -86,7 +86,7 @@ def test_what_the_form_does_not_show_is_kept(builder):
         ("sender", "alice", "not an address: 'alice'"),
         ("function", "0x1::transfer", "not a function id"),
         ("type_arguments", "0x1::a::B<u8", "position 12"),
-        ("arguments", '["0xb0b", 100', "line 1, column 14: Expecting ',' delimiter"),
+        ("arguments", '["0xb0b", 100', "line 1, column 14: expecting ',' delimiter"),
         ("arguments", '{"to": "0xb0b"}', "got an object; expected a JSON array"),
         ("arguments", "100", "got a number"),
         ("arguments", "[1.5]", "no floating point"),
@@ -105,8 +105,10 @@ def test_a_bad_entry_is_told_at_its_field_and_leaves_the_request(filled, name, t
     assert said in filled.errors[name]
     assert filled.errors[name] in filled.error
     assert shown(filled).count('class="ltk-error"') == 1
+    assert shown(filled).count("Of the last good entries") == 2
     setattr(filled, name, good)
     assert (filled.error, filled.request) == ("", REQUEST)
+    assert "Of the last good" not in shown(filled)
 
 
 def test_several_bad_entries_are_all_told(filled):
@@ -124,7 +126,7 @@ def test_type_arguments_stand_on_lines_or_between_commas(filled):
 
 
 def test_estimate_options_go_into_the_request(filled):
-    """An option that is touched is said; one turned back is what it was."""
+    """An option that is touched is said; one that is not is left to the node."""
     filled.estimate_gas_unit_price = False
     filled.estimate_prioritized_gas_unit_price = True
     assert filled.request.query() == {"estimate_prioritized_gas_unit_price": "true"}

@@ -1,0 +1,153 @@
+"""JupyterLab on loopback, and Chromium to look at it with. Where one is missing: skipped, or failed if required."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+REQUIRED = "LEDGER_TOOLKIT_BROWSER_TESTS"
+SHOTS = "LEDGER_TOOLKIT_SHOTS"
+NEWS = "@jupyterlab/apputils-extension:announcements"  # it would put a question over the page
+START_S = 60
+
+
+def missing(what):
+    """Skip with the reason, unless browser tests are required."""
+    if os.environ.get(REQUIRED) == "required":
+        pytest.fail(f"{what}, and {REQUIRED}=required")
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Return the path of Chromium."""
+    for package in ("jupyterlab", "playwright"):
+        if importlib.util.find_spec(package) is None:
+            missing(f"{package} is not installed")
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    return path or missing("no chromium on PATH")
+
+
+@pytest.fixture(scope="session")
+def browser(chromium):
+    """Return a running Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, args=options)
+        yield running
+        running.close()
+
+
+class Lab:
+    """A running JupyterLab with settings of its own."""
+
+    def __init__(self, folder, port):
+        self.folder, self.url = folder, f"http://127.0.0.1:{port}"
+
+    def theme(self, name):
+        """Choose the theme of pages opened from now on."""
+        write(self.folder / "settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings", {"theme": name})
+
+    def open(self, browser, source, *, name, errors, width=1200, height=1250):
+        """Open a page on a new notebook and run its one cell; what its scripts throw goes into `errors`."""
+        from playwright.sync_api import expect
+
+        cell = {
+            "cell_type": "code",
+            "execution_count": None,
+            "id": "a",
+            "metadata": {},
+            "outputs": [],
+            "source": source,
+        }
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+        book = {"cells": [cell], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+        write(self.folder / f"work/{name}.ipynb", book)
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{self.url}/lab/tree/{name}.ipynb?reset")
+        page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
+        page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=60_000)
+        page.keyboard.press("Control+b")  # the file browser takes a quarter of the width
+        for _ in range(5):  # the kernel is idle before the page can reach it
+            page.locator(".jp-Notebook .cm-content").first.click()
+            page.keyboard.press("Control+Enter")
+            try:
+                expect(page.locator(".jp-InputPrompt").first).not_to_have_text("[ ]:", timeout=3_000)
+            except AssertionError:
+                continue
+            return page
+        raise AssertionError("JupyterLab does not run the cell")
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), "utf-8")
+
+
+@pytest.fixture(scope="session")
+def lab(chromium, tmp_path_factory):
+    """Start JupyterLab on loopback, away from the user's own settings; stop it at the end."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "work").mkdir()
+    write(folder / "config/labconfig/page_config.json", {"disabledExtensions": {NEWS: True}})
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1", f"--port={port}"]
+    command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--allow-root", "--LabApp.news_url=None"]
+    command += [
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+        f"--ServerApp.root_dir={folder}/work",
+    ]
+    own = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "IPYTHONDIR": "ipython",
+    }
+    environment = os.environ | {name: str(folder / part) for name, part in own.items()} | {"PYTHONPATH": str(ROOT)}
+    with (folder / "lab.log").open("w") as log:
+        server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+        try:
+            made = Lab(folder, port)
+            wait_for(made, server)
+            yield made
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def wait_for(lab, server):
+    """Return once the server answers."""
+    end = time.monotonic() + START_S
+    while time.monotonic() < end and server.poll() is None:
+        try:
+            with urllib.request.urlopen(f"{lab.url}/api/status", timeout=1):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"JupyterLab does not answer:\n{(lab.folder / 'lab.log').read_text('utf-8')[-3000:]}")
+
+
+@pytest.fixture
+def shots(tmp_path):
+    """Return the folder for screenshots, which the environment can name."""
+    folder = Path(os.environ.get(SHOTS) or tmp_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
