@@ -1,0 +1,412 @@
+"""What happens to the file: bounds, damage, other processes, sudden ends."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+from toolkit.client import cache_store
+from toolkit.client.cache import AnswerCache
+
+ROOT = Path(__file__).resolve().parents[3]
+WRITER = """
+import sys, time
+from pathlib import Path
+from toolkit.client.cache import AnswerCache, key
+from toolkit.client.transport import Answer
+sys.path.insert(0, {tests!r})
+from conftest import LEDGER, JSON
+def key_of(version):
+    return key(1, version, "POST", "/view", {{"function": "0x1::coin::supply"}}, accept="application/json")
+def answer(version):
+    return Answer(200, {{**LEDGER, **JSON}}, b"[%d]" % version)
+place, start, stop = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+"""
+
+
+def run_python(code, *arguments, **options):
+    """Start another Python process that has the cache, keys and answers at hand."""
+    text = WRITER.format(tests=str(Path(__file__).parent)) + textwrap.dedent(code)
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", text, *map(str, arguments)], cwd=ROOT, text=True, **options
+    )
+
+
+def damaged(place):
+    """List what was set aside."""
+    return sorted(path.name for path in place.parent.glob("*.damaged-*"))
+
+
+def filled(place, key_of, answer, entries=300):
+    """Make a cache file with answers in it."""
+    with AnswerCache(place) as cache:
+        for version in range(entries):
+            cache.put(key_of(version), answer(b"[%d]" % version))
+
+
+def test_the_bound_holds_and_the_unused_go_first(place, key_of, answer, clock):
+    """A full cache stays within its bound: what was not used for longest is gone, what was used is there."""
+    source = random.Random(1)
+    bodies = {version: source.randbytes(10_000) for version in range(400)}
+    with AnswerCache(place, max_bytes=2**20, clock=clock) as cache:
+        for version in range(50):
+            cache.put(key_of(version), answer(bodies[version]))
+        cache.flush()
+        clock.now += 2 * 3600
+        used = list(range(0, 50, 5))
+        assert len(cache.get_many(map(key_of, used))) == len(used)
+        for version in range(50, 116):
+            clock.now += 1
+            cache.put(key_of(version), answer(bodies[version]))
+        cache.flush()
+        left = {version for version in range(116) if cache.get(key_of(version)) is not None}
+        assert left >= set(used), "used lately"
+        assert left >= set(range(60, 116)), "written lately"
+        assert len(left) < 90
+        for version in range(116, 400):
+            clock.now += 1
+            cache.put(key_of(version), answer(bodies[version]))
+        cache.flush()
+        stats = cache.stats()
+        assert 0.7 * 2**20 < stats.size_bytes <= 2**20
+        assert cache.get(key_of(399)).body == bodies[399]
+        assert cache.get(key_of(0)) is None
+    assert place.stat().st_size <= 2**20
+
+
+def test_a_smaller_bound_shortens_a_file_that_is_there(place, key_of, answer):
+    """Opened with a smaller bound, a file shrinks at the next write."""
+    source = random.Random(1)
+    with AnswerCache(place) as cache:
+        for version in range(400):
+            cache.put(key_of(version), answer(source.randbytes(10_000)))
+    assert place.stat().st_size > 3 * 2**20
+    with AnswerCache(place, max_bytes=2**20) as cache:
+        cache.put(key_of(1000), answer())
+    assert place.stat().st_size <= 2**20
+    with AnswerCache(place) as cache:
+        assert cache.get(key_of(1000)) is not None
+        assert cache.get(key_of(399)) is not None
+
+
+def test_reading_a_warm_cache_writes_nothing(place, key_of, answer, clock):
+    """The time of use is renewed at most once an hour."""
+    with AnswerCache(place, clock=clock) as cache:
+        cache.put(key_of(1), answer())
+        cache.flush()
+        before = cache._store._db.total_changes
+        clock.now += 3000
+        cache.get(key_of(1))
+        cache.flush()
+        assert cache._store._db.total_changes == before
+        clock.now += 1000
+        cache.get(key_of(1))
+        cache.flush()
+        assert cache._store._db.total_changes == before + 1
+
+
+def test_two_processes_write_at_once(place):
+    """Two processes that make and fill one file at the same time lose nothing and read each other's answers."""
+    code = """
+    with AnswerCache(place) as cache:
+        for version in range(start, stop):
+            assert cache.put(key_of(version), answer(version))
+            if version % 7 == 0:
+                assert cache.get(key_of(version)).body == b"[%d]" % version
+    """
+    writers = [run_python(code, place, start, start + 1500, stderr=subprocess.PIPE) for start in (0, 1500, 1000)]
+    for writer in writers:
+        assert writer.communicate(timeout=60)[1] == ""
+        assert writer.returncode == 0
+    assert damaged(place) == []
+    code = """
+    with AnswerCache(place) as cache:
+        found = cache.get_many(key_of(version) for version in range(start, stop))
+        assert all(found[key_of(version)].body == b"[%d]" % version for version in range(start, stop))
+        print(len(found), cache.stats().entries)
+    """
+    reader = run_python(code, place, 0, 3000, stdout=subprocess.PIPE)
+    assert reader.communicate(timeout=60)[0].split() == ["3000", "3000"]
+
+
+def test_killing_a_writer_leaves_a_usable_file(place, key_of, answer):
+    """After kill -9 in the middle of writing, what was committed is there, right, and the file takes more."""
+    code = """
+    cache = AnswerCache(place)
+    print("ready", flush=True)
+    version = 0
+    while True:
+        cache.put(key_of(version), answer(version))
+        version += 1
+    """
+    for _ in range(3):
+        writer = run_python(code, place, 0, 0, stdout=subprocess.PIPE)
+        assert writer.stdout.readline() == "ready\n"
+        time.sleep(0.4)
+        writer.send_signal(signal.SIGKILL)
+        writer.communicate(timeout=30)
+        with AnswerCache(place) as cache:
+            entries = cache.stats().entries
+            assert entries >= 100
+            found = cache.get_many(map(key_of, range(entries)))
+            assert {k: a.body for k, a in found.items()} == {key_of(v): b"[%d]" % v for v in range(entries)}
+            assert cache.put(key_of(10**9), answer())
+        with sqlite3.connect(place) as db:
+            assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+            db.execute("delete from answers")
+        db.close()
+    assert damaged(place) == []
+
+
+def test_an_exit_without_closing_writes_what_waits(place, key_of):
+    """A script that ends without closing its cache keeps what it read."""
+    code = """
+    cache = AnswerCache(place)
+    cache.put(key_of(5), answer(5))
+    """
+    assert run_python(code, place, 0, 0).wait(timeout=60) == 0
+    with AnswerCache(place) as cache:
+        assert cache.get(key_of(5)).body == b"[5]"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
+def test_a_forked_copy_leaves_the_file_alone(place, key_of):
+    """A child made by fork neither reads nor writes through its parent's connection, and does not hang."""
+    code = """
+    import os
+    cache = AnswerCache(place)
+    cache.put(key_of(1), answer(1))
+    child = os.fork()
+    if not child:
+        kept = cache.put(key_of(2), answer(2))
+        found = cache.get(key_of(1))
+        cache.close()
+        os._exit(0 if not kept and found is None else 3)
+    assert os.waitpid(child, 0)[1] == 0
+    assert cache.get(key_of(1)) is not None
+    cache.close()
+    """
+    assert run_python(code, place, 0, 0).wait(timeout=60) == 0
+
+
+FOREIGN = {
+    "text": lambda path: path.write_bytes(b"Dear diary, this is not a database. " * 100),
+    "short": lambda path: path.write_bytes(b"SQLite format 3\0"),
+    "zeros": lambda path: path.write_bytes(bytes(8192)),
+    "other": lambda path: make_database(path, "create table notes (text)"),
+    "newer": lambda path: make_database(
+        path,
+        "create table answers (key)",
+        f"pragma application_id = {cache_store._APPLICATION_ID}",
+        "pragma user_version = 9",
+    ),
+    "hollow": lambda path: make_database(
+        path,
+        "create table other (key)",
+        f"pragma application_id = {cache_store._APPLICATION_ID}",
+        f"pragma user_version = {cache_store._FORMAT}",
+    ),
+}
+
+
+def make_database(path, *statements):
+    """Make some other SQLite file."""
+    db = sqlite3.connect(path)
+    for statement in statements:
+        db.execute(statement)
+    db.commit()
+    db.close()
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_foreign_file_is_set_aside_unharmed(place, key_of, answer, kind):
+    """What is no cache is renamed with a warning that points here, byte for byte, and a new cache begun."""
+    place.parent.mkdir()
+    FOREIGN[kind](place)
+    before = place.read_bytes()
+    with pytest.warns(UserWarning, match=r"no usable cache .*answers.sqlite3.damaged-1") as caught:
+        cache = AnswerCache(place)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert damaged(place) == ["answers.sqlite3.damaged-1"]
+    assert place.with_name("answers.sqlite3.damaged-1").read_bytes() == before
+    with cache:
+        assert cache.put(key_of(1), answer())
+    with AnswerCache(place) as cache:
+        assert cache.get(key_of(1)) is not None
+
+
+def test_an_empty_file_becomes_a_cache(place, key_of, answer):
+    """An empty file holds nothing to save."""
+    place.parent.mkdir()
+    place.touch()
+    with AnswerCache(place) as cache:
+        assert cache.put(key_of(1), answer())
+    assert damaged(place) == []
+
+
+def test_each_damaged_file_gets_its_own_number(place):
+    """Nothing that was set aside is overwritten."""
+    place.parent.mkdir()
+    for number in (1, 2, 3):
+        place.write_bytes(b"no database %d " % number * 100)
+        with pytest.warns(UserWarning, match=f"damaged-{number}"):
+            AnswerCache(place).close()
+    assert damaged(place) == [f"answers.sqlite3.damaged-{number}" for number in (1, 2, 3)]
+
+
+def test_a_truncated_file_is_set_aside(place, key_of, answer):
+    """Half a file is no cache."""
+    filled(place, key_of, answer, 2000)
+    os.truncate(place, place.stat().st_size // 2 + 77)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with AnswerCache(place) as cache:
+            found = cache.get_many(map(key_of, range(2000)))
+            assert all(found[key_of(v)].body == b"[%d]" % v for v in range(2000) if key_of(v) in found)
+            for version in range(200):
+                cache.put(key_of(version), answer(b"[%d]" % version))
+            cache.flush()
+            assert cache.get(key_of(7)).body == b"[7]"
+    assert damaged(place)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_flipped_bytes_never_become_a_wrong_answer(place, key_of, answer, seed):
+    """Whatever bytes of the file change, an answer is right or absent, and the cache works on."""
+    filled(place, key_of, answer)
+    source = random.Random(seed)
+    data = bytearray(place.read_bytes())
+    for _ in range(40 * (seed % 4 + 1)):
+        data[source.randrange(0 if seed % 2 else 100, len(data))] = source.randrange(256)
+    place.write_bytes(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with AnswerCache(place) as cache:
+            for version in range(300):
+                found = cache.get(key_of(version))
+                assert found is None or (found.status, found.body) == (200, b"[%d]" % version)
+                assert cache.put(key_of(version), answer(b"[%d]" % version))
+            cache.flush()
+            cache.clear()
+            cache.put(key_of(1), answer(b"[1]"))
+            cache.flush()
+            cache.get(key_of(1))
+
+
+def test_damage_found_on_the_way_begins_a_new_file(place, key_of, answer):
+    """A file damaged under an open cache is set aside at the next look; the session goes on."""
+    filled(place, key_of, answer)
+    with AnswerCache(place) as cache:
+        size = place.stat().st_size
+        with place.open("r+b") as file:
+            file.write(b"garbage!" * (size // 8))
+        with pytest.warns(UserWarning, match="damaged-1"):
+            assert cache.get_many(map(key_of, range(300))) == {}
+        assert cache.put(key_of(1), answer())
+        cache.flush()
+        assert cache.get(key_of(1)) is not None
+
+
+def test_a_log_beside_a_damaged_file_is_not_played_into_the_new_one(place, key_of, answer):
+    """The log of a file that another process holds open is set aside with the file, and that process goes on."""
+    with AnswerCache(place) as holding:
+        holding.put(key_of(1), answer(b"[1]"))
+        holding.flush()
+        holding._store._db.execute("pragma wal_checkpoint(truncate)")
+        with place.open("r+b") as file:
+            file.write(b"garbage!" * 64)
+        with pytest.warns(UserWarning, match="damaged-1"):
+            cache = AnswerCache(place)
+        with cache:
+            assert cache.get(key_of(1)) is None
+            assert cache.put(key_of(2), answer())
+            cache.flush()
+            assert cache.get(key_of(2)) is not None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            holding.put(key_of(3), answer())
+            holding.flush()
+            holding.get(key_of(3))
+    with AnswerCache(place) as cache:
+        assert cache.get(key_of(2)) is not None
+    assert [name for name in damaged(place) if not name.endswith("-wal")] == ["answers.sqlite3.damaged-1"]
+
+
+def test_a_place_that_cannot_be_written_means_no_cache(tmp_path, key_of, answer):
+    """A folder, or a path through a file, gives a warning and a cache that keeps nothing."""
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "below.sqlite3"):
+        with pytest.warns(UserWarning, match="no answers are cached") as caught:
+            cache = AnswerCache(path)
+        assert [warning.filename for warning in caught] == [__file__]
+        with cache:
+            assert not cache.put(key_of(1), answer())
+            assert cache.get(key_of(1)) is None
+            cache.clear()
+            assert (cache.stats().place, cache.stats().entries) == ("nowhere", 0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+def test_a_full_disk_costs_entries_and_one_warning(place, key_of, answer):
+    """Where nothing more can be written, reads go on, and the trouble is told once."""
+    source = random.Random(1)
+    with AnswerCache(place) as cache:
+        cache.put(key_of(0), answer(b"[0]"))
+        cache.flush()
+        cache._store._db.execute("pragma max_page_count = 20")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for version in range(1, 500):
+                cache.put(key_of(version), answer(source.randbytes(5000)))
+            cache.flush()
+        assert "full" in str(caught[0].message)
+        assert len(caught) == 1
+        assert cache.get(key_of(0)).body == b"[0]"
+        cache._store._db.execute("pragma max_page_count = 100000")
+        cache.put(key_of(9), answer(b"[9]"))
+        cache.flush()
+        assert cache.get(key_of(9)).body == b"[9]"
+    assert damaged(place) == []
+
+
+def test_a_writer_that_holds_the_file_is_waited_for(place, key_of, answer, monkeypatch):
+    """Another process's transaction delays a write; it does not fail it, and readers do not wait for the buffer."""
+    with AnswerCache(place) as cache:
+        other = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
+        other.execute("begin immediate")
+        release = threading.Timer(0.3, lambda: other.execute("commit"))
+        release.start()
+        cache.put(key_of(1), answer())
+        cache.flush()
+        release.join()
+        other.close()
+    with AnswerCache(place) as cache:
+        assert cache.get(key_of(1)) is not None
+
+
+def test_a_file_held_for_ever_costs_entries_not_the_session(place, key_of, answer, monkeypatch):
+    """Past the busy timeout a write is dropped with a warning; nothing is set aside."""
+    monkeypatch.setattr(cache_store, "BUSY_S", 0.1)
+    with AnswerCache(place) as cache:
+        other = sqlite3.connect(place, isolation_level=None)
+        other.execute("begin immediate")
+        cache.put(key_of(1), answer())
+        with pytest.warns(UserWarning, match="locked"):
+            cache.flush()
+        other.execute("rollback")
+        other.close()
+        cache.put(key_of(2), answer())
+        cache.flush()
+        assert cache.get(key_of(2)) is not None
+    assert damaged(place) == []

@@ -1,0 +1,98 @@
+"""Where answers are kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolkit.client.cache import AnswerCache, default_path, place_for
+from toolkit.errors import InputError
+
+MAINNET = "https://api.mainnet.aptoslabs.com/v1"
+LOOPBACKS = ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://[::1]:80/v1", "http://127.1.2.3/v1"]
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch):
+    monkeypatch.delenv("LEDGER_TOOLKIT_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+
+def test_the_own_variable_comes_first(monkeypatch, tmp_path):
+    """LEDGER_TOOLKIT_CACHE names the folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
+    monkeypatch.setenv("LEDGER_TOOLKIT_CACHE", str(tmp_path))
+    assert default_path() == tmp_path / "answers-1.sqlite3"
+    assert place_for(MAINNET) == default_path()
+
+
+def test_the_home_in_the_variable_is_expanded(monkeypatch, tmp_path):
+    """A tilde means the home folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LEDGER_TOOLKIT_CACHE", "~/c")
+    assert default_path() == tmp_path / "c" / "answers-1.sqlite3"
+
+
+def test_the_platform_says_where_caches_go(monkeypatch, tmp_path):
+    """XDG_CACHE_HOME holds where it is absolute; without it the platform's folder below home."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert default_path() == tmp_path / ".cache" / "ledger-toolkit" / "answers-1.sqlite3"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert default_path() == tmp_path / ".cache" / "ledger-toolkit" / "answers-1.sqlite3"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+    assert default_path() == tmp_path / "x" / "ledger-toolkit" / "answers-1.sqlite3"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert default_path() == tmp_path / "Library" / "Caches" / "ledger-toolkit" / "answers-1.sqlite3"
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "w"))
+    assert default_path() == tmp_path / "w" / "ledger-toolkit" / "answers-1.sqlite3"
+
+
+@pytest.mark.parametrize("url", LOOPBACKS)
+def test_a_loopback_node_is_not_kept_on_disk(url, monkeypatch, tmp_path):
+    """Throw-away ledgers reuse ids, so their answers stay in memory whatever the environment says."""
+    monkeypatch.setenv("LEDGER_TOOLKIT_CACHE", str(tmp_path))
+    assert place_for(url) == "memory"
+    with AnswerCache.for_node(url) as cache:
+        assert cache.stats().place == "memory"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", [MAINNET, LOOPBACKS[0]])
+def test_a_given_path_holds_for_every_node(url, tmp_path):
+    """A path is a file, or a folder that is there; text and Path alike."""
+    assert place_for(url, tmp_path / "x.db") == tmp_path / "x.db"
+    assert place_for(url, str(tmp_path / "x.db")) == tmp_path / "x.db"
+    assert place_for(url, tmp_path) == tmp_path / "answers-1.sqlite3"
+    with AnswerCache.for_node(url, tmp_path / "x.db") as cache:
+        assert cache.stats().place == str(tmp_path / "x.db")
+
+
+def test_none_means_no_cache():
+    """cache=None makes none, anywhere."""
+    assert place_for(MAINNET, None) is None
+    assert AnswerCache.for_node(LOOPBACKS[0], None) is None
+
+
+@pytest.mark.parametrize("cache", ["", True, 5, b"x", "~nobody-of-that-name/x", "a\0b"])
+def test_what_is_no_place_is_refused(cache):
+    """Anything else is an InputError that names the choices."""
+    with pytest.raises(InputError, match="cache="):
+        place_for(MAINNET, cache)
+
+
+def test_without_a_home_there_is_no_cache(monkeypatch):
+    """Where no home folder can be found a warning says what to set."""
+
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setattr(sys, "platform", "linux")
+    with pytest.warns(UserWarning, match="set LEDGER_TOOLKIT_CACHE") as caught:
+        assert place_for(MAINNET) is None
+    assert caught[0].filename == __file__

@@ -1,0 +1,366 @@
+"""Answers to pinned reads, which do not change: what may be kept, under which key, and where.
+
+The file itself is `cache_store`'s business; nothing here sends a request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+import weakref
+import zlib
+from dataclasses import dataclass
+from hashlib import blake2b
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
+
+import msgspec
+
+from toolkit.client.cache_store import Row, Store, warn_caller
+from toolkit.client.targets import is_loopback
+from toolkit.client.transport import Answer
+from toolkit.errors import InputError
+from toolkit.wire.errors import decode_error_body
+from toolkit.wire.headers import ledger_headers, parse_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from types import TracebackType
+
+__all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "default_path", "key", "place_for"]
+
+DISK_BYTES = 2 * 1024**3
+MEMORY_BYTES = 128 * 1024**2
+LEAST_BYTES = 1024**2
+
+_KEPT_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found"})
+_PACK_FROM = 256  # bytes; shorter bodies gain less than they cost
+_LARGEST_SHARE = 8  # an answer above this part of the bound would push out too much
+_FILE_NAME = "answers-1.sqlite3"  # the number is the format's, so two releases do not fight over one file
+_DIGEST_BYTES = 20
+
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_read_headers = msgspec.json.Decoder(dict[str, str]).decode
+_write_headers = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAnswer(Answer):
+    """An answer from the cache: status and body as they came, of the headers only the documented ones.
+
+    Attributes
+    ----------
+    created : int
+        When it was kept, in Unix time, s.
+    """
+
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """What a cache holds, and what it did since it was opened.
+
+    Attributes
+    ----------
+    place : str
+        The file, ``memory``, or ``nowhere`` where the file cannot be used.
+    entries : int
+        Answers held.
+    size_bytes, max_bytes : int
+        Bytes in use, and their bound.
+    hits, misses, kept : int
+        Answers found, not found and taken in by this object.
+    """
+
+    place: str
+    entries: int
+    size_bytes: int
+    max_bytes: int
+    hits: int
+    misses: int
+    kept: int
+
+
+def key(
+    chain_id: int,
+    version: int,
+    method: str,
+    path: str,
+    body: Any = None,
+    *,
+    build: str | None = None,
+    accept: str | None = None,
+) -> bytes:
+    """Return the key of a pinned read. Equal requests have equal keys, whatever the order of names in their JSON.
+
+    Parameters
+    ----------
+    chain_id : int
+    version : int
+        The ledger version that is read, resolved: the head has no key.
+    method : str
+        ``GET`` or ``POST``.
+    path : str
+        Path below the base URL, with its query but for ``ledger_version``.
+    body : JSON value or bytes, optional
+        A JSON value is made canonical; bytes (BCS) count as they are.
+    build : str, optional
+        The node's build, for answers that depend on it: gas figures.
+    accept : str, optional
+        Media type asked for.
+
+    Returns
+    -------
+    bytes
+        A digest; nothing of the request can be read from it.
+
+    Raises
+    ------
+    InputError
+        If the chain id or version is no whole number, or the body is no JSON value.
+    """
+    given: tuple[tuple[str, object], ...] = (("chain_id", chain_id), ("version", version))
+    for name, number in given:
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise InputError(f"{name} of a cached read must be a whole number, got {number!r:.80}; the head has no key")
+    exact = isinstance(body, bytes)
+    parts = [chain_id, version, method, path, build, accept, exact, body.hex() if exact else body]
+    try:
+        text = _canonical(parts)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"the body of {method} {path:.120} is neither bytes nor a JSON value: {error}") from None
+    return blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+def default_path() -> Path:
+    """Return where the cache lies when nobody says otherwise.
+
+    Returns
+    -------
+    Path
+        A file in the folder ``LEDGER_TOOLKIT_CACHE`` names; else in ``ledger-toolkit`` below ``XDG_CACHE_HOME`` or
+        the platform's place for caches.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no home folder.
+    """
+    own = os.environ.get("LEDGER_TOOLKIT_CACHE")
+    return (Path(own).expanduser() if own else _user_caches() / "ledger-toolkit") / _FILE_NAME
+
+
+def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Path | Literal["memory"] | None:
+    """Decide where the answers of a node are kept.
+
+    Parameters
+    ----------
+    url : str
+        The node's base URL.
+    cache : "default", path or None
+        A file, or a folder that is there; None for no cache at all.
+
+    Returns
+    -------
+    Path, "memory" or None
+        By default a loopback node's answers stay in memory: ledgers that are thrown away reuse their ids.
+
+    Raises
+    ------
+    InputError
+        If `cache` is something else.
+    """
+    if cache is None:
+        return None
+    if cache != "default":
+        return _named_place(cache)
+    if is_loopback(url):
+        return "memory"
+    try:
+        return default_path()
+    except RuntimeError as error:
+        warn_caller(f"no answers are cached: {error}; set LEDGER_TOOLKIT_CACHE to a folder")
+        return None
+
+
+class AnswerCache:
+    """Answers by `key`, on disk or in memory. Threads may share one; processes may share a file.
+
+    Kept are 200s that carry the ledger headers (a captive portal's page does not) and 404s that say that a table
+    item, resource or module is missing. Which reads are pinned is the caller's to know: a page of transactions
+    that reaches the head, say, is not. A damaged entry is a miss; a damaged or foreign file is renamed
+    ``.damaged-<n>`` and a new one begun; a place that cannot be written leaves the cache empty. Both warn, neither
+    raises.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None for memory.
+    max_bytes : int, optional
+        Bound in bytes, by default 2 GiB on disk and 128 MiB in memory; the answers unused for longest go first
+        (times of use are kept to the hour). SQLite's log beside the file adds a few MB.
+    clock : callable, optional
+        Unix time in s; replaced in tests.
+
+    Raises
+    ------
+    InputError
+        If `max_bytes` is below 1 MiB.
+    """
+
+    def __init__(
+        self, path: Path | None, *, max_bytes: int | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
+        bound = max_bytes if max_bytes is not None else MEMORY_BYTES if path is None else DISK_BYTES
+        if bound < LEAST_BYTES:
+            raise InputError(f"max_bytes={max_bytes!r:.80}: expected at least {LEAST_BYTES:,}; use cache=None for none")
+        self._store = Store(path, max_bytes=bound, clock=clock)
+        self._lock = threading.Lock()
+        self._hits = self._misses = self._kept = 0
+        # What is waiting is written when this object goes, at the latest at the interpreter's exit.
+        self._finalizer = weakref.finalize(self, self._store.close)
+
+    @classmethod
+    def for_node(cls, url: str, cache: str | os.PathLike[str] | None = "default") -> Self | None:
+        """Open the cache `place_for` decides on; None where there is to be none."""
+        place = place_for(url, cache)
+        if place is None:
+            return None
+        return cls(None if place == "memory" else place)
+
+    def get(self, key: bytes) -> CachedAnswer | None:
+        """Return the answer kept under a key; None where there is none."""
+        return self.get_many([key]).get(key)
+
+    def get_many(self, keys: Iterable[bytes]) -> dict[bytes, CachedAnswer]:
+        """Return the answers kept under the keys; keys without one are absent. All are held in memory at once."""
+        wanted = list(dict.fromkeys(keys))
+        found = {}
+        for row in self._store.read(wanted):
+            answer = _answer(row)
+            if answer is not None:
+                found[row[0]] = answer
+        with self._lock:
+            self._hits += len(found)
+            self._misses += len(wanted) - len(found)
+        return found
+
+    def put(self, key: bytes, answer: Answer) -> bool:
+        """Keep an answer if it is one that does not change; tell whether it was taken."""
+        if not self._store.usable or not _may_be_kept(answer):
+            return False
+        row = _row(key, answer, int(self._store.clock()))
+        if len(row[3]) > self._store.max_bytes // _LARGEST_SHARE:
+            return False
+        self._store.add(row)
+        with self._lock:
+            self._kept += 1
+        return True
+
+    def flush(self) -> None:
+        """Write what is waiting; happens by itself at 100 answers, after a second, and on close."""
+        self._store.flush()
+
+    def clear(self) -> None:
+        """Forget every answer, those of other processes in the same file too."""
+        self._store.clear()
+
+    def close(self) -> None:
+        """Flush and let go of the file; using the cache afterwards raises ClosedError. Closing twice is fine."""
+        self._finalizer()
+
+    def stats(self) -> CacheStats:
+        """Count what is held and what was done."""
+        store = self._store
+        entries = store.count()
+        place = str(store.path or "memory") if store.usable else "nowhere"
+        with self._lock:
+            return CacheStats(place, entries, store.size(), store.max_bytes, self._hits, self._misses, self._kept)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an AnswerCache cannot be pickled; pass its path and open it there")
+
+    def __repr__(self) -> str:
+        return f"AnswerCache({str(self._store.path or 'memory')!r}, max_bytes={self._store.max_bytes})"
+
+
+def _named_place(cache: object) -> Path:
+    if not isinstance(cache, str | os.PathLike) or not str(cache) or "\0" in str(cache):
+        raise InputError(f'cache={cache!r:.80}: expected "default", a path, or None for no cache')
+    try:
+        place = Path(cache).expanduser()
+        return place / _FILE_NAME if place.is_dir() else place
+    except RuntimeError as error:  # no such user's home
+        raise InputError(f"cache={str(cache)!r:.80}: {error}; give a full path") from None
+
+
+def _user_caches() -> Path:
+    xdg = os.environ.get("XDG_CACHE_HOME")
+    if xdg and Path(xdg).is_absolute():  # the XDG specification has relative ones ignored
+        return Path(xdg)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    return Path.home() / ".cache"
+
+
+def _may_be_kept(answer: Answer) -> bool:
+    if answer.status == HTTPStatus.OK:
+        return parse_headers(answer.headers).ledger is not None
+    if answer.status == HTTPStatus.NOT_FOUND:
+        return decode_error_body(answer.body, _content_type(answer.headers)).error_code in _KEPT_404
+    return False
+
+
+def _row(key: bytes, answer: Answer, now: int) -> Row:
+    headers = _write_headers(_kept_headers(answer.headers))
+    body, packed = answer.body, 0
+    if len(body) >= _PACK_FROM:
+        smaller = zlib.compress(body, 1)
+        if len(smaller) < len(body):
+            body, packed = smaller, 1
+    return key, answer.status, headers, body, packed, _checksum(key, answer.status, headers, body, packed), now, now
+
+
+def _answer(row: Row) -> CachedAnswer | None:
+    """Decode a row; None where a bit of it has changed, which SQLite alone would not notice."""
+    key, status, headers, body, packed, checksum, created, _ = row
+    try:
+        if checksum != _checksum(key, status, headers, body, packed):
+            return None
+        return CachedAnswer(status, _read_headers(headers), zlib.decompress(body) if packed else body, created)
+    except (TypeError, ValueError, OverflowError, zlib.error):
+        return None
+
+
+def _checksum(key: bytes, status: int, headers: bytes, body: bytes, packed: int) -> int:
+    return zlib.crc32(body, zlib.crc32(headers, zlib.crc32(key, 2 * status + packed)))
+
+
+def _kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Rebuild the documented headers from what was read in them, so that nothing else can slip through."""
+    read = parse_headers(headers)
+    kept = {"Content-Type": _content_type(headers)}
+    if read.ledger is not None and read.brand is not None:
+        kept |= ledger_headers(read.ledger, brand=read.brand, gas_used=read.gas_used)
+        if read.cursor is not None:  # a page without its cursor would read as the last one
+            kept[f"X-{read.brand}-CURSOR"] = read.cursor
+    return kept
+
+
+def _content_type(headers: Mapping[str, str]) -> str:
+    return next((value for name, value in headers.items() if name.lower() == "content-type"), "")
