@@ -65,6 +65,15 @@ def test_a_module_that_never_changes_costs_two_fetches():
     assert len(chain.fetched) == 2
 
 
+def test_a_sweep_of_any_length_is_prepared_at_once():
+    """The bisection looks at what differs only: a billion versions take as long as a hundred."""
+    chain = Chain(coin={0: coin("one"), 777_777_777: coin("two", code="0x02")})
+    store = AbiStore(chain.fetch)
+    store.prepare("0x1", "coin", range(10**9))
+    assert len(chain.fetched) <= 2 + ceil(log2(10**9))
+    assert (names_at(store, 777_777_776), names_at(store, 777_777_777)) == (["one"], ["two"])
+
+
 @given(upgrades=st.sets(st.integers(1, 999), max_size=6), order=st.permutations(range(0, 1_000, 37)))
 def test_every_version_gets_its_own_module(upgrades, order):
     """Wherever the upgrades lie and in whatever order versions are asked, each gets the module that stood there."""

@@ -108,6 +108,20 @@ class TestView:
         assert node.view("0x1::m::f", ledger_version=99).types == ("u64",)
         assert node.view("0x1::m::f", ledger_version=100).types == ("u8",)
 
+    def test_an_upgrade_between_asking_and_reading_is_seen(self):
+        """The head moved past an upgrade while the call was on its way: the answer is read by the new ABI."""
+        old = module("m", functions=[function("f", [], ["u64"])])
+        new = module("m", functions=[function("f", [], ["u8"])], code="0x02")
+        moved = ledger(1_001)
+        node, _ = node_with(
+            {
+                M_PATH: lambda query, _: answer(old if int(query["ledger_version"]) <= 1_000 else new),
+                "POST /view": answer([5], head=moved),
+            }
+        )
+        result = node.view("0x1::m::f")
+        assert (result.value, result.types, result.ledger_version) == (5, ("u8",), 1_001)
+
     @pytest.mark.parametrize(
         "refusal", [refused(403, "api_disabled"), refused(404, "web_framework_error"), Answer(404, {}, b"<html>")]
     )
@@ -206,6 +220,12 @@ class TestTableItem:
         node, fake = node_with({TABLE: answer(True)})
         assert node.table_item(HANDLE, key="alice", key_type="0x1::string::String", value_type="bool").value is True
         assert fake.sent(TABLE) == [({}, {"key_type": "0x1::string::String", "value_type": "bool", "key": "alice"})]
+
+    def test_the_head_is_the_version_of_the_answer(self):
+        """Without a version the answer's headers say which was read."""
+        node, _ = node_with({TABLE: answer("5", head=ledger(1_234)), M_PATH: answer(M)})
+        item = node.table_item(HANDLE, key=5, key_type="u64", value_type="u64")
+        assert (item.ledger_version, item.ledger) == (1_234, ledger(1_234))
 
     def test_a_missing_item_is_not_found(self):
         """404 becomes NotFound, with a hint at the key type."""
