@@ -13,27 +13,22 @@ from msgspec.structs import astuple
 
 from toolkit.errors import InputError, SchemaError
 from toolkit.wire.answers import collector_paused
+from toolkit.wire.change_rows import CHANGE_ROWS
 from toolkit.wire.gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire.integers import clip, parse_u64_column
-from toolkit.wire.spellings import Addresses, Handles, TypeTexts, hex_bytes, split_event_key
+from toolkit.wire.spellings import Spellings, split_event_key
 from toolkit.wire.structs import (
     BlockMetadataTransaction,
-    DeleteModule,
-    DeleteResource,
-    DeleteTableItem,
-    GenericChange,
     GenericTransaction,
     GenesisTransaction,
     PendingTransaction,
     UserTransaction,
-    WriteModule,
-    WriteResource,
-    WriteTableItem,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from toolkit.wire.change_rows import Row
     from toolkit.wire.structs import Event, Transaction
 
 __all__ = ["CHANGE_COLUMNS", "EVENT_COLUMNS", "TRANSACTION_COLUMNS", "Rows", "transaction_batches", "transaction_rows"]
@@ -138,24 +133,9 @@ class _PayloadHead(msgspec.Struct, gc=False):
     transaction_payload: _Function | None = None
 
 
-class _AbiHead(msgspec.Struct, gc=False):
-    name: str
-
-
-class _ModuleHead(msgspec.Struct, gc=False):
-    abi: _AbiHead | None = None
-
-
-class _ItemTypes(msgspec.Struct, gc=False):
-    key_type: str | None = None
-    value_type: str | None = None
-
-
 _decode_kind = msgspec.json.Decoder(_Kind).decode
 _decode_payload_head = msgspec.json.Decoder(_PayloadHead).decode
-_decode_module_head = msgspec.json.Decoder(_ModuleHead).decode
 _decode_fee_texts = msgspec.json.Decoder(FeeStatementTexts).decode
-_decode_item_types = msgspec.json.Decoder(_ItemTypes).decode
 _NO_FEE = (None, None, None, None, None)
 
 
@@ -229,12 +209,10 @@ class _Builder:
 
     def __init__(self, first: int) -> None:
         self._first = first
-        self._transactions: list[tuple[Any, ...]] = []
-        self._changes: list[tuple[Any, ...]] = []
-        self._events: list[tuple[Any, ...]] = []
-        self._addresses = Addresses()
-        self._handles = Handles()
-        self._type_texts = TypeTexts(self._addresses)
+        self._transactions: list[Row] = []
+        self._changes: list[Row] = []
+        self._events: list[Row] = []
+        self._known = Spellings()
 
     def add(self, transaction: Transaction) -> None:
         """Append the rows of one transaction."""
@@ -246,10 +224,10 @@ class _Builder:
             self._transactions.append(self._pending_row(transaction))
             return
         changes, events = transaction.changes, transaction.events
-        rows = _CHANGE_ROWS
+        known, rows = self._known, CHANGE_ROWS
         self._transactions.append(self._executed_row(transaction, events))
-        self._changes += [(position, index, *rows[type(item)](self, item)) for index, item in enumerate(changes)]
-        self._events += [(position, index, *self._event(event)) for index, event in enumerate(events)]
+        self._changes += [rows[type(item)](known, position, index, item) for index, item in enumerate(changes)]
+        self._events += [_event_row(known, position, index, event) for index, event in enumerate(events)]
 
     def finish(self) -> Rows | None:
         """Turn the row tuples into columns; text becomes numbers a whole column at a time."""
@@ -264,26 +242,24 @@ class _Builder:
             events[name] = _numbers(events[name], name)
         return Rows(transactions, changes, events)
 
-    def _indexed(
-        self, names: Sequence[str], rows: list[tuple[Any, ...]], versions: list[int | None]
-    ) -> dict[str, list[Any]]:
+    def _indexed(self, names: Sequence[str], rows: list[Row], versions: list[int | None]) -> dict[str, list[Any]]:
         """Return the columns of rows that start with their transaction's position; its version becomes the second."""
         position, version, *others = names
         columns = _columns((position, *others), rows)
         found = [versions[index - self._first] for index in columns[position]]
         return {position: columns[position], version: found, **columns}
 
-    def _generic_row(self, transaction: GenericTransaction) -> tuple[Any, ...]:
+    def _generic_row(self, transaction: GenericTransaction) -> Row:
         head = (transaction.version_text, transaction.hash, transaction.type)
         raw = transaction.raw.decode()
         return (*head, *(None,) * (len(TRANSACTION_COLUMNS) - len(head) - 1), raw)
 
-    def _pending_row(self, transaction: PendingTransaction) -> tuple[Any, ...]:
+    def _pending_row(self, transaction: PendingTransaction) -> Row:
         head = (None, transaction.hash, "pending_transaction", None, None, None)
         return (*head, *self._submitted(transaction), None, None, 0, 0, *_NO_FEE, None)
 
-    def _executed_row(self, transaction: Any, events: Sequence[Event]) -> tuple[Any, ...]:
-        submitted: tuple[Any, ...]
+    def _executed_row(self, transaction: Any, events: Sequence[Event]) -> Row:
+        submitted: Row
         if isinstance(transaction, UserTransaction):
             submitted = self._submitted(transaction)
         elif isinstance(transaction, GenesisTransaction):
@@ -307,7 +283,7 @@ class _Builder:
             None,
         )
 
-    def _submitted(self, transaction: UserTransaction | PendingTransaction) -> tuple[Any, ...]:
+    def _submitted(self, transaction: UserTransaction | PendingTransaction) -> Row:
         payload = transaction.payload_raw
         head = _decode_payload_head(payload)
         function = head.function
@@ -315,104 +291,37 @@ class _Builder:
             function = head.transaction_payload.function
         signature = transaction.signature_raw
         return (
-            self._addresses[transaction.sender],
+            self._known.addresses[transaction.sender],
             transaction.sequence_number_text,
             transaction.max_gas_amount_text,
             transaction.gas_unit_price_text,
             transaction.expiration_timestamp_secs_text,
             transaction.replay_protection_nonce_text,
-            None if function is None else self._type_texts[function],
+            None if function is None else self._known.types[function],
             head.type,
             str(payload, "utf-8"),
             None if bytes(signature) == b"null" else _decode_kind(signature).type,
         )
 
-    def write_resource(self, change: WriteResource) -> tuple[Any, ...]:
-        """Return the row of a write resource, after its position."""
-        resource = change.data
-        return (
-            "write_resource",
-            self._addresses[change.address],
-            change.state_key_hash,
-            self._type_texts[resource.type],
-            *(None,) * 6,
-            str(resource.data, "utf-8"),
-        )
 
-    def delete_resource(self, change: DeleteResource) -> tuple[Any, ...]:
-        """Return the row of a delete resource, after its position."""
-        resource_type = self._type_texts[change.resource]
-        address = self._addresses[change.address]
-        return ("delete_resource", address, change.state_key_hash, resource_type, *(None,) * 7)
-
-    def write_module(self, change: WriteModule) -> tuple[Any, ...]:
-        """Return the row of a write module, after its position."""
-        address = self._addresses[change.address]
-        abi = _decode_module_head(change.data).abi
-        module = None if abi is None else f"{address}::{abi.name}"
-        head = ("write_module", address, change.state_key_hash, None, module)
-        return (*head, *(None,) * 5, str(change.data, "utf-8"))
-
-    def delete_module(self, change: DeleteModule) -> tuple[Any, ...]:
-        """Return the row of a delete module, after its position."""
-        address = self._addresses[change.address]
-        head = ("delete_module", address, change.state_key_hash, None, self._type_texts[change.module])
-        return (*head, *(None,) * 6)
-
-    def write_table_item(self, change: WriteTableItem) -> tuple[Any, ...]:
-        """Return the row of a write table item, after its position."""
-        head = ("write_table_item", None, change.state_key_hash, None, None, self._handles[change.handle])
-        return (*head, hex_bytes(change.key), hex_bytes(change.value), *self._item_data(change.data))
-
-    def delete_table_item(self, change: DeleteTableItem) -> tuple[Any, ...]:
-        """Return the row of a delete table item, after its position."""
-        head = ("delete_table_item", None, change.state_key_hash, None, None, self._handles[change.handle])
-        return (*head, hex_bytes(change.key), None, *self._item_data(change.data))
-
-    def _item_data(self, data: msgspec.Raw) -> tuple[str | None, str | None, str | None]:
-        text = str(data, "utf-8")
-        if text == "null":
-            return (None, None, None)
-        types = _decode_item_types(data)
-        key_type, value_type = types.key_type, types.value_type
-        return (
-            None if key_type is None else self._type_texts[key_type],
-            None if value_type is None else self._type_texts[value_type],
-            text,
-        )
-
-    def generic_change(self, change: GenericChange) -> tuple[Any, ...]:
-        """Return the row of a generic change, after its position."""
-        return (change.type, *(None,) * 9, change.raw.decode())
-
-    def _event(self, event: Event) -> tuple[Any, ...]:
-        guid = event.guid
-        if guid is not None:
-            address, creation_number = guid.account_address, guid.creation_number
-        else:
-            address, creation_number = split_event_key(event.key)
-        return (
-            self._type_texts[event.type],
-            self._addresses[address],
-            creation_number,
-            event.sequence_number_text,
-            str(event.data, "utf-8"),
-        )
+def _event_row(known: Spellings, position: int, index: int, event: Event) -> Row:
+    guid = event.guid
+    if guid is not None:
+        address, creation_number = guid.account_address, guid.creation_number
+    else:
+        address, creation_number = split_event_key(event.key)
+    return (
+        position,
+        index,
+        known.types[event.type],
+        known.addresses[address],
+        creation_number,
+        event.sequence_number_text,
+        str(event.data, "utf-8"),
+    )
 
 
-# Plain functions, not bound methods: a builder must go away when it is done, not when the collector next comes.
-_CHANGE_ROWS: dict[type, Callable[[_Builder, Any], tuple[Any, ...]]] = {
-    WriteResource: _Builder.write_resource,
-    DeleteResource: _Builder.delete_resource,
-    WriteModule: _Builder.write_module,
-    DeleteModule: _Builder.delete_module,
-    WriteTableItem: _Builder.write_table_item,
-    DeleteTableItem: _Builder.delete_table_item,
-    GenericChange: _Builder.generic_change,
-}
-
-
-def _columns(names: Sequence[str], rows: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
+def _columns(names: Sequence[str], rows: list[Row]) -> dict[str, list[Any]]:
     if not rows:
         return {name: [] for name in names}
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))

@@ -1,4 +1,4 @@
-"""Addresses, handles, types and hex of answers in one spelling each, quickly: the same few come back all the time."""
+"""_Addresses, handles, types and hex of answers in one spelling each, quickly: the same few come back all the time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolkit.move.address import parse_address
 from toolkit.move.ids import parse_table_handle
 from toolkit.wire.integers import shorten
 
-__all__ = ["Addresses", "Handles", "TypeTexts", "hex_bytes", "split_event_key"]
+__all__ = ["Spellings", "hex_bytes", "split_event_key"]
 
 _CREATION_NUMBER_BYTES = 8
 # Most texts are canonical as they come, which these tell quickly: a whole address with its first digit set, and an
@@ -19,7 +19,7 @@ _FULL_HANDLE = re.compile("0x[0-9a-f]{64}")
 _OTHER_ADDRESS = re.compile("0x(?![1-9a-f][0-9a-f]{63}::|[0-9a-f]::)[0-9a-fA-F]+(?=::)")
 
 
-class Addresses(dict[str, str]):
+class _Addresses(dict[str, str]):
     """Canonical spelling of each address met so far; they repeat a lot, and a hit costs one lookup."""
 
     def __missing__(self, text: str) -> str:
@@ -27,24 +27,35 @@ class Addresses(dict[str, str]):
         return known
 
 
-class Handles(dict[str, str]):
-    """Handles met so far, padded to 64 digits."""
+class _Handles(dict[str, str]):
+    """_Handles met so far, padded to 64 digits."""
 
     def __missing__(self, text: str) -> str:
         self[text] = known = text if _FULL_HANDLE.fullmatch(text) else parse_table_handle(text)
         return known
 
 
-class TypeTexts(dict[str, str]):
+class _TypeTexts(dict[str, str]):
     """Type, module and function texts met so far with their addresses spelled canonically, all else as it came."""
 
-    def __init__(self, addresses: Addresses) -> None:
+    def __init__(self, addresses: _Addresses) -> None:
         super().__init__()
         self._addresses = addresses
 
     def __missing__(self, text: str) -> str:
         self[text] = known = _OTHER_ADDRESS.sub(lambda match: self._addresses[match[0]], text)
         return known
+
+
+class Spellings:
+    """The spellings met so far in one batch."""
+
+    __slots__ = ("addresses", "handles", "types")
+
+    def __init__(self) -> None:
+        self.addresses = _Addresses()
+        self.handles = _Handles()
+        self.types = _TypeTexts(self.addresses)
 
 
 def hex_bytes(text: str) -> bytes:

@@ -192,7 +192,7 @@ def only_our_errors(read: Any, value: Any) -> None:
         read(value)
     except ToolkitError as error:
         text = str(error)
-    assert 0 < len(text) < 2_000
+    assert 0 < len(text) < 5_000  # the node quotes values in its own words; everything else is shorter by far
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
