@@ -26,11 +26,12 @@ __all__ = ["BoundFunction", "CodeSet", "StructType", "check_upgrade"]
 
 
 class StructType(NamedTuple):
-    """A struct with its type arguments, ready to be stored: canonical tag, wire text, converters, layout."""
+    """A struct with its type arguments, ready to be stored: canonical tag, converters, layout, group if any."""
 
     tag: str
     kind: MoveType
     layout: Layout
+    group: str | None
 
 
 class BoundFunction(NamedTuple):
@@ -93,7 +94,8 @@ class CodeSet:
                 raise InputError(f"{struct.__name__} takes {wanted} type arguments, got {len(arguments)}")
             kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
             tag = str(parse_type_tag(kind.text))
-            known = self._structs[struct, arguments] = StructType(tag, kind, self.layout(kind.text))
+            group = None if struct.move_group is None else str(parse_type_tag(struct.move_group))
+            known = self._structs[struct, arguments] = StructType(tag, kind, self.layout(kind.text), group)
         return known
 
     def find(self, address: str, module: str, name: str) -> tuple[Definition | None, Function | None]:

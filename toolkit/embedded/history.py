@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit.embedded.ledger import DEFAULT_ACCOUNTS, OCTAS_PER_APT
-from toolkit.embedded.teaching import CheaperVault, OrderBook, Registry, Trial, Vault
+from toolkit.embedded.teaching import CheaperVault, Gold, OrderBook, Registry, Trial, Vault
 from toolkit.errors import InputError
 from toolkit.move import parse_address
 
@@ -77,6 +77,7 @@ class _Story:
     names: dict[str, str] = field(default_factory=dict)
     orders: dict[int, str] = field(default_factory=dict)
     owners: list[str] = field(default_factory=list)
+    miners: list[str] = field(default_factory=list)
     named: int = 0
     placed: int = 0
     newcomers: int = 0
@@ -98,7 +99,7 @@ class _Story:
 
     def _set_up(self) -> None:
         """Publish the contracts and register the first name."""
-        for contract in (Registry, Trial, OrderBook, Vault):
+        for contract in (Registry, Trial, OrderBook, Vault, Gold):
             with self.ledger.block(epilogue=False):
                 self._mark(self.ledger.publish(contract), "code", f"{contract.definition.wire_id} published")
         with self.ledger.block():
@@ -227,6 +228,27 @@ class _Story:
         self._act("0xfa17::vault::withdraw", held, sender=owner)
         self.owners.remove(owner)
 
+    def mint_gold(self, receiver: str) -> None:
+        """Make new gold."""
+        amount = 1 + self.draws.below(5_000)
+        self._act("0x901d::gold::mint", receiver, amount, sender=parse_address("0x901d"))
+        self.miners = sorted({*self.miners, receiver})
+
+    def give_gold(self, receiver: str) -> None:
+        """Move gold from somebody who has some."""
+        if not self.miners:
+            self.mint_gold(receiver)
+            return
+        (metadata,), _ = self.ledger.view("0x901d::gold::metadata")
+        self.ledger.commit(
+            "0x1::primary_fungible_store::transfer",
+            metadata,
+            receiver,
+            1,
+            sender=self.draws.pick(self.miners),
+            type_arguments=["0x1::fungible_asset::Metadata"],
+        )
+
     def harvest(self, sender: str) -> None:
         """Book a gain of the vault."""
         del sender
@@ -234,19 +256,21 @@ class _Story:
         self._act("0xfa17::vault::harvest", self.draws.below(8), gain, sender=parse_address("0xfa17"))
 
 
-# What happens how often, of 100.
+# What happens, as often as it stands here.
 _DECK: tuple[Callable[[_Story, str], None], ...] = (
     *[_Story.take_name] * 28,
     *[_Story.take_taken_name] * 5,
     *[_Story.hand_over_name] * 8,
     *[_Story.release_name] * 6,
-    *[_Story.place] * 16,
-    *[_Story.cancel] * 7,
+    *[_Story.place] * 12,
+    *[_Story.cancel] * 4,
     *[_Story.pay] * 16,
     *[_Story.pay_newcomer] * 2,
     *[_Story.pay_too_much] * 3,
     *[_Story.deposit] * 4,
     *[_Story.withdraw] * 2,
     *[_Story.harvest] * 3,
+    *[_Story.mint_gold] * 2,
+    *[_Story.give_gold] * 3,
 )
 _WORDS = ("ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "willow")

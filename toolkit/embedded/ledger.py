@@ -15,6 +15,7 @@ from toolkit.embedded.execution import execute, run_view
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.aptos_coin import CORE_RESOURCES
 from toolkit.embedded.framework.configuration import Code, GasSchedule, package_metadata
+from toolkit.embedded.groups import read_resource
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.payloads import run_executable
 from toolkit.embedded.schedule import Schedule, released_schedule
@@ -22,7 +23,15 @@ from toolkit.embedded.session import store_value
 from toolkit.embedded.state import module_key, resource_key, table_key
 from toolkit.embedded.transaction import Transaction
 from toolkit.errors import InputError
-from toolkit.move import FunctionId, ModuleId, parse_address, parse_table_handle, parse_type_tag, wire_address
+from toolkit.move import (
+    FunctionId,
+    ModuleId,
+    StructTag,
+    parse_address,
+    parse_table_handle,
+    parse_type_tag,
+    wire_address,
+)
 from toolkit.move.bcs import decode_bcs, encode_bcs
 from toolkit.wire.bcs_payloads import EncodedEntryFunction
 from toolkit.wire.signatures import Ed25519Signature, FeePayerSignature, MultiAgentSignature
@@ -227,10 +236,13 @@ class Ledger:
         """
         at = self._readable(version)
         kind = parse_type_tag(tag)
-        value = self.chain.state.read(resource_key(parse_address(address), str(kind)), at)
-        if value is None:
+        if not isinstance(kind, StructTag):
+            raise InputError(f"a resource has a struct type, got {tag!r}")
+        code = self.chain.code_at(at)
+        data = read_resource(self.chain.state, code, parse_address(address), kind, at)
+        if data is None:
             return None
-        decoded: dict[str, Any] = decode_bcs(self.chain.code_at(at).layout(str(kind)), value.data)
+        decoded: dict[str, Any] = decode_bcs(code.layout(str(kind)), data)
         return decoded
 
     def table_item(self, handle: str, key: Any, *, key_type: str, value_type: str, version: int | None = None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit.embedded.groups import decode_group
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import state_key_hash
 from toolkit.errors import ToolkitError
@@ -63,7 +64,10 @@ def changes_json(code: CodeSet, output: Output) -> list[dict[str, Any]]:
     changes = []
     for key, value in output.writes.items():
         try:
-            changes.append(_change_json(code, key, None if value is None else value.data))
+            if key.kind == "group" and value is not None:
+                changes += _group_json(code, key, value.data)
+            else:
+                changes.append(_change_json(code, key, None if value is None else value.data))
         except ToolkitError:
             continue
     return changes
@@ -94,6 +98,15 @@ def _change_json(code: CodeSet, key: StateKey, data: bytes | None) -> dict[str, 
     else:
         change["data"] = resource_json(code, name, data)
     return change | {"type": f"{verb}_resource"}
+
+
+def _group_json(code: CodeSet, key: StateKey, data: bytes) -> list[dict[str, Any]]:
+    """Return a written group: one change per member, all with the group's address and hash."""
+    shared = {"address": wire_address(key.owner), "state_key_hash": state_key_hash(key)}
+    return [
+        shared | {"data": resource_json(code, tag, member), "type": "write_resource"}
+        for tag, member in decode_group(data).items()
+    ]
 
 
 def events_json(code: CodeSet, events: tuple[EmittedEvent, ...]) -> list[dict[str, Any]]:

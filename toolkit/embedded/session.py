@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 
+from toolkit.embedded.groups import decode_group, encode_group
 from toolkit.embedded.outcomes import AbortCode, MoveAbort, VmError
-from toolkit.embedded.state import StateKey, module_key, resource_key, table_key
+from toolkit.embedded.state import StateKey, group_key, module_key, resource_key, table_key
 from toolkit.errors import SchemaError
 from toolkit.move import address_from_bytes, parse_address, wire_type
 from toolkit.move.bcs import decode_bcs, encode_bcs
@@ -182,45 +183,64 @@ class Session:
     def resource_exists(self, resource: type[Resource], at: str, arguments: tuple[TypeTag, ...]) -> bool:
         """Tell whether a resource is there."""
         self.meter.charge("instr.exists_generic.base" if arguments else "instr.exists.base")
-        return self._load(resource_key(parse_address(at), self.code.struct(resource, arguments).tag)) is not None
+        return self._read(at, self.code.struct(resource, arguments)) is not None
 
     def borrow(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
         """Return a copy of a resource."""
-        name = "instr.imm_borrow_global_generic.base" if arguments else "instr.imm_borrow_global.base"
-        self.meter.charge(name)
-        _, _, value = self._fetch(resource, at, arguments)
-        return value
+        self.meter.charge("instr.imm_borrow_global_generic.base" if arguments else "instr.imm_borrow_global.base")
+        return self._fetch(resource, at, self.code.struct(resource, arguments))
 
     def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _Borrowed[_R]:
         """Open a resource for change."""
-        name = "instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base"
-        self.meter.charge(name)
-        key, kind, value = self._fetch(resource, at, arguments)
-        return _Borrowed(value, lambda changed: self._write(key, self._encode(kind, changed)))
+        self.meter.charge("instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base")
+        kind = self.code.struct(resource, arguments)
+        value = self._fetch(resource, at, kind)
+        return _Borrowed(value, lambda changed: self._store(at, kind, self._encode(kind, changed)))
 
     def move_to(self, account: str, value: Resource, arguments: tuple[TypeTag, ...]) -> None:
         """Store a new resource."""
         self.meter.charge("instr.move_to_generic.base" if arguments else "instr.move_to.base")
         kind = self.code.struct(type(value), arguments)
-        key = resource_key(parse_address(account), kind.tag)
-        if self._load(key) is not None:
+        if self._read(account, kind) is not None:
             self._fail("RESOURCE_ALREADY_EXISTS", f"Failed to move resource {kind.kind.text} into {account}")
-        self._write(key, self._encode(kind, value))
+        self._store(account, kind, self._encode(kind, value))
 
     def move_from(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
         """Take a resource out."""
         self.meter.charge("instr.move_from_generic.base" if arguments else "instr.move_from.base")
-        key, _, value = self._fetch(resource, at, arguments)
-        self._write(key, None)
+        kind = self.code.struct(resource, arguments)
+        value = self._fetch(resource, at, kind)
+        self._store(at, kind, None)
         return value
 
-    def _fetch(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> tuple[StateKey, StructType, _R]:
-        kind = self.code.struct(resource, arguments)
-        key = resource_key(parse_address(at), kind.tag)
-        data = self._load(key)
+    def _fetch(self, resource: type[_R], at: str, kind: StructType) -> _R:
+        del resource  # it is there for its type
+        data = self._read(at, kind)
         if data is None:
             self._fail("MISSING_DATA", f"Failed to borrow global resource {kind.kind.text} from {at}")
-        return key, kind, load_value(kind.kind, decode_bcs(kind.layout, data), self)
+        value: _R = load_value(kind.kind, decode_bcs(kind.layout, data), self)
+        return value
+
+    def _read(self, at: str, kind: StructType) -> bytes | None:
+        """Return a resource's bytes; one of a group is read together with its whole group."""
+        address = parse_address(at)
+        if kind.group is None:
+            return self._load(resource_key(address, kind.tag))
+        return decode_group(self._load(group_key(address, kind.group))).get(kind.tag)
+
+    def _store(self, at: str, kind: StructType, data: bytes | None) -> None:
+        """Write a resource; one of a group is written together with its whole group."""
+        address = parse_address(at)
+        if kind.group is None:
+            self._write(resource_key(address, kind.tag), data)
+            return
+        key = group_key(address, kind.group)
+        members = decode_group(self.peek(key))
+        if data is None:
+            members.pop(kind.tag, None)
+        else:
+            members[kind.tag] = data
+        self._write(key, encode_group(members))
 
     def _encode(self, kind: StructType, value: Any) -> bytes:
         return self._encode_plain(kind.layout, store_value(kind.kind, value))

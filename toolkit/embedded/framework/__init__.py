@@ -10,11 +10,12 @@ from toolkit.embedded.framework.aptos_coin import APTOS_COIN, CORE_RESOURCES, Ap
 from toolkit.embedded.framework.chain import Block, ChainId, Reconfiguration, Timestamp
 from toolkit.embedded.framework.coin import Coin
 from toolkit.embedded.framework.configuration import Code, CopyableAny, GasSchedule, TransactionFee
+from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework.multisig_account import MultisigAccount
+from toolkit.embedded.framework.objects import ObjectModule
 from toolkit.embedded.framework.values import (
     EventModule,
     Guid,
-    ObjectModule,
     OptionalAggregator,
     OptionModule,
     StringModule,
@@ -42,6 +43,7 @@ FRAMEWORK: tuple[type[Module], ...] = (
     Coin,
     CopyableAny,
     EventModule,
+    FungibleAsset,
     GasSchedule,
     Guid,
     MultisigAccount,
@@ -49,6 +51,7 @@ FRAMEWORK: tuple[type[Module], ...] = (
     ObjectModule,
     OptionModule,
     OptionalAggregator,
+    PrimaryFungibleStore,
     Reconfiguration,
     StringModule,
     TableModule,

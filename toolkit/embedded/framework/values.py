@@ -1,4 +1,4 @@
-"""Modules that are little more than the types they define: string, option, table, guid, event, type_info, object."""
+"""Modules that are little more than the types they define: string, option, table, guid, event, type_info."""
 
 from __future__ import annotations
 
@@ -9,20 +9,16 @@ from toolkit.embedded.contract import (
     T1,
     Module,
     Option,
-    Resource,
     Struct,
-    TypeArgument,
     address,
     u64,
     u128,
     vector,
-    view,
 )
 
 __all__ = [
     "EventModule",
     "Guid",
-    "ObjectModule",
     "OptionModule",
     "OptionalAggregator",
     "StringModule",
@@ -121,30 +117,3 @@ class OptionalAggregator(Module, address="0x1"):
 
         aggregator: Option[OptionalAggregator.Aggregator]
         integer: Option[OptionalAggregator.Integer]
-
-
-class ObjectModule(Module, address="0x1", name="object"):
-    """Objects: resources grouped under an address of their own."""
-
-    class ObjectGroup(Struct, abilities="drop"):
-        """Marks the group that an object's resources are stored in."""
-
-    class ObjectCore(Resource):
-        """What every object has."""
-
-        guid_creation_num: u64
-        owner: address
-        allow_ungated_transfer: bool
-        transfer_events: EventModule.EventHandle[ObjectModule.TransferEvent]
-
-    class TransferEvent(Struct, abilities="drop store"):
-        """An object changed hands."""
-
-        object: address
-        to: address
-
-    @view
-    def owner(self, kind: TypeArgument, thing: address) -> address:
-        """Return an object's owner."""
-        del kind
-        return self.borrow(ObjectModule.ObjectCore, thing).owner

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded import render
 from toolkit.embedded.framework.account import Account
+from toolkit.embedded.framework.coin import Coin
+from toolkit.embedded.groups import decode_group, read_resource
 from toolkit.embedded.http.answers import Answer, ApiError, bad_framework, encode, invalid_input, not_found
 from toolkit.embedded.http.parsing import (
     boolean_query,
@@ -105,13 +107,14 @@ def resource(node: Node, call: Call) -> Answer:
         text = shown(call.path["resource_type"])
         bad_framework(f'failed to parse path `resource_type`: failed to parse "string(MoveStructTag)": invalid: {text}')
     version = node.version(call)
-    value = node.chain.state.read(resource_key(address, str(tag)), version)
-    if value is None:
+    code = node.chain.code_at(version)
+    data = read_resource(node.chain.state, code, address, tag, version)
+    if data is None:
         by = f"Address({wire_address(address)}), Struct tag({wire_type(tag)}) and Ledger version({version})"
         not_found("Resource", "resource_not_found", by)
     if call.wants_bcs():
-        return _bcs(value.data)
-    return _json(render.resource_json(node.chain.code_at(version), str(tag), value.data))
+        return _bcs(data)
+    return _json(render.resource_json(code, str(tag), data))
 
 
 def resources(node: Node, call: Call) -> Answer:
@@ -123,9 +126,24 @@ def resources(node: Node, call: Call) -> Answer:
     found = []
     for key in state.keys_of(address, version):
         value = state.read(key, version)
-        if key.kind == "resource" and value is not None:
-            found.append(render.resource_json(code, str(key.name), value.data))
+        if value is None or key.kind not in {"resource", "group"}:
+            continue
+        members = {str(key.name): value.data} if key.kind == "resource" else decode_group(value.data)
+        found += [render.resource_json(code, tag, data) for tag, data in members.items()]
     return _json(found)
+
+
+def balance(node: Node, call: Call) -> Answer:
+    """``GET /v1/accounts/{address}/balance/{asset_type}``: a bare number; 0 where nothing is held."""
+    address = path_address(call, "address")
+    try:
+        asset = parse_type_tag(call.path["asset_type"])
+    except InputError:
+        bad_framework(f"failed to parse path `asset_type`: invalid asset type {shown(call.path['asset_type'])}")
+    version = node.version(call)
+    kind = node.chain.code_at(version).struct(Coin.CoinStore, (asset,))
+    value = node.chain.state.read(resource_key(address, kind.tag), version)
+    return _json(0 if value is None else decode_bcs(kind.layout, value.data)["coin"]["value"])
 
 
 def transactions(node: Node, call: Call) -> Answer:
@@ -237,6 +255,7 @@ GETS = {
     "/accounts/{address}/modules": modules,
     "/accounts/{address}/resource/{resource_type}": resource,
     "/accounts/{address}/resources": resources,
+    "/accounts/{address}/balance/{asset_type}": balance,
     "/transactions": transactions,
     "/transactions/by_version/{txn_version}": transaction_by_version,
     "/transactions/by_hash/{txn_hash}": transaction_by_hash,
