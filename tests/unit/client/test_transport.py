@@ -11,7 +11,7 @@ from tests.unit.client.hostile import HTML, dead_port, hostile_server
 from toolkit.client import transport as road
 from toolkit.client.connect import connect
 from toolkit.client.transport import Request, SessionTransport
-from toolkit.errors import ClosedError, NodeUnreachable, Unavailable
+from toolkit.errors import ClosedError, NodeUnreachable, ToolkitError, Unavailable
 
 
 def get(transport, server, where, **options):
@@ -241,3 +241,62 @@ def test_a_gateways_page_becomes_unavailable_at_the_node(server, monkeypatch):
     assert "<" not in str(caught.value)
     assert len(waits) == 4
     assert len(server.seen) == 5
+
+
+@pytest.mark.parametrize("key", ["topsecret\n", "top\nsecret", "topsecret\u2026"])
+def test_a_key_that_is_no_header_value_is_refused_without_showing_it(server, key):
+    """A line end or a non-latin letter in a key is told without the key itself, and not as the node's fault."""
+
+    def send():
+        transport = SessionTransport(api_key=key)
+        try:
+            transport.send(Request("GET", server.url("fine")))
+        finally:
+            transport.close()
+
+    with pytest.raises(ToolkitError) as caught:
+        send()
+    assert not isinstance(caught.value, NodeUnreachable)
+    texts, error = [], caught.value
+    while error is not None:
+        texts.append(str(error))
+        error = error.__cause__ or error.__context__
+    assert not [text for text in texts if "secret" in text]
+
+
+def test_credentials_of_the_url_are_sent(server):
+    """User and password written into the URL go as basic authentication."""
+    transport = SessionTransport()
+    url = server.url("fine").replace("http://", "http://user:hunter2@")
+    transport.send(Request("GET", url))
+    transport.close()
+    assert (server.seen[0][2].get("Authorization") or "").startswith("Basic ")
+
+
+def test_a_netrc_is_not_read_on_a_redirect_either(server, tmp_path, monkeypatch):
+    """Credentials that lie around for the host it goes on to stay where they are."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine localhost login user password hunter2\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    server.redirect_to = server.url("fine", host="localhost")
+    transport = SessionTransport(api_key="topsecret")
+    transport.send(Request("GET", server.url("away")))
+    transport.close()
+    assert [headers.get("Authorization") for _, _, headers, _ in server.seen] == ["Bearer topsecret", None]
+
+
+def test_threads_that_ended_leave_no_connections(server):
+    """Each fetch has new threads: the sessions of the old ones do not pile up."""
+    transport = SessionTransport()
+    before = server.open_after_settling()
+    for _ in range(5):
+        threads = [
+            threading.Thread(target=transport.send, args=(Request("GET", server.url("fine")),)) for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    left = server.open_after_settling() - before
+    transport.close()
+    assert left <= 8

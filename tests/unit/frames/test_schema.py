@@ -98,6 +98,7 @@ def test_times_are_exact():
         ("count", [1, 2, -1], 2),
         ("count", [1, 2**64], 1),
         ("count", [1, "x"], 1),
+        ("count", [1, True], 1),
         ("flag", [True, "yes"], 1),
         ("name", ["a", 5], 1),
         ("when", [None, "yesterday"], 1),

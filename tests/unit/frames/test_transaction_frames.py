@@ -10,6 +10,7 @@ import pytest
 from tests.unit.client.fakes import FEE_STATEMENT, user_transaction
 from toolkit.errors import SchemaError
 from toolkit.frames import CHANGES, EVENTS, TRANSACTIONS, Failure
+from toolkit.frames.build import rows_frame
 from toolkit.frames.transactions import payload_frame, transaction_frames
 from toolkit.move.layout import AbiMap, StructOf, UInt, Untyped, resolve_layout
 from toolkit.move.tags import parse_type_tag
@@ -163,3 +164,18 @@ def test_recorded_transactions_of_every_kind_become_frames(shared_data):
         assert plain(rows["gas_used"]) == [int(document["gas_used"])]
         assert len(changes) == len(document.get("changes", []))
         assert len(events) == len(document.get("events", []))
+
+
+def test_types_are_compared_by_value_on_both_sides():
+    """A frame from elsewhere may spell a type as a node does: it is the same type."""
+    changes = rows_frame(
+        CHANGES,
+        {
+            "address": ["0x5", "0x6", "0x7"],
+            "resource_type": ["0x0001::m::Purse", "0x1::m::Other", None],
+            "data": ['{"total":"5"}', "{}", None],
+        },
+    )
+    frame = payload_frame(changes, "resource_type", "0x1::m::Purse", PURSE_LAYOUT, identity=("address",))
+    assert plain(frame["address"]) == ["0x5"]
+    assert plain(frame["total"]) == [5]
