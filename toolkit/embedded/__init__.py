@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolkit.embedded.contract import Event, Module, Resource, Struct, entry, public, view
+    from toolkit.embedded.http.faults import Fault, Faults, parse_fault, parse_latency
     from toolkit.embedded.http.node import Limits
     from toolkit.embedded.http.server import Server, serve, start
     from toolkit.embedded.ledger import Ledger, Milestone
 
 __all__ = [
     "Event",
+    "Fault",
+    "Faults",
     "Ledger",
     "Limits",
     "Milestone",
@@ -21,6 +24,8 @@ __all__ = [
     "Server",
     "Struct",
     "entry",
+    "parse_fault",
+    "parse_latency",
     "public",
     "serve",
     "start",
@@ -29,6 +34,8 @@ __all__ = [
 
 _WHERE = {
     "Event": "contract",
+    "Fault": "http.faults",
+    "Faults": "http.faults",
     "Ledger": "ledger",
     "Limits": "http.node",
     "Milestone": "ledger",
@@ -37,6 +44,8 @@ _WHERE = {
     "Server": "http.server",
     "Struct": "contract",
     "entry": "contract",
+    "parse_fault": "http.faults",
+    "parse_latency": "http.faults",
     "public": "contract",
     "serve": "http.server",
     "start": "http.server",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -9,6 +10,7 @@ from starlette.routing import Route
 
 from toolkit.embedded.http.answers import Answer, ApiError, Call
 from toolkit.embedded.http.operations import raw_table_item, table_item, view
+from toolkit.embedded.http.parsing import shown
 from toolkit.embedded.http.reads import GETS
 from toolkit.embedded.http.simulation import simulate
 
@@ -17,14 +19,15 @@ if TYPE_CHECKING:
 
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from toolkit.embedded.http.faults import Faults
     from toolkit.embedded.http.node import Node
 
     Handler = Callable[[Node, Call], Answer]
     Endpoint = Callable[[Request], Awaitable["WireResponse"]]
 
-__all__ = ["create_app"]
+__all__ = ["FaultyApp", "create_app"]
 
 _POSTS: dict[str, Handler] = {
     "/view": view,
@@ -32,6 +35,11 @@ _POSTS: dict[str, Handler] = {
     "/tables/{table_handle}/raw_item": raw_table_item,
     "/transactions/simulate": simulate,
 }
+
+
+# How long a body may take to arrive, and into how many pieces a slow answer is cut.
+_BODY_TIMEOUT_S = 30.0
+_PIECES = 10
 
 
 class WireResponse:
@@ -56,6 +64,68 @@ class WireResponse:
         del scope, receive
         await send({"type": "http.response.start", "status": self._answer.status, "headers": self._headers})
         await send({"type": "http.response.body", "body": self._answer.body})
+
+
+class FaultyApp:
+    """The application behind its faults.
+
+    Parameters
+    ----------
+    app : ASGI application
+        Answers what no fault replaces.
+    node : Node
+        The node, for headers.
+    faults : Faults
+        What goes wrong.
+    """
+
+    def __init__(self, app: ASGIApp, node: Node, faults: Faults) -> None:
+        self._app = app
+        self._node = node
+        self._faults = faults
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or fail as asked for."""
+        await self._faults.wait()
+        kind = self._faults.draw()
+        answer = None if kind is None else self._faults.answer(kind)
+        if answer is not None:
+            await WireResponse(self._node, answer)(scope, receive, send)
+        elif kind == "cut":
+            await self._app(scope, receive, _cut(send))
+        elif kind == "slow":
+            await self._app(scope, receive, _slow(send))
+        else:
+            await self._app(scope, receive, send)
+
+
+def _cut(send: Send) -> Send:
+    """Send half a body and no end: the server then closes the connection."""
+
+    async def cut(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            body = message["body"]
+            message = {"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True}
+        await send(message)
+
+    return cut
+
+
+def _slow(send: Send) -> Send:
+    """Send a body in pieces, a second in all."""
+
+    async def slow(message: Message) -> None:
+        if message["type"] != "http.response.body":
+            await send(message)
+            return
+        body = message["body"]
+        size = max(1, -(-len(body) // _PIECES))
+        for start in range(0, len(body), size):
+            await asyncio.sleep(1 / _PIECES)
+            await send({"type": "http.response.body", "body": body[start : start + size], "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    return slow
 
 
 def create_app(node: Node) -> Starlette:
@@ -85,7 +155,13 @@ def _post(node: Node, handler: Handler) -> Endpoint:
         refused = _length_problem(node, request)
         if refused is not None:
             return WireResponse(node, refused.answer())
-        return WireResponse(node, _answer(node, handler, request, await request.body()))
+        try:
+            async with asyncio.timeout(_BODY_TIMEOUT_S):
+                body = await request.body()
+        except TimeoutError:
+            late = ApiError(408, "web_framework_error", "the request body did not arrive in time", with_ledger=False)
+            return WireResponse(node, late.answer())
+        return WireResponse(node, _answer(node, handler, request, body))
 
     return endpoint
 
@@ -96,6 +172,9 @@ def _answer(node: Node, handler: Handler, request: Request, body: bytes) -> Answ
         return handler(node, call)
     except ApiError as error:
         return error.answer()
+    except Exception as error:  # noqa: BLE001 - a mistake in somebody's contract must not end the node
+        message = f"Internal error: {type(error).__name__}: {shown(error)}"
+        return ApiError(500, "internal_error", message).answer()
 
 
 def _length_problem(node: Node, request: Request) -> ApiError | None:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Self
 
 import uvicorn
 
-from toolkit.embedded.http.app import create_app
+from toolkit.embedded.http.app import FaultyApp, create_app
+from toolkit.embedded.http.faults import Faults
 from toolkit.embedded.http.node import Limits, Node
 from toolkit.errors import InputError
 
@@ -35,20 +36,27 @@ class Server:
     ----------
     node : Node
         What is served.
+    faults : Faults
+        What goes wrong; may be changed while the node runs.
     host : str
         Address to listen on.
     port : int
         Port; 0 takes a free one.
     """
 
-    def __init__(self, node: Node, *, host: str, port: int) -> None:
+    def __init__(self, node: Node, *, faults: Faults, host: str, port: int) -> None:
         self.node = node
+        self.faults = faults
         self._socket = _listen(host, port)
         bound_port = self._socket.getsockname()[1]
         shown_host = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown_host}:{bound_port}/v1"
         config = uvicorn.Config(
-            create_app(node), log_level="critical", access_log=False, lifespan="off", timeout_keep_alive=75
+            FaultyApp(create_app(node), node, faults),
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            timeout_keep_alive=75,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
@@ -89,7 +97,13 @@ class Server:
 
 
 def start(
-    ledger: Ledger, *, port: int = 0, host: str = _LOOPBACK, brand: str = "APTOS", limits: Limits | None = None
+    ledger: Ledger,
+    *,
+    port: int = 0,
+    host: str = _LOOPBACK,
+    brand: str = "APTOS",
+    limits: Limits | None = None,
+    faults: Faults | None = None,
 ) -> Server:
     """Serve a ledger from a thread of its own.
 
@@ -105,6 +119,8 @@ def start(
         The maker's token in header names.
     limits : Limits, optional
         What the node bounds.
+    faults : Faults, optional
+        What goes wrong, for tests and classes; `Server.faults` afterwards.
 
     Returns
     -------
@@ -116,18 +132,25 @@ def start(
     InputError
         If the port cannot be had.
     """
-    return Server(Node(ledger, brand=brand, limits=limits), host=host, port=port)
+    node = Node(ledger, brand=brand, limits=limits)
+    return Server(node, faults=faults or Faults(), host=host, port=port)
 
 
 @contextmanager
 def serve(
-    ledger: Ledger, *, port: int = 0, host: str = _LOOPBACK, brand: str = "APTOS", limits: Limits | None = None
+    ledger: Ledger,
+    *,
+    port: int = 0,
+    host: str = _LOOPBACK,
+    brand: str = "APTOS",
+    limits: Limits | None = None,
+    faults: Faults | None = None,
 ) -> Iterator[str]:
     """Serve a ledger while a ``with`` block runs; yields the URL, which ends in ``/v1``.
 
     Parameters are those of `start`.
     """
-    with start(ledger, port=port, host=host, brand=brand, limits=limits) as server:
+    with start(ledger, port=port, host=host, brand=brand, limits=limits, faults=faults) as server:
         yield server.url
 
 

@@ -1,0 +1,224 @@
+"""Faults on demand, and what the embedded node survives."""
+
+from __future__ import annotations
+
+import random
+import socket
+import time
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from toolkit import embedded
+from toolkit.embedded.contract import Module, u64, view
+from toolkit.errors import InputError
+
+VIEW = {"function": "0x1::coin::supply", "type_arguments": ["0x1::aptos_coin::AptosCoin"], "arguments": []}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with embedded.start(embedded.Ledger()) as running:
+        yield running
+
+
+@pytest.fixture
+def faults(server):
+    yield server.faults
+    server.faults.clear()
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "code"),
+    [
+        ("429", 429, "rate_limited"),
+        ("500", 500, "internal_error"),
+        ("503", 503, "internal_error"),
+        ("507", 507, "mempool_is_full"),
+    ],
+)
+def test_an_error_is_answered_as_often_as_asked(server, faults, kind, status, code):
+    """The next requests meet the documented error, the one after is answered."""
+    faults.next(kind, times=2)
+    answers = [requests.get(server.url, timeout=10) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [status, status, 200]
+    assert answers[0].json()["error_code"] == code
+    assert ("retry-after" in answers[0].headers) is (status == 429)
+
+
+def test_a_gateways_page_is_html(server, faults):
+    """It is no documented error, as a proxy in front of a node would send."""
+    faults.next("html")
+    answer = requests.get(server.url, timeout=10)
+    assert (answer.status_code, answer.headers["content-type"]) == (502, "text/html")
+
+
+def test_a_cut_connection_ends_in_the_middle_of_the_answer(server, faults):
+    """The client sees a broken body, and the next request is answered."""
+    faults.next("cut")
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        requests.get(server.url, timeout=10)
+    assert requests.get(server.url, timeout=10).status_code == 200
+
+
+def test_a_slow_body_arrives_whole(server, faults):
+    """In pieces over a second, and complete."""
+    faults.next("slow")
+    started = time.monotonic()
+    answer = requests.get(server.url, timeout=10)
+    assert answer.json()["chain_id"] == 4
+    assert time.monotonic() - started > 0.5
+
+
+def test_faults_follow_a_schedule(server, faults):
+    """One after another, None letting a request pass."""
+    faults.schedule([None, "503", None, "500"])
+    assert [requests.get(server.url, timeout=10).status_code for _ in range(5)] == [200, 503, 200, 500, 200]
+
+
+def test_latency_delays_every_answer(server, faults):
+    """Twenty milliseconds each."""
+    faults.latency_s = 0.02
+    started = time.monotonic()
+    for _ in range(5):
+        requests.get(server.url, timeout=10)
+    assert time.monotonic() - started > 0.1
+
+
+def test_rates_meet_their_share_and_equal_seeds_the_same_requests():
+    """A fifth of requests, the same ones for a seed."""
+    drawn = [
+        [embedded.Faults(rates=[embedded.Fault("429", rate=0.2), embedded.Fault("cut", rate=0.1)], seed=seed)]
+        for seed in (1, 1, 2)
+    ]
+    series = [[faults.draw() for _ in range(2_000)] for (faults,) in drawn]
+    assert series[0] == series[1] != series[2]
+    assert 300 < series[0].count("429") < 500
+    assert 130 < series[0].count("cut") < 270
+
+
+@pytest.mark.parametrize(("text", "kind", "rate"), [("429:0.05", "429", 0.05), ("cut", "cut", 1.0)])
+def test_faults_are_read_from_the_command_line(text, kind, rate):
+    """KIND or KIND:RATE."""
+    assert embedded.parse_fault(text) == embedded.Fault(kind, rate)
+
+
+@pytest.mark.parametrize("text", ["418", "429:x", "429:2", ""])
+def test_what_is_no_fault_is_refused(text):
+    """The message says what there is."""
+    with pytest.raises(InputError, match="fault"):
+        embedded.parse_fault(text)
+
+
+def test_latencies_are_read_from_the_command_line():
+    """Milliseconds and seconds; anything else is refused."""
+    assert (embedded.parse_latency("20ms"), embedded.parse_latency("1.5s")) == (0.02, 1.5)
+    with pytest.raises(InputError, match="such as 20ms"):
+        embedded.parse_latency("20")
+
+
+# -- what it survives --------------------------------------------------------------------------------------------
+
+
+def _raw(url, data):
+    parts = urlsplit(url)
+    with socket.create_connection((parts.hostname, parts.port), timeout=5) as connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(5)
+        received = b""
+        try:
+            while chunk := connection.recv(65536):
+                received += chunk
+        except ConnectionError:
+            pass
+        return received
+
+
+def test_random_bytes_leave_it_serving(server):
+    """Two hundred random requests, as bodies and as whole connections: no 500, and it still answers."""
+    draws = random.Random(7)
+    for _ in range(100):
+        body = draws.randbytes(draws.randrange(200))
+        for path in ("/view", "/transactions/simulate", "/tables/0x1/item"):
+            for media in (
+                "application/json",
+                "application/x.aptos.view_function+bcs",
+                "application/x.aptos.signed_transaction+bcs",
+            ):
+                answer = requests.post(server.url + path, data=body, headers={"Content-Type": media}, timeout=10)
+                assert answer.status_code in {400, 411, 415}, (path, media, body, answer.text)
+        _raw(server.url, draws.randbytes(100))
+    assert requests.get(server.url, timeout=10).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        VIEW | {"arguments": [10**400]},
+        VIEW | {"arguments": ["9" * 100_000]},
+        VIEW | {"type_arguments": ["vector<" * 50 + "u8" + ">" * 50]},
+        VIEW | {"type_arguments": ["0x1::a::B<" * 5_000]},
+        VIEW | {"function": "0x" + "f" * 10_000 + "::a::b"},
+        VIEW | {"function": "\u0000::\u202e::\ud7ff"},
+        {"function": "0xcafe::x::y", "type_arguments": [], "arguments": [[[[[[[[[[[]]]]]]]]]]]},
+    ],
+)
+def test_hostile_values_are_refused_in_a_short_text(server, body):
+    """Huge numbers, deep types and long names are 400, and are not repeated in full."""
+    import json
+
+    headers = {"Content-Type": "application/json"}
+    answer = requests.post(f"{server.url}/view", data=json.dumps(body), headers=headers, timeout=10)
+    assert answer.status_code == 400
+    assert len(answer.text) < 2_000, answer.text[:300]
+
+
+def test_nothing_over_http_changes_the_ledger(server):
+    """No method on any path commits anything."""
+    digest = server.node.ledger.digest()
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        for path in ("/transactions", "/transactions/batch", "/view", "/accounts/0x1", ""):
+            answer = requests.request(method, server.url + path, json={}, timeout=10)
+            assert answer.status_code in {400, 404, 405}, (method, path)
+    assert server.node.ledger.digest() == digest
+
+
+def test_a_view_is_bounded_and_a_broken_contract_is_a_500():
+    """An endless loop ends with its gas; a mistake in Python is the node's own error, and it serves on."""
+
+    class Broken(Module, address="0xbad"):
+        @view
+        def forever(self) -> u64:
+            for _ in self.each(iter(int, 1)):
+                pass
+            return 0
+
+        @view
+        def mistake(self) -> u64:
+            return {}["nothing"]
+
+    ledger = embedded.Ledger()
+    ledger.publish(Broken)
+    call = {"type_arguments": [], "arguments": []}
+    with embedded.serve(ledger, limits=embedded.Limits(view_gas=10_000)) as url:
+        endless = requests.post(f"{url}/view", json=call | {"function": "0xbad::broken::forever"}, timeout=60)
+        mistake = requests.post(f"{url}/view", json=call | {"function": "0xbad::broken::mistake"}, timeout=10)
+        assert requests.get(url, timeout=10).status_code == 200
+    assert (endless.status_code, endless.json()["vm_error_code"]) == (400, 4002)
+    assert (mistake.status_code, mistake.json()["error_code"]) == (500, "internal_error")
+
+
+def test_a_slow_client_does_not_keep_others_waiting(server):
+    """Half-sent requests stay open while the node answers others."""
+    parts = urlsplit(server.url)
+    open_connections = [socket.create_connection((parts.hostname, parts.port)) for _ in range(20)]
+    for connection in open_connections:
+        connection.sendall(
+            b"POST /v1/view HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
+        )
+    assert requests.post(f"{server.url}/view", json=VIEW, timeout=5).status_code == 200
+    for connection in open_connections:
+        connection.close()
+    assert requests.get(server.url, timeout=5).status_code == 200
