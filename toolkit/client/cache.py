@@ -93,6 +93,7 @@ def key(
     path: str,
     body: Any = None,
     *,
+    content_type: str | None = None,
     build: str | None = None,
     accept: str | None = None,
 ) -> bytes:
@@ -108,7 +109,9 @@ def key(
     path : str
         Path below the base URL, with its query but for ``ledger_version``.
     body : JSON value or bytes, optional
-        A JSON value is made canonical; bytes (BCS) count as they are.
+        A JSON value is made canonical; bytes count as they are, unless `content_type` says that they are JSON.
+    content_type : str, optional
+        Media type of a body of bytes.
     build : str, optional
         The node's build, for answers that depend on it: gas figures.
     accept : str, optional
@@ -128,10 +131,11 @@ def key(
     for name, number in given:
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise InputError(f"{name} of a cached read must be a whole number, got {number!r:.80}; the head has no key")
-    exact = isinstance(body, bytes)
-    parts = [chain_id, version, method, path, build, accept, exact, body.hex() if exact else body]
     try:
-        text = _canonical(parts)
+        if isinstance(body, bytes) and _is_json(content_type):
+            body = json.loads(body)
+        exact = isinstance(body, bytes)
+        text = _canonical([chain_id, version, method, path, build, accept, exact, body.hex() if exact else body])
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the body of {method} {path:.120} is neither bytes nor a JSON value: {error}") from None
     return blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
@@ -297,6 +301,10 @@ class AnswerCache:
         return f"AnswerCache({str(self._store.path or 'memory')!r}, max_bytes={self._store.max_bytes})"
 
 
+def _is_json(content_type: str | None) -> bool:
+    return content_type is not None and content_type.partition(";")[0].strip().lower() == "application/json"
+
+
 def _named_place(cache: object) -> Path:
     if not isinstance(cache, str | os.PathLike) or not str(cache) or "\0" in str(cache):
         raise InputError(f'cache={cache!r:.80}: expected "default", a path, or None for no cache')
@@ -333,22 +341,31 @@ def _row(key: bytes, answer: Answer, now: int) -> Row:
         smaller = zlib.compress(body, 1)
         if len(smaller) < len(body):
             body, packed = smaller, 1
-    return key, answer.status, headers, body, packed, _checksum(key, answer.status, headers, body, packed), now, now
+    return (
+        key,
+        answer.status,
+        headers,
+        body,
+        packed,
+        _checksum(key, answer.status, headers, body, packed=packed, created=now),
+        now,
+        now,
+    )
 
 
 def _answer(row: Row) -> CachedAnswer | None:
     """Decode a row; None where a bit of it has changed, which SQLite alone would not notice."""
     key, status, headers, body, packed, checksum, created, _ = row
     try:
-        if checksum != _checksum(key, status, headers, body, packed):
+        if checksum != _checksum(key, status, headers, body, packed=packed, created=created):
             return None
         return CachedAnswer(status, _read_headers(headers), zlib.decompress(body) if packed else body, created)
     except (TypeError, ValueError, OverflowError, zlib.error):
         return None
 
 
-def _checksum(key: bytes, status: int, headers: bytes, body: bytes, packed: int) -> int:
-    return zlib.crc32(body, zlib.crc32(headers, zlib.crc32(key, 2 * status + packed)))
+def _checksum(key: bytes, status: int, headers: bytes, body: bytes, *, packed: int, created: int) -> int:
+    return zlib.crc32(body, zlib.crc32(headers, zlib.crc32(b"%b %d %d %d" % (key, status, packed, created))))
 
 
 def _kept_headers(headers: Mapping[str, str]) -> dict[str, str]:

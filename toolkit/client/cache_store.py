@@ -369,7 +369,8 @@ def _refuse_damaged(db: sqlite3.Connection) -> None:
         raise
 
 
-_COLUMNS = "key, status, headers, body, packed, checksum, created, used"
+# Of a row only the time of use stands outside the checksum; in a damaged file it may be no number.
+_COLUMNS = "key, status, headers, body, packed, checksum, created, ifnull(cast(used as integer), 0)"
 _SELECT_NOTHING = f"select {_COLUMNS} from answers limit 0"  # noqa: S608 - constants only
 
 

@@ -73,6 +73,21 @@ def test_the_order_of_names_in_json_does_not_count(value, seed):
     assert key(1, 2, "POST", "/view", value) == key(1, 2, "POST", "/view", shuffled(value, random.Random(seed)))
 
 
+@given(VALUES)
+def test_json_on_the_wire_is_the_value_it_spells(value):
+    """Bytes that are said to be JSON have the key of their value, however they are spaced; other bytes have not."""
+    wire = json.dumps(value, indent=1).encode()
+    said = key(1, 2, "POST", "/view", wire, content_type="application/json; charset=utf-8")
+    assert said == key(1, 2, "POST", "/view", value)
+    assert said != key(1, 2, "POST", "/view", wire, content_type="application/x.aptos.view_function+bcs")
+
+
+def test_wire_bytes_that_are_no_json_are_refused():
+    """A body that is said to be JSON and is none has no key."""
+    with pytest.raises(InputError, match="neither bytes nor a JSON value"):
+        key(1, 2, "POST", "/view", b"{", content_type="application/json")
+
+
 @pytest.mark.parametrize(
     ("left", "right"),
     [
