@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -81,17 +82,24 @@ class Lab:
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(f"{self.url}/lab/tree/{name}.ipynb?reset")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
+        # Until the page knows its kernel, running a cell would ask which one to take.
+        expect(page.locator(".jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)", timeout=60_000)
         page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=60_000)
         page.keyboard.press("Control+b")  # the file browser takes a quarter of the width
         for _ in range(5):  # the kernel is idle before the page can reach it
+            question = page.locator(".jp-Dialog")
+            assert not question.count(), question.first.inner_text()
             page.locator(".jp-Notebook .cm-content").first.click()
             page.keyboard.press("Control+Enter")
             try:
                 expect(page.locator(".jp-InputPrompt").first).not_to_have_text("[ ]:", timeout=3_000)
             except AssertionError:
                 continue
-            return page
-        raise AssertionError("JupyterLab does not run the cell")
+            break
+        expect(page.locator(".jp-InputPrompt").first).to_have_text(re.compile(r"\[\d+\]:"), timeout=60_000)
+        trouble = page.locator(".jp-OutputArea-output[data-mime-type*=error]")
+        assert not trouble.count(), trouble.first.inner_text()
+        return page
 
 
 def write(path, content):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from toolkit.widgets.markup import Html, code, folded, number, pairs, paragraph, safe, short_id, table
@@ -20,6 +21,8 @@ MOST_ROWS = 100
 """Rows of a frame that a page shows; the frame itself has them all."""
 
 _SHOWN_DATA = 40
+_LAST_SECOND = 253_402_300_799
+"""The end of year 9999, where dates end."""
 _MODEL = "Model gas: the embedded node imitates a Move VM. Compare its numbers with each other only."
 
 
@@ -165,13 +168,21 @@ def request(simulation: Simulation, node: Node) -> Html:
         ("Sequence number", number(row["sequence_number"])),
         ("Max gas amount", number(row["max_gas_amount"], "gas units")),
         ("Gas unit price", number(row["gas_unit_price"], "octas per gas unit")),
-        ("Expires", number(row["expiration_timestamp_secs"], "seconds since 1970")),
+        ("Expires", _utc(row["expiration_timestamp_secs"])),
     )
     return _page(
         code(request_as_python(simulation.request, node), "The request as Python"),
         folded("The request as JSON", code(request_as_json(simulation.request), "The request as JSON")),
+        paragraph("As the node ran it:"),
         pairs(filled, "As the node ran it"),
     )
+
+
+def _utc(seconds: int | None) -> str | None:
+    """Write seconds since 1970 as a date, where a date can be that late."""
+    if seconds is None or seconds > _LAST_SECOND:
+        return number(seconds, "seconds since 1970")
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:

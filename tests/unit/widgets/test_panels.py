@@ -129,6 +129,15 @@ def test_state_changes_keep_exact_numbers_and_table_bytes(simulation):
     assert "0x0304" in text
 
 
+def test_the_request_page_tells_what_the_node_filled_in(simulation, node):
+    """Numbers that the request left open, and the expiration as a date where there is one."""
+    page = panels.request(simulation(), node)
+    assert "Sequence number</th><td>245<" in page
+    assert "2026-06-30 08:48:24 UTC" in page
+    late = panels.request(simulation(expiration_timestamp_secs="18446744073709551615"), node)
+    assert "18,446,744,073,709,551,615 seconds since 1970" in late
+
+
 def test_long_frames_are_cut_and_say_so(simulation):
     """A page shows the first rows; the frame has them all."""
     guid = {"creation_number": "0", "account_address": "0x0"}
