@@ -10,17 +10,17 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolkit.embedded.chain import Chain
-from toolkit.embedded.code import check_upgrade
 from toolkit.embedded.execution import execute, run_view
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.aptos_coin import CORE_RESOURCES
-from toolkit.embedded.framework.configuration import Code, GasSchedule, package_metadata
+from toolkit.embedded.framework.configuration import GasSchedule
 from toolkit.embedded.groups import read_resource
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.payloads import run_executable
+from toolkit.embedded.publishing import Package
 from toolkit.embedded.schedule import Schedule, released_schedule
-from toolkit.embedded.session import store_value
-from toolkit.embedded.state import module_key, resource_key, table_key
+from toolkit.embedded.standins import stand_in_signature
+from toolkit.embedded.state import resource_key, table_key
 from toolkit.embedded.transaction import Transaction
 from toolkit.errors import InputError
 from toolkit.move import (
@@ -34,7 +34,6 @@ from toolkit.move import (
 )
 from toolkit.move.bcs import decode_bcs, encode_bcs
 from toolkit.wire.bcs_payloads import EncodedEntryFunction
-from toolkit.wire.signatures import Ed25519Signature, FeePayerSignature, MultiAgentSignature
 from toolkit.wire.transactions import RawTransaction, SignedTransaction
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from toolkit.move import TypeTag
     from toolkit.wire.bcs_payloads import EncodedPayload
     from toolkit.wire.headers import LedgerState
-    from toolkit.wire.signatures import TransactionSignature
 
 __all__ = ["Ledger", "Milestone"]
 
@@ -420,44 +418,14 @@ class Ledger:
             If the contracts are not at one address, an upgrade would break what relies on the code before, or
             publishing fails.
         """
-        definitions = tuple(contract.definition for contract in contracts)
-        if len({definition.address for definition in definitions}) != 1:
-            raise InputError("publish contracts of one address together; give at least one")
-        owner, name = definitions[0].address, package or definitions[0].name
         code = self.chain.code_at(self.head)
-        new = []
-        for definition in definitions:
-            before = code.modules.get((definition.address, definition.name))
-            if before is not None:
-                check_upgrade(before, definition)
-            else:
-                new.append(definition)
-        if self.view("0x1::coin::balance", [owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
-            self.fund(owner)
-        metadata = code.struct(Code.PackageMetadata, ())
-        described = package_metadata(name, definitions, 0)
-        blobs = encode_bcs(code.layout("vector<vector<u8>>"), [definition.bytecode for definition in definitions])
-        call = EncodedEntryFunction(
-            FunctionId("0x1", "code", "publish_package_txn"),
-            (),
-            (_bytes_value(encode_bcs(metadata.layout, store_value(metadata.kind, described))), blobs),
-        )
-
-        def publish(session: Session, transaction: Transaction) -> None:
-            del transaction
-            session.module(Code).publish_package(owner, name, definitions)
-            for definition in definitions:
-                session.writes[module_key(definition.address, definition.name)] = definition.bytecode
-            session.code = code.with_modules(definitions)
-            for definition in new:
-                initialize = getattr(session.link(definition), "init_module", None)
-                if initialize is not None:
-                    initialize(owner)
-
-        transaction = self.prepare(call, sender=owner)
-        committed = self._commit(transaction, publish, definitions=definitions)
+        ready = Package.of(contracts, package, code)
+        if self.view("0x1::coin::balance", [ready.owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
+            self.fund(ready.owner)
+        transaction = self.prepare(ready.call(), sender=ready.owner)
+        committed = self._commit(transaction, ready.run, definitions=ready.definitions)
         if not committed.success:
-            raise InputError(f"publishing {name} failed at version {committed.version}: {committed.vm_status}")
+            raise InputError(f"publishing {ready.name} failed at version {committed.version}: {committed.vm_status}")
         return committed
 
     def retract(self, module: str) -> CommittedTransaction:
@@ -495,9 +463,14 @@ class Ledger:
             expiration_timestamp_secs=self._next_time_us // 1_000_000 + _EXPIRES_AFTER_S,
             chain_id=self.chain.chain_id,
         )
-        return Transaction(
-            SignedTransaction(raw, self._signature(address, secondary_signers, fee_payer, sequence_number))
+        signature = stand_in_signature(
+            self.chain,
+            address,
+            sequence_number,
+            others=[parse_address(signer) for signer in secondary_signers],
+            fee_payer=None if fee_payer is None else parse_address(fee_payer),
         )
+        return Transaction(SignedTransaction(raw, signature))
 
     def simulate(self, transaction: Transaction) -> Output:
         """Execute a transaction at the head without committing it."""
@@ -557,34 +530,6 @@ class Ledger:
         published = definitions if output.success else ()
         return self.chain.append("user_transaction", output, request=transaction, published=published)
 
-    def _signature(
-        self, sender: str, others: Sequence[str], fee_payer: str | None, sequence_number: int
-    ) -> TransactionSignature:
-        """Return something of a signature's shape; nobody holds keys here."""
-
-        def sign(address: str) -> Ed25519Signature:
-            first = self.chain.digest("signature", address, sequence_number)
-            second = self.chain.digest("signature", first)
-            return Ed25519Signature(self.chain.digest("key", address), signature=first + second)
-
-        signers = [parse_address(address) for address in others]
-        if fee_payer is not None:
-            payer = parse_address(fee_payer)
-            return FeePayerSignature(
-                sign(sender),
-                secondary_signer_addresses=signers,
-                secondary_signers=[sign(address) for address in signers],
-                fee_payer_address=payer,
-                fee_payer_signer=sign(payer),
-            )
-        if signers:
-            return MultiAgentSignature(
-                sign(sender),
-                secondary_signer_addresses=signers,
-                secondary_signers=[sign(address) for address in signers],
-            )
-        return sign(sender)
-
 
 def _encoded(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> list[tuple[Any, bytes]]:
     """Pair each argument's layout with its BCS bytes."""
@@ -592,10 +537,3 @@ def _encoded(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> l
         kinds = ", ".join(kind.text for kind in bound.parameter_kinds)
         raise InputError(f"{function} takes {len(bound.parameters)} arguments ({kinds}), got {len(arguments)}")
     return [(layout, encode_bcs(layout, value)) for layout, value in zip(bound.parameters, arguments, strict=True)]
-
-
-def _bytes_value(data: bytes) -> bytes:
-    """Encode bytes as a ``vector<u8>``."""
-    from toolkit.move.layout import Bytes
-
-    return encode_bcs(Bytes(), data)
