@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
+    from toolkit.wire.headers import AnswerHeaders
+
 __all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "default_path", "key", "place_for"]
 
 DISK_BYTES = 2 * 1024**3
@@ -256,9 +258,10 @@ class AnswerCache:
 
     def put(self, key: bytes, answer: Answer) -> bool:
         """Keep an answer if it is one that does not change; tell whether it was taken."""
-        if not self._store.usable or not _may_be_kept(answer):
+        read = parse_headers(answer.headers)
+        if not self._store.usable or not _may_be_kept(answer, read):
             return False
-        row = _row(key, answer, int(self._store.clock()))
+        row = _row(key, answer, read, int(self._store.clock()))
         if len(row[3]) > self._store.max_bytes // _LARGEST_SHARE:
             return False
         self._store.add(row)
@@ -326,16 +329,16 @@ def _user_caches() -> Path:
     return Path.home() / ".cache"
 
 
-def _may_be_kept(answer: Answer) -> bool:
+def _may_be_kept(answer: Answer, read: AnswerHeaders) -> bool:
     if answer.status == HTTPStatus.OK:
-        return parse_headers(answer.headers).ledger is not None
+        return read.ledger is not None
     if answer.status == HTTPStatus.NOT_FOUND:
         return decode_error_body(answer.body, _content_type(answer.headers)).error_code in _KEPT_404
     return False
 
 
-def _row(key: bytes, answer: Answer, now: int) -> Row:
-    headers = _write_headers(_kept_headers(answer.headers))
+def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> Row:
+    headers = _write_headers(_kept_headers(answer.headers, read))
     body, packed = answer.body, 0
     if len(body) >= _PACK_FROM:
         smaller = zlib.compress(body, 1)
@@ -368,9 +371,8 @@ def _checksum(key: bytes, status: int, headers: bytes, body: bytes, *, packed: i
     return zlib.crc32(body, zlib.crc32(headers, zlib.crc32(b"%b %d %d %d" % (key, status, packed, created))))
 
 
-def _kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def _kept_headers(headers: Mapping[str, str], read: AnswerHeaders) -> dict[str, str]:
     """Rebuild the documented headers from what was read in them, so that nothing else can slip through."""
-    read = parse_headers(headers)
     kept = {"Content-Type": _content_type(headers)}
     if read.ledger is not None and read.brand is not None:
         kept |= ledger_headers(read.ledger, brand=read.brand, gas_used=read.gas_used)
