@@ -380,8 +380,8 @@ def test_a_full_disk_costs_entries_and_one_warning(place, key_of, answer):
     assert damaged(place) == []
 
 
-def test_a_writer_that_holds_the_file_is_waited_for(place, key_of, answer, monkeypatch):
-    """Another process's transaction delays a write; it does not fail it, and readers do not wait for the buffer."""
+def test_a_writer_that_holds_the_file_is_waited_for(place, key_of, answer):
+    """Another process's transaction delays a write; it does not fail it."""
     with AnswerCache(place) as cache:
         other = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
         other.execute("begin immediate")
