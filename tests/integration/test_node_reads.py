@@ -207,3 +207,34 @@ def test_stopping_frees_the_port_and_is_repeatable():
         requests.get(server.url, timeout=2)
     with embedded.serve(embedded.Ledger(), port=port) as url:
         assert requests.get(url, timeout=10).status_code == 200
+
+
+def test_reads_stay_whole_while_the_ledger_grows_and_forgets():
+    """With commits and a moving window in another thread, no read fails and every page is in order."""
+    import threading
+
+    ledger = embedded.Ledger(window=60)
+    for _ in range(30):
+        ledger.commit("0x1::aptos_account::transfer", "0xb0b", 5, sender="0xa11ce")
+    done = threading.Event()
+
+    def grow():
+        for _ in range(150):
+            ledger.commit("0x1::aptos_account::transfer", "0xb0b", 5, sender="0xa11ce")
+        done.set()
+
+    with embedded.serve(ledger) as url, requests.Session() as session:
+        thread = threading.Thread(target=grow)
+        thread.start()
+        pages = 0
+        while not done.is_set() or pages < 5:
+            page = session.get(f"{url}/transactions", params={"limit": 25}, timeout=10)
+            head = int(page.json()[-1]["version"])
+            versions = [int(one["version"]) for one in page.json()]
+            assert versions == list(range(head - 24, head + 1))
+            block = session.get(f"{url}/blocks/by_version/{head}", timeout=10)
+            assert block.status_code in {200, 410}, block.text  # the window may have moved on
+            pages += 1
+        thread.join()
+    assert 60 <= len(ledger.chain.transactions) + 3 <= 63
+    assert len(ledger.chain.state) < 400

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from bisect import bisect_right
-from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from toolkit.embedded.framework import FRAMEWORK, genesis
 from toolkit.embedded.framework.chain import Block as BlockModule
 from toolkit.embedded.framework.chain import Reconfiguration
 from toolkit.embedded.framework.configuration import GasSchedule
+from toolkit.embedded.log import Log
 from toolkit.embedded.meter import FREE
 from toolkit.embedded.outcomes import EXECUTED
 from toolkit.embedded.schedule import Schedule
@@ -72,8 +73,10 @@ class Chain:
         self.chain_id = chain_id
         self.window = window
         self.state = VersionedState()
-        self.transactions: deque[CommittedTransaction] = deque()
-        self.blocks: deque[Block] = deque()
+        self.transactions: Log[CommittedTransaction] = Log()
+        self.blocks: Log[Block] = Log()
+        #: Held while the chain grows, and by a server while it answers one request.
+        self.lock = threading.RLock()
         self.by_hash: dict[str, int] = {}
         self.oldest_version = 0
         self._seed = seed.to_bytes(16, "little", signed=True)
@@ -161,16 +164,17 @@ class Chain:
         published: Iterable[Definition] = (),
     ) -> CommittedTransaction:
         """Commit an output as the next version."""
-        version = self.head + 1
-        self._publish(version, output, tuple(published))
-        self.state.write(version, output.writes)
-        block = self.blocks[-1]
-        if version != block.last_version:
-            self.blocks[-1] = replace(block, last_version=version)
-        hash_ = request.hash if request is not None else hash_
-        committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request)
-        self.by_hash[hash_] = version
-        self.transactions.append(committed)
+        with self.lock:
+            version = self.head + 1
+            self._publish(version, output, tuple(published))
+            self.state.write(version, output.writes)
+            block = self.blocks[-1]
+            if version != block.last_version:
+                self.blocks.replace_last(replace(block, last_version=version))
+            hash_ = request.hash if request is not None else hash_
+            committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request)
+            self.by_hash[hash_] = version
+            self.transactions.append(committed)
         return committed
 
     def _publish(self, version: int, output: Output, published: tuple[Definition, ...]) -> None:
@@ -207,13 +211,15 @@ class Chain:
                 session.module(Reconfiguration).begin(epoch, timestamp_us)
 
         output = run_unmetered(snapshot, prologue, seed=digest)
-        self.blocks.append(Block(height, f"0x{digest.hex()}", timestamp_us, epoch, version, version))
-        self.append("block_metadata_transaction", output, hash_=self._own_hash("metadata", version))
+        with self.lock:
+            self.blocks.append(Block(height, f"0x{digest.hex()}", timestamp_us, epoch, version, version))
+            self.append("block_metadata_transaction", output, hash_=self._own_hash("metadata", version))
 
     def end_block(self, kind: TransactionKind) -> None:
         """Close the block with a checkpoint or epilogue transaction, then forget what left the window."""
-        self.append(kind, _NOTHING, hash_=self._own_hash("checkpoint", self.head + 1))
-        self.prune()
+        with self.lock:
+            self.append(kind, _NOTHING, hash_=self._own_hash("checkpoint", self.head + 1))
+            self.prune()
 
     def prune(self) -> None:
         """Forget blocks that left the window; at least the latest block stays."""
@@ -221,10 +227,10 @@ class Chain:
             return
         oldest = self.oldest_version
         while len(self.blocks) > 1 and self.blocks[0].first_version < self.head - self.window + 1:
-            self.blocks.popleft()
+            self.blocks.drop_first()
             oldest = self.blocks[0].first_version
         while self.oldest_version < oldest:
-            self.by_hash.pop(self.transactions.popleft().hash, None)
+            self.by_hash.pop(self.transactions.drop_first().hash, None)
             self.oldest_version += 1
         self.state.prune(oldest)
 

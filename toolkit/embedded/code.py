@@ -6,7 +6,7 @@ A set is replaced, never changed, when something is published; so its caches nee
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.types import MoveType
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from toolkit.embedded.definition import Definition, Function
     from toolkit.move import ModuleAbi, TypeTag
     from toolkit.move.layout import Layout
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_CACHE_SIZE = 4096
 
 __all__ = ["BoundFunction", "CodeSet", "StructType", "check_upgrade"]
 
@@ -45,6 +49,17 @@ class BoundFunction(NamedTuple):
     return_kinds: tuple[MoveType, ...]
 
 
+class _Cache(dict[_K, _V]):
+    """A cache that starts afresh when it is full: requests name any types they like."""
+
+    def keep(self, key: _K, value: _V) -> _V:
+        """Remember and return a value."""
+        if len(self) >= _CACHE_SIZE:
+            self.clear()
+        self[key] = value
+        return value
+
+
 class CodeSet:
     """The modules published at one time, by (canonical address, name).
 
@@ -56,9 +71,9 @@ class CodeSet:
 
     def __init__(self, modules: dict[tuple[str, str], Definition]) -> None:
         self.modules = modules
-        self._layouts: dict[str, Layout] = {}
-        self._structs: dict[tuple[type[Struct], tuple[TypeTag, ...]], StructType] = {}
-        self._functions: dict[tuple[str, str, str, tuple[TypeTag, ...]], BoundFunction] = {}
+        self._layouts: _Cache[str, Layout] = _Cache()
+        self._structs: _Cache[tuple[type[Struct], tuple[TypeTag, ...]], StructType] = _Cache()
+        self._functions: _Cache[tuple[str, str, str, tuple[TypeTag, ...]], BoundFunction] = _Cache()
 
     def with_modules(self, definitions: Iterable[Definition]) -> CodeSet:
         """Return a new set in which `definitions` are published too."""
@@ -82,7 +97,7 @@ class CodeSet:
         """Return the layout of a type given as text."""
         layout = self._layouts.get(text)
         if layout is None:
-            layout = self._layouts[text] = resolve_layout(parse_type_tag(text), self)
+            layout = self._layouts.keep(text, resolve_layout(parse_type_tag(text), self))
         return layout
 
     def struct(self, struct: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
@@ -95,7 +110,7 @@ class CodeSet:
             kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
             tag = str(parse_type_tag(kind.text))
             group = None if struct.move_group is None else str(parse_type_tag(struct.move_group))
-            known = self._structs[struct, arguments] = StructType(tag, kind, self.layout(kind.text), group)
+            known = self._structs.keep((struct, arguments), StructType(tag, kind, self.layout(kind.text), group))
         return known
 
     def find(self, address: str, module: str, name: str) -> tuple[Definition | None, Function | None]:
@@ -114,7 +129,9 @@ class CodeSet:
         """
         known = self._functions.get((address, module, name, arguments))
         if known is None:
-            known = self._functions[address, module, name, arguments] = self._bind(address, module, name, arguments)
+            known = self._functions.keep(
+                (address, module, name, arguments), self._bind(address, module, name, arguments)
+            )
         return known
 
     def _bind(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:

@@ -483,7 +483,8 @@ class Ledger:
     def digest(self) -> str:
         """Return a digest of everything readable: transactions, writes, events."""
         hashed = hashlib.sha3_256()
-        for transaction in self.chain.transactions:
+        for version in range(self.oldest_version, self.head + 1):
+            transaction = self.chain.transaction(version)
             output = transaction.output
             hashed.update(f"{transaction.hash}{output.vm_status}{tuple(output.charges)}".encode())
             for key, value in output.writes.items():

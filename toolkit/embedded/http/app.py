@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from toolkit.embedded.http.answers import Answer, ApiError, Call
-from toolkit.embedded.http.operations import raw_table_item, table_item, view
+from toolkit.embedded.http.operations import raw_table_item, refuse_submission, table_item, view
 from toolkit.embedded.http.parsing import shown
 from toolkit.embedded.http.reads import GETS
 from toolkit.embedded.http.simulation import simulate
@@ -34,6 +34,9 @@ _POSTS: dict[str, Handler] = {
     "/tables/{table_handle}/item": table_item,
     "/tables/{table_handle}/raw_item": raw_table_item,
     "/transactions/simulate": simulate,
+    "/transactions": refuse_submission,
+    "/transactions/batch": refuse_submission,
+    "/transactions/encode_submission": refuse_submission,
 }
 
 
@@ -169,7 +172,8 @@ def _post(node: Node, handler: Handler) -> Endpoint:
 def _answer(node: Node, handler: Handler, request: Request, body: bytes) -> Answer:
     call = Call(request.path_params, request.query_params, request.headers, body)
     try:
-        return handler(node, call)
+        with node.chain.lock:  # one request sees one ledger, even while it grows
+            return handler(node, call)
     except ApiError as error:
         return error.answer()
     except Exception as error:  # noqa: BLE001 - a mistake in somebody's contract must not end the node

@@ -57,12 +57,13 @@ class Node:
 
     def headers(self, gas_used: int | None = None) -> list[tuple[bytes, bytes]]:
         """Return the ledger headers of the head, in lower case as HTTP servers send them."""
-        stamp = (self.chain.head, self.chain.oldest_version)
-        known = self._headers
-        if known is None or known[0] != stamp:
-            texts = ledger_headers(self.chain.ledger_state(), brand=self.brand)
-            encoded = [(name.lower().encode(), text.encode()) for name, text in texts.items()]
-            known = self._headers = (stamp, encoded)
+        with self.chain.lock:
+            stamp = (self.chain.head, self.chain.oldest_version)
+            known = self._headers
+            if known is None or known[0] != stamp:
+                texts = ledger_headers(self.chain.ledger_state(), brand=self.brand)
+                encoded = [(name.lower().encode(), text.encode()) for name, text in texts.items()]
+                known = self._headers = (stamp, encoded)
         if gas_used is None:
             return known[1]
         return [*known[1], (f"x-{self.brand.lower()}-gas-used".encode(), str(gas_used).encode())]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.http.answers import Call
     from toolkit.embedded.http.node import Node
 
-__all__ = ["VIEW_BCS", "raw_table_item", "table_item", "view"]
+__all__ = ["VIEW_BCS", "raw_table_item", "refuse_submission", "table_item", "view"]
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
 
@@ -100,6 +100,13 @@ def view(node: Node, call: Call) -> Answer:
         encoded = b"".join(map(encode_bcs, bound.returns, values))
         return Answer(uleb128(len(values)) + encoded, media_type=BCS, gas_used=gas_used)
     return Answer(encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
+
+
+def refuse_submission(node: Node, call: Call) -> Answer:
+    """``POST /v1/transactions`` and what leads there: nothing can be submitted over HTTP."""
+    del node, call
+    message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
+    raise ApiError(403, "api_disabled", message, with_ledger=False)
 
 
 def _bcs_view(node: Node, body: bytes, version: int) -> tuple[BoundFunction, tuple[TypeTag, ...], list[Any]]:

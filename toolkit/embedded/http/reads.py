@@ -33,7 +33,7 @@ _MODEL_BUILD = "embedded-model-1"
 _DEFAULT_PAGE = 25
 _PAGE_OF_STATE = 9_999
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-_BLOCKS_LOOKED_AT = 30
+_VERSIONS_LOOKED_AT = 30
 
 
 def index(node: Node, call: Call) -> Answer:
@@ -211,12 +211,12 @@ def block_by_height(node: Node, call: Call) -> Answer:
 
 
 def gas_estimate(node: Node) -> dict[str, int]:
-    """Return prices in octas per gas unit, from the latest blocks."""
+    """Return prices in octas per gas unit, from the latest transactions."""
     lowest = node.chain.schedule_at(node.chain.head)["txn.min_price_per_gas_unit"]
     prices = sorted(
-        transaction.request.raw.gas_unit_price
-        for transaction in list(node.chain.transactions)[-_BLOCKS_LOOKED_AT:]
-        if transaction.request is not None
+        request.raw.gas_unit_price
+        for version in range(max(node.chain.oldest_version, node.chain.head - _VERSIONS_LOOKED_AT), node.chain.head + 1)
+        if (request := node.chain.transaction(version).request) is not None
     )
     market = max(lowest, prices[len(prices) // 2] if prices else lowest)
     return {
