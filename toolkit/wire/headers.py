@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["AnswerHeaders", "LedgerState", "ledger_headers", "parse_headers"]
+__all__ = ["AnswerHeaders", "LedgerState", "ledger_headers", "parse_headers", "timestamp_from_us"]
 
 _U8_MAX = 2**8 - 1
 _U64_MAX = 2**64 - 1
