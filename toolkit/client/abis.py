@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolkit.errors import NodeError, NodeUnreachable, SchemaError
+from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotFound, SchemaError
 from toolkit.move.abi import ModuleAbi, decode_module_abi
+from toolkit.move.address import parse_address
 from toolkit.move.layout import Layout, resolve_layout
 
 if TYPE_CHECKING:
@@ -27,13 +28,22 @@ ModuleKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of one module at one version; `digest` is None where the module was not there."""
+    """What is known of one module at one version.
+
+    `digest` is None where the module was not there; `told` is False where the node does not say.
+    """
 
     digest: bytes | None
     abi: ModuleAbi | None
+    told: bool = True
 
 
 _ABSENT = _Known(None, None)
+_UNTOLD = _Known(None, None, told=False)
+"""The node does not say."""
+
+_MOST_SILENT = 3
+"""Reads without a word of the module after which a node counts as not offering them; a gateway may stumble once."""
 
 
 @dataclass(slots=True)
@@ -70,7 +80,8 @@ class AbiStore:
     Parameters
     ----------
     fetch : callable (address, name, version) -> bytes or None
-        The ``{bytecode, abi}`` answer of the node, None where the module is not there.
+        The ``{bytecode, abi}`` answer of the node, None where the module is not there; Forbidden or NotFound where
+        the node does not say.
     overrides : mapping of (address, name) to ModuleAbi, optional
         ABIs that the caller supplies; they hold at every version.
     """
@@ -82,10 +93,11 @@ class AbiStore:
         overrides: Mapping[ModuleKey, ModuleAbi] | None = None,
     ) -> None:
         self._fetch = fetch
-        self._overrides = dict(overrides or {})
+        self._overrides = {(parse_address(at), name): abi for (at, name), abi in (overrides or {}).items()}
         self._timelines: dict[ModuleKey, _Timeline] = {}
         self._by_digest: dict[bytes, ModuleAbi | None] = {}
         self._layouts: dict[TypeTag, list[tuple[dict[ModuleKey, bytes | None], Layout]]] = {}
+        self._silent: set[tuple[str, str, int]] = set()
         self._lock = threading.Lock()
 
     def at(self, version: int) -> AbisAt:
@@ -110,6 +122,7 @@ class AbiStore:
 
     def known(self, address: str, name: str, version: int) -> _Known:
         """Return what stood at (address, name) at `version`, asking the node only where neighbours differ."""
+        address = parse_address(address)
         override = self._overrides.get((address, name))
         if override is not None:
             return _Known(b"override", override)
@@ -118,7 +131,16 @@ class AbiStore:
             found = timeline.between(version)
         if found is not None:
             return found
-        answer = self._fetch(address, name, version)
+        if (address, name, version) in self._silent or len(self._silent) >= _MOST_SILENT:
+            return _UNTOLD
+        try:
+            answer = self._fetch(address, name, version)
+        except (Forbidden, NotFound) as error:
+            if error.error_code == "version_not_found":
+                raise
+            self._silent.add((address, name, version))
+            return _UNTOLD
+        self._silent.clear()
         with self._lock:
             found = _ABSENT if answer is None else self._decoded(answer)
             timeline.add(version, found)

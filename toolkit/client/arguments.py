@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from toolkit.move.abi import FunctionAbi
     from toolkit.move.layout import Layout
 
-__all__ = ["encode_arguments", "parameter_layouts", "untyped_argument"]
-
-_LARGEST_JSON_NUMBER = 2**32 - 1
-"""The largest integer the service writes as a JSON number (u32); larger types are strings."""
+__all__ = ["encode_arguments", "parameter_layouts"]
 
 
 def parameter_layouts(function: FunctionAbi, type_arguments: Sequence[str], abis: AbisAt) -> list[Layout]:
@@ -72,16 +69,3 @@ def encode_arguments(
         encode_argument(layout, value, where=f"{where} arguments[{index}]")
         for index, (layout, value) in enumerate(zip(layouts, arguments, strict=True))
     ]
-
-
-def untyped_argument(value: Any) -> Any:
-    """Return an argument as it is sent when no ABI is known: as given, an int above 2^32 - 1 as a string."""
-    if isinstance(value, bool) or not isinstance(value, int | list | tuple | dict | bytes):
-        return value
-    if isinstance(value, int):
-        return value if 0 <= value <= _LARGEST_JSON_NUMBER else str(value)
-    if isinstance(value, bytes):
-        return "0x" + value.hex()
-    if isinstance(value, dict):
-        return {name: untyped_argument(item) for name, item in value.items()}
-    return [untyped_argument(item) for item in value]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from toolkit.client.connection import Connection, parsed_json, path
+from toolkit.client.connection import Connection, json_body, parsed_json, path
 from toolkit.errors import Forbidden, InputError, NotFound, SchemaError
 from toolkit.move.address import parse_address, wire_address
 from toolkit.wire.answers import decode_transactions
@@ -30,7 +28,7 @@ class Companion:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._modules_offered = True
+        self._modules_refused: Forbidden | None = None
 
     def info(self) -> NodeInfo:
         """Read ``GET /v1``."""
@@ -43,20 +41,28 @@ class Companion:
         return decode_account(self._connection.get(where, asked=f"account {address}", query=query).body)
 
     def module_answer(self, address: str, name: str, version: int) -> bytes | None:
-        """Read a module at a version; None where it is not there, or where the node does not offer modules at all."""
-        if not self._modules_offered:
-            return None
+        """Read a module at a version; None where it is not there.
+
+        Raises
+        ------
+        Forbidden
+            If the node does not offer modules; having said so once it is not asked again.
+        NotFound
+            If something else is not there, such as the version, or a gateway answers.
+        """
+        if self._modules_refused is not None:
+            raise self._modules_refused
         where = path("accounts", wire_address(address), "module", name)
         asked = f"module {wire_address(address)}::{name} at version {version}"
         try:
             return self._connection.get(where, asked=asked, query={"ledger_version": version}).body
-        except Forbidden:
-            self._modules_offered = False
+        except Forbidden as error:
+            self._modules_refused = error
+            raise
         except NotFound as error:
-            if error.error_code == "version_not_found":
-                raise
-            self._modules_offered = error.error_code in _ABSENT
-        return None
+            if error.error_code in _ABSENT:
+                return None
+            raise
 
     def resource_answer(self, address: str, tag: str, version: int | None) -> tuple[bytes, int | None]:
         """Read a resource's ``{type, data}``, and the head when it answered."""
@@ -72,7 +78,7 @@ class Companion:
             request = self._connection.request(
                 "POST",
                 path("tables", handle, "raw_item"),
-                body=msgspec.json.encode({"key": "0x" + key.hex()}),
+                body=json_body({"key": "0x" + key.hex()}),
                 query={"ledger_version": version},
                 accept="application/x-bcs",
             )
@@ -123,7 +129,11 @@ class Companion:
             raise InputError(f"{time.isoformat()} lies after this node's head, {ledger.timestamp.isoformat()}")
         low, high = ledger.oldest_version, ledger.version
         while low < high:  # every version of a block has the block's time, so each look skips whole blocks
-            block = self.block((low + high) // 2)
+            middle = (low + high) // 2
+            block = self.block(middle)
+            if not block.first_version <= middle <= block.last_version:
+                held = f"{block.first_version} to {block.last_version}"
+                raise SchemaError(f"asked for the block of version {middle}, the node answered the one of {held}")
             stamp = block.block_timestamp
             if stamp is not None and stamp >= time:
                 high = max(low, block.first_version)

@@ -16,7 +16,7 @@ from toolkit import __version__
 from toolkit.client.refusals import refusal
 from toolkit.client.retry import RetryPolicy
 from toolkit.client.transport import Answer, Request
-from toolkit.errors import NodeError, NodeUnreachable, SchemaError
+from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError
 from toolkit.wire.headers import parse_headers
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolkit.client.prepared import Prepared
     from toolkit.client.transport import Transport
 
-__all__ = ["Connection", "parsed_json", "path"]
+__all__ = ["Connection", "json_body", "parsed_json", "path"]
 
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
@@ -33,7 +33,11 @@ T = TypeVar("T")
 
 def path(*parts: str | int) -> str:
     """Join path segments, each percent-encoded whole, so that no value can change the path."""
-    return "/" + "/".join(quote(str(part), safe="") for part in parts)
+    texts = [str(part) for part in parts]
+    for text in texts:
+        if text in {".", "..", ""}:
+            raise InputError(f"{text!r} cannot be a name here: it would lead to another path")
+    return "/" + "/".join(quote(text, safe="") for text in texts)
 
 
 class Connection:
@@ -160,6 +164,14 @@ def _version_asked(url: str) -> int:
     _, _, tail = url.partition("ledger_version=")
     digits = tail.partition("&")[0]
     return int(digits) if digits.isascii() and digits.isdigit() else 2**64
+
+
+def json_body(value: Any) -> bytes:
+    """Return a JSON body; text that has no UTF-8 form is the caller's mistake."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError as error:
+        raise InputError(f"text {error.object[:40]!r} has no UTF-8 form, so it cannot be sent") from None
 
 
 def parsed_json(body: bytes, what: str) -> Any:

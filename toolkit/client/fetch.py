@@ -14,6 +14,7 @@ from toolkit.frames.build import item_frame, view_frame
 from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
 from toolkit.frames.transactions import transaction_frames
 from toolkit.move.ids import FunctionId
+from toolkit.move.tags import parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from toolkit.client.node import Node
     from toolkit.client.results import Simulation
     from toolkit.client.versions import ResolvedPlan
+    from toolkit.move.layout import Layout
     from toolkit.wire.requests import SimulationRequest, ViewFunction
 
 __all__ = [
@@ -64,7 +66,7 @@ def plan_versions(node: Node, versions: Versions | None) -> ResolvedPlan:
     ledger = node.ledger()
 
     def version_at(time: datetime) -> int:
-        return ledger.version if time > ledger.timestamp else node.version_at(time)
+        return ledger.version + 1 if time > ledger.timestamp else node.version_at(time)
 
     plan = resolve_versions(
         -1 if versions is None else versions,
@@ -183,29 +185,30 @@ def fetch_table_items(
     -----
     Source: ``POST /v1/tables/{table_handle}/item``.
     """
-    from toolkit.move.tags import parse_type_tag
-
     plan = plan_versions(node, versions)
     given = list(keys)
+
+    layouts: list[tuple[Layout, Layout]] = []
 
     def read(task: tuple[Any, int]) -> TableItemRecord:
         key, version = task
         try:
-            return node.table_item(
-                handle, key=key, key_type=key_type, value_type=value_type, ledger_version=version
-            ).record()
+            item = node.table_item(handle, key=key, key_type=key_type, value_type=value_type, ledger_version=version)
         except (NodeError, NodeUnreachable) as error:
             return TableItemRecord(key, version, _head_of(error), None, Failure.of(error))
+        layouts.append((item.key_layout, item.value_layout))
+        return item.record()
 
     tasks = [(key, version) for key in given for version in plan.versions]
     records = _gathered(tasks, read, node, "table items", show=progress)
-    newest = node.abis.at(max(plan.versions, default=0))
-    return item_frame(
-        records,
-        key_layout=newest.layout(parse_type_tag(key_type)),
-        value_layout=newest.layout(parse_type_tag(value_type)),
-        flatten=flatten,
-    )
+    key_layout, value_layout = layouts[-1] if layouts else _head_layouts(node, key_type, value_type)
+    return item_frame(records, key_layout=key_layout, value_layout=value_layout, flatten=flatten)
+
+
+def _head_layouts(node: Node, key_type: str, value_type: str) -> tuple[Layout, Layout]:
+    """Return the layouts as of the node's head: what an answer without any item is typed by."""
+    abis = node.abis.at(node.ledger().version)
+    return abis.layout(parse_type_tag(key_type)), abis.layout(parse_type_tag(value_type))
 
 
 def fetch_simulations(node: Node, requests: Sequence[SimulationRequest], *, progress: bool = True) -> SimulationFrames:

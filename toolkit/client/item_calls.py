@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from toolkit.client.connection import parsed_json, path
+from toolkit.client.connection import json_body, parsed_json, path
 from toolkit.client.context import BCS, JSON, Context, at_version
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import TableItem
@@ -58,6 +56,6 @@ def prepare_item(
 
     where = path("tables", handle, "item")
     query = {"ledger_version": version}
-    request = context.post(where, msgspec.json.encode(body), query=query, accept=BCS if use_bcs else JSON)
+    request = context.post(where, json_body(body), query=query, accept=BCS if use_bcs else JSON)
     asked = f"item {visible(repr(key), 60)} of table {handle}{at_version(version)}"
     return Prepared(request, asked, finish, version)

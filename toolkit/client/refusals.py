@@ -17,6 +17,7 @@ from toolkit.errors import (
     Unavailable,
     VersionPruned,
 )
+from toolkit.frames.text import visible
 from toolkit.wire.errors import decode_error_body
 from toolkit.wire.headers import parse_headers
 
@@ -78,7 +79,7 @@ def refusal(asked: str, answer: Answer) -> NodeError:
     pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in body.message.lower()
     kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
     code = f" {body.error_code}" if body.error_code else ""
-    text = f"{asked}: the node answered {answer.status}{code}: {body.message or 'without a message'}"
+    text = f"{asked}: the node answered {answer.status}{code}: {visible(body.message, 600) or 'without a message'}"
     advice = _advice(kind, answer.status, body.error_code, headers.ledger)
     return kind(
         f"{text} ({advice})" if advice else text,

@@ -100,7 +100,7 @@ def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) ->
         return float(text)
     try:
         when = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)

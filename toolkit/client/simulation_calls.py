@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from toolkit.client.arguments import encode_arguments, parameter_layouts, untyped_argument
+from toolkit.client.arguments import encode_arguments, parameter_layouts
+from toolkit.client.connection import json_body
 from toolkit.client.context import JSON, Context, function_abi
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import Simulation
-from toolkit.errors import NotFound, SchemaError
+from toolkit.errors import Forbidden, NotFound, SchemaError
 from toolkit.wire.answers import decode_simulation
 from toolkit.wire.bcs_requests import signed_transaction
+from toolkit.wire.models import wire_argument
 from toolkit.wire.payloads import EntryFunction, Multisig
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def prepare_simulation(context: Context, request: SimulationRequest) -> Prepared
         body, content = _bcs_body(asking, abis, ledger, numbers), _BCS_REQUEST
     else:
         encoded = asking.replace(payload=_json_payload(request.payload, abis))
-        body, content = msgspec.json.encode(encoded.body(**numbers)), JSON
+        body, content = json_body(encoded.body(**numbers)), JSON
 
     def finish(answer: Answer) -> Simulation:
         headers = context.headers(answer)
@@ -91,7 +91,7 @@ def _sequence_number(context: Context, request: SimulationRequest) -> int:
         return 0
     try:
         return context.companion.account(request.sender).sequence_number
-    except NotFound:
+    except (NotFound, Forbidden):  # no such account yet, or the node does not offer the read: the number of a first one
         return 0
 
 
@@ -103,7 +103,7 @@ def _json_payload(payload: Any, abis: AbisAt) -> Any:
         return payload
     function = function_abi(payload.function, abis)
     if function is None:
-        arguments = [untyped_argument(value) for value in payload.arguments]
+        arguments = wire_argument(list(payload.arguments))
     else:
         arguments = encode_arguments(function, payload.type_arguments, payload.arguments, abis, where=payload.function)
     return payload.replace(arguments=tuple(arguments))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from ipaddress import ip_address
 from urllib.parse import urlsplit, urlunsplit
 
 from toolkit.errors import InputError
@@ -17,7 +19,7 @@ NETWORKS = {
 }
 """Public fullnode addresses by name. Source: the published SDKs' network tables."""
 
-_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_CREDENTIALS = re.compile(r"//[^/@]*@")
 
 
 def base_url(target: str) -> str:
@@ -38,18 +40,21 @@ def base_url(target: str) -> str:
     InputError
         If `target` is neither a known name nor an http(s) URL with a host.
     """
+    if not isinstance(target, str):
+        raise InputError(f"a node is named by text, got a {type(target).__name__}")
     if target in NETWORKS:
         return NETWORKS[target]
+    told = _CREDENTIALS.sub("//", target)
     choices = f"expected one of embedded, {', '.join(NETWORKS)}, or an http(s) URL"
     try:
         parts = urlsplit(target.strip())
         host, _ = parts.hostname, parts.port  # a bad port raises here, not at the first request
     except ValueError as error:
-        raise InputError(f"node {target!r} is not a usable URL ({error}); {choices}") from None
+        raise InputError(f"node {told!r} is not a usable URL ({error}); {choices}") from None
     if parts.scheme not in {"http", "https"} or not host:
-        raise InputError(f"node {target!r} is neither a known network nor an http(s) URL; {choices}")
+        raise InputError(f"node {told!r} is neither a known network nor an http(s) URL; {choices}")
     if parts.query or parts.fragment:
-        raise InputError(f"node {target!r} has a query or fragment; give the base URL only")
+        raise InputError(f"node {told!r} has a query or fragment; give the base URL only")
     path = parts.path.rstrip("/")
     if not path.endswith("/v1"):
         path += "/v1"
@@ -71,4 +76,7 @@ def redacted_url(url: str) -> str:
 def is_loopback(url: str) -> bool:
     """Tell whether `url` points at this machine."""
     host = urlsplit(url).hostname or ""
-    return host in _LOOPBACK or host.startswith("127.")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

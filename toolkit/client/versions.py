@@ -47,6 +47,9 @@ class FindSteps:
     max_requests: int = 2000
 
     def __post_init__(self) -> None:
+        if not isinstance(self.versions, str) or type(self.initial) is not int or type(self.max_requests) is not int:
+            got = f"{self.versions!r}, initial={self.initial!r}, max_requests={self.max_requests!r}"
+            raise InputError(f"FindSteps takes a range as text and two ints, got {got}")
         plan = VersionPlan.parse(self.versions)
         if plan.count is not None or plan.step != 1:
             raise InputError(f"FindSteps takes a plain range such as '0:-1', got {self.versions!r}")
@@ -139,7 +142,7 @@ def resolve_versions(
     head, oldest : int
         The node's newest and oldest readable version.
     version_at : callable, optional
-        First version at or after a time, capped at the head; needed for plans by date.
+        First version at or after a time, or head + 1 for a time after the head; needed for plans by date.
 
     Returns
     -------
@@ -168,10 +171,11 @@ def resolve_versions(
     if last > head:
         notes.append(f"versions {head + 1} to {last} do not exist yet; reading to {head}")
         last = head
-    versions = range(first, last + 1, plan.step) if plan.count is None else evenly(first, last, plan.count)
-    if len(versions) > _MOST_VERSIONS:
-        raise InputError(f"the plan has {len(versions):,} versions, more than {_MOST_VERSIONS:,}; use a/n or a step")
-    return ResolvedPlan(versions, tuple(notes))
+    stepped = range(first, last + 1, plan.step)
+    size = len(stepped) if plan.count is None else min(plan.count, len(stepped))
+    if size > _MOST_VERSIONS:
+        raise InputError(f"the plan has {size:,} versions, more than {_MOST_VERSIONS:,}; use a/n or a step")
+    return ResolvedPlan(stepped if plan.count is None else evenly(first, last, plan.count), tuple(notes))
 
 
 def _listed(plan: int | Sequence[int], head: int) -> Sequence[int]:
@@ -192,7 +196,8 @@ def _listed(plan: int | Sequence[int], head: int) -> Sequence[int]:
 
 
 def _is_integer(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool)
+    # A numpy array has __index__ too, for the sake of arrays of one element.
+    return hasattr(value, "__index__") and not hasattr(value, "__iter__") and not isinstance(value, bool)
 
 
 def _bound(bound: int | datetime, head: int, version_at: Callable[[datetime], int] | None) -> int:

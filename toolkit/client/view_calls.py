@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolkit.client.arguments import encode_arguments, parameter_layouts, untyped_argument
-from toolkit.client.connection import parsed_json
+from toolkit.client.arguments import encode_arguments, parameter_layouts
+from toolkit.client.connection import json_body, parsed_json
 from toolkit.client.context import BCS, JSON, Context, at_version, function_abi
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import ViewResult
@@ -18,6 +18,7 @@ from toolkit.move.layout import is_closed
 from toolkit.move.tags import parse_type_tag, substitute, wire_type
 from toolkit.move.values import decode_json, encode_json
 from toolkit.wire.bcs_requests import decode_view_answer, encode_view_request
+from toolkit.wire.models import wire_argument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,10 +58,10 @@ def prepare_view(context: Context, call: ViewFunction, version: int | None) -> P
     abis = context.abis_for(version)
     function = function_abi(call.function, abis)
     returns = _returns(call, function, abis)
-    use_bcs = context.encoding == "bcs" and function is not None and returns.fit_bcs
-    if use_bcs and function is not None:
-        body = encode_view_request(call, parameter_layouts(function, call.type_arguments, abis))
-        content, accept = _BCS_REQUEST, BCS
+    layouts = _bcs_parameters(call, function, abis) if context.encoding == "bcs" and returns.fit_bcs else None
+    use_bcs = layouts is not None
+    if layouts is not None:
+        body, content, accept = encode_view_request(call, layouts), _BCS_REQUEST, BCS
     else:
         body, content, accept = _json_body(call, function, abis), JSON, JSON
 
@@ -79,14 +80,22 @@ def prepare_view(context: Context, call: ViewFunction, version: int | None) -> P
     return Prepared(request, f"view {call.function}{at_version(version)}", finish, version)
 
 
+def _bcs_parameters(call: ViewFunction, function: FunctionAbi | None, abis: AbisAt) -> list[Layout] | None:
+    """Return the layouts of the parameters, None where a part of them is not known, so that JSON has to do."""
+    if function is None:
+        return None
+    layouts = parameter_layouts(function, call.type_arguments, abis)
+    return layouts if all(is_closed(layout) for layout in layouts) else None
+
+
 def _json_body(call: ViewFunction, function: FunctionAbi | None, abis: AbisAt) -> bytes:
     """Encode by the ABI where there is one; without it the node gets the arguments as given and judges them."""
     arguments: Sequence[Any]
     if function is None:
-        arguments = [untyped_argument(value) for value in call.arguments]
+        arguments = wire_argument(list(call.arguments))
     else:
         arguments = encode_arguments(function, call.type_arguments, call.arguments, abis, where=call.function)
-    return msgspec.json.encode(
+    return json_body(
         {
             "function": FunctionId.parse(call.function).wire,
             "type_arguments": [wire_type(parse_type_tag(text)) for text in call.type_arguments],

@@ -107,6 +107,9 @@ class Schema:
         if unknown:
             raise SchemaError(f"{self.name}: no such columns {sorted(unknown)}; the columns are {self.names}")
         rows = max((len(column) for column in values.values()), default=0)
+        for name, column in values.items():
+            if len(column) != rows:
+                raise SchemaError(f"column {name!r} has {len(column)} values, another one has {rows}", column=name)
         arrays = [_array(column, values.get(column.name), rows) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.arrow())
 
@@ -117,7 +120,14 @@ class Schema:
 
 def _array(column: Column, values: Sequence[Any] | None, rows: int) -> pa.Array:
     if values is None:
+        if column.required and rows:
+            raise SchemaError(f"column {column.name!r} needs a value in every row, got none", column=column.name)
         return pa.nulls(rows, column.type)
+    if pa.types.is_integer(column.type) and float in set(map(type, values)):
+        # pyarrow cuts 2.5 to 2 without a word, and a float of a large integer is not that integer.
+        row = next(place for place, value in enumerate(values) if type(value) is float)
+        text = f"column {column.name!r} is {column.type}; row {row} holds {values[row]!r}, a float, which is not exact"
+        raise SchemaError(text, column=column.name, rows=[row])
     try:
         wide = isinstance(column.type, WideIntType)
         array = wide_from_ints(values, column.type, column=column.name) if wide else pa.array(values, type=column.type)
@@ -199,7 +209,7 @@ TRANSACTIONS = Schema(
         _u64("request", "position of the request in a batch", source="caller"),
         _u64("version", "ledger version; for a simulation the head it ran on", source="version"),
         _text("hash", "transaction hash", source="hash"),
-        _text("type", "kind of transaction; null for a simulation", source="type"),
+        _text("type", "kind of transaction; user_transaction for a simulation", source="type"),
         Column("success", pa.bool_(), "whether the transaction succeeded", source="success"),
         _text("vm_status", "how execution ended", source="vm_status"),
         _u64("gas_used", "gas charged", "gas units", source="gas_used"),

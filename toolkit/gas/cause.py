@@ -110,7 +110,8 @@ def _first_published(written: Sequence[tuple[Any, ...]], node: Node, before: int
     """Return the resource prefixes of modules that were not there before: what their set-up writes is their code's."""
     modules = {module for kind, _, _, module, _ in written if kind == "write_module"}
     ids = [ModuleId.parse(module) for module in modules]
-    return tuple(f"{at}::" for at in ids if node.module(at.address, at.name, ledger_version=before) is None)
+    there = {at: node.abis.known(at.address, at.name, before) for at in ids}
+    return tuple(f"{at}::" for at, known in there.items() if known.told and known.digest is None)
 
 
 def _part_words(kind: str, what: Sequence[str], step: Step, node: Node, function: str) -> str:
@@ -133,11 +134,14 @@ def _schedule_words(step: Step, node: Node) -> str:
 
 def _module_words(module: str, step: Step, node: Node, function: str) -> str:
     at = ModuleId.parse(module)
-    before = node.module(at.address, at.name, ledger_version=step.version_before)
-    after = node.module(at.address, at.name, ledger_version=step.version_after)
+    before = node.abis.known(at.address, at.name, step.version_before)
+    after = node.abis.known(at.address, at.name, step.version_after)
     called = FunctionId.parse(function)
     role = "the called module" if (called.address, called.module) == (at.address, at.name) else "a module"
-    return f"{'upgraded' if before else 'published'} {role} {at.wire} ({_abi_words(before, after)})"
+    if not (before.told and after.told):
+        return f"wrote {role} {at.wire} (the node does not offer modules, so what changed in it is not known)"
+    done = "upgraded" if before.digest else "published"
+    return f"{done} {role} {at.wire} ({_abi_words(before.abi, after.abi)})"
 
 
 def _abi_words(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
@@ -164,14 +168,13 @@ def _interval_cause(step: Step, node: Node, function: str) -> Cause:
     found: dict[str, str] = {}
     if before != after:
         found["schedule"] = f"the gas schedule changed: {schedule_words(before, after)}"
-    digests = [
-        node.abis.known(called.address, called.module, version).digest
-        for version in (step.version_before, step.version_after)
-    ]
-    if digests[0] != digests[1]:
-        found["code"] = (
-            f"{short_addresses(called.address)}::{called.module} was {'upgraded' if digests[0] else 'published'}"
-        )
+    ends = (step.version_before, step.version_after)
+    modules = [node.abis.known(called.address, called.module, version) for version in ends]
+    if not all(module.told for module in modules):
+        return Cause("unknown", f"{between} the called module may have changed; the node does not offer modules")
+    if modules[0].digest != modules[1].digest:
+        done = "upgraded" if modules[0].digest else "published"
+        found["code"] = f"{short_addresses(called.address)}::{called.module} was {done}"
     if not found:
         return Cause(
             "unexplained", f"{between} neither the gas schedule nor the called module changed; the step was not located"

@@ -12,6 +12,7 @@ import pandas as pd
 from toolkit.errors import InputError
 from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import COMPARISON, OBSERVATIONS
+from toolkit.gas.observing import is_no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "compare", "last_observations"]
 
 _SPLIT = ("execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas")
-_UNREACHABLE = frozenset({"unreachable", "rate_limited", "http_429", "http_503", "http_502", "http_504"})
-_KEY = ("fingerprint", "source")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +91,8 @@ def compare(before: Any, after: Any) -> Comparison:
         If the node's builds, or the chains, of the two sides differ.
     """
     one, two = (last_observations(_frame(side)) for side in (before, after))
-    first, second = _by_key(one), _by_key(two)
+    several = max(frame["node"].nunique() for frame in (one, two)) > 1
+    first, second = _by_key(one, by_node=several), _by_key(two, by_node=several)
     rows = [_row(first.get(key), second.get(key)) for key in dict.fromkeys([*first, *second])]
     rows.sort(key=lambda row: (row["label"], row["source"]))
     notes = _notes(one, two)
@@ -106,7 +106,7 @@ def last_observations(observations: pd.DataFrame, *, version: int | None = None)
     if version is not None:
         observations = observations[observations["ledger_version"] <= version]
     ordered = observations.sort_values("ledger_version", kind="stable")
-    return ordered.groupby(list(_KEY), sort=False).tail(1).sort_index().reset_index(drop=True)
+    return ordered.groupby(["node", "fingerprint", "source"], sort=False).tail(1).sort_index().reset_index(drop=True)
 
 
 def _frame(side: Any) -> pd.DataFrame:
@@ -123,11 +123,12 @@ def _frame(side: Any) -> pd.DataFrame:
     return frame
 
 
-def _by_key(frame: pd.DataFrame) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the rows as plain values; a comparison has one row per call, so this is short."""
+def _by_key(frame: pd.DataFrame, *, by_node: bool) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return the rows as plain values by call and source; of several nodes by node too."""
+    names = ("fingerprint", "source", "node") if by_node else ("fingerprint", "source")
     columns = plain_columns(frame, OBSERVATIONS.names)
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    return {(row["fingerprint"], row["source"]): row for row in rows}
+    return {tuple(row[name] for name in names): row for row in rows}
 
 
 def _row(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -152,7 +153,7 @@ def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
         return "added"
     if after is None:
         return "removed"
-    if _UNREACHABLE & {before["error_code"], after["error_code"]}:
+    if is_no_answer(before["error_code"]) or is_no_answer(after["error_code"]):
         return "unreachable"
     same = all(before[name] == after[name] for name in ("gas_used", "success", "error_code"))
     return "unchanged" if same else "changed"

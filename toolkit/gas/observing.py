@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from toolkit.wire.payloads import EntryFunction
     from toolkit.wire.requests import SimulationRequest, ViewFunction
 
-__all__ = ["COMMITTED", "SIMULATE", "VIEW", "Origin", "fingerprint", "row_columns"]
+__all__ = ["COMMITTED", "SIMULATE", "VIEW", "Origin", "fingerprint", "is_no_answer", "row_columns"]
 
 VIEW = "view@version"
 SIMULATE = "simulate@now"
 COMMITTED = "committed"
 
+_NO_ANSWER = frozenset(
+    {"unreachable", "rate_limited", "http_429", "http_500", "http_502", "http_503", "http_504", "internal_error"}
+)
 _TELLING = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")
 _BOOKKEEPING = "0x1::account::Account"
 """Each simulation writes the sender's sequence number here: it changes by itself, so digests leave it out."""
@@ -113,6 +116,11 @@ def _charged(transaction: Any) -> dict[str, Any]:
         names = ("execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas")
         row |= {name: getattr(split, name) for name in names}
     return row
+
+
+def is_no_answer(error_code: str | None) -> bool:
+    """Tell an outage from an outcome: a call that got no answer says nothing about the ledger."""
+    return error_code in _NO_ANSWER
 
 
 def fingerprint(request: ViewFunction | SimulationRequest | EntryFunction, kind: str) -> str:

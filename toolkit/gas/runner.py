@@ -17,7 +17,7 @@ from toolkit.client.versions import Versions, resolve_versions
 from toolkit.errors import ClosedError, StudyError, ToolkitError
 from toolkit.frames.build import plain_columns
 from toolkit.gas.cause import cause_of
-from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin, row_columns
+from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin, is_no_answer, row_columns
 from toolkit.gas.search import next_round
 from toolkit.gas.steps import OUTCOME_COLUMNS, Cause, Step, step_columns, steps_of
 from toolkit.gas.store import RunStore
@@ -97,7 +97,7 @@ def _plan(study: Study, node: Node) -> dict[str, Any]:
     search = study.versions.search
 
     def version_at(time: datetime) -> int:
-        return head if time > info.ledger.timestamp else node.version_at(time)
+        return head + 1 if time > info.ledger.timestamp else node.version_at(time)
 
     wanted: Versions = search.versions if search else (study.versions.plan or -1)
     plan = resolve_versions(wanted, head=head, oldest=oldest, version_at=version_at)
@@ -142,14 +142,14 @@ class _NodeRun:
         self._read_simulations([call for call in self._study.calls if call.source == SIMULATE])
         self._read_committed([call for call in self._study.calls if call.source == COMMITTED])
 
-    def _already_read(self) -> dict[str, dict[int, Outcome]]:
+    def _already_read(self) -> dict[str, dict[int, Outcome | None]]:
         """Return the outcomes that earlier attempts of this run have written, by fingerprint and version."""
-        known: dict[str, dict[int, Outcome]] = {call.fingerprint: {} for call in self._study.calls}
+        known: dict[str, dict[int, Outcome | None]] = {call.fingerprint: {} for call in self._study.calls}
         for part in self._store.each_part():
             mine = part[part["node"] == self._origin.node]
             columns = plain_columns(mine, ["fingerprint", "ledger_version", *OUTCOME_COLUMNS])
             for mark, version, *outcome in zip(*columns.values(), strict=True):
-                known[mark][version] = tuple(outcome)
+                known[mark][version] = _outcome(outcome)
         return known
 
     def _versions(self) -> Sequence[int]:
@@ -246,7 +246,13 @@ class _NodeRun:
     def _keep(self, rows: list[Row]) -> None:
         self._store.add_part(row_columns(rows))
         for row in rows:
-            self._known[row["fingerprint"]][row["ledger_version"]] = tuple(row[name] for name in OUTCOME_COLUMNS)
+            outcome = _outcome([row[name] for name in OUTCOME_COLUMNS])
+            self._known[row["fingerprint"]][row["ledger_version"]] = outcome
+
+
+def _outcome(values: Sequence[Any]) -> Outcome | None:
+    """Return what two observations are compared by, None where no answer came."""
+    return None if is_no_answer(values[-1]) else tuple(values)
 
 
 def _causes(study: Study, node: Node, steps: Sequence[Step]) -> dict[Step, Cause]:

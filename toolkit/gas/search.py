@@ -18,24 +18,29 @@ if TYPE_CHECKING:
 __all__ = ["next_round", "open_pairs"]
 
 
-def open_pairs(outcomes: Mapping[int, Hashable]) -> list[tuple[int, int]]:
-    """Return neighbouring versions whose outcomes differ and that are not adjacent, widest first."""
-    versions = sorted(outcomes)
+def open_pairs(outcomes: Mapping[int, Hashable | None]) -> list[tuple[int, int]]:
+    """Return neighbouring versions whose outcomes differ and that are not adjacent, widest first.
+
+    An outcome of None is a read that got no answer: it tells nothing, and its version is not read again.
+    """
+    versions = sorted(version for version, outcome in outcomes.items() if outcome is not None)
     pairs = [
         (before, after)
         for before, after in pairwise(versions)
-        if after - before > 1 and outcomes[before] != outcomes[after]
+        if after - before > 1 and outcomes[before] != outcomes[after] and (before + after) // 2 not in outcomes
     ]
     return sorted(pairs, key=lambda pair: (pair[0] - pair[1], pair))
 
 
-def next_round(outcomes: Mapping[int, Hashable], *, first: int, last: int, initial: int, limit: int) -> list[int]:
+def next_round(
+    outcomes: Mapping[int, Hashable | None], *, first: int, last: int, initial: int, limit: int
+) -> list[int]:
     """Return the versions to read next for one call; empty when the search is over.
 
     Parameters
     ----------
     outcomes : mapping of version to outcome
-        What is known; outcomes are compared by equality.
+        What is known; outcomes are compared by equality, and None tells nothing.
     first, last : int
         The range searched, both included.
     initial : int

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import SchemaError
 from toolkit.frames.build import plain_columns
 from toolkit.frames.schema import OBSERVATIONS, STEPS
-from toolkit.gas.observing import VIEW
+from toolkit.gas.observing import VIEW, is_no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -149,7 +149,7 @@ def steps_of(observations: pd.DataFrame) -> list[Step]:
 def _call_steps(rows: pd.DataFrame) -> Iterator[Step]:
     rows = rows.sort_values("ledger_version", kind="stable")
     columns = plain_columns(rows, ["ledger_version", *OUTCOME_COLUMNS, "node_build"])
-    observed = list(zip(*columns.values(), strict=True))
+    observed = [row for row in zip(*columns.values(), strict=True) if not is_no_answer(row[3])]
     constant = {name: rows[name].iloc[0] for name in ("node", "label", "fingerprint", "source")}
     for before, after in pairwise(observed):
         if before[1:4] != after[1:4]:

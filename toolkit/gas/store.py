@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from pathlib import Path
+import re
 from typing import TYPE_CHECKING, Any
 
 from toolkit.dtypes import read_parquet, write_parquet
@@ -15,6 +14,7 @@ from toolkit.frames.schema import OBSERVATIONS, STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -23,6 +23,7 @@ __all__ = ["RunStore"]
 FORMAT = 1
 _MANIFEST = "run.json"
 _STEPS = "steps.parquet"
+_PART = re.compile(r"part-\d{8}\.parquet")
 
 
 class RunStore:
@@ -67,9 +68,10 @@ class RunStore:
             raise StudyError(f"{self.path} holds no run: {_MANIFEST}: {error.strerror}") from None
         except ValueError:
             raise StudyError(f"{place} is not JSON; the run cannot be used") from None
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        known = isinstance(manifest, dict) and manifest.get("format") == FORMAT
+        if not known or not isinstance(manifest.get("study"), dict):
             raise StudyError(f"{place} is not a run of format {FORMAT}; it was written by another version or program")
-        return manifest
+        return dict(manifest)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write ``run.json``."""
@@ -78,7 +80,7 @@ class RunStore:
 
     def part_files(self) -> list[Path]:
         """Return the parts in the order they were written."""
-        return sorted(self._parts.glob("part-*.parquet"))
+        return sorted(place for place in self._parts.glob("part-*.parquet") if _PART.fullmatch(place.name))
 
     def add_part(self, columns: Mapping[str, Sequence[Any]]) -> None:
         """Write observations as the next part; nothing is written where there are none."""
@@ -122,12 +124,12 @@ class RunStore:
 
     def _write(self, place: Path, write: Callable[[Path], Any]) -> None:
         """Write to a temporary file in the same folder, then move it into place."""
-        handle, name = tempfile.mkstemp(prefix=".writing-", dir=place.parent)
-        os.close(handle)
+        part = place.with_name(f".{place.name}.{os.getpid()}.part")
         try:
-            write(Path(name))
-            Path(name).replace(place)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write(part)
+            part.replace(place)
         except OSError as error:
             raise StudyError(f"{place} could not be written: {error.strerror or error}") from error
         finally:
-            Path(name).unlink(missing_ok=True)
+            part.unlink(missing_ok=True)

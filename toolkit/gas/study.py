@@ -10,12 +10,14 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from toolkit.client.node import Node
+from toolkit.client.targets import base_url
 from toolkit.client.versions import FindSteps, VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, fingerprint
+from toolkit.wire.models import wire_argument
 from toolkit.wire.payloads import EntryFunction
 from toolkit.wire.requests import SimulationRequest, ViewFunction
 
@@ -28,6 +30,7 @@ __all__ = ["Call", "Study", "VersionChoice"]
 
 _MOST_BYTES = 1_000_000
 _SHIPPED = ("demo",)
+_SIMULATION_ONLY = frozenset({"sender", "fee_payer", "max_gas_amount", "gas_unit_price"})
 _STUDY_PRICE = 100
 """Octas per gas unit of simulations in a study. It is fixed because the storage fee in gas units depends on it."""
 
@@ -117,6 +120,12 @@ class Call(_Model):
     gas_unit_price: Annotated[int, Field(ge=0)] = _STUDY_PRICE
     max_gas_amount: Annotated[int, Field(ge=0)] | None = None
 
+    @field_validator("arguments", mode="before")
+    @classmethod
+    def _hex_for_bytes(cls, arguments: Any) -> Any:
+        """Write bytes as the hex that a node takes for them, so that a study can be written down as text."""
+        return wire_argument(list(arguments)) if isinstance(arguments, list | tuple) else arguments
+
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         named = [name for name in ("view", "simulate", "committed") if getattr(self, name) is not None]
@@ -124,8 +133,9 @@ class Call(_Model):
             raise ValueError(f"give exactly one of view, simulate, committed; got {named or 'none'}")
         if self.simulate is not None and self.sender is None:
             raise ValueError("a simulation needs sender")
-        if self.simulate is None and not {"sender", "fee_payer", "max_gas_amount"}.isdisjoint(self.model_fields_set):
-            raise ValueError("sender, fee_payer and max_gas_amount belong to a simulation")
+        if self.simulate is None and not _SIMULATION_ONLY.isdisjoint(self.model_fields_set):
+            misplaced = ", ".join(sorted(_SIMULATION_ONLY & self.model_fields_set))
+            raise ValueError(f"{misplaced} belongs to a simulation")
         _ = self.request
         return self
 
@@ -159,6 +169,11 @@ class Call(_Model):
             gas_unit_price=self.gas_unit_price,
             max_gas_amount=self.max_gas_amount,
         )
+
+    def document(self) -> dict[str, Any]:
+        """Return the call as in a study file, with every default that means something spelled out."""
+        left_out = set() if self.simulate is not None else set(_SIMULATION_ONLY)
+        return self.model_dump(mode="json", exclude_none=True, exclude=left_out) | {"label": self.name}
 
     @property
     def fingerprint(self) -> str:
@@ -231,14 +246,11 @@ class Study(_Model):
         calls: Any = (),
         versions: Any = "0:-1/200",
         node: str | Node | None = None,
-        nodes: Sequence[str] = (),
+        nodes: Sequence[str] | None = None,
         title: str = "Gas study",
         **unknown: Any,
     ) -> None:
-        if node is not None and nodes:
-            raise StudyError("give either node or nodes, not both")
-        named = node.name if isinstance(node, Node) else node
-        fields = {"title": title, "nodes": tuple(nodes) or (named or "embedded",), **unknown}
+        fields = {"title": title, "nodes": _node_names(node, nodes), **unknown}
         fields["versions"] = _placed("versions", lambda: VersionChoice.of(versions))
         fields["calls"] = _calls(calls)
         try:
@@ -296,12 +308,14 @@ class Study(_Model):
             raise StudyError(f"`{unknown[0]}` is no key of a study file; the keys are {', '.join(sorted(known))}")
         if not isinstance(document.get("versions"), dict):
             raise StudyError('`versions`: expected a table such as [versions] with plan = "0:-1/200"')
+        if isinstance(document.get("call"), dict):
+            raise StudyError("`call`: a study has a list of calls; write [[call]] with two brackets before each")
         given = {name: document[name] for name in ("title", "node", "nodes", "versions") if name in document}
         return cls(**given, calls=document.get("call", []))
 
     def document(self) -> dict[str, Any]:
         """Return the study as the content of a study file, with every default spelled out."""
-        calls = [call.model_dump(mode="json", exclude_none=True) | {"label": call.name} for call in self.calls]
+        calls = [call.document() for call in self.calls]
         versions = self.versions.model_dump(mode="json", exclude_none=True)
         return {"title": self.title, "nodes": list(self.nodes), "versions": versions, "call": calls}
 
@@ -334,6 +348,23 @@ class Study(_Model):
         from toolkit.gas.runner import run_study
 
         return run_study(self, out, node=self._node, progress=progress)
+
+
+def _node_names(node: str | Node | None, nodes: Any) -> tuple[str, ...]:
+    """Return the names of a study's nodes, each checked to be one."""
+    if isinstance(node, Node):
+        if nodes is not None:
+            raise StudyError("give either node or nodes, not both")
+        return (node.name,)
+    if node is not None and nodes is not None:
+        raise StudyError("give either node or nodes, not both")
+    named: Any = [node or "embedded"] if nodes is None else nodes
+    if not isinstance(named, list | tuple) or not named:
+        raise StudyError(f"`nodes`: expected a list of names or URLs with at least one, got {named!r}")
+    for name in named:
+        if name != "embedded":
+            _placed(f"node {name!r}", lambda n=name: base_url(n))
+    return tuple(named)
 
 
 def _calls(calls: Any) -> tuple[Call, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -99,7 +100,7 @@ def test_an_interrupt_amid_a_write_leaves_the_old_file(store, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module.Path, "write_text", interrupted)
+    monkeypatch.setattr(Path, "write_text", interrupted)
     with pytest.raises(KeyboardInterrupt):
         store.write_manifest(MANIFEST | {"complete": True})
     monkeypatch.undo()

@@ -1,4 +1,4 @@
-"""Reported and not yet mended: each test states what the client should do and does not."""
+"""The edges of the client: what people and hostile nodes get wrong, and what the client says."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ HANDLE = "0x" + "0" * 61 + "abc"
     ["ftp://user:hunter2@node.test", "http://user:hunter2@node.test/?x=1", "http://user:hunter2@node.test:99999"],
 )
 def test_a_refused_url_does_not_show_its_password(target):
-    """targets.base_url: the refusal of a URL leaves user name and password out."""
+    """The refusal of a URL leaves user name and password out."""
     with pytest.raises(InputError) as caught:
         base_url(target)
     assert "hunter2" not in str(caught.value)
 
 
 def test_a_name_that_begins_like_loopback_is_elsewhere():
-    """targets.is_loopback: 127.evil.test is a name, not this machine."""
+    """127.evil.test is a name, not this machine."""
     assert not is_loopback("http://127.evil.test/v1")
 
 
@@ -44,18 +44,18 @@ def test_a_name_that_begins_like_loopback_is_elsewhere():
     "text", ["Fri, 01 May 99999999999999999999 12:00:00 GMT", "Fri, 01 May 2026 12:00:00 +9999999999999999"]
 )
 def test_a_retry_after_of_another_age_counts_as_none(text):
-    """retry.retry_after_s: a year or zone beyond C integers raises OverflowError."""
+    """A date no clock can hold is no wait."""
     assert retry_after_s({"Retry-After": text}) is None
 
 
 def test_a_numpy_array_is_a_list_of_versions():
-    """versions._listed: an array has __index__, so it is taken for one number, and int() of it raises TypeError."""
+    """An array of integers is a list of versions."""
     assert list(resolve_versions(np.array([4, 5]), head=1_000).versions) == [4, 5]
     assert list(resolve_versions(np.arange(0, 10, 4, dtype=np.uint64), head=1_000).versions) == [0, 4, 8]
 
 
 def test_a_plan_of_too_many_versions_is_refused_before_it_is_made(monkeypatch):
-    """versions.resolve_versions: a/n is spelled out before its length is checked, so 0:-1/10**12 eats all memory."""
+    """The size of a plan is checked before its versions are spelled out."""
     monkeypatch.setattr("toolkit.client.versions._MOST_VERSIONS", 1_000)
     tracemalloc.start()
     try:
@@ -68,7 +68,7 @@ def test_a_plan_of_too_many_versions_is_refused_before_it_is_made(monkeypatch):
 
 
 def test_a_plan_in_the_future_is_not_read_as_the_head():
-    """fetch.plan_versions: dates after the head give the head, without a note or a refusal."""
+    """Dates that lie after the head are refused, not read as the head."""
     fake = FakeNode({"POST /view": answer(["1"]), "GET /accounts/0x1/module/m": refused(403, "api_disabled")})
     node = Node(URL, transport=fake)
     with pytest.raises(InputError):
@@ -77,13 +77,13 @@ def test_a_plan_in_the_future_is_not_read_as_the_head():
 
 @pytest.mark.parametrize("options", [{"versions": 5}, {"versions": "0:9", "initial": "3"}])
 def test_find_steps_refuses_other_types(options):
-    """versions.FindSteps: a number where text belongs, or text where a number does, is a raw TypeError."""
+    """Other types than text and ints are refused with a text."""
     with pytest.raises(InputError):
         FindSteps(**options)
 
 
 def test_a_listed_version_above_the_head_does_not_lose_the_other_items():
-    """fetch.fetch_table_items: the layout is looked up at max(versions) after all reads, and raises there."""
+    """A version that does not exist is a row, and the items of the others keep their type."""
     purse = module("m", structs=[struct("Purse", {"total": "u128"})])
     head = ledger()
 
@@ -110,7 +110,7 @@ def test_a_listed_version_above_the_head_does_not_lose_the_other_items():
 
 
 def test_version_at_ends_where_a_node_answers_other_blocks():
-    """companion.version_at: blocks that do not hold the version asked for make the bisection go on for ever."""
+    """A node that answers other blocks than those asked for ends in an error, not in a loop."""
     block = {
         "block_height": "1",
         "block_hash": "0x0",
@@ -136,13 +136,13 @@ def test_version_at_ends_where_a_node_answers_other_blocks():
 
 @pytest.mark.parametrize("part", ["..", "."])
 def test_dots_are_no_way_up_the_path(part):
-    """connection.path: `..` is not percent-encoded by quote, and urllib3 takes the segment before it away."""
+    """A segment of dots, which HTTP libraries resolve, never gets into a path."""
     with pytest.raises(InputError):
         path("accounts", "0x1", "module", part)
 
 
 def test_a_hostile_message_is_harmless_in_the_text():
-    """refusals.refusal: a documented error's message goes into the text whole, terminal escapes and all."""
+    """The error's text is short and shows hidden characters; `.message` keeps what came."""
     message = "\x1b[2J\u202eabort" + "x" * 100_000
     error = refusal("view x", refused(400, "invalid_input", message))
     assert "\x1b" not in str(error)
@@ -152,7 +152,7 @@ def test_a_hostile_message_is_harmless_in_the_text():
 
 
 def test_an_account_that_may_not_be_read_does_not_stop_a_simulation():
-    """calls._sequence_number: design section 5 does without companion reads that answer 403."""
+    """Companion reads that answer 403 are done without."""
     fake = FakeNode(
         {
             "GET /accounts/0xa11ce": refused(403, "api_disabled"),
@@ -164,7 +164,7 @@ def test_an_account_that_may_not_be_read_does_not_stop_a_simulation():
 
 
 def test_one_page_of_a_gateway_does_not_end_typing():
-    """companion.module_answer: a single 404 page of a gateway turns module reads off for the life of the node."""
+    """A single 404 page of a gateway costs the typing of one answer, not of all later ones."""
     pages = iter([Answer(404, {"Content-Type": "text/html"}, b"<html>routing</html>")])
     m = module("m", functions=[function("f", [], ["u64"])])
     fake = FakeNode({"POST /view": answer(["5"]), "GET /accounts/0x1/module/m": lambda *_: next(pages, answer(m))})
@@ -174,7 +174,7 @@ def test_one_page_of_a_gateway_does_not_end_typing():
 
 
 def test_a_module_is_the_same_however_its_address_is_written():
-    """node.module: the address goes to the ABI store as it was written, so overrides and what is known are missed."""
+    """Any spelling of an address finds the override and what is known."""
     abi = decode_module_abi(module("m"))
     node = Node(URL, transport=FakeNode(), abis={("0x01", "m"): abi})
     assert node.module("0x1", "m", ledger_version=5) == abi
@@ -182,13 +182,13 @@ def test_a_module_is_the_same_however_its_address_is_written():
 
 
 def test_a_target_that_is_no_text_is_refused():
-    """targets.base_url: another type is a raw AttributeError."""
+    """Another type than text is refused with a text."""
     with pytest.raises(InputError):
         base_url(8080)
 
 
 def test_bcs_stands_back_where_a_parameter_is_not_known():
-    """view_calls.prepare_view: only results are asked for being closed; an unknown parameter type ends in InputError."""
+    """Where a parameter's type is not known the call goes as JSON."""
     m = module("m", functions=[function("f", ["0x9::q::Q"], ["u64"])])
     fake = FakeNode({"POST /view": answer(["5"]), "GET /accounts/0x1/module/m": answer(m)})
     node = Node(URL, transport=fake, encoding="bcs")
@@ -198,7 +198,7 @@ def test_bcs_stands_back_where_a_parameter_is_not_known():
 
 @pytest.mark.parametrize("key_type", ["0x1::string::String", "0x9::q::Q"])
 def test_text_that_is_no_utf8_is_the_callers_mistake(key_type):
-    """item_calls.prepare_item: a lone surrogate in a key is a raw UnicodeEncodeError of msgspec."""
+    """A lone surrogate is told as text that cannot be sent."""
     with pytest.raises(InputError):
         Node(URL, transport=FakeNode()).table_item(
             HANDLE, key="\ud800", key_type=key_type, value_type="u8", ledger_version=5

@@ -1,4 +1,4 @@
-"""Reported and not yet mended: each test states what gas studies should do and do not."""
+"""The edges of gas studies: misspelt files, outages, damaged folders, nodes without modules."""
 
 from __future__ import annotations
 
@@ -33,64 +33,64 @@ def step(before, after):
 
 
 def test_nodes_as_one_text_are_refused(tmp_path):
-    """study.Study: nodes = "mainnet" becomes the nodes m, a, i, n, n, e, t."""
+    """Nodes are a list: one text is refused, not taken letter by letter."""
     with pytest.raises(StudyError, match=r"`?nodes"):
         load(tmp_path, 'nodes = "mainnet"\n' + CALL)
 
 
 def test_nodes_as_a_number_are_refused(tmp_path):
-    """study.Study: nodes = 5 is a raw TypeError."""
+    """A number of nodes is refused."""
     with pytest.raises(StudyError, match="nodes"):
         load(tmp_path, "nodes = 5\n" + CALL)
 
 
 def test_no_nodes_are_not_the_embedded_node(tmp_path):
-    """study.Study: an empty list of nodes silently runs on the embedded one."""
+    """An empty list of nodes is refused."""
     with pytest.raises(StudyError, match="nodes"):
         load(tmp_path, "nodes = []\n" + CALL)
 
 
 @pytest.mark.parametrize("line", ['node = "mainet"', 'nodes = ["mainnet", "testnt"]'])
 def test_a_misspelt_node_is_told_when_the_study_is_loaded(tmp_path, line):
-    """study.Study: a node that cannot be one is found by connect() only, without its place in the study."""
+    """A node that cannot be one is told with its place, before anything is run."""
     with pytest.raises(StudyError, match=r"node.*(mainet|testnt)"):
         load(tmp_path, f"{line}\n{CALL}")
 
 
 def test_one_bracket_too_few_is_told_as_that(tmp_path):
-    """study._calls: [call] instead of [[call]] is told as `call 'view': a call is a ViewFunction...`."""
+    """[call] instead of [[call]] is told as one bracket too few."""
     with pytest.raises(StudyError, match=r"\[\[call\]\]"):
         load(tmp_path, CALL.replace("[[call]]", "[call]"))
 
 
 def test_a_price_on_a_view_is_refused(tmp_path):
-    """study.Call: gas_unit_price belongs to a simulation like sender does, and is silently ignored elsewhere."""
+    """A price belongs to a simulation, as the sender does."""
     with pytest.raises(StudyError, match="gas_unit_price"):
         load(tmp_path, CALL + "gas_unit_price = 150\n")
 
 
 def test_bytes_are_arguments_of_a_study():
-    """study.Study.document: bytes that are no UTF-8 cannot be written as JSON."""
+    """Bytes as arguments survive being written down, with the same fingerprint."""
     study = Study(calls=[ViewFunction("0x1::m::f", arguments=[b"\xff\x00"])])
     again = Study.from_document(study.document())
     assert again.calls[0].fingerprint == study.calls[0].fingerprint
 
 
 def test_a_call_that_got_no_answer_is_no_step():
-    """steps.steps_of: an outage between two equal readings is told as two steps in gas."""
+    """A reading without an answer tells nothing: an outage is no step."""
     assert steps_of(frame(row(1, 10), row(2, error="unreachable"), row(3, 10))) == []
     found = steps_of(frame(row(1, 10), row(2, error="http_503"), row(3, 12)))
     assert [(one.version_before, one.version_after) for one in found] == [(1, 3)]
 
 
 def test_the_last_observations_of_two_nodes_are_kept_apart():
-    """comparison.last_observations: of a run on two nodes only one node's last row of each call is left."""
+    """Each node keeps its own last reading."""
     found = last_observations(frame(row(5, 10), row(900, 20, node="http://other.test/v1")))
     assert sorted(found["gas_used"].tolist()) == [10, 20]
 
 
 def test_a_run_without_its_parts_folder_goes_on(tmp_path):
-    """store._write: the temporary file is made outside of the try; an empty parts/ is lost by git and many copies."""
+    """A folder for parts that got lost, as an empty one does in git, is made again."""
     store = RunStore(tmp_path / "run")
     store.create({"study": {}})
     shutil.rmtree(tmp_path / "run" / "parts")
@@ -99,7 +99,7 @@ def test_a_run_without_its_parts_folder_goes_on(tmp_path):
 
 
 def test_a_file_of_the_user_is_neither_a_part_nor_discarded(tmp_path):
-    """store.part_files: part-*.parquet takes in names the store never gives; add_part then fails to read a number."""
+    """Only the store's own names are its parts."""
     store = RunStore(tmp_path / "run")
     store.create({"study": {"title": "mine"}})
     store.add_part(columns(row(1)))
@@ -113,7 +113,7 @@ def test_a_file_of_the_user_is_neither_a_part_nor_discarded(tmp_path):
 
 @pytest.mark.parametrize("text", ['{"format": 1}', '{"format": 1, "study": 5}'])
 def test_a_manifest_with_parts_missing_is_a_study_error(tmp_path, text):
-    """run.Run, store.discard: run.json of the right format without its keys is a raw KeyError or AttributeError."""
+    """A manifest without its keys is a study error."""
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(StudyError):
         _ = Run.open(tmp_path).study
@@ -122,7 +122,7 @@ def test_a_manifest_with_parts_missing_is_a_study_error(tmp_path, text):
 
 
 def test_files_of_a_run_are_as_readable_as_any_other(tmp_path):
-    """store._write: mkstemp makes files only their owner can read, so a shared folder is of no use to colleagues."""
+    """Files of a run have the permissions that any new file has."""
     store = RunStore(tmp_path / "run")
     store.create({"study": {}})
     (tmp_path / "other").write_text("x")
@@ -130,7 +130,7 @@ def test_files_of_a_run_are_as_readable_as_any_other(tmp_path):
 
 
 def test_modules_that_cannot_be_read_are_not_equal():
-    """cause._interval_cause: where the node offers no modules, `the called module did not change` is a guess."""
+    """Where the node offers no modules, nothing is claimed of the called one."""
     schedule = answer({"type": "x", "data": {"feature_version": "1", "entries": [{"key": "a", "val": "1"}]}})
     fake = FakeNode({SCHEDULE: schedule, "GET /accounts/0x1/module/m": refused(403, "api_disabled")})
     cause = cause_of(step(9, 50), Node(URL, transport=fake), "0x1::m::f")
@@ -139,7 +139,7 @@ def test_modules_that_cannot_be_read_are_not_equal():
 
 
 def test_an_upgrade_is_not_told_as_a_publication_without_reading():
-    """cause._module_words: where the node offers no modules, every write_module is told as `published`."""
+    """Where the node offers no modules, a write is told as a write."""
     written = {
         "address": "0x1",
         "state_key_hash": "0x1",
