@@ -100,6 +100,12 @@ def _with(body, **changes):
             None,
         ),
         (
+            _with(BALANCE, type_arguments=["vector<" * 9 + "u8" + ">" * 9]),
+            "invalid_input",
+            f"{'vector<' * 9}u8{'>' * 9} has gone over the limit of recursive types 8",
+            None,
+        ),
+        (
             {"function": "0xcafe::registry::register", "type_arguments": [], "arguments": ["x"]},
             "invalid_input",
             "function not marked as view function",

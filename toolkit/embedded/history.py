@@ -28,6 +28,7 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 _SPAN = timedelta(days=180)
 _VERSIONS_PER_BLOCK = 5
 _SHORTEST_BLOCK = 2
+_FULL_BOOK = 400
 _ALICE, _BOB = parse_address("0xa11ce"), parse_address("0xb0b")
 _TRADERS = tuple(parse_address(f"0x7ade{number:x}") for number in range(12))
 
@@ -183,6 +184,9 @@ class _Story:
 
     def place(self, sender: str) -> None:
         """Place an order."""
+        if len(self.orders) >= _FULL_BOOK:  # in histories of very many versions
+            self.cancel(sender)
+            return
         is_bid, price = self.draws.below(2) == 0, 900 + self.draws.below(200)
         done = self._act("0xb00c::order_book::place", is_bid, price, 1 + self.draws.below(100), sender=sender)
         if done.success:

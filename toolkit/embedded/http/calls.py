@@ -10,6 +10,7 @@ from toolkit.embedded.outcomes import VmError
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import address_to_bytes, parse_type_tag
 from toolkit.move.argument_reading import json_debug
+from toolkit.move.tag_types import MAX_TYPE_DEPTH
 from toolkit.move.values import decode_argument
 from toolkit.move.words import type_words
 
@@ -27,8 +28,8 @@ def type_tag(text: str, problem: str = "Unable to parse move type {text}") -> Ty
     try:
         return parse_type_tag(text)
     except InputError as error:
-        if "recursive" in str(error):
-            invalid_input(str(error))
+        if "deeper than the limit" in str(error):
+            invalid_input(f"{shown(text)} has gone over the limit of recursive types {MAX_TYPE_DEPTH}")
         return invalid_input(problem.format(text=shown(text)))
 
 
