@@ -1,25 +1,60 @@
-"""The seam to the network: a request in; status, headers and bytes out. Foreign errors are translated here only."""
+"""The seam to the network: a request in; status, headers and bytes out. Foreign errors are translated here only.
+
+What both roads share (redirects, credentials, limits, texts, what the environment says) and the road over `requests`.
+"""
 
 from __future__ import annotations
 
+import base64
+import contextlib
+import http.client
+import os
+import ssl
 import threading
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NoReturn, Protocol
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
 import requests
+from requests.cookies import RequestsCookieJar
+from requests.utils import get_environ_proxies, requote_uri, select_proxy
 
 from toolkit.client.targets import redacted_url
-from toolkit.errors import ClosedError, NodeUnreachable
+from toolkit.errors import ClosedError, InputError, NodeUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from http.cookiejar import Cookie
 
-__all__ = ["Answer", "Request", "SessionTransport", "Transport"]
+__all__ = ["Answer", "HopelessError", "Request", "SessionTransport", "Transport"]
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Largest body read from a node, in bytes; a node's largest documented page is far below it."""
 
+MAX_REDIRECTS = 5
+"""Most redirects followed for one request."""
+
+COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+"""Sent on both roads where the request does not say otherwise."""
+
+CLOSED = "this node client is closed; connect() again"
+CUT_OFF = "the answer was cut off ({}); try again"
+NO_ANSWER = "no answer within {:g} s; raise timeout_s or try again later"
+NOT_HTTP = "what came is no HTTP answer ({}); check the URL"
+NOT_THERE = "nothing answers there ({}); check the URL and that the node runs"
+NOT_TRUSTED = (
+    "the certificate of the server is not trusted ({}); "
+    "name its authority's file in REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
+)
+NO_PROXY = "the proxy of this environment could not be used; check HTTP(S)_PROXY and NO_PROXY"
+NO_TLS = "the TLS handshake failed ({}); check that this port speaks https"
+NOT_UNPACKED = "the answer's compression cannot be unpacked; try again"
+
 _CHUNK = 64 * 1024
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_KEEP_BODY = frozenset({307, 308})
+SHOWN = 120
+_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +81,24 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One HTTP answer as it came."""
+    """One HTTP answer as it came.
+
+    Attributes
+    ----------
+    status : int
+    headers : mapping of str to str
+        Names in lower case; a header that came several times is joined by commas.
+    body : bytes
+        Unpacked, of at most `MAX_ANSWER_BYTES`.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+class HopelessError(NodeUnreachable):
+    """No usable answer came and asking again brings none: TLS refused, a refused redirect, an answer too large."""
 
 
 class Transport(Protocol):
@@ -65,99 +113,283 @@ class Transport(Protocol):
         ...
 
 
+# what both roads share ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One step on the way of a request: what goes out, and with which credentials.
+
+    Attributes
+    ----------
+    request : Request
+        Without user name and password in its URL.
+    authorization : str or None
+        Value of the ``Authorization`` header. It is for the site of the first hop and lost on leaving it.
+    number : int
+        Redirects behind it.
+    """
+
+    request: Request
+    authorization: str | None = field(default=None, repr=False)
+    number: int = 0
+
+    @classmethod
+    def first(cls, request: Request, api_key: str | None) -> Hop:
+        """Begin: an API key is sent as a bearer token, else a user name and password of the URL as they are."""
+        authorization = None if api_key is None else f"Bearer {api_key}"
+        if "@" not in request.url:
+            return cls(request, authorization)
+        parts = urlsplit(request.url)
+        login, _, host = parts.netloc.rpartition("@")
+        if login and authorization is None:
+            authorization = "Basic " + base64.b64encode(unquote(login).encode()).decode()
+        return cls(replace(request, url=urlunsplit(parts._replace(netloc=host))), authorization)
+
+    @property
+    def where(self) -> str:
+        """Method and URL for texts; never credentials, never a query."""
+        return f"{self.request.method} {redacted_url(self.request.url)}"
+
+    def after(self, status: int, headers: Mapping[str, str]) -> Hop | None:
+        """Return the next hop, None where the answer is no redirect.
+
+        Raises
+        ------
+        HopelessError
+            If the redirect would lose the body, leave https, lead nowhere, or be one too many.
+        """
+        if status not in _REDIRECTS or "location" not in headers:
+            return None
+        here, there = urlsplit(self.request.url), self._target(headers["location"])
+        if self.request.method != "GET" and status not in _KEEP_BODY:
+            raise self._refused(f"a redirect ({status}) on which a {self.request.method} would lose its body", there)
+        if here.scheme == "https" and there.scheme == "http":
+            raise self._refused("a redirect from https to http, which would give up TLS", there)
+        if self.number >= MAX_REDIRECTS:
+            raise self._refused(f"more than {MAX_REDIRECTS} redirects, the last one", there)
+        same_site = _site(here) == _site(there)
+        moved = replace(self.request, url=requote_uri(urlunsplit(there)))
+        return Hop(moved, self.authorization if same_site else None, self.number + 1)
+
+    def _target(self, location: str) -> SplitResult:
+        try:
+            parts = urlsplit(urljoin(self.request.url, location))
+            usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            shown = ascii(location[:SHOWN])
+            raise HopelessError(f"{self.where}: the server redirects to {shown}, which is no http(s) URL")
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="")
+
+    def _refused(self, what: str, there: SplitResult) -> HopelessError:
+        shown = ascii(redacted_url(urlunsplit(there))[:SHOWN])
+        return HopelessError(
+            f"{self.where}: the server answers {what}, to {shown}; use the new address, if it is right"
+        )
+
+
+def _site(parts: SplitResult) -> tuple[str, str | None, int]:
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+
+
+def checked_key(api_key: str | None) -> str | None:
+    """Return the key, or raise InputError where no header can carry it; the text does not show it."""
+    if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key != ""):
+        raise InputError("api_key has a line break, surrounding space or another character that no header can carry")
+    return api_key
+
+
+def environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for a URL, None where it is reached directly."""
+    return select_proxy(url, get_environ_proxies(url, None))
+
+
+def environment_bundle() -> str:
+    """Return the file or folder of trusted authorities: the environment's, else the one `requests` brings."""
+    for name in _BUNDLES:
+        path = os.environ.get(name)
+        if path and not os.path.exists(path):  # noqa: PTH110 - the text shows the path as it was written
+            raise HopelessError(
+                f"{name} names {path!r} as trusted authorities, but nothing is there; correct or unset it"
+            )
+        if path:
+            return path
+    return str(requests.utils.DEFAULT_CA_BUNDLE_PATH)
+
+
+def too_large() -> str:
+    """Return the text for an answer above the bound."""
+    return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
+
+
+def lowered(pairs: Iterator[tuple[str, str]]) -> dict[str, str]:
+    """Return headers by lower-case name; values of one name are joined by commas."""
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        known = name.lower()
+        headers[known] = f"{headers[known]}, {value}" if known in headers else value
+    return headers
+
+
+# the road over requests ---------------------------------------------------------------------------------------
+
+
+_KINDS: dict[type[Exception], str] = {
+    ssl.SSLCertVerificationError: NOT_TRUSTED,
+    requests.exceptions.SSLError: NO_TLS,
+    requests.exceptions.ProxyError: NO_PROXY,
+    requests.exceptions.ContentDecodingError: NOT_UNPACKED,
+    requests.exceptions.ChunkedEncodingError: CUT_OFF,
+    ConnectionResetError: CUT_OFF,
+    BrokenPipeError: CUT_OFF,
+    http.client.IncompleteRead: CUT_OFF,
+    http.client.HTTPException: NOT_HTTP,
+    requests.ConnectionError: NOT_THERE,
+    Exception: "{}",
+}
+"""Texts by what `requests` raised or what was behind it; the first that fits holds."""
+
+
 class SessionTransport:
-    """Transport over `requests`, one session per thread.
+    """Transport over `requests`.
 
     Proxies and TLS settings of the environment hold. A ``.netrc`` does not: credentials go to a node
-    only when the caller names them.
+    only when the caller names them. Cookies are not kept. Usable from several threads.
 
     Parameters
     ----------
     api_key : str or None
-        Sent as ``Authorization: Bearer``; `requests` drops that header on a redirect to another host.
+        Sent as ``Authorization: Bearer``, to the site of the request only.
     timeout_s : float
         Limit in seconds for connecting, and for each wait for bytes.
     """
 
     def __init__(self, *, api_key: str | None = None, timeout_s: float = 30.0) -> None:
-        self._api_key = api_key
+        self._api_key = checked_key(api_key)
         self._timeout_s = timeout_s
-        self._local = threading.local()
-        self._sessions: list[requests.Session] = []
+        self._idle: list[requests.Session] = []
         self._lock = threading.Lock()
         self._closed = False
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a transport holds sockets and a key: it cannot be pickled; pickle the node's settings")
+
     def send(self, request: Request) -> Answer:
         """Send one request; see `Transport.send`."""
-        where = f"{request.method} {redacted_url(request.url)}"
-        try:
-            with self._session().request(
-                request.method,
-                request.url,
-                data=request.body,
-                headers=dict(request.headers),
-                timeout=self._timeout_s,
-                stream=True,
-            ) as response:
-                body = self._bounded_body(response, where)
-                return Answer(response.status_code, response.headers, body)
-        except (requests.RequestException, OSError, ValueError) as error:
-            raise NodeUnreachable(self._text(where, error)) from error
+        hop = Hop.first(request, self._api_key)
+        with self._session() as session:
+            while True:
+                answer = self._exchange(session, hop)
+                following = hop.after(answer.status, answer.headers)
+                if following is None:
+                    return answer
+                hop = following
 
     def close(self) -> None:
         """Close every session; later sends raise ClosedError."""
         with self._lock:
             self._closed = True
-            for session in self._sessions:
-                session.close()
-            self._sessions.clear()
+            idle, self._idle = self._idle, []
+        for session in idle:
+            session.close()
 
-    def _session(self) -> requests.Session:
-        if self._closed:
-            raise ClosedError("this node client is closed; connect() again")
-        session: requests.Session | None = getattr(self._local, "session", None)
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[requests.Session]:
+        """Lend a session that nobody else uses meanwhile, so there are as many as requests at once."""
+        with self._lock:
+            if self._closed:
+                raise ClosedError(CLOSED)
+            session = self._idle.pop() if self._idle else None
         if session is None:
-            session = requests.Session()
-            session.auth = self._authorize  # being set, it also keeps .netrc out
+            session = _Session()
+            session.cookies = _NoCookies()
+        try:
+            yield session
+        finally:
             with self._lock:
-                self._sessions.append(session)
-            self._local.session = session
-        return session
+                keep = not self._closed
+                if keep:
+                    self._idle.append(session)
+            if not keep:
+                session.close()
 
-    def _authorize(self, prepared: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self._api_key is not None:
-            prepared.headers["Authorization"] = f"Bearer {self._api_key}"
+    def _exchange(self, session: requests.Session, hop: Hop) -> Answer:
+        request = hop.request
+        try:
+            with session.request(
+                request.method,
+                request.url,
+                data=request.body,
+                headers={**COMMON_HEADERS, **request.headers},
+                auth=_Authorization(hop.authorization),
+                timeout=self._timeout_s,
+                allow_redirects=False,
+                verify=environment_bundle() if request.url.startswith("https:") else True,
+                stream=True,
+            ) as response:
+                body = _bounded_body(response)
+                return Answer(response.status_code, lowered(iter(response.headers.items())), body)
+        except HopelessError as error:
+            raise HopelessError(f"{hop.where}: {error}") from None
+        except (requests.RequestException, OSError, ValueError) as error:
+            raise self._translated(hop.where, error) from error
+
+    def _translated(self, where: str, error: Exception) -> NodeUnreachable:
+        innermost = _innermost(error)
+        if isinstance(error, requests.Timeout) or isinstance(innermost, TimeoutError):
+            return NodeUnreachable(f"{where}: {NO_ANSWER.format(self._timeout_s)}")
+        kinds = (kind for kind in _KINDS if isinstance(error, kind) or isinstance(innermost, kind))
+        text = _KINDS[next(kinds, Exception)].format(_reason(innermost))
+        untrusted = isinstance(innermost, ssl.SSLCertVerificationError)
+        return (HopelessError if untrusted else NodeUnreachable)(f"{where}: {text}")
+
+
+class _Session(requests.Session):
+    """A session that leaves redirects alone, also those whose target it cannot read."""
+
+    def get_redirect_target(self, _: requests.Response) -> None:
+        """Return none: `Hop` judges them."""
+
+
+class _Authorization(requests.auth.AuthBase):
+    """Sets the header; being set at all, it also keeps .netrc and the URL's own login out."""
+
+    def __init__(self, value: str | None) -> None:
+        self._value = value
+
+    def __call__(self, prepared: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._value is not None:
+            prepared.headers["Authorization"] = self._value
         return prepared
 
-    @staticmethod
-    def _bounded_body(response: requests.Response, where: str) -> bytes:
-        chunks, size = [], 0
-        for chunk in response.iter_content(_CHUNK):
-            size += len(chunk)
-            if size > MAX_ANSWER_BYTES:
-                raise NodeUnreachable(f"{where}: the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped")
-            chunks.append(chunk)
-        return b"".join(chunks)
 
-    def _text(self, where: str, error: Exception) -> str:
-        if isinstance(error, NodeUnreachable):
-            return str(error)
-        if isinstance(error, requests.ConnectTimeout | requests.ReadTimeout):
-            return f"{where}: no answer within {self._timeout_s:g} s; raise timeout_s or try again later"
-        if isinstance(error, requests.exceptions.SSLError):
-            return f"{where}: the TLS handshake failed; check the certificate and REQUESTS_CA_BUNDLE"
-        if isinstance(error, requests.exceptions.ProxyError):
-            return f"{where}: the proxy of this environment could not be used; check HTTP(S)_PROXY and NO_PROXY"
-        if isinstance(error, requests.ConnectionError):
-            return f"{where}: nothing answers there ({_cause(error)}); check the URL and that the node runs"
-        return f"{where}: {type(error).__name__}: {_cause(error)}"
+class _NoCookies(RequestsCookieJar):
+    """A jar that stays empty."""
+
+    def set_cookie(self, cookie: Cookie, *args: object, **kwargs: object) -> None:
+        """Drop it."""
 
 
-def _cause(error: BaseException) -> str:
-    """Return the innermost reason, which is what a reader can act on, in at most 120 characters."""
-    while True:
-        inner = error.__cause__ or error.__context__
-        if inner is None:
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            return str(reason)[:120]
+def _bounded_body(response: requests.Response) -> bytes:
+    chunks, size = [], 0
+    for chunk in response.iter_content(_CHUNK):
+        size += len(chunk)
+        if size > MAX_ANSWER_BYTES:
+            raise HopelessError(too_large())
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Return the first reason of all, which is what a reader can act on."""
+    while inner := error.__cause__ or error.__context__:
         error = inner
+    return error
+
+
+def _reason(error: BaseException) -> str:
+    """Return an error in words, short and harmless."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return ascii(str(text)[:SHOWN])[1:-1]

@@ -1,0 +1,89 @@
+"""Both roads as `transport`, servers for them, and an environment without proxies, certificates and credentials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.integration.transports.servers import Proxy, Server, serving
+from toolkit.client.curl_transport import CurlTransport
+from toolkit.client.transport import SessionTransport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from toolkit.client.transport import Transport
+
+ROADS = {"requests": SessionTransport, "curl": CurlTransport}
+KEY = "topsecret"
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the machine's own proxies, certificates and credentials out."""
+    names = (
+        "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY NETRC REQUESTS_CA_BUNDLE CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR"
+    )
+    for name in names.split():
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+
+
+@pytest.fixture(params=ROADS)
+def open_transport(request: pytest.FixtureRequest) -> Iterator[Callable[..., Transport]]:
+    """Return a maker of transports of one road; what it made is closed."""
+    made = []
+
+    def make(**settings):
+        made.append(ROADS[request.param](**{"timeout_s": 0.4, **settings}))
+        return made[-1]
+
+    yield make
+    for transport in made:
+        transport.close()
+
+
+@pytest.fixture
+def transport(open_transport: Callable[..., Transport]) -> Transport:
+    """Return a transport with an API key and short patience."""
+    return open_transport(api_key=KEY)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving(Server()) as one:
+        yield one
+
+
+@pytest.fixture
+def other() -> Iterator[Server]:
+    """Return a second server: another port is another site."""
+    with serving(Server()) as one:
+        yield one
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    with serving(Proxy()) as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory):
+    """Return (file of the authority, server context for this machine, server context for another name)."""
+    from tests.integration.transports import certificates
+
+    return certificates.make(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def tls_server(certificate) -> Iterator[Server]:
+    with serving(Server(tls=certificate[1])) as one:
+        yield one
+
+
+@pytest.fixture
+def trusted(certificate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trust the local authority."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate[0]))

@@ -1,0 +1,398 @@
+"""The bulk engine against a local server: all answered, bounded, paced, repeated, cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import itertools
+import pickle
+import threading
+import time
+
+import pytest
+
+from tests.integration.transports.conftest import KEY
+from tests.integration.transports.servers import FINE, dead_port
+from toolkit.client.engine import BulkEngine, Window
+from toolkit.client.retry import RetryPolicy
+from toolkit.client.transport import Answer, HopelessError, Request
+from toolkit.errors import ClosedError, InputError, NodeUnreachable
+
+QUICK = RetryPolicy(base_s=0.01, cap_s=0.02)
+
+
+@pytest.fixture
+def engine():
+    made = BulkEngine(api_key=KEY, timeout_s=2.0, max_in_flight=8)
+    yield made
+    made.close()
+
+
+def jobs(server, number, where="fine", **query):
+    return [(key, Request("GET", server.url(where, key=key, **query))) for key in range(number)]
+
+
+def bulk_threads():
+    return [thread for thread in threading.enumerate() if thread.name == "toolkit-bulk"]
+
+
+def ended_within(seconds, condition):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_each_job_is_answered_once(server, engine):
+    """Five hundred jobs, five hundred answers, each under its key."""
+    answers = list(engine.run(jobs(server, 500)))
+    assert sorted(key for key, _ in answers) == list(range(500))
+    assert {answer.body for _, answer in answers} == {FINE}
+    assert len(server.seen) == 500
+    assert set(server.authorizations()) == {f"Bearer {KEY}"}
+
+
+def test_each_answer_is_its_own_requests(server, engine):
+    """Bodies and keys are not mixed up, whatever the order of completion."""
+    posts = ((n, Request("POST", server.url("echo", n=n), b"x" * n)) for n in range(100))
+    for key, answer in engine.run(posts):
+        assert f'?n={key}"' in answer.body.decode()
+        assert f'"Content-Length": "{key}"' in answer.body.decode()
+
+
+def test_no_more_are_in_flight_than_allowed(server, engine):
+    """Eight at once, not nine; connections are used again."""
+    list(engine.run(jobs(server, 60, "wait", s=0.02)))
+    assert 4 < server.most_open <= 8
+    assert server.connections <= 8
+
+
+def test_one_in_flight_works(server):
+    """The smallest engine takes one after the other."""
+    engine = BulkEngine(max_in_flight=1)
+    assert len(list(engine.run(jobs(server, 20)))) == 20
+    assert server.most_open == 1
+    engine.close()
+
+
+def test_results_come_while_others_wait(server, engine):
+    """A slow request holds up nothing."""
+    mixed = [*jobs(server, 1, "wait", s=0.5), *[(key + 1, job) for key, job in jobs(server, 30)]]
+    assert [key for key, _ in engine.run(mixed)][-1] == 0
+
+
+def test_no_jobs_is_no_run(engine):
+    """Nothing in, nothing out, and no thread."""
+    assert list(engine.run([])) == []
+
+
+def test_jobs_are_pulled_as_answers_are_taken(server, engine):
+    """From an endless source at most 24 are pulled ahead; memory is bounded whatever the number of calls."""
+    pulled = 0
+
+    def endless():
+        nonlocal pulled
+        for key in itertools.count():
+            pulled += 1
+            yield key, Request("GET", server.url("fine"))
+
+    with contextlib.closing(engine.run(endless())) as answers:
+        for taken, _ in enumerate(answers, 1):
+            assert pulled <= taken + 24
+            if taken in {5, 50}:
+                time.sleep(0.1)
+            if taken == 100:
+                break
+    assert len(server.seen) <= 124
+
+
+def test_an_unread_run_sends_nothing(server, engine):
+    """Jobs are pulled when the first answer is asked for."""
+    engine.run(jobs(server, 5)).close()
+    assert server.seen == []
+
+
+def test_closing_cancels_what_is_in_flight(server, engine):
+    """Eight requests hang; closing returns at once, their connections end, and the engine serves on."""
+    answers = engine.run([*jobs(server, 1), *jobs(server, 20, "stall")])
+    assert next(answers)[1].body == FINE
+    assert ended_within(2, lambda: server.open >= 7)
+    begun = time.monotonic()
+    answers.close()
+    assert time.monotonic() - begun < 0.2
+    server.released.set()
+    assert server.settled(1) <= 1
+    assert len(list(engine.run(jobs(server, 20)))) == 20
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, ZeroDivisionError])
+def test_an_exception_in_the_loop_cancels(server, engine, kind):
+    """With `closing` around it, whatever ends the loop ends the run; what had not begun never begins."""
+
+    def interrupted():
+        with contextlib.closing(engine.run(jobs(server, 400, "wait", s=0.01))) as answers:
+            for _ in answers:
+                raise kind
+
+    with pytest.raises(kind):
+        interrupted()
+    time.sleep(0.1)
+    seen = len(server.seen)
+    time.sleep(0.1)
+    assert seen == len(server.seen) < 40
+    assert len(list(engine.run(jobs(server, 20)))) == 20
+
+
+def test_an_exception_in_the_source_is_raised_and_cancels(server, engine):
+    """The caller's own generator fails in the caller's thread."""
+
+    def failing():
+        yield from jobs(server, 12)
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        list(engine.run(failing()))
+    assert len(list(engine.run(jobs(server, 20)))) == 20
+
+
+def test_runs_of_several_threads_go_on_together(server, engine):
+    """Each gets its own answers, within the common limit."""
+    got = {}
+
+    def work(name):
+        got[name] = sorted(key for key, _ in engine.run(jobs(server, 50, "wait", s=0.005)))
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert list(got.values()) == [list(range(50))] * 4
+    assert server.most_open <= 8
+    assert len(bulk_threads()) == 1
+
+
+def test_runs_take_turns(server, engine):
+    """A short run does not wait for a long one that began earlier."""
+    with contextlib.closing(engine.run(jobs(server, 400, "wait", s=0.02))) as long:
+        next(long)
+        begun = time.monotonic()
+        assert len(list(engine.run(jobs(server, 4)))) == 4
+        assert time.monotonic() - begun < 0.5
+
+
+def test_it_works_under_a_running_loop(server, engine):
+    """As in a notebook, where a loop is running already."""
+
+    async def cell():
+        return len(list(engine.run(jobs(server, 20))))
+
+    assert asyncio.run(cell()) == 20
+
+
+@pytest.mark.parametrize("code", [429, 502, 503, 504])
+def test_what_may_pass_is_repeated(server, engine, code):
+    """Three refusals, then the answer: nobody notices."""
+    server.failures_left = 3
+    answers = list(engine.run(jobs(server, 1, "status", code=code), retry=QUICK))
+    assert [answer.status for _, answer in answers] == [200]
+    assert len(server.seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "sent"), [(503, "no", 5), (500, "no", 2), (500, "cannot deserialize", 1), (400, "no", 1)]
+)
+def test_the_last_answer_is_handed_over_whatever_it_is(server, engine, code, text, sent):
+    """After the attempts that the policy allows; a bad request once, a server error twice."""
+    server.failures_left = 100
+    [(key, answer)] = engine.run(jobs(server, 1, "status", code=code, text=text), retry=QUICK)
+    assert (key, answer.status, answer.body) == (0, code, text.encode())
+    assert len(server.seen) == sent
+
+
+def test_no_answer_is_repeated_and_then_handed_over(server, engine):
+    """A cut connection is tried five times; then the reason is the result."""
+    [(_, outcome)] = engine.run(jobs(server, 1, "short"), retry=QUICK)
+    assert isinstance(outcome, NodeUnreachable)
+    assert "cut off" in str(outcome)
+    assert len(server.seen) == 5
+
+
+def test_a_dead_port_is_a_result(engine):
+    """Nobody there is no exception: each job has its outcome."""
+    url = f"http://127.0.0.1:{dead_port()}/v1"
+    outcomes = [outcome for _, outcome in engine.run([(n, Request("GET", url)) for n in range(10)], retry=QUICK)]
+    assert len(outcomes) == 10
+    assert all("nothing answers there" in str(outcome) for outcome in outcomes)
+
+
+def test_what_is_hopeless_is_not_repeated(server, engine):
+    """A refused redirect is refused the next time too."""
+    away = Request("POST", server.url("redirect", code=302, to="fine"), b"x")
+    [(_, outcome)] = engine.run([(0, away)], retry=QUICK)
+    assert isinstance(outcome, HopelessError)
+    assert len(server.seen) == 1
+
+
+def test_unusable_requests_are_results(server, engine):
+    """A URL that is none and a header that cannot be sent: an outcome each, and the others go on."""
+    broken = [
+        (100, Request("GET", "file:///etc/hostname")),
+        (101, Request("GET", server.url("fine"), None, {"A": "b\nc"})),
+    ]
+    outcomes = dict(engine.run([*broken, *jobs(server, 10)]))
+    assert [type(outcomes[key]) for key in (100, 101)] == [HopelessError] * 2
+    assert sum(isinstance(outcome, Answer) for outcome in outcomes.values()) == 10
+
+
+def test_retry_after_is_obeyed_without_holding_up_others(server, engine):
+    """One is asked to wait a second; thirty others pass it meanwhile."""
+    server.failures_left = 1
+    begun = time.monotonic()
+    mixed = [*jobs(server, 1, "status", code=503, after=1), *[(key + 1, job) for key, job in jobs(server, 30)]]
+    order = [(key, time.monotonic() - begun) for key, _ in engine.run(mixed, retry=QUICK)]
+    assert order[-1][0] == 0
+    assert order[-1][1] >= 1.0
+    assert order[-2][1] < 0.9
+
+
+def test_the_budget_of_waits_is_kept(server, engine):
+    """Who asks for more patience than there is gets none."""
+    server.failures_left = 100
+    [(_, answer)] = engine.run(jobs(server, 1, "status", code=503, after=100))
+    assert (answer.status, len(server.seen)) == (503, 1)
+
+
+def test_waits_take_their_jitter_from_the_given_source(server):
+    """Each repeat asks it once."""
+    asked = []
+    engine = BulkEngine(chance=lambda: asked.append(1) or 0.0)
+    server.failures_left = 3
+    list(engine.run(jobs(server, 1, "status", code=503), retry=QUICK))
+    engine.close()
+    assert len(asked) == 3
+
+
+def test_the_caller_may_have_more_repeated(server, engine):
+    """A 404 of a backend that lags, say, within the same attempts."""
+    server.failures_left = 2
+    lagging = jobs(server, 1, "status", code=404, text="behind")
+    [(_, answer)] = engine.run(lagging, retry=QUICK, also_repeat=lambda _, answer: answer.body == b"behind")
+    assert answer.status == 200
+    server.failures_left = 100
+    server.seen.clear()
+    [(_, answer)] = engine.run(lagging, retry=QUICK, also_repeat=lambda *_: True)
+    assert (answer.status, len(server.seen)) == (404, 5)
+
+
+def test_a_failing_judge_ends_its_run_only(server, engine):
+    """What `also_repeat` raises is raised to its caller; the engine lives on."""
+    server.failures_left = 1
+    with pytest.raises(ZeroDivisionError):
+        list(engine.run(jobs(server, 1, "status", code=404), also_repeat=lambda *_: 1 // 0))
+    assert len(list(engine.run(jobs(server, 5)))) == 5
+
+
+def test_starts_are_paced(server, engine):
+    """Twenty at fifty a second take 0.38 s or more, evenly, also over two runs."""
+    begun = time.monotonic()
+    times = [time.monotonic() - begun for _ in engine.run(jobs(server, 10), requests_per_second=50)]
+    times += [time.monotonic() - begun for _ in engine.run(jobs(server, 10), requests_per_second=50)]
+    assert times[-1] >= 0.379
+    assert times[9] >= 0.179
+    assert times[2] < 0.15
+
+
+def test_a_pace_must_be_above_zero(engine):
+    """Zero a second would never end."""
+    with pytest.raises(InputError, match="above 0, got 0"):
+        engine.run([], requests_per_second=0)
+    with pytest.raises(InputError, match="1 or more, got 0"):
+        BulkEngine(max_in_flight=0)
+
+
+def test_many_429_are_weathered(server, engine):
+    """Twenty refusals among a hundred calls: all are answered in the end, with fewer in flight."""
+    server.failures_left = 20
+    patient = RetryPolicy(attempts=25, base_s=0.005, cap_s=0.02)
+    answers = [answer.status for _, answer in engine.run(jobs(server, 100, "status", code=429), retry=patient)]
+    assert answers == [200] * 100
+    assert len(server.seen) == 120
+    assert engine._driver._window.limit <= 8
+
+
+def test_the_window_halves_once_per_round_and_grows_by_answers():
+    """429s for requests from before a halving do not halve again; it never goes below 1 or above its most."""
+    window = Window(64)
+    for _ in range(10):
+        window.refused(started_at=0.0, now=1.0)
+    assert window.limit == 32
+    window.refused(started_at=1.5, now=2.0)
+    assert window.limit == 16
+    for moment in range(3, 20):
+        window.refused(started_at=moment, now=moment)
+    assert window.limit == 1
+    for _ in range(5000):
+        window.answered()
+    assert window.limit == 64
+
+
+def test_a_closed_engine_says_so(server, engine):
+    """After close no run begins, the thread is gone and no connection is left; closing twice is fine."""
+    list(engine.run(jobs(server, 5)))
+    engine.close()
+    engine.close()
+    with pytest.raises(ClosedError, match=r"connect\(\) again"):
+        engine.run(jobs(server, 1))
+    assert bulk_threads() == []
+    assert server.settled(0) == 0
+
+
+def test_closing_the_engine_ends_its_runs(server, engine):
+    """Whoever waits for answers hears of it."""
+    answers = engine.run([*jobs(server, 1), *jobs(server, 5, "stall")])
+    next(answers)
+    threading.Timer(0.1, engine.close).start()
+    with pytest.raises(ClosedError):
+        list(answers)
+
+
+def test_an_engine_never_used_has_no_thread():
+    """The thread starts with the first request."""
+    engine = BulkEngine()
+    assert bulk_threads() == []
+    engine.close()
+
+
+def test_an_engine_that_is_forgotten_ends_its_thread(server):
+    """No thread and no socket outlives the last reference."""
+    engine = BulkEngine()
+    list(engine.run(jobs(server, 5)))
+    assert len(bulk_threads()) == 1
+    assert bulk_threads()[0].daemon
+    del engine
+    gc.collect()
+    assert ended_within(2, lambda: not bulk_threads())
+    assert server.settled(0) == 0
+
+
+def test_the_key_is_neither_shown_nor_pickled(engine):
+    """An engine is no thing to send elsewhere."""
+    assert KEY not in repr(engine) + repr(vars(engine))
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(engine)
+    with pytest.raises(InputError, match="api_key"):
+        BulkEngine(api_key="a\nb")
+
+
+def test_a_stalled_server_is_given_up_on(server):
+    """The limit holds for bulk requests too, and each has its own."""
+    engine = BulkEngine(timeout_s=0.3, max_in_flight=4)
+    begun = time.monotonic()
+    once = RetryPolicy(attempts=1)
+    outcomes = dict(engine.run([*jobs(server, 3, "stall"), (9, Request("GET", server.url("drip")))], retry=once))
+    assert time.monotonic() - begun < 2
+    assert all("no answer within 0.3 s" in str(outcomes[key]) for key in range(3))
+    assert outcomes[9].body == b"x" * 8
+    engine.close()

@@ -1,0 +1,394 @@
+"""The road over libcurl: many requests in progress in one thread, and a transport over it for single ones."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+import pycurl  # type: ignore[import-untyped] # it ships no types
+
+from toolkit.client import transport as seam
+from toolkit.client.transport import Answer, Hop, HopelessError, Request
+from toolkit.errors import ClosedError, NodeUnreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["CurlTransport", "Transfers"]
+
+_Tag = TypeVar("_Tag")
+
+_READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+_EVENTS = {pycurl.POLL_IN: _READ, pycurl.POLL_OUT: _WRITE, pycurl.POLL_INOUT: _READ | _WRITE}
+_ACTIONS = {
+    _READ: pycurl.CSELECT_IN,
+    _WRITE: pycurl.CSELECT_OUT,
+    _READ | _WRITE: pycurl.CSELECT_IN | pycurl.CSELECT_OUT,
+}
+
+_PROXY_FAILED = 97  # CURLE_PROXY, which pycurl has no name for
+_REFUSED = 400
+_PROXY_TROUBLE = frozenset({pycurl.E_COULDNT_RESOLVE_PROXY, _PROXY_FAILED})
+_NOT_THERE = frozenset({pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT})
+_TEXTS = {
+    pycurl.E_PARTIAL_FILE: seam.CUT_OFF,
+    pycurl.E_RECV_ERROR: seam.CUT_OFF,
+    pycurl.E_SEND_ERROR: seam.CUT_OFF,
+    pycurl.E_GOT_NOTHING: seam.CUT_OFF,
+    pycurl.E_UNSUPPORTED_PROTOCOL: seam.NOT_HTTP,
+    pycurl.E_FTP_WEIRD_SERVER_REPLY: seam.NOT_HTTP,  # of any server, whatever the name says
+    pycurl.E_COULDNT_RESOLVE_HOST: seam.NOT_THERE,
+    pycurl.E_COULDNT_CONNECT: seam.NOT_THERE,
+    pycurl.E_BAD_CONTENT_ENCODING: seam.NOT_UNPACKED,
+    pycurl.E_WRITE_ERROR: seam.NOT_UNPACKED,  # our own refusals to write are told before
+    pycurl.E_SSL_CONNECT_ERROR: seam.NO_TLS,
+}
+_LOOKS = 8
+"""How often per timeout is looked for requests without progress."""
+
+
+class _Slot:
+    """One easy handle and the exchange on it. Made once, used for many exchanges."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.handle = handle = pycurl.Curl()
+        self.lines: list[bytes] = []
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.tag: Any = None
+        self.hop: Hop | None = None
+        self.progress: tuple[int, ...] = ()
+        self.progress_at = 0.0
+        self.proxied = False
+        self._headers: tuple[Mapping[str, str], str | None] | None = None
+        handle.setopt(pycurl.NOSIGNAL, 1)
+        handle.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
+        handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
+        handle.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, round(timeout_s * 1000)))
+        handle.setopt(pycurl.ACCEPT_ENCODING, seam.COMMON_HEADERS["Accept-Encoding"])
+        handle.setopt(pycurl.NOPROXY, "")  # decided in `load`, by the rules of both roads
+        handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)
+        handle.setopt(pycurl.WRITEFUNCTION, self._write)
+
+    def load(self, tag: Any, hop: Hop, proxy: str | None, bundle: str | None) -> None:
+        """Set the handle up for an exchange."""
+        self.tag, self.hop, self.proxied = tag, hop, proxy is not None
+        self.progress, self.progress_at = (), 0.0
+        handle, request = self.handle, hop.request
+        if (request.headers, hop.authorization) != self._headers:
+            handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, hop.authorization))
+            self._headers = (request.headers, hop.authorization)
+        handle.setopt(pycurl.URL, request.url)
+        handle.setopt(pycurl.PROXY, proxy or "")
+        if bundle is not None:
+            handle.setopt(pycurl.CAPATH if os.path.isdir(bundle) else pycurl.CAINFO, bundle)  # noqa: PTH112 - str in, str out
+        if request.method == "POST":
+            handle.setopt(pycurl.POST, 1)
+            handle.setopt(pycurl.POSTFIELDS, request.body or b"")
+        else:
+            handle.setopt(pycurl.HTTPGET, 1)
+
+    def unload(self) -> tuple[int, list[bytes], bytes]:
+        """Return status, header lines and body, and be ready for another exchange."""
+        status = self.handle.getinfo(pycurl.RESPONSE_CODE)
+        came = status, self.lines.copy(), b"".join(self.chunks)
+        self.lines.clear()
+        self.chunks.clear()
+        self.size = 0
+        return came
+
+    def idle_s(self, now: float) -> float:
+        """Return the seconds without a byte in either direction; connecting has its own limit."""
+        connected = self.handle.getinfo(pycurl.PRETRANSFER_TIME_T) > 0
+        progress = (len(self.lines), self.size, self.handle.getinfo(pycurl.SIZE_UPLOAD_T))
+        if progress != self.progress or not connected:
+            self.progress, self.progress_at = progress, now
+        return now - self.progress_at
+
+    def _write(self, data: bytes) -> int:
+        self.size += len(data)
+        if self.size > seam.MAX_ANSWER_BYTES:
+            return 0  # ends the transfer
+        self.chunks.append(data)
+        return len(data)
+
+
+class Transfers(Generic[_Tag]):
+    """Requests in progress over libcurl's multi interface, all in the thread that calls; only `wake` is for others.
+
+    Parameters
+    ----------
+    api_key : str or None
+        Sent as ``Authorization: Bearer``, to the site of each request only.
+    timeout_s : float
+        Limit in seconds for connecting, and for each wait for bytes.
+    keep : int
+        Most idle connections kept.
+    """
+
+    def __init__(self, *, api_key: str | None, timeout_s: float, keep: int) -> None:
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._roads: dict[str, tuple[str | None, str | None]] = {}
+        self._free: list[_Slot] = []
+        self._busy: dict[pycurl.Curl, _Slot] = {}
+        self._failed: list[tuple[_Tag, Answer | NodeUnreachable]] = []
+        self._look_at = 0.0
+        self._timer_at: float | None = None
+        self._selector = selectors.DefaultSelector()
+        self._watched: dict[int, int] = {}
+        self._waker, self._alarm = socket.socketpair()
+        self._waker.settimeout(0)
+        self._alarm.settimeout(0)
+        self._woken = False
+        self._selector.register(self._alarm, _READ)
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_MAXCONNECTS, keep)
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+
+    def __len__(self) -> int:
+        """Return how many requests are in progress."""
+        return len(self._busy)
+
+    def start(self, tag: _Tag, request: Request) -> None:
+        """Begin a request; its end comes from `wait` with its tag."""
+        self._begin(tag, Hop.first(request, self._api_key))
+
+    def cancel(self, which: Callable[[_Tag], bool]) -> None:
+        """Drop requests in progress; nothing more is heard of them."""
+        for slot in [slot for slot in self._busy.values() if which(slot.tag)]:
+            self._release(slot)
+        self._failed = [(tag, error) for tag, error in self._failed if not which(tag)]
+
+    def wake(self) -> None:
+        """Make a `wait` that is going on, or the next one, return early. For any thread."""
+        if not self._woken:
+            self._woken = True
+            with contextlib.suppress(BlockingIOError):
+                self._waker.send(b"\0")
+
+    def wait(self, seconds: float | None) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
+        """Move the requests on and return those that ended, maybe none, after `seconds` at the latest."""
+        for key, events in self._selector.select(0 if self._failed else self._patience_s(seconds)):
+            if key.fileobj is self._alarm:
+                self._alarm.recv(4096)
+                self._woken = False
+            else:
+                self._multi.socket_action(key.fd, _ACTIONS[events])
+        now = time.monotonic()
+        if self._timer_at is not None and now >= self._timer_at:
+            self._timer_at = None
+            self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
+        ended, self._failed = self._failed, []
+        self._collect(ended)
+        if self._busy and now >= self._look_at:
+            self._give_up(now, ended)
+        return ended
+
+    def close(self) -> None:
+        """Drop what is in progress and close every connection."""
+        for slot in list(self._busy.values()):
+            self._release(slot)
+        for slot in self._free:
+            slot.handle.close()
+        self._multi.close()
+        self._selector.close()
+        self._waker.close()
+        self._alarm.close()
+
+    # the ways of one request ------------------------------------------------------------------------------------
+
+    def _begin(self, tag: _Tag, hop: Hop) -> None:
+        slot = self._free.pop() if self._free else _Slot(self._timeout_s)
+        try:
+            slot.load(tag, hop, *self._road(hop.request.url))
+            self._multi.add_handle(slot.handle)
+        except (HopelessError, ValueError, TypeError, pycurl.error) as error:
+            slot.handle.close()
+            self._failed.append((tag, HopelessError(f"{hop.where}: {error}")))
+            return
+        self._busy[slot.handle] = slot
+
+    def _road(self, url: str) -> tuple[str | None, str | None]:
+        """Return proxy and trusted authorities for a URL; the environment is asked once per site."""
+        scheme, _, rest = url.partition("://")
+        if scheme not in {"http", "https"} or not rest.partition("/")[0]:
+            raise HopelessError("this is no http(s) URL")
+        site = f"{scheme}://{rest.partition('/')[0]}"
+        road = self._roads.get(site)
+        if road is None:
+            bundle = seam.environment_bundle() if scheme == "https" else None
+            road = self._roads[site] = (seam.environment_proxy(url), bundle)
+        return road
+
+    def _release(self, slot: _Slot) -> tuple[int, list[bytes], bytes]:
+        del self._busy[slot.handle]
+        self._multi.remove_handle(slot.handle)
+        self._free.append(slot)
+        return slot.unload()
+
+    def _collect(self, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
+        """Take what libcurl has finished; a redirect begins anew."""
+        left = 1
+        while left:
+            left, succeeded, failed = self._multi.info_read()
+            for handle, code, message in failed:
+                slot = self._busy[handle]
+                ended.append((slot.tag, self._translated(slot, code, message)))
+                self._release(slot)
+            for handle in succeeded:
+                slot = self._busy[handle]
+                tag, hop = slot.tag, slot.hop
+                status, lines, body = self._release(slot)
+                answer = Answer(status, _headers(lines), body)
+                try:
+                    following = hop.after(status, answer.headers) if hop else None
+                except HopelessError as error:
+                    ended.append((tag, error))
+                    continue
+                if following is None:
+                    ended.append((tag, answer))
+                else:
+                    self._begin(tag, following)
+
+    def _give_up(self, now: float, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
+        """End the requests that have waited for bytes for too long."""
+        self._look_at = now + self._timeout_s / _LOOKS
+        for slot in list(self._busy.values()):
+            if slot.idle_s(now) >= self._timeout_s and slot.hop:
+                text = seam.NO_ANSWER.format(self._timeout_s)
+                ended.append((slot.tag, NodeUnreachable(f"{slot.hop.where}: {text}")))
+                self._release(slot)
+
+    def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
+        where = slot.hop.where if slot.hop else ""
+        reason = ascii(message[: seam.SHOWN])[1:-1]
+        if slot.size > seam.MAX_ANSWER_BYTES:
+            return HopelessError(f"{where}: {seam.too_large()}")
+        if code == pycurl.E_OPERATION_TIMEDOUT:
+            return NodeUnreachable(f"{where}: {seam.NO_ANSWER.format(self._timeout_s)}")
+        if code == pycurl.E_PEER_FAILED_VERIFICATION:
+            return HopelessError(f"{where}: {seam.NOT_TRUSTED.format(reason)}")
+        if code in _PROXY_TROUBLE or (slot.proxied and self._blames_proxy(slot, code)):
+            return NodeUnreachable(f"{where}: {seam.NO_PROXY}")
+        return NodeUnreachable(f"{where}: {_TEXTS.get(code, '{}').format(reason)}")
+
+    @staticmethod
+    def _blames_proxy(slot: _Slot, code: int) -> bool:
+        return code in _NOT_THERE or slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _REFUSED
+
+    # what libcurl wants to be told ------------------------------------------------------------------------------
+
+    def _patience_s(self, seconds: float | None) -> float | None:
+        now = time.monotonic()
+        limits = [] if seconds is None else [seconds]
+        if self._timer_at is not None:
+            limits.append(self._timer_at - now)
+        if self._busy:
+            limits.append(self._look_at - now)
+        return max(0.0, min(limits)) if limits else None
+
+    def _on_timer(self, milliseconds: int) -> None:
+        self._timer_at = None if milliseconds < 0 else time.monotonic() + milliseconds / 1000
+
+    def _on_socket(self, event: int, number: int, *_: object) -> None:
+        if event == pycurl.POLL_REMOVE:
+            if self._watched.pop(number, None) is not None:
+                self._selector.unregister(number)
+        elif number in self._watched:
+            self._selector.modify(number, _EVENTS[event])
+        else:
+            self._watched[number] = event
+            self._selector.register(number, _EVENTS[event])
+
+
+class CurlTransport:
+    """Transport over libcurl, with the behaviour of `SessionTransport`. Usable from several threads.
+
+    Parameters
+    ----------
+    api_key : str or None
+        Sent as ``Authorization: Bearer``, to the site of the request only.
+    timeout_s : float
+        Limit in seconds for connecting, and for each wait for bytes.
+    """
+
+    def __init__(self, *, api_key: str | None = None, timeout_s: float = 30.0) -> None:
+        self._api_key = seam.checked_key(api_key)
+        self._timeout_s = timeout_s
+        self._idle: list[Transfers[None]] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a transport holds sockets and a key: it cannot be pickled; pickle the node's settings")
+
+    def send(self, request: Request) -> Answer:
+        """Send one request; see `Transport.send`."""
+        transfers = self._taken()
+        try:
+            transfers.start(None, request)
+            while not (ended := transfers.wait(None)):
+                pass
+        except BaseException:
+            transfers.close()  # interrupted: what is in progress must not meet the next request
+            raise
+        self._give_back(transfers)
+        [(_, outcome)] = ended
+        if isinstance(outcome, NodeUnreachable):
+            raise outcome
+        return outcome
+
+    def close(self) -> None:
+        """Close every connection; later sends raise ClosedError."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for transfers in idle:
+            transfers.close()
+
+    def _taken(self) -> Transfers[None]:
+        """Take a set of connections that nobody else uses meanwhile."""
+        with self._lock:
+            if self._closed:
+                raise ClosedError(seam.CLOSED)
+            if self._idle:
+                return self._idle.pop()
+        return Transfers(api_key=self._api_key, timeout_s=self._timeout_s, keep=1)
+
+    def _give_back(self, transfers: Transfers[None]) -> None:
+        with self._lock:
+            if not self._closed:
+                self._idle.append(transfers)
+                return
+        transfers.close()
+
+
+def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list[str]:
+    """Return the lines for libcurl; an empty one takes away what it would send by itself."""
+    wanted = {name.lower(): (name, value) for name, value in {**seam.COMMON_HEADERS, **headers}.items()}
+    del wanted["accept-encoding"]  # the handle's own option, so that it also unpacks
+    if authorization is not None:
+        wanted["authorization"] = ("Authorization", authorization)
+    lines = [f"{name}: {value}" if value else f"{name};" for name, value in wanted.values()]
+    if any("\r" in line or "\n" in line or "\0" in line for line in lines):
+        raise ValueError("a header has a line break")
+    return lines + [f"{name}:" for name in ("Content-Type", "Expect") if name.lower() not in wanted]
+
+
+def _headers(lines: list[bytes]) -> dict[str, str]:
+    """Read the header lines of the last answer: before it may come others (of a proxy, 1xx), after it a trailer."""
+    begin = max((place for place, line in enumerate(lines) if line.startswith(b"HTTP/")), default=0)
+    pairs = []
+    for line in lines[begin + 1 :]:
+        name, colon, value = line.decode("latin-1").partition(":")
+        if not colon:
+            break
+        pairs.append((name, value.strip()))
+    return seam.lowered(iter(pairs))
