@@ -8,6 +8,7 @@
     │   └── StudyError             a study file or a run folder cannot be used
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
     ├── NodeUnreachable            no HTTP answer: refused, timed out, cut, TLS (also a ConnectionError)
+    │   └── OfflineMiss            offline, and the cache does not hold the answer
     ├── ClosedError                the client was closed
     └── NodeError                  the node answered with an error status
         ├── InvalidRequest         400
@@ -41,6 +42,7 @@ __all__ = [
     "NodeUnreachable",
     "NotAtPast",
     "NotFound",
+    "OfflineMiss",
     "RateLimited",
     "SchemaError",
     "StudyError",
@@ -88,6 +90,10 @@ class SchemaError(ToolkitError, ValueError):
 
 class NodeUnreachable(ToolkitError, ConnectionError):
     """No HTTP answer came from the node."""
+
+
+class OfflineMiss(NodeUnreachable):
+    """The session is offline, and the cache does not hold the answer."""
 
 
 class ClosedError(ToolkitError, RuntimeError):

@@ -55,7 +55,7 @@ class Companion:
         where = path("accounts", wire_address(address), "module", name)
         asked = f"module {wire_address(address)}::{name} at version {version}"
         try:
-            return self._connection.get(where, asked=asked, query={"ledger_version": version}).body
+            return self._connection.get(where, asked=asked, query={"ledger_version": version}, pinned=version).body
         except Forbidden as error:
             self._modules_refused = error
             raise
@@ -68,7 +68,9 @@ class Companion:
         """Read a resource's ``{type, data}``, and the head when it answered."""
         address = wire_address(parse_address(address))
         where, query = path("accounts", address, "resource", tag), {"ledger_version": version}
-        answer = self._connection.get(where, asked=f"resource {tag} of {address}{_at(version)}", query=query)
+        answer = self._connection.get(
+            where, asked=f"resource {tag} of {address}{_at(version)}", query=query, pinned=version
+        )
         ledger = parse_headers(answer.headers).ledger
         return answer.body, ledger.version if ledger else None
 
@@ -82,7 +84,9 @@ class Companion:
                 query={"ledger_version": version},
                 accept="application/x-bcs",
             )
-            answer = self._connection.send(request, f"raw item {key.hex()[:20]} of table {handle} at version {version}")
+            answer = self._connection.send(
+                request, f"raw item {key.hex()[:20]} of table {handle} at version {version}", pinned=version
+            )
         except NotFound as error:
             if error.error_code != "table_item_not_found":
                 raise
@@ -105,12 +109,14 @@ class Companion:
     def block(self, version: int) -> Block:
         """Read the block that holds a version, without its transactions."""
         where = path("blocks", "by_version", version)
-        return decode_block(self._connection.get(where, asked=f"block of version {version}").body)
+        return decode_block(self._connection.get(where, asked=f"block of version {version}", pinned=version).body)
 
     def transaction(self, version: int) -> Any:
         """Read and decode the committed transaction of a version."""
         where = path("transactions", "by_version", version)
-        return decode_transactions(self._connection.get(where, asked=f"transaction of version {version}").body)[0]
+        return decode_transactions(
+            self._connection.get(where, asked=f"transaction of version {version}", pinned=version).body
+        )[0]
 
     def transactions(self, start: int, limit: int) -> list[Any]:
         """Read and decode one page of committed transactions."""

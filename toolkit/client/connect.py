@@ -9,6 +9,7 @@ from toolkit.client.node import Node
 from toolkit.client.targets import base_url, environment_key
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     from toolkit.client.context import Encoding
@@ -24,6 +25,8 @@ def connect(
     encoding: Encoding = "json",
     max_in_flight: int = 64,
     requests_per_second: float | None = None,
+    cache: str | os.PathLike[str] | None = "default",
+    offline: bool = False,
     timeout_s: float = 30.0,
     abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
 ) -> Node:
@@ -43,6 +46,11 @@ def connect(
         Most requests at once of the fetch functions.
     requests_per_second : float, optional
         Most requests started per second.
+    cache : "default", path or None
+        Where answers to pinned reads are kept: on disk for a public node, in memory for one on this machine, in the
+        file that is named, or nowhere.
+    offline : bool, default False
+        Never ask the node: what is not kept raises `OfflineMiss`. The head is the one last seen.
     timeout_s : float, default 30.0
         Limit in seconds for connecting, and for each wait for bytes.
     abis : mapping of (address, module name) to ModuleAbi, optional
@@ -74,6 +82,8 @@ def connect(
         encoding=encoding,
         max_in_flight=max_in_flight,
         requests_per_second=requests_per_second,
+        cache=cache,
+        offline=offline,
         timeout_s=timeout_s,
         abis=abis,
         name="embedded" if target == "embedded" else None,

@@ -6,22 +6,28 @@ import logging
 import random
 import threading
 import time
+from contextlib import closing
 from http import HTTPStatus
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from toolkit import __version__
+from toolkit.client.bulk import run_many
+from toolkit.client.keeping import Keeper
 from toolkit.client.refusals import refusal
-from toolkit.client.retry import RetryPolicy
-from toolkit.client.transport import Answer, Request
-from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError
+from toolkit.client.retry import RetryPolicy, retry_after_s
+from toolkit.client.transport import Answer, HopelessError, Request
+from toolkit.errors import InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError
+from toolkit.wire.errors import decode_error_body
 from toolkit.wire.headers import parse_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
+    from toolkit.client.engine import BulkEngine
     from toolkit.client.prepared import Prepared
     from toolkit.client.transport import Transport
 
@@ -29,6 +35,11 @@ __all__ = ["Connection", "json_body", "parsed_json", "path"]
 
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
+K = TypeVar("K")
+_CHUNK = 4096
+"""Calls whose kept answers are looked up together; what bounds the memory of a long sweep."""
+_TEXT_BYTES = 4096
+"""As much of an error's body as is looked at before it is sent again."""
 
 
 def path(*parts: str | int) -> str:
@@ -48,9 +59,16 @@ class Connection:
     url : str
         Base URL that ends in ``/v1``.
     transport : Transport
-    retry : RetryPolicy
-    requests_per_second : float or None
-        Most requests started per second, over all threads.
+        For single requests.
+    engine : BulkEngine, optional
+        For many at once; without one they go over the transport, in threads.
+    keeper : Keeper, optional
+        Answers to pinned reads that are kept.
+    retry : RetryPolicy, optional
+    requests_per_second : float, optional
+        Most requests started per second, over all threads; what is kept costs none.
+    max_in_flight : int, default 64
+        Most requests at once.
     sleep, clock : callable, optional
         Replaced in tests.
     """
@@ -60,14 +78,21 @@ class Connection:
         url: str,
         transport: Transport,
         *,
+        engine: BulkEngine | None = None,
+        keeper: Keeper | None = None,
         retry: RetryPolicy | None = None,
         requests_per_second: float | None = None,
+        max_in_flight: int = 64,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.url = url
         self._transport = transport
+        self._engine = engine
+        self._keeper = keeper or Keeper(url, None)
         self._retry = retry or RetryPolicy()
+        self._per_second = requests_per_second
+        self._max_in_flight = max_in_flight
         self._pace = _Pace(requests_per_second, clock)
         self._sleep = sleep
         self._highest_head = 0
@@ -89,74 +114,189 @@ class Connection:
             headers["Content-Type"] = content
         return Request(method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers)
 
-    def get(self, where: str, *, asked: str, query: Mapping[str, Any] | None = None) -> Answer:
-        """GET a path below the base URL."""
-        return self.send(self.request("GET", where, query=query), asked)
+    def get(
+        self, where: str, *, asked: str, query: Mapping[str, Any] | None = None, pinned: int | None = None
+    ) -> Answer:
+        """GET a path below the base URL; an answer that belongs to the version `pinned` is kept."""
+        return self.send(self.request("GET", where, query=query), asked, pinned=pinned)
 
     def perform(self, prepared: Prepared[T]) -> T:
         """Send a prepared call and return its result."""
-        return prepared.finish(self.send(prepared.request, prepared.asked))
+        return prepared.finish(self.send(prepared.request, prepared.asked, pinned=prepared.pinned, gas=prepared.gas))
+
+    def perform_many(
+        self, calls: Iterable[Prepared[T]]
+    ) -> Iterator[tuple[int, T | NodeError | NodeUnreachable | SchemaError]]:
+        """Send many prepared calls at once and yield (position, result or error) as they come.
+
+        Parameters
+        ----------
+        calls : iterable of Prepared
+            Pulled as answers are taken, so it may be long.
+
+        Yields
+        ------
+        tuple of (int, result or error)
+            One per call.
+        """
+        numbered = enumerate(calls)
+        while chunk := list(islice(numbered, _CHUNK)):
+            keys = [self._key(call.request, call.pinned, gas=call.gas) for _, call in chunk]
+            kept = self._keeper.find([key for key in keys if key is not None])
+            misses: list[tuple[tuple[int, Prepared[T], bytes | None], Request]] = []
+            for (number, call), key in zip(chunk, keys, strict=True):
+                if key in kept:
+                    yield number, _finished(call, kept[key])
+                else:
+                    misses.append(((number, call, key), call.request))
+            with closing(self._sent(misses)) as answers:
+                for (number, call, key), answer in answers:
+                    if isinstance(answer, Answer):
+                        self._keeper.keep(key, answer)
+                    yield number, _finished(call, answer)
 
     def close(self) -> None:
-        """Release the transport."""
+        """Release sockets and the cache."""
         self._transport.close()
+        if self._engine is not None:
+            self._engine.close()
+        self._keeper.close()
 
-    def send(self, request: Request, asked: str) -> Answer:
-        """Send until a 2xx answer is there, the policy gives up, or the time budget is used up.
+    def send(self, request: Request, asked: str, *, pinned: int | None = None, gas: bool = False) -> Answer:
+        """Return the kept answer, or send until one is there, the policy gives up, or the time budget is used up.
 
         Parameters
         ----------
         request : Request
         asked : str
             What is asked, for texts.
+        pinned : int, optional
+            The ledger version that is read; such answers are kept.
+        gas : bool, default False
+            Whether the answer tells gas.
 
         Raises
         ------
         NodeError
             Of the class the status means.
         NodeUnreachable
-            If no answer came.
+            If no answer came; `OfflineMiss` where none was asked for.
         """
+        key = self._key(request, pinned, gas=gas)
+        answer = self._keeper.find([key]).get(key) if key is not None else None
+        if answer is None:
+            answer = self._exchanged(request, asked)
+            self._keeper.keep(key, answer)
+        if not _is_good(answer):
+            raise refusal(asked, answer)
+        return answer
+
+    def _key(self, request: Request, pinned: int | None, *, gas: bool) -> bytes | None:
+        return self._keeper.key(request, pinned, gas=gas, describe=self._description)
+
+    def _description(self) -> Answer:
+        return self.send(self.request("GET", ""), "node info")
+
+    def _exchanged(self, request: Request, asked: str) -> Answer:
+        """Ask the node, unless the session is offline; what it says of itself is remembered for such sessions."""
+        if self._keeper.offline:
+            if self._keeper.is_description(request):
+                return self._keeper.description()
+            raise OfflineMiss(f"{asked}: offline, and the cache does not hold the answer; connect without offline=True")
+        answer = self._repeated(request, asked)
+        if self._keeper.is_description(request) and _is_good(answer):
+            self._keeper.note_description(answer)
+        return answer
+
+    def _repeated(self, request: Request, asked: str) -> Answer:
+        """Send until an answer is there that is not to be repeated; an error status may be one."""
         repeat, waited = 0, 0.0
         while True:
             self._sleep_for(self._pace.turn_s())
-            error, status, text = self._attempt(request, asked)
-            if isinstance(error, Answer):
-                return error
+            outcome = self._attempt(request)
+            if isinstance(outcome, Answer) and _is_good(outcome):
+                return outcome
             repeat += 1
-            again = self._retry.may_repeat(status, repeat=repeat, text=text) or self._lags(error, request, repeat)
-            asked_s = error.retry_after_s if isinstance(error, NodeError) else None
+            again = self._may_repeat(request, outcome, repeat)
+            asked_s = retry_after_s(outcome.headers) if isinstance(outcome, Answer) else None
             pause = self._retry.wait_s(repeat=repeat, chance=random.random(), asked_s=asked_s)  # noqa: S311 - jitter
             if not again or waited + pause > self._retry.budget_s:
-                raise error
-            _log.info("%s: attempt %d failed (%s); again in %.2f s", asked, repeat, status or "no answer", pause)
+                if isinstance(outcome, Answer):
+                    return outcome
+                raise outcome
+            _log.info("%s: attempt %d failed; again in %.2f s", asked, repeat, pause)
             waited += pause
             self._sleep_for(pause)
 
-    def _attempt(self, request: Request, asked: str) -> tuple[Answer | NodeError | NodeUnreachable, int | None, str]:
+    def _attempt(self, request: Request) -> Answer | NodeUnreachable:
         """Send once; an error is returned rather than raised, since it may be repeated."""
         try:
             answer = self._transport.send(request)
         except NodeUnreachable as unreachable:
-            return unreachable, None, ""
+            return unreachable
+        self._note_head(answer)
+        return answer
+
+    def _may_repeat(self, request: Request, outcome: Answer | NodeUnreachable, repeat: int) -> bool:
+        if isinstance(outcome, NodeUnreachable):
+            return not isinstance(outcome, HopelessError) and self._retry.may_repeat(None, repeat=repeat)
+        text = outcome.body[:_TEXT_BYTES].decode("utf-8", "replace")
+        lags = repeat < self._retry.attempts and self._lags(request, outcome)
+        return lags or self._retry.may_repeat(outcome.status, repeat=repeat, text=text)
+
+    def _lags(self, request: Request, answer: Answer) -> bool:
+        """Tell whether a 404 comes from a backend behind the head that this host has shown before."""
+        if answer.status != HTTPStatus.NOT_FOUND:
+            return False
+        ledger = parse_headers(answer.headers).ledger
+        code = decode_error_body(answer.body).error_code
+        if ledger is None or code != "version_not_found":
+            return False
+        return ledger.version < self._highest_head and _version_asked(request.url) <= self._highest_head
+
+    def _note_head(self, answer: Answer) -> None:
         ledger = parse_headers(answer.headers).ledger
         if ledger is not None:
             self._highest_head = max(self._highest_head, ledger.version)
-        if HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-            return answer, answer.status, ""
-        error = refusal(asked, answer)
-        return error, answer.status, error.message
 
-    def _lags(self, error: Exception, request: Request, repeat: int) -> bool:
-        """Tell whether a 404 comes from a backend behind the head that this host has shown before."""
-        if not isinstance(error, NodeError) or error.error_code != "version_not_found" or error.ledger is None:
-            return False
-        behind = error.ledger.version < self._highest_head
-        return behind and repeat < self._retry.attempts and _version_asked(request.url) <= self._highest_head
+    def _sent(self, jobs: list[tuple[K, Request]]) -> Generator[tuple[K, Answer | NodeUnreachable], None, None]:
+        """Send requests at once, over the engine where there is one, else over the transport in threads."""
+        if self._keeper.offline:
+            text = "offline, and the cache does not hold the answer; connect without offline=True"
+            yield from ((key, OfflineMiss(text)) for key, _ in jobs)
+        elif self._engine is not None:
+            yield from self._engine.run(
+                jobs, retry=self._retry, requests_per_second=self._per_second, also_repeat=self._lags
+            )
+        else:
+            results = run_many(jobs, self._outcome, in_flight=self._max_in_flight)
+            yield from ((jobs[place][0], outcome) for place, outcome in results)
+
+    def _outcome(self, job: tuple[Any, Request]) -> Answer | NodeUnreachable:
+        try:
+            return self._repeated(job[1], "one of many")
+        except NodeUnreachable as unreachable:
+            return unreachable
 
     def _sleep_for(self, seconds: float) -> None:
         if seconds > 0:
             self._sleep(seconds)
+
+
+def _finished(call: Prepared[T], answer: Answer | NodeUnreachable) -> Any:
+    """Return the result of a call, or the error it ended with."""
+    if isinstance(answer, NodeUnreachable):
+        return answer
+    if not _is_good(answer):
+        return refusal(call.asked, answer)
+    try:
+        return call.finish(answer)
+    except SchemaError as error:  # one answer that does not fit its type does not end the others
+        return error
+
+
+def _is_good(answer: Answer) -> bool:
+    return HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def _version_asked(url: str) -> int:

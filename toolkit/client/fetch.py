@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client.bulk import progress_bar, run_many
+from toolkit.client.sweep import sweep
 from toolkit.client.versions import Versions, resolve_versions
-from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, ToolkitError
+from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames.build import item_frame, view_frame
 from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
 from toolkit.frames.transactions import transaction_frames
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client.node import Node
-    from toolkit.client.results import Simulation
+    from toolkit.client.prepared import Prepared
+    from toolkit.client.results import Simulation, TableItem
     from toolkit.client.versions import ResolvedPlan
     from toolkit.move.layout import Layout
     from toolkit.wire.requests import SimulationRequest, ViewFunction
@@ -133,15 +135,12 @@ def fetch_views(
         node.abis.prepare(function.address, function.module, ordered)
     stamps = _timestamps(node, ordered) if times else {}
 
-    def read(task: tuple[str, int]) -> ViewRecord:
-        name, version = task
-        try:
-            return node.view(named[name], ledger_version=version).record(name)
-        except (NodeError, NodeUnreachable) as error:
-            return _failed_view(name, version, error)
-
     tasks = [(name, version) for name in named for version in plan.versions]
-    records = _gathered(tasks, read, node, "views", show=progress)
+    outcomes = _swept(node, tasks, lambda task: node.prepare_view(named[task[0]], task[1]), what="views", show=progress)
+    records = [
+        _failed_view(*task, outcome) if isinstance(outcome, Exception) else outcome.record(task[0])
+        for task, outcome in zip(tasks, outcomes, strict=True)
+    ]
     if times:
         records = [_dated(record, stamps) for record in records]
     return view_frame(records, typed=typed, flatten=flatten, named=not _is_view(calls))
@@ -188,20 +187,24 @@ def fetch_table_items(
     plan = plan_versions(node, versions)
     given = list(keys)
 
-    layouts: list[tuple[Layout, Layout]] = []
-
-    def read(task: tuple[Any, int]) -> TableItemRecord:
-        key, version = task
-        try:
-            item = node.table_item(handle, key=key, key_type=key_type, value_type=value_type, ledger_version=version)
-        except (NodeError, NodeUnreachable) as error:
-            return TableItemRecord(key, version, _head_of(error), None, Failure.of(error))
-        layouts.append((item.key_layout, item.value_layout))
-        return item.record()
-
     tasks = [(key, version) for key in given for version in plan.versions]
-    records = _gathered(tasks, read, node, "table items", show=progress)
-    key_layout, value_layout = layouts[-1] if layouts else _head_layouts(node, key_type, value_type)
+
+    def prepare(task: tuple[Any, int]) -> Prepared[TableItem]:
+        key, version = task
+        return node.prepare_item(handle, key=key, key_type=key_type, value_type=value_type, ledger_version=version)
+
+    outcomes = _swept(node, tasks, prepare, what="table items", show=progress)
+    items = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
+    records = [
+        TableItemRecord(key, version, _head_of(outcome), None, Failure.of(outcome))
+        if isinstance(outcome, Exception)
+        else outcome.record()
+        for (key, version), outcome in zip(tasks, outcomes, strict=True)
+    ]
+    newest = items[-1] if items else None
+    key_layout, value_layout = (
+        (newest.key_layout, newest.value_layout) if newest else _head_layouts(node, key_type, value_type)
+    )
     return item_frame(records, key_layout=key_layout, value_layout=value_layout, flatten=flatten)
 
 
@@ -297,6 +300,20 @@ def _gathered(
     """Run the tasks and return their results in the order of the tasks."""
     with progress_bar(len(tasks), what, show=show) as bar:
         found = dict(run_many(tasks, read, in_flight=node.max_in_flight, advance=bar.advance))
+    return [found[place] for place in range(len(tasks))]
+
+
+def _swept(
+    node: Node, tasks: Sequence[_Task], prepare: Callable[[_Task], Prepared[_Result]], *, what: str, show: bool
+) -> list[_Result | NodeError | NodeUnreachable]:
+    """Send the tasks at once and return their outcomes in the order of the tasks; a misfit of a type is raised."""
+    found: dict[int, _Result | NodeError | NodeUnreachable] = {}
+    with progress_bar(len(tasks), what, show=show) as bar:
+        for place, outcome in sweep(node, tasks, prepare):
+            if isinstance(outcome, SchemaError):
+                raise outcome
+            found[place] = outcome
+            bar.advance(1)
     return [found[place] for place in range(len(tasks))]
 
 

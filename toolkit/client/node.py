@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client.abis import AbiStore
+from toolkit.client.cache import AnswerCache
 from toolkit.client.companion import Companion
 from toolkit.client.connection import Connection
 from toolkit.client.context import Context
 from toolkit.client.item_calls import prepare_item
+from toolkit.client.keeping import Keeper
 from toolkit.client.probing import Probe, probe
 from toolkit.client.simulation_calls import prepare_simulation
 from toolkit.client.targets import environment_key, redacted_url
@@ -21,7 +23,8 @@ from toolkit.move.tags import parse_type_tag, wire_type
 from toolkit.move.values import decode_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import os
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from types import TracebackType
     from typing import Self
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from toolkit.client.prepared import Prepared
     from toolkit.client.results import Simulation, TableItem, ViewResult
     from toolkit.client.transport import Transport
+    from toolkit.errors import NodeError, NodeUnreachable, SchemaError
     from toolkit.move.abi import ModuleAbi
     from toolkit.wire.gas import GasSchedule
     from toolkit.wire.headers import LedgerState
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from toolkit.wire.requests import SimulationRequest, ViewFunction
 
 __all__ = ["Node", "Snapshot"]
+
+T = TypeVar("T")
 
 
 class Node:
@@ -57,12 +63,17 @@ class Node:
         Most requests at once of the fetch functions.
     requests_per_second : float, optional
         Most requests started per second.
+    cache : "default", path or None
+        Where answers to pinned reads are kept: on disk for a public node, in memory for one on this machine (throw-away
+        ledgers reuse ids), in the file that is named, or nowhere.
+    offline : bool, default False
+        Never ask the node: what is not kept raises `OfflineMiss`. The head is the one last seen.
     timeout_s : float, default 30.0
         Limit in seconds for connecting, and for each wait for bytes.
     abis : mapping of (address, module name) to ModuleAbi, optional
         ABIs to use instead of the node's, for modules whose ABI it does not give.
     transport : Transport, optional
-        Another road to the network, for tests.
+        Another road to the network, for tests; its answers are kept only where `cache` names a file.
     name : str, optional
         What frames and reports call the node; its URL without credentials by default.
     """
@@ -75,6 +86,8 @@ class Node:
         encoding: Encoding = "json",
         max_in_flight: int = 64,
         requests_per_second: float | None = None,
+        cache: str | os.PathLike[str] | None = "default",
+        offline: bool = False,
         timeout_s: float = 30.0,
         abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
         transport: Transport | None = None,
@@ -95,6 +108,8 @@ class Node:
                 "encoding": encoding,
                 "max_in_flight": max_in_flight,
                 "requests_per_second": requests_per_second,
+                "cache": cache,
+                "offline": offline,
                 "timeout_s": timeout_s,
                 "abis": dict(abis or {}),
                 "name": name,
@@ -104,10 +119,21 @@ class Node:
         self.name = name or redacted_url(url)
         self.max_in_flight = max_in_flight
         self.probed: Probe | None = None
+        engine = None
+        if transport is not None and cache == "default":
+            cache = None  # a road of the caller's own may lead anywhere: what it answers is not kept with the rest
+        if transport is None:
+            from toolkit.client.engine import BulkEngine
+
+            transport = SessionTransport(api_key=api_key, timeout_s=timeout_s)
+            engine = BulkEngine(api_key=api_key, timeout_s=timeout_s, max_in_flight=max_in_flight)
         self._connection = Connection(
             url,
-            transport or SessionTransport(api_key=api_key, timeout_s=timeout_s),
+            transport,
+            engine=engine,
+            keeper=Keeper(url, AnswerCache.for_node(url, cache), offline=offline),
             requests_per_second=requests_per_second,
+            max_in_flight=max_in_flight,
         )
         self._companion = Companion(self._connection)
         self.abis = AbiStore(self._companion.module_answer, overrides=abis)
@@ -254,6 +280,10 @@ class Node:
         elif sender is not None or options:
             raise InputError("simulate got a whole SimulationRequest and further options; put them into the request")
         return self._connection.perform(prepare_simulation(self._context, request))
+
+    def many(self, calls: Iterable[Prepared[T]]) -> Iterator[tuple[int, T | NodeError | NodeUnreachable | SchemaError]]:
+        """Send many prepared calls at once and yield (position, result or error) as they come."""
+        return self._connection.perform_many(calls)
 
     def at(self, ledger_version: int) -> Snapshot:
         """Return the node as it stood at a ledger version; negative numbers count from the head, -1 being the head."""

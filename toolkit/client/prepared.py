@@ -29,9 +29,12 @@ class Prepared(Generic[T]):
         Takes a 2xx answer and returns the result.
     pinned : int or None
         The ledger version that is read, where it is given: then the answer never changes and may be kept.
+    gas : bool
+        Whether the answer tells gas, which depends on the node's build too.
     """
 
     request: Request
     asked: str
     finish: Callable[[Answer], T]
     pinned: int | None = None
+    gas: bool = False

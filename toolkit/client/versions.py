@@ -47,7 +47,8 @@ class FindSteps:
     max_requests: int = 2000
 
     def __post_init__(self) -> None:
-        if not isinstance(self.versions, str) or type(self.initial) is not int or type(self.max_requests) is not int:
+        given: tuple[object, ...] = (self.versions, self.initial, self.max_requests)
+        if [type(value) for value in given] != [str, int, int]:
             got = f"{self.versions!r}, initial={self.initial!r}, max_requests={self.max_requests!r}"
             raise InputError(f"FindSteps takes a range as text and two ints, got {got}")
         plan = VersionPlan.parse(self.versions)

@@ -77,7 +77,7 @@ def prepare_view(context: Context, call: ViewFunction, version: int | None) -> P
         return ViewResult(call, values, told.types, headers.gas_used, read, headers.ledger, told.layouts, raw)
 
     request = context.post("/view", body, query={"ledger_version": version}, content=content, accept=accept)
-    return Prepared(request, f"view {call.function}{at_version(version)}", finish, version)
+    return Prepared(request, f"view {call.function}{at_version(version)}", finish, version, gas=True)
 
 
 def _bcs_parameters(call: ViewFunction, function: FunctionAbi | None, abis: AbisAt) -> list[Layout] | None:

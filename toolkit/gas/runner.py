@@ -13,6 +13,7 @@ from toolkit import __version__
 from toolkit.client.bulk import Progress, progress_bar, run_many
 from toolkit.client.connect import connect
 from toolkit.client.fetch import PAGE
+from toolkit.client.sweep import sweep
 from toolkit.client.versions import Versions, resolve_versions
 from toolkit.errors import ClosedError, StudyError, ToolkitError
 from toolkit.frames.build import plain_columns
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client.node import Node
+    from toolkit.client.prepared import Prepared
+    from toolkit.client.results import ViewResult
     from toolkit.gas.run import Run
     from toolkit.gas.study import Call, Study
 
@@ -177,20 +180,28 @@ class _NodeRun:
 
     def _read_views(self, tasks: Sequence[tuple[Call, int]]) -> None:
         missing = [(call, version) for call, version in tasks if version not in self._known[call.fingerprint]]
-        self._read_and_write(missing, self._view_row)
+        requests = {call.fingerprint: call.request for call, _ in missing}
 
-    def _view_row(self, task: tuple[Call, int]) -> Row:
-        call, version = task
-        request = call.request
-        assert isinstance(request, ViewFunction)  # noqa: S101 - the source says so
-        try:
-            result = self._node.view(request, ledger_version=version)
-        except ClosedError:
-            raise
-        except ToolkitError as error:
-            now = datetime.now(UTC)
-            return self._origin.failed(call.name, call.fingerprint, VIEW, version, error=error, observed_at=now)
-        return self._origin.view(call.name, call.fingerprint, result, datetime.now(UTC))
+        def prepare(task: tuple[Call, int]) -> Prepared[ViewResult]:
+            call, version = task
+            request = requests[call.fingerprint]
+            assert isinstance(request, ViewFunction)  # noqa: S101 - the source says so
+            return self._node.prepare_view(request, version)
+
+        self._bar.expect(len(missing))
+        for start in range(0, len(missing), _BATCH):
+            batch = missing[start : start + _BATCH]
+            rows: list[Row | None] = [None] * len(batch)
+            for place, outcome in sweep(self._node, batch, prepare):
+                rows[place] = self._view_row(*batch[place], outcome)
+                self._bar.advance(1)
+            self._keep([row for row in rows if row is not None])
+
+    def _view_row(self, call: Call, version: int, outcome: ViewResult | ToolkitError) -> Row:
+        now = datetime.now(UTC)
+        if isinstance(outcome, ToolkitError):
+            return self._origin.failed(call.name, call.fingerprint, VIEW, version, error=outcome, observed_at=now)
+        return self._origin.view(call.name, call.fingerprint, outcome, now)
 
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         missing = [call for call in calls if not self._known[call.fingerprint]]

@@ -1,0 +1,57 @@
+"""Many tasks, each made ready and sent, all at once: results as they come, failures as results."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, TypeVar
+
+from toolkit.errors import NodeError, NodeUnreachable, SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from toolkit.client.node import Node
+    from toolkit.client.prepared import Prepared
+
+__all__ = ["sweep"]
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def sweep(
+    node: Node, tasks: Iterable[Task], prepare: Callable[[Task], Prepared[Result]]
+) -> Iterator[tuple[int, Result | NodeError | NodeUnreachable | SchemaError]]:
+    """Prepare tasks, send them at once, and yield (position, result or error) as they come.
+
+    Parameters
+    ----------
+    node : Node
+    tasks : iterable
+        Pulled as answers are taken, so it may be long.
+    prepare : callable
+        Makes a task ready to be sent. A task whose version turns out to be pruned meanwhile ends with that error.
+
+    Yields
+    ------
+    tuple of (int, result or error)
+        One per task, in the order of completion.
+    """
+    early: deque[tuple[int, NodeError | NodeUnreachable | SchemaError]] = deque()
+    places: list[int] = []
+
+    def ready() -> Iterator[Prepared[Result]]:
+        for place, task in enumerate(tasks):
+            try:
+                call = prepare(task)
+            except (NodeError, NodeUnreachable) as error:
+                early.append((place, error))
+                continue
+            places.append(place)
+            yield call
+
+    for number, outcome in node.many(ready()):
+        while early:
+            yield early.popleft()
+        yield places[number], outcome
+    yield from early
