@@ -119,6 +119,8 @@ class NodeError(ToolkitError):
         The node's head when it answered, where the headers say.
     retry_after_s : float or None
         Seconds the node asked to wait, where it did.
+    archive : str or None
+        URL of an archive that holds the pruned version, where the node or its gateway advertises one (https only).
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class NodeError(ToolkitError):
         vm_error_code: int | None = None,
         ledger: LedgerState | None = None,
         retry_after_s: float | None = None,
+        archive: str | None = None,
     ) -> None:
         super().__init__(text)
         self.status = status
@@ -139,6 +142,7 @@ class NodeError(ToolkitError):
         self.vm_error_code = vm_error_code
         self.ledger = ledger
         self.retry_after_s = retry_after_s
+        self.archive = archive
 
 
 class InvalidRequest(NodeError):

@@ -27,6 +27,7 @@ def connect(
     requests_per_second: float | None = None,
     cache: str | os.PathLike[str] | None = "default",
     offline: bool = False,
+    archive: bool = False,
     timeout_s: float = 30.0,
     abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
 ) -> Node:
@@ -51,6 +52,8 @@ def connect(
         file that is named, or nowhere.
     offline : bool, default False
         Never ask the node: what is not kept raises `OfflineMiss`. The head is the one last seen.
+    archive : bool, default False
+        Read pruned versions from the archive that the node advertises, if it names one by https.
     timeout_s : float, default 30.0
         Limit in seconds for connecting, and for each wait for bytes.
     abis : mapping of (address, module name) to ModuleAbi, optional
@@ -84,6 +87,7 @@ def connect(
         requests_per_second=requests_per_second,
         cache=cache,
         offline=offline,
+        archive=archive,
         timeout_s=timeout_s,
         abis=abis,
         name="embedded" if target == "embedded" else None,

@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +18,7 @@ import msgspec
 from toolkit import __version__
 from toolkit.client.bulk import run_many
 from toolkit.client.keeping import Keeper
-from toolkit.client.refusals import refusal
+from toolkit.client.refusals import advertised_archive, refusal
 from toolkit.client.retry import RetryPolicy, retry_after_s
 from toolkit.client.transport import Answer, HopelessError, Request
 from toolkit.errors import InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError
@@ -69,6 +70,8 @@ class Connection:
         Most requests started per second, over all threads; what is kept costs none.
     max_in_flight : int, default 64
         Most requests at once.
+    archive : callable (url) -> Transport, optional
+        A road to an archive that a pruned answer advertises; without one archives are named, not followed.
     sleep, clock : callable, optional
         Replaced in tests.
     """
@@ -83,6 +86,7 @@ class Connection:
         retry: RetryPolicy | None = None,
         requests_per_second: float | None = None,
         max_in_flight: int = 64,
+        archive: Callable[[str], Transport] | None = None,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -96,6 +100,8 @@ class Connection:
         self._pace = _Pace(requests_per_second, clock)
         self._sleep = sleep
         self._highest_head = 0
+        self._archive = archive
+        self._archives: dict[str, Transport] = {}
 
     def request(
         self,
@@ -152,6 +158,7 @@ class Connection:
             with closing(self._sent(misses)) as answers:
                 for (number, call, key), answer in answers:
                     if isinstance(answer, Answer):
+                        answer = self._archived(call.request, answer)  # noqa: PLW2901 - the same answer, from elsewhere
                         self._keeper.keep(key, answer)
                     yield number, _finished(call, answer)
 
@@ -160,6 +167,8 @@ class Connection:
         self._transport.close()
         if self._engine is not None:
             self._engine.close()
+        for transport in self._archives.values():
+            transport.close()
         self._keeper.close()
 
     def send(self, request: Request, asked: str, *, pinned: int | None = None, gas: bool = False) -> Answer:
@@ -185,7 +194,7 @@ class Connection:
         key = self._key(request, pinned, gas=gas)
         answer = self._keeper.find([key]).get(key) if key is not None else None
         if answer is None:
-            answer = self._exchanged(request, asked)
+            answer = self._archived(request, self._exchanged(request, asked))
             self._keeper.keep(key, answer)
         if not _is_good(answer):
             raise refusal(asked, answer)
@@ -207,6 +216,20 @@ class Connection:
         if self._keeper.is_description(request) and _is_good(answer):
             self._keeper.note_description(answer)
         return answer
+
+    def _archived(self, request: Request, answer: Answer) -> Answer:
+        """Ask the archive that a pruned answer advertises, if archives are to be followed; else the answer stands."""
+        if self._archive is None or answer.status != HTTPStatus.GONE:
+            return answer
+        url = advertised_archive(answer)
+        if url is None:
+            return answer
+        if url not in self._archives:
+            _log.warning("following the archive %s", url)
+            self._archives[url] = self._archive(url)
+        there = replace(request, url=url + request.url.removeprefix(self.url))
+        found = self._archives[url].send(there)
+        return found if _is_good(found) else answer
 
     def _repeated(self, request: Request, asked: str) -> Answer:
         """Send until an answer is there that is not to be repeated; an error status may be one."""

@@ -177,8 +177,9 @@ def fetch_table_items(
 
     Returns
     -------
-    DataFrame, shape (keys * versions, >= 9)
-        By key, then version. An item that is not there is a row with null ``value`` and ``table_item_not_found``.
+    DataFrame, shape (keys * versions, >= 10)
+        By key, then version. An item that is not there is a row with null ``value``; ``presence`` tells missing,
+        deleted and pruned items apart.
 
     Notes
     -----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from toolkit.client.abis import AbiStore
 from toolkit.client.cache import AnswerCache
@@ -68,6 +69,9 @@ class Node:
         ledgers reuse ids), in the file that is named, or nowhere.
     offline : bool, default False
         Never ask the node: what is not kept raises `OfflineMiss`. The head is the one last seen.
+    archive : bool, default False
+        Read pruned versions from the archive that the node advertises, if it names one by https. The API key goes
+        there only where the archive is the same site.
     timeout_s : float, default 30.0
         Limit in seconds for connecting, and for each wait for bytes.
     abis : mapping of (address, module name) to ModuleAbi, optional
@@ -88,6 +92,7 @@ class Node:
         requests_per_second: float | None = None,
         cache: str | os.PathLike[str] | None = "default",
         offline: bool = False,
+        archive: bool = False,
         timeout_s: float = 30.0,
         abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
         transport: Transport | None = None,
@@ -110,6 +115,7 @@ class Node:
                 "requests_per_second": requests_per_second,
                 "cache": cache,
                 "offline": offline,
+                "archive": archive,
                 "timeout_s": timeout_s,
                 "abis": dict(abis or {}),
                 "name": name,
@@ -134,6 +140,7 @@ class Node:
             keeper=Keeper(url, AnswerCache.for_node(url, cache), offline=offline),
             requests_per_second=requests_per_second,
             max_in_flight=max_in_flight,
+            archive=(lambda at: _archive_road(url, at, api_key, timeout_s)) if archive else None,
         )
         self._companion = Companion(self._connection)
         self.abis = AbiStore(self._companion.module_answer, overrides=abis)
@@ -392,6 +399,13 @@ class Node:
             If the time is no date, or lies after the node's head.
         """
         return self._companion.version_at(moment(time))
+
+
+def _archive_road(url: str, archive: str, api_key: str | None, timeout_s: float) -> Transport:
+    """Return a transport to an archive, with the key only where it is the same site."""
+    here, there = urlsplit(url), urlsplit(archive)
+    same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
+    return SessionTransport(api_key=api_key if same else None, timeout_s=timeout_s)
 
 
 def _rebuilt(settings: dict[str, Any], has_key: bool) -> Node:  # noqa: FBT001 - called by pickle alone

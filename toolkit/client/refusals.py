@@ -5,9 +5,13 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from toolkit.client.retry import retry_after_s
+from toolkit.client.targets import base_url, redacted_url
 from toolkit.errors import (
     Forbidden,
+    InputError,
     InsufficientStorage,
     InvalidRequest,
     NodeError,
@@ -27,7 +31,10 @@ if TYPE_CHECKING:
     from toolkit.client.transport import Answer
     from toolkit.wire.headers import LedgerState
 
-__all__ = ["refusal"]
+__all__ = ["advertised_archive", "refusal"]
+
+_ARCHIVE_HEADER = "x-aptos-archival-endpoint"
+_LONGEST_URL = 300
 
 _CLASSES: dict[int, type[NodeError]] = {
     400: InvalidRequest,
@@ -80,7 +87,10 @@ def refusal(asked: str, answer: Answer) -> NodeError:
     kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
     code = f" {body.error_code}" if body.error_code else ""
     text = f"{asked}: the node answered {answer.status}{code}: {visible(body.message, 600) or 'without a message'}"
+    archive = advertised_archive(answer) if kind is VersionPruned else None
     advice = _advice(kind, answer.status, body.error_code, headers.ledger)
+    if archive:
+        advice += f"; this node names an archive, {archive}: connect to it, or connect(..., archive=True)"
     return kind(
         f"{text} ({advice})" if advice else text,
         status=answer.status,
@@ -89,7 +99,26 @@ def refusal(asked: str, answer: Answer) -> NodeError:
         vm_error_code=body.vm_error_code,
         ledger=headers.ledger,
         retry_after_s=retry_after_s(answer.headers),
+        archive=archive,
     )
+
+
+def advertised_archive(answer: Answer) -> str | None:
+    """Return the archive that a pruned answer names in its header or body: an absolute https URL, else None."""
+    named = next((value for name, value in answer.headers.items() if name.lower() == _ARCHIVE_HEADER), None)
+    if named is None:
+        try:
+            document = msgspec.json.decode(answer.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        named = document.get("archival_endpoint") if isinstance(document, dict) else None
+    if not isinstance(named, str) or len(named) > _LONGEST_URL or not named.isascii() or not named.isprintable():
+        return None
+    try:
+        url = base_url(named)
+    except InputError:
+        return None
+    return redacted_url(url) if url.startswith("https://") else None
 
 
 def _advice(kind: type[NodeError], status: int, code: str | None, ledger: LedgerState | None) -> str:

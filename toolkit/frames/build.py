@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["item_frame", "plain_columns", "rows_frame", "view_frame"]
 
+_GONE = 410
+
 
 def rows_frame(schema: Schema, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     """Build the frame of a fixed schema; columns without values are null, an empty answer keeps the schema."""
@@ -100,14 +102,16 @@ def item_frame(
 
     Returns
     -------
-    DataFrame, shape (n, >= 9)
-        ``key``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, ``value``, then how a failed read failed.
+    DataFrame, shape (n, >= 10)
+        ``key``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, ``value``, ``presence``, then how a failed
+        read failed.
     """
     table = TABLE_ITEMS.table(
         {
             "ledger_version": [record.ledger_version for record in records],
             "ledger_timestamp": [record.ledger_timestamp for record in records],
             "head_version": [record.head_version for record in records],
+            "presence": _presence(records),
             **outcome_columns([record.failure for record in records]),
         }
     )
@@ -115,6 +119,27 @@ def item_frame(
     values = [_given_column("value", value_layout, [record.value for record in records])]
     table = _inserted(table, flattened(values) if flatten else values, after="head_version")
     return to_pandas(table.add_column(0, *keys))
+
+
+def _presence(records: Sequence[TableItemRecord]) -> list[str | None]:
+    """Tell items that are there, were never seen, were deleted, and cannot be known because the version is pruned."""
+    first_seen: dict[str, int] = {}
+    for record in records:
+        if record.failure is None and record.ledger_version is not None:
+            key = repr(record.key)
+            first_seen[key] = min(first_seen.get(key, record.ledger_version), record.ledger_version)
+    return [_one_presence(record, first_seen.get(repr(record.key))) for record in records]
+
+
+def _one_presence(record: TableItemRecord, first_seen: int | None) -> str | None:
+    if record.failure is None:
+        return "present"
+    if record.failure.status == _GONE:
+        return "pruned"
+    if record.failure.error_code != "table_item_not_found":
+        return None
+    was_there = first_seen is not None and (record.ledger_version or 0) > first_seen
+    return "deleted" if was_there else "missing"
 
 
 def _given_column(name: str, layout: Layout | None, values: Sequence[Any]) -> NamedColumn:

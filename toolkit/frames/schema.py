@@ -200,7 +200,18 @@ VIEWS = Schema(
 )
 """Columns of a view frame around the value columns, which stand after ``head_version``."""
 
-TABLE_ITEMS = Schema("table items", (*_READ, *OUTCOME))
+TABLE_ITEMS = Schema(
+    "table items",
+    (
+        *_READ,
+        _text(
+            "presence",
+            "present; missing; deleted (it was there at an earlier version of the same frame); pruned; null: not told",
+            source="status and error_code",
+        ),
+        *OUTCOME,
+    ),
+)
 """Columns of a table item frame around ``key`` (first) and ``value`` (after ``head_version``)."""
 
 TRANSACTIONS = Schema(

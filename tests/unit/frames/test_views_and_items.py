@@ -174,7 +174,7 @@ class TestItems:
         """Columns stand in their documented order, both typed."""
         records = [TableItemRecord("alice", 5, 1_000, 2**128 - 1), TableItemRecord("bob", 5, 1_000, None, MOVED)]
         frame = item_frame(records, key_layout=layout("0x1::string::String"), value_layout=layout("u128"))
-        assert list(frame.columns) == ["key", *HEAD, "value", *TAIL[1:]]
+        assert list(frame.columns) == ["key", *HEAD, "value", "presence", *TAIL[1:]]
         assert plain(frame["key"]) == ["alice", "bob"]
         assert plain(frame["value"]) == [2**128 - 1, None]
         assert str(frame["value"].dtype) == "u128"
@@ -214,3 +214,20 @@ class TestFailures:
     def test_a_value_that_does_not_fit_is_a_schema_error(self):
         """A decoded answer that is wrong is told apart from no answer."""
         assert Failure.of(SchemaError("bad")) == Failure(None, "schema_error", "bad")
+
+
+def test_missing_deleted_and_pruned_are_three_things():
+    """An item seen earlier and gone is deleted; one never seen is missing; below the horizon nothing is known."""
+    gone = Failure(404, "table_item_not_found", "")
+    pruned = Failure(410, "version_pruned", "")
+    cut = Failure(None, "unreachable", "")
+    records = [
+        TableItemRecord("a", 1, 9, None, pruned),
+        TableItemRecord("a", 2, 9, None, gone),
+        TableItemRecord("a", 3, 9, 5),
+        TableItemRecord("a", 4, 9, None, gone),
+        TableItemRecord("b", 4, 9, None, gone),
+        TableItemRecord("b", 5, 9, None, cut),
+    ]
+    frame = item_frame(records, key_layout=layout("0x1::string::String"), value_layout=layout("u64"))
+    assert frame["presence"].fillna("-").tolist() == ["pruned", "missing", "present", "deleted", "missing", "-"]

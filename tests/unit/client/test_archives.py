@@ -1,0 +1,85 @@
+"""Archives: named in the text, followed on request only, by https only, and without the key elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.client.fakes import URL, answer, refused
+from toolkit.client.connection import Connection
+from toolkit.client.node import _archive_road
+from toolkit.client.refusals import advertised_archive, refusal
+from toolkit.client.transport import Answer
+from toolkit.errors import VersionPruned
+
+ARCHIVE = "https://archive.test/v1"
+
+
+class Road:
+    """A transport that answers the same to everything and notes what was asked."""
+
+    def __init__(self, reply):
+        self.reply = reply
+        self.asked = []
+
+    def send(self, request):
+        self.asked.append(request.url)
+        return self.reply
+
+    def close(self):
+        self.asked.append("closed")
+
+
+def pruned(archive=None, header=None):
+    given = refused(410, "version_pruned", "Ledger version(5) has been pruned")
+    headers = dict(given.headers) | ({"X-Aptos-Archival-Endpoint": header} if header else {})
+    body = given.body if archive is None else given.body[:-1] + f',"archival_endpoint":"{archive}"}}'.encode()
+    return Answer(410, headers, body)
+
+
+def test_the_text_names_the_archive():
+    """A pruned read says where the version may still be read, and how to go there."""
+    error = refusal("view x", pruned(archive=ARCHIVE))
+    assert isinstance(error, VersionPruned)
+    assert error.archive == ARCHIVE
+    assert "archive=True" in str(error)
+
+
+@pytest.mark.parametrize(
+    "named", ["http://archive.test/v1", "ftp://archive.test", "javascript:alert(1)", "https://", "x" * 500, ""]
+)
+def test_only_https_archives_count(named):
+    """What is no absolute https URL is not an archive."""
+    assert advertised_archive(pruned(archive=named)) is None
+
+
+def test_the_header_counts_too_and_credentials_are_dropped():
+    """A gateway's header names an archive as a body does; user names in it are left out."""
+    assert advertised_archive(pruned(header="https://me:secret@archive.test")) == ARCHIVE
+
+
+def test_an_archive_is_followed_on_request_only():
+    """Without archive=True the refusal stands; with it the same path is read there."""
+    here, there = Road(pruned(archive=ARCHIVE)), Road(answer(["7"]))
+    plain = Connection(URL, here)
+    with pytest.raises(VersionPruned):
+        plain.get("/view", asked="x", query={"ledger_version": 5})
+    following = Connection(URL, here, archive=lambda _: there)
+    assert following.get("/view", asked="x", query={"ledger_version": 5}).status == 200
+    assert there.asked == [f"{ARCHIVE}/view?ledger_version=5"]
+
+
+def test_an_archive_that_refuses_leaves_the_first_answer():
+    """What the archive does not have either is told by the node's own refusal."""
+    following = Connection(URL, Road(pruned(archive=ARCHIVE)), archive=lambda _: Road(refused(401, "x", "no")))
+    with pytest.raises(VersionPruned):
+        following.get("/view", asked="x")
+
+
+@pytest.mark.parametrize(("archive", "goes"), [("https://node.test/archive/v1", True), (ARCHIVE, False)])
+def test_the_key_goes_to_the_same_site_only(archive, goes):
+    """An archive elsewhere is asked without the key."""
+    road = _archive_road("https://node.test/v1", archive, "SECRET", 1.0)
+    assert (
+        "SECRET" in repr(vars(road))
+        or "SECRET" in str([vars(v) for v in vars(road).values() if hasattr(v, "__dict__")])
+    ) is goes
