@@ -384,11 +384,11 @@ def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list
 
 def _headers(lines: list[bytes]) -> dict[str, str]:
     """Read the header lines of the last answer: before it may come others (of a proxy, 1xx), after it a trailer."""
-    begin = max((place for place, line in enumerate(lines) if line.startswith(b"HTTP/")), default=0)
+    text = b"".join(lines).decode("latin-1")
     pairs = []
-    for line in lines[begin + 1 :]:
-        name, colon, value = line.decode("latin-1").partition(":")
+    for line in text[text.rfind("\nHTTP/") + 1 :].split("\n")[1:]:
+        name, colon, value = line.partition(":")
         if not colon:
             break
         pairs.append((name, value.strip()))
-    return seam.lowered(iter(pairs))
+    return seam.lowered(pairs)

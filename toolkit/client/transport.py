@@ -23,7 +23,7 @@ from toolkit.client.targets import redacted_url
 from toolkit.errors import ClosedError, InputError, NodeUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from http.cookiejar import Cookie
 
 __all__ = ["Answer", "HopelessError", "Request", "SessionTransport", "Transport"]
@@ -224,7 +224,7 @@ def too_large() -> str:
     return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
 
 
-def lowered(pairs: Iterator[tuple[str, str]]) -> dict[str, str]:
+def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return headers by lower-case name; values of one name are joined by commas."""
     headers: dict[str, str] = {}
     for name, value in pairs:
@@ -330,7 +330,7 @@ class SessionTransport:
                 stream=True,
             ) as response:
                 body = _bounded_body(response)
-                return Answer(response.status_code, lowered(iter(response.headers.items())), body)
+                return Answer(response.status_code, lowered(response.headers.items()), body)
         except HopelessError as error:
             raise HopelessError(f"{hop.where}: {error}") from None
         except (requests.RequestException, OSError, ValueError) as error:
