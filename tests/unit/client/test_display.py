@@ -1,0 +1,127 @@
+"""Results in a notebook: what they show, and that text from the chain can only be read, never run."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, user_transaction
+from toolkit.client.display import facts_html
+from toolkit.client.node import Node
+from toolkit.wire.payloads import EntryFunction
+
+SCRIPT = "<img src=x onerror=alert(1)>"
+HANDLE = "0x" + "0" * 61 + "abc"
+M = module(
+    "m",
+    functions=[
+        function("name", [], ["0x1::string::String"]),
+        function("pay", ["&signer"], is_entry=True, is_view=False),
+    ],
+)
+
+
+class Page(HTMLParser):
+    """What a browser would see: tags, attribute names and text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def harmless(html: str) -> Page:
+    """Check that only our own tags are there, balanced, and return the page."""
+    page = Page(html)
+    assert set(page.tags) <= {"div", "strong", "table", "tr", "th", "td"}
+    assert page.attributes <= {"style"}
+    assert page.open == []
+    return page
+
+
+def node_with(routes):
+    return Node(URL, transport=FakeNode({"GET /accounts/0x1/module/m": answer(M)} | routes))
+
+
+def test_a_view_shows_value_type_gas_and_version():
+    """The four facts a reader asks for, each once."""
+    node = node_with({"POST /view": answer(["alice"], gas=12)})
+    page = harmless(node.view("0x1::m::name", ledger_version=77)._repr_html_())
+    assert page.texts[0] == "0x1::m::name"
+    assert page.texts[1:] == [
+        "value",
+        "alice",
+        "type",
+        "0x1::string::String",
+        "gas",
+        "12 gas units",
+        "ledger version read",
+        "77",
+    ]
+
+
+def test_a_node_that_tells_no_gas_shows_none():
+    """What is not known is left out, never shown as None."""
+    html = node_with({"POST /view": answer(["alice"])}).view("0x1::m::name")._repr_html_()
+    assert "gas" not in Page(html).texts
+    assert "None" not in html
+
+
+def test_values_of_a_view_are_escaped():
+    """A string from the chain with markup is text."""
+    node = node_with({"POST /view": answer([SCRIPT])})
+    page = harmless(node.view("0x1::m::name")._repr_html_())
+    assert SCRIPT in page.texts
+
+
+def test_keys_and_values_of_items_are_escaped():
+    """A key or value with markup, quotes and direction marks stays on its line."""
+    node = node_with({f"POST /tables/{HANDLE}/item": answer(f"{SCRIPT}\u202eevil\n")})
+    item = node.table_item(HANDLE, key=SCRIPT, key_type="0x1::string::String", value_type="0x1::string::String")
+    page = harmless(item._repr_html_())
+    assert page.texts[0] == "item of table 0xabc"
+    assert SCRIPT in page.texts
+    assert f"{SCRIPT}\\u202eevil\\n" in page.texts
+
+
+@pytest.mark.parametrize("success", [True, False])
+def test_a_simulation_tells_its_words_escaped(success):
+    """Status and explanation come from the chain: markup in them is text."""
+    status = "Executed successfully" if success else f"Move abort in 0x1::m: E_X(0x10001): {SCRIPT}"
+    simulated = user_transaction(success=success, vm_status=status)
+    node = node_with({"POST /transactions/simulate": answer([simulated]), "GET /accounts/0xa11ce": account(7)})
+    sim = node.simulate(EntryFunction("0x1::m::pay"), sender="0xa11ce")
+    page = harmless(sim._repr_html_())
+    assert status in page.texts
+    assert any("9 gas units at 100 octas each" in text for text in page.texts)
+    assert any("Nothing was signed" in text for text in page.texts)
+
+
+def account(number: int):
+    """Return the answer of an account read."""
+    return answer({"sequence_number": str(number), "authentication_key": "0x" + "0" * 64}, head=ledger())
+
+
+def test_long_values_are_cut():
+    """A megabyte in a value does not become a megabyte of page, and the names are escaped as the values are."""
+    html = facts_html(SCRIPT * 1_000, [(SCRIPT, "x" * 1_000_000), ("none", None)])
+    page = harmless(html)
+    assert len(html) < 3_000
+    assert SCRIPT in page.texts
+    assert "none" not in page.texts

@@ -1,0 +1,93 @@
+"""A node in a pickle: its settings go along, sockets and secrets never."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+from tests.unit.client.fakes import URL, FakeNode, module
+from toolkit.client.connect import connect
+from toolkit.client.node import Node
+from toolkit.move.abi import decode_module_abi
+
+KEY = "topsecret-0123456789"
+LOOPBACK = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture(autouse=True)
+def _no_key_around(monkeypatch):
+    monkeypatch.delenv("LEDGER_TOOLKIT_API_KEY", raising=False)
+
+
+def name_of(node: Node) -> tuple[str, str]:
+    """Run in another process."""
+    with node:
+        return node.name, node.url
+
+
+def settings_of(node: Node) -> dict:
+    """Return what a pickle of the node holds."""
+    return node.__reduce__()[1][0]
+
+
+def test_settings_come_back_and_the_key_does_not():
+    """URL, name, encoding and limits are those of the first node; the key is nowhere in the bytes."""
+    with Node(LOOPBACK, api_key=KEY, encoding="bcs", max_in_flight=7, requests_per_second=2.5, name="mine") as node:
+        data = pickle.dumps(node)
+        settings = settings_of(node)
+    assert KEY.encode() not in data
+    with pickle.loads(data) as again:  # noqa: S301 - our own bytes
+        assert (again.url, again.name, again.max_in_flight) == (LOOPBACK, "mine", 7)
+        assert settings_of(again) == settings
+        assert settings["encoding"] == "bcs"
+
+
+def test_the_other_side_takes_the_key_from_its_environment(monkeypatch):
+    """A node that had a key gets the one of where it is unpickled, and only such a node does."""
+    seen = []
+
+    class Noting(Node):
+        def __init__(self, url, *, api_key=None, **settings):
+            seen.append(api_key)
+            super().__init__(url, api_key=api_key, **settings)
+
+    with Node(LOOPBACK, api_key=KEY) as keyed, Node(LOOPBACK) as plain:
+        pickles = pickle.dumps(keyed), pickle.dumps(plain)
+    monkeypatch.setenv("LEDGER_TOOLKIT_API_KEY", "of the other side")
+    monkeypatch.setattr("toolkit.client.node.Node", Noting)
+    for data in pickles:
+        pickle.loads(data).close()  # noqa: S301 - our own bytes
+    assert seen == ["of the other side", None]
+
+
+def test_a_key_of_the_environment_is_not_written_either(monkeypatch):
+    """`connect` finds the key by itself; the pickle has none of it."""
+    monkeypatch.setenv("LEDGER_TOOLKIT_API_KEY", KEY)
+    with connect(LOOPBACK) as node:
+        assert KEY.encode() not in pickle.dumps(node)
+
+
+def test_a_node_is_usable_in_another_process():
+    """A process pool gets nodes as arguments: what executors of studies need."""
+    with Node(LOOPBACK, name="far") as node, ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        assert pool.submit(name_of, node).result(timeout=60) == ("far", LOOPBACK)
+
+
+def test_given_abis_and_the_cache_go_along(tmp_path):
+    """The other side knows the same modules and keeps answers in the same file."""
+    given = decode_module_abi(module("m"))
+    with Node(LOOPBACK, abis={("0x1", "m"): given}, cache=tmp_path / "a.sqlite3", offline=True) as node:
+        data = pickle.dumps(node)
+    with pickle.loads(data) as again:  # noqa: S301 - our own bytes
+        assert again.abis.at(5).module_abi("0x1", "m") == given
+        settings = settings_of(again)
+        assert (settings["cache"], settings["offline"]) == (tmp_path / "a.sqlite3", True)
+
+
+def test_a_node_over_a_transport_of_ones_own_says_why_it_cannot():
+    """What the caller brought may be anything."""
+    with pytest.raises(TypeError, match="transport of your own"):
+        pickle.dumps(Node(URL, transport=FakeNode()))

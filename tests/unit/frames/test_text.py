@@ -1,0 +1,74 @@
+"""Text made harmless: what cannot be seen is spelt out, lines stay one line, lengths are bounded."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.frames.text import HIDDEN, MAX_MARKS, short_addresses, visible
+
+
+@given(st.text(st.characters(codec=None)), st.integers(1, 60))
+def test_nothing_hidden_is_left_and_the_limit_holds(text, limit):
+    """Whatever the text: no control, format or surrogate character, at most `limit` characters."""
+    shown = visible(text, limit)
+    assert len(shown) <= limit
+    assert not {unicodedata.category(char) for char in shown} & HIDDEN
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=200))
+def test_plain_text_is_as_it_was(text):
+    """Printable ASCII within the limit passes unchanged."""
+    assert visible(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\nb", "a\\nb"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("safe\u202eexe.txt", "safe\\u202eexe.txt"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("line\u2028end", "line\\u2028end"),
+        ("lone \ud800", "lone \\ud800"),
+        ("e\u0301", "é"),
+        (None, "None"),
+        (2**200, str(2**200)),
+    ],
+)
+def test_what_cannot_be_seen_is_spelt_out(text, shown):
+    """Escapes as Python writes them; letters with an accent stay letters."""
+    assert visible(text) == shown
+
+
+def test_what_is_cut_ends_in_an_ellipsis():
+    """An escape is never cut in the middle."""
+    assert visible("x" * 50, 10) == "x" * 9 + "…"
+    assert visible("abcdefg\u202ehij", 10) == "abcdefg…"
+
+
+def test_towers_of_marks_are_levelled():
+    """A letter keeps two marks: more would run over the lines around it."""
+    shown = visible("q" + "\u0323" * 500 + "z")
+    assert sum(map(bool, map(unicodedata.combining, shown))) == MAX_MARKS
+    assert shown.endswith("z")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("0x" + "0" * 59 + "a11ce::m::f", "0xa11ce::m::f"),
+        ("0x" + "0" * 64, "0x0"),
+        ("0x" + "ab" * 32, "0xababab…abab"),
+        ("0x1::m<0x" + "0" * 63 + "2::n::T>", "0x1::m<0x2::n::T>"),
+        ("0x" + "12" * 8, "0x" + "12" * 8),
+        ("0xABC and 0xzz", "0xABC and 0xzz"),
+        ("0x" + "a" * 65, "0x" + "a" * 65),
+    ],
+)
+def test_addresses_are_spelt_as_people_do(text, shown):
+    """Without leading zeros, long ones by both ends; what is no address stays."""
+    assert short_addresses(text) == shown
