@@ -18,7 +18,7 @@ lint: .venv/.for-tests
 	$(VENV_PYTHON) -m mypy
 
 unit: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q tests
+	$(VENV_PYTHON) -m pytest -q -n auto tests
 
 notebooks: .venv/.for-tests
 	$(VENV_PYTHON) -m pytest -q --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default notebooks

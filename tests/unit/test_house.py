@@ -87,7 +87,19 @@ def test_public_names_are_the_ones_that_resolve():
 
 def test_import_toolkit_loads_no_heavy_library():
     """`import toolkit` stays cheap: none of the libraries it uses later is loaded by it."""
-    heavy = ["pandas", "pyarrow", "numpy", "requests", "matplotlib", "pydantic", "msgspec", "starlette", "uvicorn", "ipywidgets", "typer"]
+    heavy = [
+        "pandas",
+        "pyarrow",
+        "numpy",
+        "requests",
+        "matplotlib",
+        "pydantic",
+        "msgspec",
+        "starlette",
+        "uvicorn",
+        "ipywidgets",
+        "typer",
+    ]
     code = f"import sys, toolkit; print([name for name in {heavy!r} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert out.stdout.strip() == "[]"
