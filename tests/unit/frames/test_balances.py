@@ -1,0 +1,264 @@
+"""What a transaction does to balances: deposits, withdrawals and the fee, per owner and asset, from recorded ones too."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, user_transaction
+from toolkit.frames.balances import balance_frame
+from toolkit.frames.schema import BALANCES
+from toolkit.wire.answers import decode_simulation, decode_transactions
+
+APT = "0x1::aptos_coin::AptosCoin"
+USD = f"0x{0xBEEF:064x}::usd::USD"
+ALICE, BOB, PAYER = "0xa11ce", "0xb0b", "0xfee"
+NET = 9 * 100
+"""Octas: 9 gas units at the price of 100, as the fake transaction has it."""
+
+
+def long(address: str) -> str:
+    """Return an address as frames spell it."""
+    number = int(address, 16)
+    return f"0x{number:x}" if number < 16 else f"0x{number:064x}"
+
+
+def fee(*, refund: int = 0) -> dict:
+    """Return a fee statement event."""
+    data = {
+        "total_charge_gas_units": "9",
+        "execution_gas_units": "5",
+        "io_gas_units": "3",
+        "storage_fee_octas": "100",
+        "storage_fee_refund_octas": str(refund),
+    }
+    return v2(FEE_STATEMENT, data)
+
+
+def v2(kind: str, data: dict) -> dict:
+    """Return a module event."""
+    return {"guid": V2_EVENT, "sequence_number": "0", "type": kind, "data": data}
+
+
+def v1(kind: str, owner: str, number: int, amount: int) -> dict:
+    """Return an event of a handle, known by its owner and creation number."""
+    guid = {"creation_number": str(number), "account_address": owner}
+    return {"guid": guid, "sequence_number": "0", "type": f"0x1::coin::{kind}", "data": {"amount": str(amount)}}
+
+
+def coin(kind: str, owner: str, amount: int, asset: str = APT) -> dict:
+    """Return a coin event of the second kind."""
+    return v2(f"0x1::coin::{kind}", {"account": owner, "amount": str(amount), "coin_type": asset})
+
+
+def asset(kind: str, store: str, amount: int) -> dict:
+    """Return a fungible asset event."""
+    return v2(f"0x1::fungible_asset::{kind}", {"store": store, "amount": str(amount)})
+
+
+def write(address: str, kind: str, data: dict) -> dict:
+    """Return the write of a resource."""
+    return {
+        "address": address,
+        "state_key_hash": "0x01",
+        "data": {"type": kind, "data": data},
+        "type": "write_resource",
+    }
+
+
+def coin_store(owner: str, value: int, asset: str = APT, *, deposits: int = 2, withdrawals: int = 3) -> dict:
+    """Return the write of a coin store with its two event handles."""
+
+    def handle(number: int) -> dict:
+        return {"counter": "1", "guid": {"id": {"addr": owner, "creation_num": str(number)}}}
+
+    data = {"coin": {"value": str(value)}, "frozen": False}
+    data |= {"deposit_events": handle(deposits), "withdraw_events": handle(withdrawals)}
+    return write(owner, f"0x1::coin::CoinStore<{asset}>", data)
+
+
+def asset_store(store: str, owner: str, value: int, metadata: str = "0xa") -> list[dict]:
+    """Return the writes of a fungible store and the object it is."""
+    data = {"balance": str(value), "frozen": False, "metadata": {"inner": metadata}}
+    core = {"owner": owner, "allow_ungated_transfer": False, "guid_creation_num": "1125899906842625"}
+    return [write(store, "0x1::fungible_asset::FungibleStore", data), write(store, "0x1::object::ObjectCore", core)]
+
+
+def balances(events: list[dict], changes: list[dict], **more) -> dict[tuple[str, str], dict]:
+    """Return the rows by owner and asset."""
+    document = user_transaction(events=events, changes=changes, sender=ALICE, **more)
+    (transaction,) = decode_simulation(json.dumps([document]).encode())
+    frame = balance_frame(transaction)
+    assert frame.columns.tolist() == BALANCES.names
+    return {(row["owner"], row["asset"]): row for row in frame.to_dict("records")}
+
+
+def told(row: dict) -> tuple[int, int, int, int, int]:
+    """Return the figures of a row."""
+    return tuple(row[name] for name in ("deposited", "withdrawn", "fee_octas", "change", "balance_after"))
+
+
+def test_coins_move_by_module_events():
+    """Both sides of a transfer, the sender with the fee; balances are those written."""
+    rows = balances(
+        [coin("CoinWithdraw", ALICE, 100), coin("CoinDeposit", BOB, 100), fee()],
+        [coin_store(ALICE, 5_000), coin_store(BOB, 100)],
+    )
+    assert told(rows[long(ALICE), APT]) == (0, 100, NET, -100 - NET, 5_000)
+    assert told(rows[long(BOB), APT]) == (100, 0, 0, 100, 100)
+    assert {row["standard"] for row in rows.values()} == {"coin"}
+
+
+def test_coins_move_by_handles_of_their_stores():
+    """Events of the first kind name no coin: the creation number of the store's handle does."""
+    rows = balances(
+        [v1("WithdrawEvent", ALICE, 5, 70), v1("DepositEvent", ALICE, 2, 30), v1("DepositEvent", BOB, 4, 70), fee()],
+        [
+            coin_store(ALICE, 900),
+            coin_store(ALICE, 11, USD, deposits=4, withdrawals=5),
+            coin_store(BOB, 77, USD, deposits=4, withdrawals=5),
+        ],
+    )
+    assert told(rows[long(ALICE), USD])[:2] == (0, 70)
+    assert told(rows[long(ALICE), APT]) == (30, 0, NET, 30 - NET, 900)
+    assert told(rows[long(BOB), USD]) == (70, 0, 0, 70, 77)
+
+
+def test_an_event_of_an_unwritten_store_is_unknown_never_guessed():
+    """Without the store's write the asset cannot be told."""
+    rows = balances([v1("DepositEvent", BOB, 4, 70), fee()], [])
+    assert told(rows[long(BOB), "unknown"])[:4] == (70, 0, 0, 70)
+
+
+def test_fungible_assets_move_by_stores():
+    """A store's owner and asset come from its writes; APT as fungible asset pays the fee."""
+    rows = balances(
+        [asset("Withdraw", "0x51", 20), asset("Deposit", "0x52", 20), fee()],
+        [*asset_store("0x51", ALICE, 80), *asset_store("0x52", BOB, 20)],
+    )
+    assert told(rows[long(ALICE), "0xa"]) == (0, 20, NET, -20 - NET, 80)
+    assert told(rows[long(BOB), "0xa"]) == (20, 0, 0, 20, 20)
+    assert {row["standard"] for row in rows.values()} == {"fungible asset"}
+
+
+def test_a_store_whose_owner_is_not_written_stands_for_itself():
+    """Its address is shown, so nothing is lost and nobody is blamed."""
+    store = asset_store("0x52", BOB, 20, metadata="0xbeef")[:1]
+    rows = balances([asset("Deposit", "0x52", 20), fee()], store)
+    assert told(rows[long("0x52"), long("0xbeef")]) == (20, 0, 0, 20, 20)
+
+
+def test_two_stores_of_one_asset_have_no_single_balance():
+    """Movements add up; the balance after would be a sum of some stores only, so it is null."""
+    rows = balances(
+        [asset("Deposit", "0x51", 1), asset("Deposit", "0x52", 2), fee()],
+        [*asset_store("0x51", BOB, 10, "0xbeef"), *asset_store("0x52", BOB, 20, "0xbeef")],
+    )
+    row = rows[long(BOB), long("0xbeef")]
+    assert (row["deposited"], row["change"]) == (3, 3)
+    assert pd.isna(row["balance_after"])
+
+
+def test_a_fee_payer_pays_and_the_sender_does_not():
+    """The fee stands with who pays it."""
+    signature = {
+        "type": "fee_payer_signature",
+        "sender": {"type": "no_account_signature"},
+        "secondary_signer_addresses": [],
+        "secondary_signers": [],
+        "fee_payer_address": PAYER,
+        "fee_payer_signer": {"type": "no_account_signature"},
+    }
+    rows = balances(
+        [coin("CoinWithdraw", ALICE, 100), coin("CoinDeposit", BOB, 100), fee()],
+        [coin_store(ALICE, 5_000), coin_store(BOB, 100), coin_store(PAYER, 1)],
+        signature=signature,
+    )
+    assert told(rows[long(ALICE), APT])[2:4] == (0, -100)
+    assert told(rows[long(PAYER), APT]) == (0, 0, NET, -NET, 1)
+
+
+def test_a_failed_transaction_pays_its_fee_only():
+    """What it would have moved it did not."""
+    rows = balances([fee()], [coin_store(ALICE, 5_000)], success=False, vm_status="Out of gas")
+    assert list(rows) == [(long(ALICE), APT)]
+    assert told(rows[long(ALICE), APT]) == (0, 0, NET, -NET, 5_000)
+
+
+def test_a_refund_above_the_fee_is_a_gain():
+    """Freed storage may pay more than the gas costs."""
+    rows = balances([fee(refund=5_000)], [coin_store(ALICE, 9_000)])
+    assert told(rows[long(ALICE), APT]) == (0, 0, NET - 5_000, 5_000 - NET, 9_000)
+
+
+def test_a_discarded_simulation_moves_nothing():
+    """No fee statement, no events: an empty frame with its columns."""
+    assert balances([], [], success=False, vm_status="SEQUENCE_NUMBER_TOO_OLD", gas=0) == {}
+
+
+def test_amounts_are_exact_and_add_up_past_64_bits():
+    """Many deposits of the largest amount are one exact sum."""
+    most = 2**64 - 1
+    rows = balances([*[coin("CoinDeposit", BOB, most, USD)] * 5, fee()], [coin_store(BOB, most, USD)])
+    assert told(rows[long(BOB), USD]) == (5 * most, 0, 0, 5 * most, most)
+    rows = balances([*[coin("CoinWithdraw", BOB, most, USD)] * 5, fee()], [])
+    assert rows[long(BOB), USD]["change"] == -5 * most
+
+
+def test_rows_are_sorted_by_owner_then_asset():
+    """The order does not depend on that of the events."""
+    events = [coin("CoinDeposit", BOB, 1, USD), coin("CoinDeposit", ALICE, 1, USD), coin("CoinDeposit", BOB, 1), fee()]
+    rows = balances(events, [coin_store(ALICE, 1)])
+    assert list(rows) == sorted(rows)
+    assert len(rows) == 4
+
+
+def test_events_of_other_modules_do_not_count():
+    """A lookalike of another address moves nothing."""
+    fake = v2("0xbad::coin::CoinDeposit", {"account": BOB, "amount": "1000000", "coin_type": APT})
+    assert list(balances([fake, fee()], [coin_store(ALICE, 1)])) == [(long(ALICE), APT)]
+
+
+RECORDED = {
+    "gosdk.transactions.Transaction_WithReplayNonce.7.json": 2,
+    "wormhole.aptos_tx.1.json": 2,
+}
+
+
+@pytest.mark.parametrize(("name", "rows"), RECORDED.items())
+def test_recorded_transactions_add_up(shared_data, name, rows):
+    """Of real transactions: change is deposited less withdrawn less fee, and the fees are gas used times price."""
+    document = json.loads((shared_data / "node" / "recorded" / name).read_text("utf-8"))
+    (transaction,) = decode_transactions(json.dumps([document]).encode())
+    frame = balance_frame(transaction)
+    assert len(frame) == rows
+    for row in frame.to_dict("records"):
+        assert row["change"] == row["deposited"] - row["withdrawn"] - row["fee_octas"]
+    assert sum(frame["fee_octas"].tolist()) == int(document["gas_used"]) * int(document["gas_unit_price"])
+
+
+def test_a_recorded_transfer_of_fungible_apt(shared_data):
+    """20,000 octas from one store to another, and 57 gas units at 100 octas."""
+    place = shared_data / "node" / "recorded" / "gosdk.transactions.Transaction_WithReplayNonce.7.json"
+    (transaction,) = decode_transactions(b"[" + place.read_bytes() + b"]")
+    rows = {row["owner"][:6]: told(row) for row in balance_frame(transaction).to_dict("records")}
+    assert rows == {
+        "0x49ff": (20_000, 0, 0, 20_000, 1_994_000),
+        "0xa5b2": (0, 20_000, 5_700, -25_700, 29_999_948_600),
+    }
+
+
+def test_every_recorded_user_transaction_has_a_frame(shared_data):
+    """Three years of recorded answers, none trips; what they move adds up."""
+    seen = 0
+    for place in sorted((shared_data / "node").rglob("*.json")):
+        document = json.loads(place.read_text("utf-8"))
+        for one in document if isinstance(document, list) else [document]:
+            if isinstance(one, dict) and one.get("type") == "user_transaction":
+                (transaction,) = decode_transactions(json.dumps([one]).encode())
+                for row in balance_frame(transaction).to_dict("records"):
+                    assert row["change"] == row["deposited"] - row["withdrawn"] - row["fee_octas"]
+                seen += 1
+    assert seen > 100
