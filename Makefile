@@ -5,12 +5,12 @@ VENV_PYTHON := .venv/bin/python
 # The build backend warns of every editable install; there is nothing in it for the reader.
 INSTALL := PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
-.PHONY: demo test lint unit notebooks lock clean
+.PHONY: demo test lint unit notebooks browser lock clean
 
 demo: .venv/.for-use
 	@$(VENV_PYTHON) -m toolkit demo
 
-test: lint unit notebooks
+test: lint unit notebooks browser
 
 lint: .venv/.for-tests
 	$(VENV_PYTHON) -m ruff check .
@@ -18,10 +18,14 @@ lint: .venv/.for-tests
 	$(VENV_PYTHON) -m mypy
 
 unit: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q -n auto tests
+	$(VENV_PYTHON) -m pytest -q -n auto --ignore tests/browser tests
 
 notebooks: .venv/.for-tests
 	$(VENV_PYTHON) -m pytest -q --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default notebooks
+
+# Apart from the others: Playwright leaves an event loop running in its process.
+browser: .venv/.for-tests
+	$(VENV_PYTHON) -m pytest -q tests/browser
 
 # The exact versions that CI installs; run after changing dependencies.
 lock: .venv/.for-tests

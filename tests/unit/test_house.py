@@ -88,6 +88,7 @@ def test_public_names_are_the_ones_that_resolve():
 def test_import_toolkit_loads_no_heavy_library():
     """`import toolkit` stays cheap: none of the libraries it uses later is loaded by it."""
     heavy = [
+        "pycurl",
         "pandas",
         "pyarrow",
         "numpy",

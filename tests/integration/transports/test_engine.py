@@ -33,8 +33,19 @@ def jobs(server, number, where="fine", **query):
     return [(key, Request("GET", server.url(where, key=key, **query))) for key in range(number)]
 
 
+EARLIER: set[threading.Thread] = set()
+
+
+@pytest.fixture(autouse=True)
+def earlier_threads():
+    """Note the engines that other tests of this process have left running: nodes live until they are collected."""
+    gc.collect()
+    EARLIER.clear()
+    EARLIER.update(threading.enumerate())
+
+
 def bulk_threads():
-    return [thread for thread in threading.enumerate() if thread.name == "toolkit-bulk"]
+    return [thread for thread in threading.enumerate() if thread.name == "toolkit-bulk" and thread not in EARLIER]
 
 
 def ended_within(seconds, condition):

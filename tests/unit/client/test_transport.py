@@ -83,12 +83,6 @@ def test_a_dead_port_says_that_nothing_answers(transport):
         transport.send(Request("GET", f"http://127.0.0.1:{dead_port()}/v1"))
 
 
-def test_a_name_that_does_not_resolve_is_unreachable(transport):
-    """.invalid never resolves."""
-    with pytest.raises(NodeUnreachable):
-        transport.send(Request("GET", "http://node.invalid/v1"))
-
-
 def test_tls_to_a_plain_port_is_unreachable(server, transport):
     """A wrong scheme is said to be TLS trouble."""
     with pytest.raises(NodeUnreachable, match="TLS"):
