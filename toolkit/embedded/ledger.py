@@ -62,6 +62,7 @@ DEFAULT_ACCOUNTS: dict[str, int] = {
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DEFAULT_MAX_GAS = 200_000
+_PUBLISHING_MAX_GAS = 1_000_000  # what one APT buys at the default price: bytecode is long, and stored by the byte
 _DEFAULT_PRICE = 100
 _EXPIRES_AFTER_S = 600
 
@@ -422,7 +423,7 @@ class Ledger:
         ready = Package.of(contracts, package, code)
         if self.view("0x1::coin::balance", [ready.owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
             self.fund(ready.owner)
-        transaction = self.prepare(ready.call(), sender=ready.owner)
+        transaction = self.prepare(ready.call(), sender=ready.owner, max_gas_amount=_PUBLISHING_MAX_GAS)
         committed = self._commit(transaction, ready.run, definitions=ready.definitions)
         if not committed.success:
             raise InputError(f"publishing {ready.name} failed at version {committed.version}: {committed.vm_status}")

@@ -22,7 +22,7 @@ from toolkit.embedded.contract import (
 __all__ = ["OrderBook"]
 
 
-class OrderBook(Module, address="0xb00c"):
+class OrderBook(Module, address="0xb00c", code_bytes=40_000):
     """Buy and sell orders, oldest first; they are never matched."""
 
     class Order(Struct):

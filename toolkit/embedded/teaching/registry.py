@@ -23,7 +23,7 @@ from toolkit.embedded.framework.chain import Timestamp
 __all__ = ["Registry"]
 
 
-class Registry(Module, address="0xcafe"):
+class Registry(Module, address="0xcafe", code_bytes=24_000):
     """Names, each owned by one account."""
 
     class Record(Struct):

@@ -25,7 +25,7 @@ STRATEGIES = 8
 PRICE_SCALE = 100_000_000
 
 
-class Vault(Module, address="0xfa17"):
+class Vault(Module, address="0xfa17", code_bytes=60_000):
     """Shares of a sum that is spread over strategies."""
 
     class Strategy(Struct):
@@ -136,7 +136,7 @@ class Vault(Module, address="0xfa17"):
                 return
 
 
-class CheaperVault(Vault, revision=2):
+class CheaperVault(Vault, revision=2, code_bytes=60_000):
     """The same vault: prices come from the sum it keeps, and deposits can be previewed."""
 
     @view
