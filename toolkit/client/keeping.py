@@ -41,7 +41,7 @@ class Keeper:
 
     def __init__(self, url: str, cache: AnswerCache | None, *, offline: bool = False) -> None:
         self._url = url
-        self._cache = cache
+        self.cache = cache
         self.offline = offline
         self._identity: _Identity | None = None
         # The node's own description, kept by its URL, is what an offline session knows the chain and the head from.
@@ -53,12 +53,12 @@ class Keeper:
 
     def note_description(self, answer: Answer) -> None:
         """Remember a node's description for offline sessions."""
-        if self._cache is not None:
-            self._cache.put(self._description, answer)
+        if self.cache is not None:
+            self.cache.put(self._description, answer)
 
     def description(self) -> Answer:
         """Return the description last seen; OfflineMiss where there is none."""
-        found = None if self._cache is None else self._cache.get(self._description)
+        found = None if self.cache is None else self.cache.get(self._description)
         if found is None:
             raise OfflineMiss(
                 f"offline, and nothing is kept of the node at {self._url}; connect once without offline=True"
@@ -67,7 +67,7 @@ class Keeper:
 
     def key(self, request: Request, pinned: int | None, *, gas: bool, describe: Callable[[], Answer]) -> bytes | None:
         """Return the key of a pinned read, None where it is not kept."""
-        if self._cache is None or pinned is None:
+        if self.cache is None or pinned is None:
             return None
         if self._identity is None:
             info = decode_node_info(describe().body)
@@ -87,14 +87,14 @@ class Keeper:
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
         """Return what is kept of these keys."""
-        return {} if self._cache is None or not keys else dict(self._cache.get_many(keys))
+        return {} if self.cache is None or not keys else dict(self.cache.get_many(keys))
 
     def keep(self, at: bytes | None, answer: Answer) -> None:
         """Keep an answer, if it is one that never changes."""
-        if self._cache is not None and at is not None:
-            self._cache.put(at, answer)
+        if self.cache is not None and at is not None:
+            self.cache.put(at, answer)
 
     def close(self) -> None:
         """Write what is waiting, and close the cache."""
-        if self._cache is not None:
-            self._cache.close()
+        if self.cache is not None:
+            self.cache.close()

@@ -133,11 +133,12 @@ class Node:
 
             transport = SessionTransport(api_key=api_key, timeout_s=timeout_s)
             engine = BulkEngine(api_key=api_key, timeout_s=timeout_s, max_in_flight=max_in_flight)
+        self._keeper = Keeper(url, AnswerCache.for_node(url, cache), offline=offline)
         self._connection = Connection(
             url,
             transport,
             engine=engine,
-            keeper=Keeper(url, AnswerCache.for_node(url, cache), offline=offline),
+            keeper=self._keeper,
             requests_per_second=requests_per_second,
             max_in_flight=max_in_flight,
             archive=(lambda at: _archive_road(url, at, api_key, timeout_s)) if archive else None,
@@ -287,6 +288,11 @@ class Node:
         elif sender is not None or options:
             raise InputError("simulate got a whole SimulationRequest and further options; put them into the request")
         return self._connection.perform(prepare_simulation(self._context, request))
+
+    @property
+    def cache(self) -> AnswerCache | None:
+        """The answers to pinned reads that are kept, with ``stats()`` and ``clear()``; None where none are."""
+        return self._keeper.cache
 
     def many(self, calls: Iterable[Prepared[T]]) -> Iterator[tuple[int, T | NodeError | NodeUnreachable | SchemaError]]:
         """Send many prepared calls at once and yield (position, result or error) as they come."""
