@@ -260,3 +260,32 @@ def test_failures_do_not_end_a_study(url):
     rows = run.observations.set_index(["label", "ledger_version"])
     assert rows.loc[("nothing", 100), "error_code"] == "invalid_input"
     assert rows.loc[("size", 200), "gas_used"] > 0
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_an_executor_gives_the_same_observations(url, kind):
+    """Any executor of the standard library reads the same rows, in ranges, none lost and none doubled."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+    call = toolkit.ViewFunction("0xcafe::registry::size")
+    with toolkit.connect(url) as node:
+        here = toolkit.Study(node=node, calls={"size": call}, versions="0:-1/900").run(progress=False)
+        pools = {
+            "threads": lambda: ThreadPoolExecutor(2),
+            "processes": lambda: ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")),
+        }
+        with pools[kind]() as pool:
+            study = toolkit.Study(node=node, calls={"size": call}, versions="0:-1/900")
+            there = study.run(executor=pool, max_tasks=2, progress=False)
+    key, stable = "ledger_version", [name for name in here.observations.columns if name != "observed_at"]
+    pd.testing.assert_frame_equal(
+        there.observations[stable].sort_values(key, ignore_index=True),
+        here.observations[stable].sort_values(key, ignore_index=True),
+    )
+
+
+def test_a_run_explains_itself(run, ledger):
+    """Plain words name the version and the cause."""
+    words = run.explain()
+    assert f"at version {truth(ledger, 'every cost tenfold')}; schedule" in words

@@ -120,7 +120,7 @@ class Node:
                 "abis": dict(abis or {}),
                 "name": name,
             }
-        self._has_key = api_key is not None
+        self._key = api_key
         self.url = url
         self.name = name or redacted_url(url)
         self.max_in_flight = max_in_flight
@@ -154,7 +154,7 @@ class Node:
         """Pickle the settings, not the sockets, and never the API key: the other side takes it from its environment."""
         if self._settings is None:
             raise TypeError("a Node over a transport of your own cannot be pickled")
-        return _rebuilt, (self._settings, self._has_key)
+        return _rebuilt, (self._settings, self._key is not None)
 
     def __enter__(self) -> Self:
         return self
@@ -288,6 +288,14 @@ class Node:
         elif sender is not None or options:
             raise InputError("simulate got a whole SimulationRequest and further options; put them into the request")
         return self._connection.perform(prepare_simulation(self._context, request))
+
+    def with_share(self, tasks: int) -> Node:
+        """Return a node of the same settings with sockets of its own and 1/`tasks` of the rate."""
+        if self._settings is None:
+            raise InputError("a Node over a transport of your own cannot be copied")
+        rate = self._settings["requests_per_second"]
+        shared = {**self._settings, "requests_per_second": rate / tasks if rate else None}
+        return Node(**shared, api_key=self._key)
 
     @property
     def cache(self) -> AnswerCache | None:

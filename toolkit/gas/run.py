@@ -14,6 +14,7 @@ from toolkit.gas.comparison import last_observations
 from toolkit.gas.steps import step_columns, steps_of
 from toolkit.gas.store import RunStore
 from toolkit.gas.study import Study
+from toolkit.gas.words import step_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,6 +79,10 @@ class Run:
         if stored is not None:
             return stored
         return rows_frame(STEPS, step_columns(steps_of(self.observations), {}))
+
+    def explain(self) -> str:
+        """Return plain words: each step with its version, its size and its cause, one a line."""
+        return "\n".join(step_words(self.steps))
 
     def at(self, version: int) -> pd.DataFrame:
         """Return the last observation of each call at or before a ledger version."""

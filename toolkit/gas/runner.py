@@ -7,33 +7,32 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit import __version__
 from toolkit.client.bulk import Progress, progress_bar, run_many
 from toolkit.client.connect import connect
 from toolkit.client.fetch import PAGE
-from toolkit.client.sweep import sweep
 from toolkit.client.versions import Versions, resolve_versions
-from toolkit.errors import ClosedError, StudyError, ToolkitError
+from toolkit.errors import ClosedError, InputError, StudyError, ToolkitError
 from toolkit.frames.build import plain_columns
 from toolkit.gas.cause import cause_of
+from toolkit.gas.observers import observe_elsewhere, observe_views
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin, is_no_answer, row_columns
 from toolkit.gas.search import next_round
 from toolkit.gas.steps import OUTCOME_COLUMNS, Cause, Step, step_columns, steps_of
 from toolkit.gas.store import RunStore
 from toolkit.move.ids import FunctionId
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire.requests import SimulationRequest
 from toolkit.wire.rows import transaction_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
 
     import pandas as pd
 
     from toolkit.client.node import Node
-    from toolkit.client.prepared import Prepared
-    from toolkit.client.results import ViewResult
     from toolkit.gas.run import Run
     from toolkit.gas.study import Call, Study
 
@@ -46,10 +45,28 @@ Row = dict[str, Any]
 Outcome = tuple[Any, ...]
 
 
-def run_study(study: Study, out: str | Path | None, *, node: Node | None, progress: bool) -> Run:
+class _Where(NamedTuple):
+    """Where views are read: here, or over an executor."""
+
+    executor: Executor | None
+    max_tasks: int
+
+
+def run_study(
+    study: Study,
+    out: str | Path | None,
+    *,
+    node: Node | None,
+    progress: bool,
+    executor: Executor | None = None,
+    max_tasks: int = 8,
+) -> Run:
     """Run a study; see `Study.run`."""
     from toolkit.gas.run import Run
 
+    if max_tasks < 1:
+        raise InputError(f"max_tasks is 1 or more, got {max_tasks}")
+    where = _Where(executor, max_tasks)
     path = Path(mkdtemp(prefix="ledger-toolkit-run-") if out is None else out)
     store = RunStore(path)
     with ExitStack() as stack:
@@ -59,7 +76,7 @@ def run_study(study: Study, out: str | Path | None, *, node: Node | None, progre
             planned = list(zip(nodes, manifest["nodes"], strict=True))
             for reached, plan in planned:
                 with progress_bar(0, "observing", show=progress) as bar:
-                    _NodeRun(study, reached, plan, store, bar).read_all()
+                    _NodeRun(study, reached, plan, store, bar, where).read_all()
             observations = store.observations()
             steps = steps_of(observations)
             causes: dict[Step, Cause] = {}
@@ -123,12 +140,15 @@ def _plan(study: Study, node: Node) -> dict[str, Any]:
 class _NodeRun:
     """Reads everything one node has to answer for a study, and writes it part by part."""
 
-    def __init__(self, study: Study, node: Node, plan: Mapping[str, Any], store: RunStore, bar: Progress) -> None:
+    def __init__(  # noqa: PLR0917 - made in one place
+        self, study: Study, node: Node, plan: Mapping[str, Any], store: RunStore, bar: Progress, where: _Where
+    ) -> None:
         self._study = study
         self._node = node
         self._plan = plan
         self._store = store
         self._bar = bar
+        self._where = where
         self._origin = Origin(plan["node"], plan["node_build"], plan["model"], plan["chain_id"])
         self._known = self._already_read()
 
@@ -179,29 +199,26 @@ class _NodeRun:
             self._node.abis.prepare(function.address, function.module, versions)
 
     def _read_views(self, tasks: Sequence[tuple[Call, int]]) -> None:
-        missing = [(call, version) for call, version in tasks if version not in self._known[call.fingerprint]]
-        requests = {call.fingerprint: call.request for call, _ in missing}
-
-        def prepare(task: tuple[Call, int]) -> Prepared[ViewResult]:
-            call, version = task
-            request = requests[call.fingerprint]
-            assert isinstance(request, ViewFunction)  # noqa: S101 - the source says so
-            return self._node.prepare_view(request, version)
-
+        missing = [
+            (call, version) for call, version in dict.fromkeys(tasks) if version not in self._known[call.fingerprint]
+        ]
         self._bar.expect(len(missing))
+        if self._where.executor is not None:
+            self._read_elsewhere(missing, self._where.executor)
+            return
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
-            rows: list[Row | None] = [None] * len(batch)
-            for place, outcome in sweep(self._node, batch, prepare):
-                rows[place] = self._view_row(*batch[place], outcome)
-                self._bar.advance(1)
-            self._keep([row for row in rows if row is not None])
+            self._keep(observe_views(self._node, self._origin, batch, advance=self._bar.advance))
 
-    def _view_row(self, call: Call, version: int, outcome: ViewResult | ToolkitError) -> Row:
-        now = datetime.now(UTC)
-        if isinstance(outcome, ToolkitError):
-            return self._origin.failed(call.name, call.fingerprint, VIEW, version, error=outcome, observed_at=now)
-        return self._origin.view(call.name, call.fingerprint, outcome, now)
+    def _read_elsewhere(self, missing: Sequence[tuple[Call, int]], executor: Executor) -> None:
+        waiting: list[Row] = []
+        for rows in observe_elsewhere(executor, self._node, self._origin, missing, max_tasks=self._where.max_tasks):
+            waiting += rows
+            self._bar.advance(len(rows))
+            if len(waiting) >= _BATCH:
+                self._keep(waiting)
+                waiting = []
+        self._keep(waiting)
 
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         missing = [call for call in calls if not self._known[call.fingerprint]]

@@ -22,6 +22,7 @@ from toolkit.wire.payloads import EntryFunction
 from toolkit.wire.requests import SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
     from typing import Self
 
     from toolkit.gas.run import Run
@@ -325,7 +326,14 @@ class Study(_Model):
         text = json.dumps(self.document(), sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
-    def run(self, out: str | Path | None = None, *, progress: bool = True) -> Run:
+    def run(
+        self,
+        out: str | Path | None = None,
+        *,
+        executor: Executor | None = None,
+        max_tasks: int = 8,
+        progress: bool = True,
+    ) -> Run:
         """Observe every call and write the run.
 
         Parameters
@@ -333,6 +341,11 @@ class Study(_Model):
         out : str or Path, optional
             Folder of the run; made where it is missing. A run that was broken off there is continued. By default a
             temporary folder that lives as long as the returned run.
+        executor : concurrent.futures.Executor, optional
+            Where views are read, in ranges of 250 calls: threads, processes, or a cluster such as
+            ``dask.distributed.Client(...).get_executor()``. By default here, over the bulk engine.
+        max_tasks : int, default 8
+            Most ranges in flight on the executor; each gets its share of the node's rate.
         progress : bool, default True
             Show a progress bar.
 
@@ -347,7 +360,7 @@ class Study(_Model):
         """
         from toolkit.gas.runner import run_study
 
-        return run_study(self, out, node=self._node, progress=progress)
+        return run_study(self, out, node=self._node, progress=progress, executor=executor, max_tasks=max_tasks)
 
 
 def _node_names(node: str | Node | None, nodes: Any) -> tuple[str, ...]:
