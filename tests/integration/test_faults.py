@@ -1,0 +1,252 @@
+"""The client against a node that misbehaves: it recovers, or says what is missing; nothing is lost or doubled."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+import toolkit
+from toolkit import embedded
+from toolkit.client.retry import RetryPolicy
+from toolkit.client.sweep import sweep
+from toolkit.errors import NodeError, NodeUnreachable, RateLimited
+
+SIZE = toolkit.ViewFunction("0xcafe::registry::size")
+VERSIONS = list(range(200, 300))
+RECORD = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}
+
+
+@pytest.fixture(scope="module")
+def history():
+    return embedded.Ledger.with_history(seed=7, versions=400)
+
+
+@pytest.fixture(scope="module")
+def server(history):
+    with embedded.start(history, faults=embedded.Faults(retry_after_s=0)) as running:
+        yield running
+
+
+@pytest.fixture
+def faults(server):
+    server.faults.clear()
+    yield server.faults
+    server.faults.clear()
+    server.faults.retry_after_s = 0
+
+
+@pytest.fixture
+def client(server, faults):
+    """Return a client that keeps nothing, with the ABIs it needs already read."""
+    with toolkit.connect(server.url, cache=None, timeout_s=3) as node:
+        node.view(SIZE, ledger_version=VERSIONS[0])
+        node.abis.prepare("0xcafe", "registry", VERSIONS)
+        yield node
+
+
+@pytest.fixture(scope="module")
+def sizes(history):
+    """Return what the ledger itself says."""
+    return [history.view("0xcafe::registry::size", version=version)[0][0] for version in VERSIONS]
+
+
+def fetched(node):
+    return toolkit.fetch_views(node, SIZE, versions=VERSIONS, progress=False)
+
+
+@pytest.mark.parametrize("kind", ["429", "500", "503", "html", "cut"])
+def test_one_fault_costs_one_more_request(client, faults, kind):
+    """Whatever goes wrong once, a single call answers on the second try."""
+    faults.schedule([kind, None])
+    assert client.view(SIZE, ledger_version=VERSIONS[0]).value >= 0
+    assert faults.draw() is None
+
+
+@pytest.mark.parametrize("kind", ["429", "503", "html", "cut"])
+def test_three_faults_in_a_row_are_survived(client, faults, kind):
+    """Three times in a row is an ordinary bad moment."""
+    faults.next(kind, times=3)
+    assert client.view(SIZE, ledger_version=VERSIONS[0]).ledger_version == VERSIONS[0]
+
+
+def test_a_node_that_limits_asks_for_a_wait_and_gets_it(client, faults):
+    """Retry-After is what is waited."""
+    faults.retry_after_s = 1
+    faults.next("429")
+    began = time.monotonic()
+    client.view(SIZE, ledger_version=VERSIONS[0])
+    assert 0.95 <= time.monotonic() - began < 3
+
+
+def test_a_500_is_tried_twice_only(client, faults):
+    """A node's own mistake mostly stays one: the second answer is told."""
+    faults.next("500", times=2)
+    with pytest.raises(NodeError, match="500") as caught:
+        client.view(SIZE, ledger_version=VERSIONS[0])
+    assert caught.value.error_code == "internal_error"
+    assert faults.draw() is None
+
+
+def test_a_full_mempool_is_told_at_once(client, faults):
+    """507 is not repeated."""
+    faults.next("507")
+    with pytest.raises(toolkit.errors.InsufficientStorage, match="mempool"):
+        client.view(SIZE, ledger_version=VERSIONS[0])
+
+
+def test_a_slow_body_is_waited_for(client, faults):
+    """A second for an answer is not too long."""
+    faults.next("slow")
+    assert client.view(SIZE, ledger_version=VERSIONS[0]).value >= 0
+
+
+@pytest.mark.parametrize("kind", ["429", "500", "503", "html", "cut"])
+def test_a_sweep_recovers_from_a_burst(client, faults, sizes, kind):
+    """Ten faults once the head is read: every version answered once, in order, exact."""
+    faults.schedule([None, *[kind] * 10])
+    frame = fetched(client)
+    assert frame["ledger_version"].tolist() == VERSIONS
+    assert frame["error_code"].isna().all()
+    assert frame["value"].tolist() == sizes
+
+
+def test_a_sweep_under_a_rain_of_faults_loses_nothing(client, faults, sizes):
+    """A tenth of requests each limited, refused and cut: rows in order, values exact, failures with their code."""
+    faults.rates = [embedded.Fault(kind, rate=0.05) for kind in ("429", "503", "cut", "html", "500")]
+    frame = fetched(client)
+    assert frame["ledger_version"].tolist() == VERSIONS
+    answered = frame["error_code"].isna()
+    assert answered.sum() >= 90
+    for value, size, there in zip(frame["value"].tolist(), sizes, answered.tolist(), strict=True):
+        assert not there or value == size
+    assert set(frame["error_code"].dropna()) <= {"internal_error", "unreachable", "rate_limited"}
+
+
+def test_a_node_that_stays_down_gives_rows(client, faults):
+    """Every version is a row with code and words, none is lost."""
+    faults.rates = [embedded.Fault("500")]
+    # The head is read before: a plan of a list needs it, and cannot be had from a node that is down.
+    outcomes = dict(sweep(client, VERSIONS, lambda version: client.prepare_view(SIZE, version)))
+    assert sorted(outcomes) == list(range(len(VERSIONS)))
+    assert all(isinstance(outcome, NodeError) and outcome.status == 500 for outcome in outcomes.values())
+
+
+def test_rows_of_a_node_that_goes_down_in_the_middle(client, faults, sizes):
+    """What came before the outage is there, what came after is told; the order of the plan holds."""
+    faults.schedule([None] * 41)
+    faults.rates = [embedded.Fault("500")]
+    frame = fetched(client)
+    assert frame["ledger_version"].tolist() == VERSIONS
+    answered = frame["error_code"].isna().tolist()
+    assert answered.count(True) == 40
+    assert [value for value, there in zip(frame["value"].tolist(), answered, strict=True) if there] == [
+        size for size, there in zip(sizes, answered, strict=True) if there
+    ]
+    assert set(frame["error_code"].dropna()) == {"internal_error"}
+    assert set(frame["status"].dropna()) == {500}
+
+
+def test_latency_is_shared_by_requests_in_flight(client, faults, sizes):
+    """A hundred requests of 50 ms take far less than five seconds."""
+    faults.latency_s = 0.05
+    began = time.monotonic()
+    frame = fetched(client)
+    assert time.monotonic() - began < 2.5
+    assert frame["value"].tolist() == sizes
+
+
+def test_table_items_recover_too(client, faults):
+    """The same road for items: a missing one is a row of its own kind."""
+    handle = client.view("0xcafe::registry::handle").value
+    faults.schedule([None, "429", "cut", "503", "html"])
+    frame = toolkit.fetch_table_items(
+        client, handle, keys=["alice", "nobody"], **RECORD, versions=VERSIONS[:20], progress=False
+    )
+    assert frame["key"].tolist() == ["alice"] * 20 + ["nobody"] * 20
+    assert frame["error_code"].isna().tolist() == [True] * 20 + [False] * 20
+    assert set(frame["error_code"].dropna()) == {"table_item_not_found"}
+
+
+def test_simulations_recover_too(client, faults):
+    """Simulations may be sent again: nothing is stored."""
+    call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
+    faults.schedule(["503", None, "429", None, "cut"])
+    batch = toolkit.fetch_simulations(
+        client, [toolkit.SimulationRequest(call, sender="0xa11ce") for _ in range(5)], progress=False
+    )
+    assert batch.transactions["success"].tolist() == [True] * 5
+    assert batch.transactions["request"].tolist() == list(range(5))
+
+
+def test_transactions_recover_too(client, faults):
+    """Pages come whole."""
+    faults.schedule([None, "cut", "503"])
+    frames = toolkit.fetch_transactions(client, versions="0:-1", progress=False)
+    assert frames.transactions["version"].tolist() == list(range(400))
+
+
+def test_a_timeout_is_an_unreachable_node(server, faults):
+    """Latency above the limit: the text says how long was waited; a sweep has rows."""
+    with toolkit.connect(server.url, cache=None, timeout_s=0.05) as node:
+        node._connection._retry = RetryPolicy(attempts=1)
+        faults.latency_s = 0.4
+        with pytest.raises(NodeUnreachable):
+            node.view(SIZE, ledger_version=VERSIONS[0])
+    faults.latency_s = 0.0
+
+
+def test_a_limited_node_is_told_when_it_stays_so(client, faults):
+    """After five tries the 429 is the answer, with what the node asked for."""
+    client._connection._sleep = lambda _: None
+    faults.next("429", times=5)
+    with pytest.raises(RateLimited, match="429") as caught:
+        client.view(SIZE, ledger_version=VERSIONS[0])
+    assert caught.value.retry_after_s == 0
+
+
+def test_an_interrupted_sweep_goes_on_where_it_was(server, faults, sizes, tmp_path):
+    """Ctrl-C in the middle: it comes through at once, and the next try asks only for what is missing."""
+    place = tmp_path / "answers.sqlite3"
+    faults.latency_s = 0.02
+
+    def interrupted():
+        with toolkit.connect(server.url, cache=place, max_in_flight=4) as node:
+            node.abis.prepare("0xcafe", "registry", VERSIONS)
+            outcomes = sweep(node, VERSIONS, lambda version: node.prepare_view(SIZE, version))
+            for seen, _ in enumerate(outcomes, 1):
+                if seen == 30:
+                    raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert time.monotonic() - began < 3
+    faults.clear()
+    faults.schedule([None] * 10_000)
+    with toolkit.connect(server.url, cache=place) as node:
+        frame = fetched(node)
+    asked = 10_000 - len(faults._queue)
+    assert frame["value"].tolist() == sizes
+    assert asked <= 90
+
+
+def test_ctrl_c_in_fetch_views_comes_through(server, faults):
+    """The signal reaches the caller within a moment, and afterwards the node is asked no more."""
+    import _thread
+
+    faults.latency_s = 0.1
+    with toolkit.connect(server.url, cache=None, max_in_flight=2) as node:
+        node.abis.prepare("0xcafe", "registry", VERSIONS)
+        timer = threading.Timer(0.8, _thread.interrupt_main)
+        began = time.monotonic()
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            fetched(node)
+        assert time.monotonic() - began < 2.5
+        time.sleep(0.3)
+        faults.clear()
+        faults.schedule([None] * 100)
+        time.sleep(0.3)
+        assert len(faults._queue) >= 98

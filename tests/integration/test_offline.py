@@ -1,0 +1,207 @@
+"""Sessions without a node: connect once, keep a file, read it on the train. And BCS tells what JSON tells."""
+
+from __future__ import annotations
+
+import socket
+from urllib.parse import urlsplit
+
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit import embedded
+from toolkit.errors import OfflineMiss
+
+APT = "0x1::aptos_coin::AptosCoin"
+SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=[APT])
+SIZE = toolkit.ViewFunction("0xcafe::registry::size")
+RECORD = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}
+VERSIONS = [150, 200, 250, 299]
+
+
+def nobody_listens(url: str) -> bool:
+    """Tell whether a connection to the URL's port is refused."""
+    parts = urlsplit(url)
+    with socket.socket() as probe:
+        return probe.connect_ex((parts.hostname, parts.port)) != 0
+
+
+class Session:
+    """What one session with a node read, kept in a file; the node is gone."""
+
+    def __init__(self, place, encoding: str) -> None:
+        self.place, self.encoding = place, encoding
+        ledger = embedded.Ledger.with_history(seed=7, versions=300)
+        with embedded.serve(ledger, port=0) as self.url, self.connect(offline=False) as node:
+            self.ledger = node.ledger()
+            self.handle = node.view("0xcafe::registry::handle", ledger_version=299).value
+            self.read = self.all_reads(node)
+        assert nobody_listens(self.url)
+
+    def connect(self, *, offline: bool = True) -> toolkit.Node:
+        """Return a client of the node, with the file."""
+        return toolkit.connect(self.url, cache=self.place, encoding=self.encoding, offline=offline)
+
+    def all_reads(self, node) -> dict[str, object]:
+        """Read one of everything that is kept."""
+        past = node.at(299)
+        return {
+            "supply": past.view(SUPPLY),
+            "item": past.table_item(self.handle, key="alice", **RECORD),
+            "resource": past.resource("0xb0b", f"0x1::coin::CoinStore<{APT}>"),
+            "schedule": past.gas_schedule(),
+            "module": past.module("0xcafe", "registry"),
+            "block": node.block(250),
+            "transaction": node.transaction(250),
+            "views": toolkit.fetch_views(node, {"supply": SUPPLY}, versions=VERSIONS, progress=False),
+            "items": toolkit.fetch_table_items(
+                node, self.handle, keys=["alice", "nobody"], **RECORD, versions=VERSIONS, progress=False
+            ),
+        }
+
+
+@pytest.fixture(scope="module", params=["json", "bcs"])
+def session(request, tmp_path_factory):
+    return Session(tmp_path_factory.mktemp("kept") / "answers.sqlite3", request.param)
+
+
+@pytest.fixture
+def offline(session):
+    with session.connect() as node:
+        yield node
+
+
+def test_everything_that_was_read_is_read_again(session, offline):
+    """Values, items, resources, schedules, modules, blocks and transactions: equal, with no server running."""
+    again = session.all_reads(offline)
+    for name in ("supply", "item"):
+        one, two = session.read[name], again[name]
+        assert (two.value, two.ledger_version, two.ledger) == (one.value, one.ledger_version, one.ledger)
+    assert again["supply"].gas_used == session.read["supply"].gas_used
+    assert again["supply"].types == ("0x1::option::Option<u128>",)
+    for name in ("resource", "schedule", "module", "block", "transaction"):
+        assert again[name] == session.read[name], name
+    for name in ("views", "items"):
+        pd.testing.assert_frame_equal(again[name], session.read[name])
+
+
+def test_the_head_is_the_one_last_seen(session, offline):
+    """Plans that name the head work as they did."""
+    assert offline.ledger() == session.ledger
+    assert offline.at(-1).ledger_version == 299
+
+
+def test_a_missing_item_is_missing_still(session, offline):
+    """What was not there then is not there now; it is no miss."""
+    with pytest.raises(toolkit.NotFound, match="table_item_not_found"):
+        offline.table_item(session.handle, key="nobody", **RECORD, ledger_version=299)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda node, _: node.view(SIZE, ledger_version=299), "cafe::registry::size at version 299"),
+        (lambda node, table: node.table_item(table, key="zed", **RECORD, ledger_version=299), "'zed'"),
+        (lambda node, _: node.block(7), "block of version 7"),
+        (lambda node, _: node.transaction(7), "transaction of version 7"),
+        (lambda node, _: node.account("0xa11ce"), "account 0xa11ce"),
+        (lambda node, _: node.gas_price(), "gas price"),
+        (lambda node, _: node.resource("0x7", "0x1::account::Account", ledger_version=5), "0x1::account::Account"),
+        (
+            lambda node, _: node.simulate(
+                toolkit.EntryFunction("0xcafe::registry::register", arguments=["x"]), sender="0xa11ce"
+            ),
+            "",
+        ),
+    ],
+    ids=["view", "item", "block", "transaction", "account", "price", "resource", "simulation"],
+)
+def test_a_miss_names_what_was_asked(session, offline, ask, words):
+    """OfflineMiss, which is a NodeUnreachable, with the question and what to do."""
+    with pytest.raises(OfflineMiss, match="offline") as caught:
+        ask(offline, session.handle)
+    assert words in str(caught.value)
+    assert isinstance(caught.value, toolkit.NodeUnreachable)
+
+
+def test_misses_are_rows_of_a_sweep(session, offline):
+    """Kept versions have values, others their error_code; nothing is lost, the order holds."""
+    versions = [299, 298, 150, 10]
+    frame = toolkit.fetch_views(offline, SUPPLY, versions=versions, progress=False)
+    assert frame["ledger_version"].tolist() == versions
+    assert frame["error_code"].fillna("").tolist() == ["", "unreachable", "", "unreachable"]
+    assert frame["value"].isna().tolist() == [False, True, False, True]
+    kept = session.read["views"].set_index("ledger_version")["value"]
+    assert frame["value"].tolist()[::2] == [kept[299], kept[150]]
+
+
+def test_a_node_never_seen_says_so(tmp_path, session):
+    """Another file knows nothing: connect once without offline."""
+    with (
+        toolkit.connect(session.url, cache=tmp_path / "new.sqlite3", offline=True) as node,
+        pytest.raises(OfflineMiss, match="connect once without offline=True"),
+    ):
+        node.ledger()
+
+
+class TestEncodings:
+    """`encoding="bcs"` gives what `encoding="json"` gives."""
+
+    @pytest.fixture
+    def both(self, url):
+        with (
+            toolkit.connect(url, encoding="json", cache=None) as json_node,
+            toolkit.connect(url, encoding="bcs", cache=None) as bcs_node,
+        ):
+            yield json_node, bcs_node
+
+    @pytest.mark.parametrize("version", [None, 100, 2_500, 4_999])
+    @pytest.mark.parametrize(
+        ("function", "more"),
+        [
+            ("0x1::coin::supply", {"type_arguments": [APT]}),
+            ("0x1::coin::balance", {"type_arguments": [APT], "arguments": ["0xb0b"]}),
+            ("0x1::coin::name", {"type_arguments": [APT]}),
+            ("0xcafe::registry::record_of", {"arguments": ["alice"]}),
+            ("0xcafe::registry::size", {}),
+            ("0xcafe::registry::handle", {}),
+            ("0x1::timestamp::now_microseconds", {}),
+        ],
+    )
+    def test_views_are_equal(self, both, function, more, version):
+        """Values, types, gas and the version read, at the head and in the past."""
+        one, two = (node.view(function, **more, ledger_version=version) for node in both)
+        assert one.values == two.values
+        assert (one.types, one.typing, one.ledger_version) == (two.types, two.typing, two.ledger_version)
+        assert one.gas_used == two.gas_used
+
+    def test_items_are_equal(self, both):
+        """Structs of a table item, field by field, and the frames made of them."""
+        handle = both[0].view("0xcafe::registry::handle").value
+        for version in (None, 100, 2_500):
+            one, two = (node.table_item(handle, key="alice", **RECORD, ledger_version=version) for node in both)
+            assert (one.key, one.value, one.ledger_version) == (two.key, two.value, two.ledger_version)
+            pd.testing.assert_frame_equal(one.to_frame(flatten=True), two.to_frame(flatten=True))
+
+    def test_sweeps_are_equal(self, both):
+        """Whole frames, failures included."""
+        calls = {"supply": SUPPLY}
+        frames = [toolkit.fetch_views(node, calls, versions="0:-1/60", progress=False) for node in both]
+        pd.testing.assert_frame_equal(*frames)
+        handle = both[0].view("0xcafe::registry::handle").value
+        items = [
+            toolkit.fetch_table_items(
+                node, handle, keys=["alice", "nobody"], **RECORD, versions="0:-1/20", progress=False
+            )
+            for node in both
+        ]
+        pd.testing.assert_frame_equal(*items)
+
+    def test_refusals_are_equal(self, both):
+        """An abort of a view is the same error either way."""
+        told = []
+        for node in both:
+            with pytest.raises(toolkit.NodeError) as caught:
+                node.view("0xcafe::registry::record_of", arguments=["nobody at all"])
+            told.append((type(caught.value), caught.value.error_code, caught.value.vm_error_code))
+        assert told[0] == told[1]
