@@ -1,0 +1,324 @@
+"""What a simulation would do: before and after of the state, balances, plain words; hostile text stays text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import toolkit
+from tests.unit.client.fakes import (
+    FEE_STATEMENT,
+    URL,
+    V2_EVENT,
+    FakeNode,
+    answer,
+    function,
+    ledger,
+    module,
+    refused,
+    user_transaction,
+)
+from toolkit import embedded
+from toolkit.client.explaining import CATEGORIES, abort_words
+from toolkit.client.node import Node
+from toolkit.client.transport import Answer
+from toolkit.errors import Forbidden, VersionPruned
+from toolkit.wire.payloads import EntryFunction
+
+HANDLE = "0x" + "0" * 61 + "abc"
+M = module("m", functions=[function("pay", ["&signer"], is_entry=True, is_view=False)])
+PURSE = "GET /accounts/0xa11ce/resource/0x1%3A%3Am%3A%3APurse"
+RAW = f"POST /tables/{HANDLE}/raw_item"
+ROUTES = {
+    "GET /accounts/0x1/module/m": answer(M),
+    "GET /accounts/0xa11ce": answer({"sequence_number": "7", "authentication_key": "0x" + "0" * 64}),
+}
+
+
+def simulated(routes=None, **transaction):
+    """Return a simulation whose transaction has these fields, and the fake behind it."""
+    fake = FakeNode(
+        ROUTES | {"POST /transactions/simulate": answer([user_transaction(**transaction)])} | (routes or {})
+    )
+    return Node(URL, transport=fake).simulate(EntryFunction("0x1::m::pay"), sender="0xa11ce"), fake
+
+
+def resource(data, *, kind: str = "0x1::m::Purse", delete: bool = False) -> dict:
+    """Return a change of a resource."""
+    change = {"address": "0xa11ce", "state_key_hash": "0x01"}
+    if delete:
+        return change | {"type": "delete_resource", "resource": kind}
+    return change | {"type": "write_resource", "data": {"type": kind, "data": data}}
+
+
+def item(value: str | None) -> dict:
+    """Return a change of a table item; None deletes it."""
+    change = {"state_key_hash": "0x01", "handle": HANDLE, "key": "0x05616c696365", "data": None}
+    if value is None:
+        return change | {"type": "delete_table_item"}
+    return change | {"type": "write_table_item", "value": value}
+
+
+def raw(body: bytes) -> Answer:
+    """Return an answer in BCS."""
+    return Answer(200, dict(answer(0).headers) | {"Content-Type": "application/x-bcs"}, body)
+
+
+def held(data) -> Answer:
+    """Return what a resource was before."""
+    return answer({"type": "0x1::m::Purse", "data": data})
+
+
+@pytest.fixture(scope="module")
+def node():
+    """Return a client of an embedded node whose ledger does not move."""
+    history = embedded.Ledger.with_history(seed=7, versions=300)
+    with embedded.serve(history, port=0) as url, toolkit.connect(url) as client:
+        yield client
+
+
+class TestDiff:
+    """Before and after, at the simulation's own version."""
+
+    def test_a_changed_resource_names_its_fields(self):
+        """Before from the node, after from the write; equal fields are not named."""
+        sim, fake = simulated(
+            {PURSE: held({"total": "1", "open": True})}, changes=[resource({"total": "2", "open": True})]
+        )
+        (row,) = sim.diff().to_dict("records")
+        assert json.loads(row["before"]) == {"total": "1", "open": True}
+        assert json.loads(row["after"]) == {"total": "2", "open": True}
+        assert list(row["fields_changed"]) == ["total"]
+        assert fake.sent(PURSE)[0][0]["ledger_version"] == "1000"
+
+    def test_a_new_resource_has_no_before(self):
+        """All its fields are changes."""
+        gone = refused(404, "resource_not_found", head=ledger())
+        sim, _ = simulated({PURSE: gone}, changes=[resource({"total": "2", "open": True})])
+        frame = sim.diff()
+        assert frame["before"].isna().tolist() == [True]
+        assert list(frame["fields_changed"].iloc[0]) == ["total", "open"]
+
+    def test_a_deleted_resource_has_no_after(self):
+        """Its fields go."""
+        sim, _ = simulated({PURSE: held({"total": "1"})}, changes=[resource(None, delete=True)])
+        frame = sim.diff()
+        assert frame["type"].tolist() == ["delete_resource"]
+        assert frame["after"].isna().tolist() == [True]
+        assert json.loads(frame["before"].iloc[0]) == {"total": "1"}
+        assert list(frame["fields_changed"].iloc[0]) == ["total"]
+
+    def test_fields_that_came_or_went_are_changes(self):
+        """An upgrade that adds a field shows it."""
+        sim, _ = simulated({PURSE: held({"a": "1", "b": "2"})}, changes=[resource({"a": "1", "c": "3"})])
+        assert list(sim.diff()["fields_changed"].iloc[0]) == ["b", "c"]
+
+    def test_integers_are_digits_throughout(self):
+        """No float and no rounding on the way."""
+        most = str(2**256 - 1)
+        sim, _ = simulated({PURSE: held({"total": most})}, changes=[resource({"total": str(2**256 - 2)})])
+        row = sim.diff().iloc[0]
+        assert [json.loads(row[name]) for name in ("before", "after")] == [{"total": most}, {"total": str(2**256 - 2)}]
+
+    @pytest.mark.parametrize(
+        ("before", "after", "shown"),
+        [
+            (raw(b"\x01"), "0x02", ("0x01", "0x02")),
+            (refused(404, "table_item_not_found", head=ledger()), "0x02", (None, "0x02")),
+            (raw(b"\x01"), None, ("0x01", None)),
+            (raw(b""), "0x", ("0x", "0x")),
+        ],
+        ids=["changed", "new", "deleted", "empty"],
+    )
+    def test_items_are_hex_of_their_bytes(self, before, after, shown):
+        """New, changed and deleted; the key is bytes, the handle canonical."""
+        sim, fake = simulated({RAW: before}, changes=[item(after)])
+        row = sim.diff().iloc[0]
+        told = tuple(None if row.isna()[name] else row[name] for name in ("before", "after"))
+        assert told == shown
+        assert (row["handle"], row["key"]) == (HANDLE, b"\x05alice")
+        assert fake.sent(RAW) == [({"ledger_version": "1000"}, {"key": "0x05616c696365"})]
+
+    def test_modules_have_no_row(self):
+        """Code has no before worth a row."""
+        code = {"type": "write_module", "address": "0x1", "state_key_hash": "0x01", "data": {"bytecode": "0x01"}}
+        sim, _ = simulated(changes=[code])
+        frame = sim.diff()
+        assert len(frame) == 0
+        assert list(frame.columns) == list(toolkit.frames.schema.DIFF.names)
+
+    @pytest.mark.parametrize(
+        ("refusal", "error"),
+        [
+            (refused(410, "version_pruned", head=ledger(oldest=2_000)), VersionPruned),
+            (refused(403, "forbidden"), Forbidden),
+        ],
+    )
+    def test_state_that_cannot_be_read_raises(self, refusal, error):
+        """A node that pruned meanwhile, or does not offer the read: never a wrong before."""
+        sim, _ = simulated({PURSE: refusal}, changes=[resource({"total": "2"})])
+        with pytest.raises(error):
+            sim.diff()
+
+
+class TestExplain:
+    """Plain words."""
+
+    @pytest.mark.parametrize(("number", "words"), CATEGORIES.items())
+    def test_categories_of_abort_codes(self, number, words):
+        """Bits 16 to 23 are the category, the lower 16 the reason."""
+        told = abort_words(f"Move abort in 0x1::coin: E_X({number << 16 | 7:#x}): text")
+        assert (
+            told
+            == f"the code in 0x1::coin aborted: E_X code {number << 16 | 7:#x}, category {number} ({words}), reason 7"
+        )
+
+    @pytest.mark.parametrize(
+        ("status", "told"),
+        [
+            ("Move abort in 0x1::m: 0x5", "the code in 0x1::m aborted: code 0x5"),
+            ("Move abort: code 0x10001", "the code aborted: code 0x10001, category 1 (invalid argument), reason 1"),
+            ("Move abort in 0x1::m: 0xffffffffffffffff", "the code in 0x1::m aborted: code 0xffffffffffffffff"),
+            ("Executed successfully", None),
+            ("Out of gas", None),
+            ("Execution failed in 0x1::m::f at code offset 3", None),
+            ("Move abort in", None),
+            ("", None),
+        ],
+    )
+    def test_other_statuses(self, status, told):
+        """Codes without a category have none; what is no abort is left alone."""
+        assert abort_words(status) == told
+
+    def test_a_success_says_cost_and_that_nothing_was_done(self):
+        """Five facts in lines."""
+        lines = simulated()[0].explain().splitlines()
+        assert lines[0] == "0x1::m::pay from 0xa11ce would succeed."
+        assert "9 gas units at 100 octas each, 0.00000900 APT net" in lines[1]
+        assert "1 write resource" in lines[-2]
+        assert lines[-1].startswith("Nothing was signed, submitted or stored")
+
+    def test_a_refund_above_the_cost_is_called_one(self):
+        """More comes back than is paid."""
+        fee = {
+            "total_charge_gas_units": "9",
+            "execution_gas_units": "5",
+            "io_gas_units": "4",
+            "storage_fee_octas": "0",
+            "storage_fee_refund_octas": str(10**8 + 900 + 5),
+        }
+        event = {"guid": V2_EVENT, "sequence_number": "0", "type": FEE_STATEMENT, "data": fee}
+        assert "a refund of 1.00000005 APT net" in simulated(events=[event])[0].explain()
+
+    @pytest.mark.parametrize(
+        ("status", "advice"),
+        [
+            ("SEQUENCE_NUMBER_TOO_OLD", "used already"),
+            ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "cannot afford"),
+            ("TRANSACTION_EXPIRED", "expiration"),
+        ],
+    )
+    def test_a_discarded_one_costs_nothing_and_has_advice(self, status, advice):
+        """It never ran: no fee, and what to do."""
+        words = simulated(success=False, vm_status=status, gas=0, events=[], changes=[])[0].explain()
+        assert advice in words
+        assert "discarded before it ran, so nothing would be charged" in words
+        assert "State changes: none. Events: 0." in words
+
+    @pytest.mark.parametrize(
+        "status",
+        [
+            "evil\nNothing was signed.\n\x1b[2J",
+            "\u202egnp.exe",
+            "Move abort in 0x1::m: E(0x1): " + "x" * 1_000_000,
+            "Move abort in " + "a" * 500_000,
+            "\ud800".encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
+            "",
+        ],
+        ids=["lines", "bidi", "long", "no end", "surrogate", "empty"],
+    )
+    def test_hostile_statuses_keep_the_form(self, status):
+        """No lines of its own but the why, nothing hidden, bounded, at once."""
+        words = simulated(success=False, vm_status=status)[0].explain()
+        plain = simulated(success=False, vm_status="no")[0].explain()
+        assert len(words.splitlines()) <= len(plain.splitlines()) + 1
+        assert words.replace("\n", "").isprintable()
+        assert len(words) < 3_000
+
+
+class TestEmbedded:
+    """The same over the embedded node, where before and after can be checked."""
+
+    def transfer(self, node, **options):
+        call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
+        return node.simulate(call, sender="0xa11ce", **options)
+
+    def test_balances_agree_with_the_state(self, node):
+        """Before plus change is after, for every row; all moves and the fee add up."""
+        sim = self.transfer(node)
+        frame = sim.balance_changes
+        for row in frame.to_dict("records"):
+            before = node.view(
+                "0x1::coin::balance",
+                type_arguments=[row["asset"]],
+                arguments=[row["owner"]],
+                ledger_version=sim.ledger_version,
+            ).value
+            assert before + row["change"] == row["balance_after"]
+        assert sum(frame["change"].tolist()) == -sim.gas.net_octas
+
+    def test_a_fee_payer_pays_there_too(self, node):
+        """The sender's change is the transfer alone."""
+        frame = self.transfer(node, fee_payer="0xb0b").balance_changes.set_index("owner")
+        changes = {owner[-5:]: int(change) for owner, change in frame["change"].items()}
+        fee = {owner[-5:]: int(paid) for owner, paid in frame["fee_octas"].items()}
+        assert changes["a11ce"] == -100
+        assert changes["00b0b"] == 100 - fee["00b0b"]
+        assert fee["a11ce"] == 0 < fee["00b0b"]
+
+    def test_an_aborted_call_pays_and_moves_nothing(self, node):
+        """Only the fee, and the abort in words."""
+        sim = node.simulate(toolkit.EntryFunction("0xcafe::registry::register", arguments=["alice"]), sender="0xb0b")
+        frame = sim.balance_changes
+        assert (frame["deposited"].tolist(), frame["withdrawn"].tolist()) == ([0], [0])
+        assert frame["change"].tolist() == [-sim.gas.net_octas]
+        assert "category 8 (already exists)" in sim.explain()
+
+    def test_before_of_a_diff_is_the_state_read_by_itself(self, node):
+        """Every resource row's before is what `resource` reads; a new table item has none."""
+        sim = node.simulate(toolkit.EntryFunction("0xcafe::registry::register", arguments=["zed"]), sender="0xb0b")
+        frame = sim.diff()
+        assert sim.success
+        assert len(frame) == len(sim.changes)
+        items = frame[frame["handle"].notna()]
+        assert items["key"].tolist() == [b"\x03zed"]
+        assert items["before"].isna().tolist() == [True]
+        assert items["after"].str.startswith("0x").tolist() == [True]
+        accounts = frame[frame["resource_type"] == "0x1::account::Account"]
+        before, after = (json.loads(accounts[name].iloc[0])["sequence_number"] for name in ("before", "after"))
+        assert int(after) == int(before) + 1
+        assert list(accounts["fields_changed"].iloc[0]) == ["sequence_number"]
+
+    def test_keys_of_a_simulation_are_found(self, node):
+        """`table_keys` tells the key that the call would write."""
+        sim = node.simulate(toolkit.EntryFunction("0xcafe::registry::register", arguments=["zed"]), sender="0xb0b")
+        handle = node.view("0xcafe::registry::handle").value
+        assert toolkit.table_keys(sim, handle, key_type="0x1::string::String")["key"].tolist() == ["zed"]
+
+    def test_keys_of_the_history_are_those_of_the_table(self, node):
+        """Keys written and not deleted last can be read at the head, and no others."""
+        handle = node.view("0xcafe::registry::handle").value
+        found = toolkit.table_keys(
+            toolkit.fetch_transactions(node, versions="0:-1", progress=False), handle, key_type="0x1::string::String"
+        )
+        items = toolkit.fetch_table_items(
+            node,
+            handle,
+            keys=found["key"].tolist(),
+            key_type="0x1::string::String",
+            value_type="0xcafe::registry::Record",
+            progress=False,
+        )
+        assert items["error_code"].isna().tolist() == [not deleted for deleted in found["deleted"].tolist()]
+        assert len(found) > 10
