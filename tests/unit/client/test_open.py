@@ -24,7 +24,7 @@ from toolkit.cli import main
 from toolkit.cli.output import write_frame
 from toolkit.client.fetch import fetch_views
 from toolkit.client.node import Node
-from toolkit.errors import NotFound
+from toolkit.errors import InputError, NotFound
 from toolkit.frames.balances import balance_frame
 from toolkit.frames.keys import table_keys
 from toolkit.wire.answers import decode_simulation, decode_transactions
@@ -253,3 +253,9 @@ class TestCommandLine:
         code = main(["view", "0x1::m::count", "--versions", "0:1", "--out", "x.xlsx", "--node", "http://127.0.0.1:9"])
         assert code == 2
         assert "name ends in" in capsys.readouterr().err
+
+    def test_a_file_where_a_folder_has_to_be_is_one_error(self, tmp_path):
+        """The clean-up does not fail in its turn."""
+        (tmp_path / "file").write_text("")
+        with pytest.raises(InputError, match="cannot be written"):
+            write_frame(pd.DataFrame({"a": [1]}), tmp_path / "file" / "x.csv")
