@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -140,7 +141,7 @@ def create_app(node: Node) -> Starlette:
         del request
         message = "not found" if error.status_code == 404 else "method not allowed"  # noqa: PLR2004 - HTTP
         refused = ApiError(error.status_code, "web_framework_error", message, with_ledger=False)
-        return WireResponse(node, refused.answer())
+        return WireResponse(node, replace(refused.answer(), headers=error.headers or {}))  # `Allow` of a 405
 
     handlers = {404: not_routed, 405: not_routed}
     return Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # a response by shape

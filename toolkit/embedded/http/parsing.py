@@ -21,8 +21,8 @@ __all__ = [
     "address_of",
     "boolean_query",
     "function_id",
+    "integer_query",
     "json_body",
-    "limit_query",
     "media_type",
     "path_address",
     "path_u64",
@@ -32,7 +32,6 @@ __all__ = [
 
 _U64_MAX = 2**64 - 1
 _U64_DIGITS = 20
-_U16_MAX = 2**16 - 1
 _SHOWN = 200
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{1,64}")
 _decode = msgspec.json.Decoder().decode
@@ -207,16 +206,17 @@ def query_u64(call: Call, name: str) -> int | None:
     return int(text)
 
 
-def limit_query(call: Call, default: int) -> int:
-    """Return the ``limit`` of a page."""
-    text = call.query.get("limit")
+def integer_query(call: Call, name: str, *, bits: int, default: int = 0) -> int:
+    """Return an unsigned number of the query that the node reads as an integer of `bits`."""
+    text = call.query.get(name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdigit() and len(text) <= _U64_DIGITS and int(text) <= _U16_MAX):
-        problem = "number too large to fit in target type" if text.isascii() and text.isdigit() else _NO_DIGIT
+    digits = text.isascii() and text.isdigit()
+    if not (digits and len(text) <= _U64_DIGITS and int(text) < 1 << bits):
+        problem = "number too large to fit in target type" if digits else _NO_DIGIT
         bad_framework(
-            f'failed to parse parameter `limit`: failed to parse "integer(uint16)": {problem} '
-            '(occurred while parsing "optional<integer(uint16)>")'
+            f'failed to parse parameter `{name}`: failed to parse "integer(uint{bits})": {problem} '
+            f'(occurred while parsing "optional<integer(uint{bits})>")'
         )
     return int(text)
 

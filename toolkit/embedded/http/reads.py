@@ -12,7 +12,7 @@ from toolkit.embedded.groups import decode_group, read_resource
 from toolkit.embedded.http.answers import Answer, ApiError, bad_framework, encode, invalid_input, not_found
 from toolkit.embedded.http.parsing import (
     boolean_query,
-    limit_query,
+    integer_query,
     path_address,
     path_u64,
     query_u64,
@@ -56,8 +56,9 @@ def index(node: Node, call: Call) -> Answer:
 
 
 def healthy(node: Node, call: Call) -> Answer:
-    """``GET /v1/-/healthy``."""
-    del node, call
+    """``GET /v1/-/healthy``: ledger time is made up, so how old the head may be is read and not judged."""
+    del node
+    integer_query(call, "duration_secs", bits=32)
     return _json({"message": "aptos-node:ok"})
 
 
@@ -149,7 +150,7 @@ def balance(node: Node, call: Call) -> Answer:
 def transactions(node: Node, call: Call) -> Answer:
     """``GET /v1/transactions?start=&limit=``: oldest first; without a start, the last page."""
     start = query_u64(call, "start")
-    limit = limit_query(call, _DEFAULT_PAGE)
+    limit = integer_query(call, "limit", bits=16, default=_DEFAULT_PAGE)
     if limit == 0:
         invalid_input("Given limit value (0) must not be zero")
     limit = min(limit, node.limits.page)
@@ -233,7 +234,7 @@ def gas_price(node: Node, call: Call) -> Answer:
 
 
 def _check_page(call: Call) -> None:
-    if limit_query(call, _PAGE_OF_STATE) == 0:
+    if integer_query(call, "limit", bits=16, default=_PAGE_OF_STATE) == 0:
         invalid_input("Given limit value (0) must not be zero")
 
 
