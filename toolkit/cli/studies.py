@@ -42,14 +42,21 @@ def node(
     seed: Annotated[int, typer.Option(help="Seed of the history.")] = 7,
     versions: Annotated[int, typer.Option(min=200, max=1_000_000, help="Ledger versions of the history.")] = 5_000,
     window: Annotated[int | None, typer.Option(min=1, help="Versions kept; older ones are pruned.")] = None,
+    latency: Annotated[str, typer.Option(help="Wait before each answer, like 20ms or 1s.")] = "0ms",
+    fault: Annotated[
+        list[str] | None, typer.Option(help="What goes wrong and how often, like 429:0.05; may be repeated.")
+    ] = None,
+    brand: Annotated[str, typer.Option(help="The maker's token in header names.")] = "APTOS",
 ) -> None:
     """Serve the embedded ledger on loopback until Ctrl-C. Its gas is a model, not a Move VM's."""
     import threading
 
     from toolkit import embedded
 
+    rates = [embedded.parse_fault(text) for text in fault or ()]
+    faults = embedded.Faults(latency_s=embedded.parse_latency(latency), rates=rates)
     ledger = embedded.Ledger.with_history(seed=seed, versions=versions, window=window)
-    with embedded.serve(ledger, port=port) as url:
+    with embedded.serve(ledger, port=port, brand=brand, faults=faults) as url:
         print(f"Embedded ledger node (model gas): {url}", flush=True)
         print(f"Ledger versions {ledger.oldest_version} to {ledger.head}. Stop with Ctrl-C.", flush=True)
         threading.Event().wait()
