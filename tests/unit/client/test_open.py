@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import sys
 from itertools import count
 
 import pandas as pd
@@ -20,6 +22,7 @@ from tests.unit.client.fakes import (
     refused,
     user_transaction,
 )
+from toolkit import embedded
 from toolkit.cli import main
 from toolkit.cli.output import write_frame
 from toolkit.client.fetch import fetch_views
@@ -259,3 +262,13 @@ class TestCommandLine:
         (tmp_path / "file").write_text("")
         with pytest.raises(InputError, match="cannot be written"):
             write_frame(pd.DataFrame({"a": [1]}), tmp_path / "file" / "x.csv")
+
+    def test_a_terminal_of_another_encoding_is_no_traceback(self, monkeypatch):
+        """What it cannot show is spelt out; the command still goes well."""
+        raw = io.BytesIO()
+        with embedded.serve(embedded.Ledger(), port=0) as url:
+            monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii", write_through=True))
+            sender = "0x" + "ab" * 32
+            code = main(["simulate", "0x1::aptos_account::transfer", "0xb0b", "1", "--sender", sender, "--node", url])
+        assert code == 0
+        assert b"0xababab" in raw.getvalue()
