@@ -228,6 +228,31 @@ class TestOut:
         assert toolkit.read_parquet(tmp_path / "x.parquet")["wide"].tolist()[0] == 2**256 - 1
 
 
+class TestCells:
+    """CSV cells, and a wrong suffix."""
+
+    def written(self, frame, place):
+        write_frame(frame, place)
+        with place.open(encoding="utf-8", newline="") as file:
+            return list(csv.reader(file))
+
+    def test_an_empty_text_is_an_empty_cell(self, tmp_path):
+        """Nothing starts like a formula there."""
+        frame = pd.DataFrame({"a": pd.Series(["", "b"], dtype="str")})
+        assert self.written(frame, tmp_path / "x.csv") == [["a"], [""], ["b"]]
+
+    def test_large_negative_integers_are_numbers(self, tmp_path):
+        """Digits beyond 2^53 stay digits, without an apostrophe."""
+        frame = pd.DataFrame({"a": pd.array([-(2**100), -5, 2**100], dtype="i128")})
+        assert self.written(frame, tmp_path / "x.csv") == [["a"], [str(-(2**100))], ["-5"], [str(2**100)]]
+
+    def test_a_wrong_suffix_is_told_before_anything_is_asked(self, capsys):
+        """Not after a sweep of hours: a dead node is not even noticed."""
+        code = main(["view", "0x1::m::count", "--versions", "0:1", "--out", "x.xlsx", "--node", "http://127.0.0.1:9"])
+        assert code == 2
+        assert "name ends in" in capsys.readouterr().err
+
+
 class TestTableItem:
     """table-item"""
 

@@ -23,7 +23,7 @@ from toolkit import embedded
 from toolkit.client.explaining import CATEGORIES, abort_words
 from toolkit.client.node import Node
 from toolkit.client.transport import Answer
-from toolkit.errors import Forbidden, VersionPruned
+from toolkit.errors import Forbidden, NotFound, VersionPruned
 from toolkit.wire.payloads import EntryFunction
 
 HANDLE = "0x" + "0" * 61 + "abc"
@@ -322,3 +322,50 @@ class TestEmbedded:
         )
         assert items["error_code"].isna().tolist() == [not deleted for deleted in found["deleted"].tolist()]
         assert len(found) > 10
+
+
+class TestOtherShapes:
+    """What another chain shapes otherwise, and what cannot be read."""
+
+    @pytest.mark.parametrize(
+        "data",
+        [{}, {"amount": "many", "store": "0x1"}, {"amount": "1", "store": {}}, [], None, {"amount": None}],
+        ids=["empty", "no digits", "store", "list", "null", "no amount"],
+    )
+    def test_an_event_of_another_shape_does_not_end_the_display(self, data):
+        """A framework of another chain may shape its events otherwise; a notebook cell must still show the result."""
+        events = [
+            {"guid": V2_EVENT, "sequence_number": "0", "type": "0x1::fungible_asset::Deposit", "data": data},
+        ]
+        assert "would succeed" in simulated(events=events)[0]._repr_html_()
+
+    @pytest.mark.parametrize("data", [{}, {"coin": {"value": "1"}}, {"coin": None}])
+    def test_a_store_of_another_shape_does_not_end_the_display(self, data):
+        """The same for stores."""
+        kind = "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>"
+        changes = [
+            {
+                "address": "0xa11ce",
+                "state_key_hash": "0x01",
+                "type": "write_resource",
+                "data": {"type": kind, "data": data},
+            }
+        ]
+        assert "would succeed" in simulated(changes=changes)[0]._repr_html_()
+
+    @pytest.mark.parametrize("code", ["version_not_found", "web_framework_error"])
+    def test_a_state_that_cannot_be_read_raises(self, code):
+        """Only a resource that is missing has no before."""
+        routes = {"GET /accounts/0xa11ce/resource/0x1%3A%3Am%3A%3APurse": refused(404, code, head=ledger())}
+        with pytest.raises(NotFound):
+            simulated(routes)[0].diff()
+
+    def test_a_long_status_does_not_push_out_the_reason(self):
+        """An abort with a long description is still decoded."""
+        status = f"Move abort in 0x1::m: E_TAKEN(0x80001): {'very long words ' * 40}"
+        assert "category 8 (already exists)" in simulated(success=False, vm_status=status)[0].explain()
+
+    def test_the_page_has_the_reason_too(self):
+        """A notebook shows what `explain` says, also where names are long."""
+        status = "Move abort in 0x1::m: E_TAKEN(0x80001): The name is registered already by somebody else, so take one"
+        assert "already exists" in simulated(success=False, vm_status=status)[0]._repr_html_()

@@ -356,3 +356,27 @@ class TestOffline:
             node.view(COUNT, ledger_version=105)
         with offline(place) as node, pytest.raises(OfflineMiss):
             node.view(COUNT, ledger_version=105)
+
+
+class TestPartsOfASweep:
+    """A sweep learns a module by its ends; offline it must do for what lies between."""
+
+    def kept(self, place):
+        with Node(
+            URL, transport=FakeNode({"GET /accounts/0x1/module/m": answer(M), "POST /view": counting}), cache=place
+        ) as node:
+            fetch_views(node, COUNT, versions="100:109", progress=False)
+
+    def test_one_version_of_a_kept_sweep_is_answered(self, place):
+        """Every row of a sweep can be read again by itself."""
+        self.kept(place)
+        with Node(URL, transport=FakeNode(), cache=place, offline=True) as node:
+            assert [node.view(COUNT, ledger_version=version).value for version in (100, 105)] == [100, 105]
+
+    def test_a_part_of_a_kept_sweep_is_answered(self, place):
+        """Fewer versions than were kept are no miss."""
+        self.kept(place)
+        with Node(URL, transport=FakeNode(), cache=place, offline=True) as node:
+            frame = fetch_views(node, COUNT, versions="103:106", progress=False)
+        assert frame["error_code"].isna().all()
+        assert frame["value"].tolist() == [103, 104, 105, 106]

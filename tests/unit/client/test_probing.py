@@ -182,3 +182,39 @@ def test_the_embedded_node_with_a_window():
     assert (found.gas_header, found.gas_stable, found.head) == (True, True, history.head)
     assert all(found.offers.values())
     assert found.requests < 25
+
+
+class TestAskingTheNode:
+    """A probe is about the node, so it must ask the node."""
+
+    def test_gas_is_asked_for_each_time(self, tmp_path):
+        """With answers kept, three reads of one version are still three requests."""
+        numbers = count(4)
+        head = ledger()
+        routes = {
+            MODULE: answer(TIMESTAMP),
+            "POST /view": lambda *_: answer(["1"], head=head, gas=next(numbers)),
+        }
+        with Node(URL, transport=FakeNode(routes), cache=tmp_path / "a.sqlite3") as node:
+            assert node.probe().gas_stable is False
+
+    def test_a_version_that_was_pruned_meanwhile_is_not_readable(self, tmp_path):
+        """A kept answer says nothing about what the node still holds."""
+        oldest = 0
+
+        def view(query, _):
+            if int(query["ledger_version"]) < oldest:
+                return refused(410, "version_pruned", head=ledger())
+            return answer(["1"], gas=1)
+
+        routes = {MODULE: answer(TIMESTAMP), "POST /view": view}
+        with Node(URL, transport=FakeNode(routes), cache=tmp_path / "a.sqlite3") as node:
+            assert node.probe().oldest_readable == 0
+            oldest = 500
+            assert node.probe().oldest_readable == 500
+
+    def test_all_requests_are_counted(self):
+        """What the probe says it took is what was sent."""
+        routes = {MODULE: answer(TIMESTAMP), "POST /view": answer(["1"], gas=1)}
+        fake = FakeNode(routes)
+        assert Node(URL, transport=fake).probe().requests == len(fake.asked)

@@ -262,3 +262,49 @@ def test_every_recorded_user_transaction_has_a_frame(shared_data):
                     assert row["change"] == row["deposited"] - row["withdrawn"] - row["fee_octas"]
                 seen += 1
     assert seen > 100
+
+
+class TestNames:
+    """One asset has one name, and every fee counts."""
+
+    def test_a_coin_type_has_one_spelling(self):
+        """Events spell a coin as the chain does, stores in canonical form: one row, with its balance."""
+        owner, kind = "0xb0b", "0xbeef::usd::USD"
+        deposit = {
+            "guid": V2_EVENT,
+            "sequence_number": "0",
+            "type": "0x1::coin::CoinDeposit",
+            "data": {"account": owner, "amount": "5", "coin_type": kind},
+        }
+        handle = {"counter": "1", "guid": {"id": {"addr": owner, "creation_num": "4"}}}
+        old = {
+            "guid": {"creation_number": "4", "account_address": owner},
+            "sequence_number": "0",
+            "type": "0x1::coin::DepositEvent",
+            "data": {"amount": "2"},
+        }
+        data = {"coin": {"value": "7"}, "frozen": False, "deposit_events": handle, "withdraw_events": handle}
+        store = {
+            "address": owner,
+            "state_key_hash": "0x01",
+            "type": "write_resource",
+            "data": {"type": f"0x1::coin::CoinStore<{kind}>", "data": data},
+        }
+        document = user_transaction(events=[deposit, old], changes=[store])
+        (transaction,) = decode_simulation(json.dumps([document]).encode())
+        rows = balance_frame(transaction).to_dict("records")
+        held = [row for row in rows if row["owner"].endswith("b0b")]
+        assert [(row["deposited"], row["balance_after"]) for row in held] == [(7, 7)]
+
+    def test_a_transaction_from_before_fee_statements_paid_too(self):
+        """Committed ones of 2022 have no such event: the fee is gas used times price."""
+        document = user_transaction(
+            type="user_transaction",
+            events=[],
+            state_change_hash="0x01",
+            event_root_hash="0x01",
+            accumulator_root_hash="0x01",
+            state_checkpoint_hash=None,
+        )
+        (transaction,) = decode_transactions(json.dumps([document]).encode())
+        assert balance_frame(transaction)["fee_octas"].tolist() == [900]

@@ -139,3 +139,18 @@ def test_the_frame_given_stays_as_it_was():
     before = changes.copy(deep=True)
     table_keys(changes, HANDLE)
     pd.testing.assert_frame_equal(changes, before)
+
+
+def test_changes_in_another_order_give_the_same():
+    """A frame sorted newest first tells the same keys."""
+    handle = "0x" + "0" * 61 + "abc"
+    changes = pd.DataFrame(
+        {
+            "version": pd.array([5, 9], dtype="uint64[pyarrow]"),
+            "type": ["write_table_item", "delete_table_item"],
+            "handle": [handle] * 2,
+            "key": pd.Series([b"\x01a"] * 2, dtype=object),
+        }
+    )
+    found = [table_keys(frame, handle).iloc[0].tolist() for frame in (changes, changes[::-1])]
+    assert found[0] == found[1] == [b"\x01a", 5, 9, 2, True]
