@@ -43,7 +43,7 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
     for operations in paths.values():
         for verb, operation in operations.items():
             if verb == "post":  # errors of the web framework, which the document does not list
-                operation["responses"] |= {status: operation["responses"]["400"] for status in ("411", "413", "415")}
+                operation["responses"] |= dict.fromkeys(("411", "413", "415"), operation["responses"]["400"])
     whole["paths"] = paths
     if "/-/healthy" in paths:  # a query that does not parse is 400 everywhere
         paths["/-/healthy"]["get"]["responses"]["400"] = paths["/view"]["post"]["responses"]["400"]

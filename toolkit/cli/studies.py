@@ -38,6 +38,7 @@ def demo(
 
 
 def node(
+    *,
     port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 takes a free one.")] = 8080,
     seed: Annotated[int, typer.Option(help="Seed of the history.")] = 7,
     versions: Annotated[int, typer.Option(min=200, max=1_000_000, help="Ledger versions of the history.")] = 5_000,
