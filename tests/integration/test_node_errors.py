@@ -9,6 +9,7 @@ import pytest
 import requests
 
 from toolkit import embedded
+from toolkit.errors import InputError
 
 APT = "0x1::aptos_coin::AptosCoin"
 BALANCE = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}
@@ -295,3 +296,10 @@ def test_media_type_length_and_size_are_the_frameworks_errors(url):
     refused = connection.getresponse()
     assert (refused.status, b"payload too large" in refused.read()) == (413, True)
     connection.close()
+
+
+@pytest.mark.parametrize("brand", ["", "A B", "X: y\r\nZ", "-a", "a" * 65])
+def test_a_brand_that_is_no_part_of_a_header_name_is_refused(brand):
+    """It would break every answer."""
+    with pytest.raises(InputError, match="brand"):
+        embedded.start(embedded.Ledger(), brand=brand)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.embedded.execution import MAX_VIEW_GAS
 from toolkit.embedded.http.answers import ApiError, Call
 from toolkit.embedded.http.parsing import query_u64
+from toolkit.errors import InputError
 from toolkit.wire.headers import ledger_headers
 
 if TYPE_CHECKING:
     from toolkit.embedded.ledger import Ledger
 
 __all__ = ["Limits", "Node"]
+
+_BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +50,16 @@ class Node:
         The maker's token in header names.
     limits : Limits, optional
         What is bounded.
+
+    Raises
+    ------
+    InputError
+        If the brand cannot be part of a header's name.
     """
 
     def __init__(self, ledger: Ledger, *, brand: str = "APTOS", limits: Limits | None = None) -> None:
+        if _BRAND.fullmatch(brand) is None:
+            raise InputError(f"brand {brand!r}: expected up to 64 letters, digits and inner hyphens, such as APTOS")
         self.ledger = ledger
         self.chain = ledger.chain
         self.brand = brand
