@@ -10,6 +10,8 @@ from __future__ import annotations
 import http.client
 import json
 import os
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -53,7 +55,7 @@ class Row(NamedTuple):
     code: str | None
     message: str = ""
     vm: int | None = None
-    headers: dict[str, str | None] = {}
+    headers: Mapping[str, str | None] = MappingProxyType({})
     method: str = "POST"
 
 
@@ -166,7 +168,7 @@ def _send(node, path, row):
     headers: dict[str, str | None] = {"Content-Type": "application/json", "Content-Length": str(len(data))}
     connection = http.client.HTTPConnection(node.hostname, node.port, timeout=10)
     connection.putrequest(row.method, f"/v1{path}")
-    for name, value in (headers | row.headers).items():
+    for name, value in {**headers, **row.headers}.items():
         if value is not None:
             connection.putheader(name, value)
     connection.endheaders(data if "Transfer-Encoding" not in row.headers else b"0\r\n\r\n")
@@ -185,7 +187,7 @@ def test_each_row_of_the_status_tables(node, ledger, capsys, row):
         shown = {name: value for name, value in headers.items() if name.startswith(("x-", "content-t", "allow"))}
         with capsys.disabled():
             print(
-                f"\n{row.method} {row.path} {str(row.body)[:200]} {row.headers or ''}\n  -> {status} {body[:300]!r}\n     {shown}"
+                f"\n{row.method} {row.path} {str(row.body)[:200]} {dict(row.headers) or ''}\n  -> {status} {body[:300]!r}\n     {shown}"
             )
     assert status == row.status, body
     success = row.code is None

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolkit.embedded.contract import Event, Module, Resource, Struct, entry, public, view
     from toolkit.embedded.http.faults import Fault, Faults, parse_fault, parse_latency
-    from toolkit.embedded.http.node import Limits
+    from toolkit.embedded.http.node import Access, Limits
     from toolkit.embedded.http.server import Server, serve, start
     from toolkit.embedded.ledger import Ledger, Milestone
 
 __all__ = [
+    "Access",
     "Event",
     "Fault",
     "Faults",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 _WHERE = {
+    "Access": "http.node",
     "Event": "contract",
     "Fault": "http.faults",
     "Faults": "http.faults",

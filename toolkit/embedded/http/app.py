@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -44,18 +46,20 @@ _POSTS: dict[str, Handler] = {
 # How long a body may take to arrive, and into how many pieces a slow answer is cut.
 _BODY_TIMEOUT_S = 30.0
 _PIECES = 10
+# Shorter answers go as they are: compressing them costs more than it saves.
+_COMPRESSED_FROM = 1_024
+_COMPRESSION_LEVEL = 1
+_NO_WEIGHT = re.compile(r"q=0(\.0*)?")
 
 
 class WireResponse:
-    """An answer on its way out."""
+    """An answer on its way out, compressed where it is long and the client accepts that."""
 
     __slots__ = ("_answer", "_headers")
 
     def __init__(self, node: Node, answer: Answer) -> None:
-        body = answer.body
         headers = [
             (b"content-type", answer.media_type.encode()),
-            (b"content-length", str(len(body)).encode()),
             *((name.lower().encode(), value.encode()) for name, value in answer.headers.items()),
         ]
         if answer.with_ledger:
@@ -65,9 +69,27 @@ class WireResponse:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
-        del scope, receive
-        await send({"type": "http.response.start", "status": self._answer.status, "headers": self._headers})
-        await send({"type": "http.response.body", "body": self._answer.body})
+        del receive
+        body, headers = self._answer.body, self._headers
+        if len(body) >= _COMPRESSED_FROM:
+            headers.append((b"vary", b"accept-encoding"))
+            if _accepts_gzip(scope):
+                body = gzip.compress(body, _COMPRESSION_LEVEL, mtime=0)
+                headers.append((b"content-encoding", b"gzip"))
+        headers.append((b"content-length", str(len(body)).encode()))
+        await send({"type": "http.response.start", "status": self._answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _accepts_gzip(scope: Scope) -> bool:
+    """Tell whether a client's ``Accept-Encoding`` names gzip, and not with weight 0."""
+    for name, value in scope["headers"]:
+        if name == b"accept-encoding":
+            for item in value.decode("latin-1").lower().split(","):
+                coding, _, weight = item.partition(";")
+                if coding.strip() in {"gzip", "*"}:
+                    return _NO_WEIGHT.fullmatch(weight.strip()) is None
+    return False
 
 
 class FaultyApp:

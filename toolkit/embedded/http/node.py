@@ -10,12 +10,15 @@ from toolkit.embedded.execution import MAX_VIEW_GAS
 from toolkit.embedded.http.answers import ApiError, Call
 from toolkit.embedded.http.parsing import query_u64
 from toolkit.errors import InputError
+from toolkit.move import FunctionId, address_to_bytes, parse_address
 from toolkit.wire.headers import ledger_headers
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from toolkit.embedded.ledger import Ledger
 
-__all__ = ["Limits", "Node"]
+__all__ = ["Access", "Limits", "Node"]
 
 _BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
@@ -39,6 +42,55 @@ class Limits:
     page: int = 100
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a node's operator refuses to answer, each with the node's own 403.
+
+    Parameters
+    ----------
+    views : collection of str, optional
+        View functions that may be called, such as ``0x1::coin::balance``; every one by default.
+    blocked_senders : collection of str, optional
+        Addresses whose transactions are not simulated.
+    simulation : bool, default True
+        Whether transactions are simulated at all.
+    json_output, bcs_output : bool, default True
+        Whether the operations answer in JSON, in BCS.
+    """
+
+    views: Collection[str] | None = None
+    blocked_senders: Collection[str] = ()
+    simulation: bool = True
+    json_output: bool = True
+    bcs_output: bool = True
+
+    def check_output(self, call: Call, what: str) -> None:
+        """Refuse an answer in a form that is off; `what` begins the node's text."""
+        bcs = call.wants_bcs()
+        if not (self.bcs_output if bcs else self.json_output):
+            form = "BCS" if bcs else "JSON"
+            text = f"{what} with {form} output is disabled on this endpoint"
+            raise ApiError(403, "api_disabled", text, with_ledger=False)
+
+    def check_view(self, function: FunctionId) -> None:
+        """Refuse a view function that is not listed."""
+        if self.views is not None and function not in {FunctionId.parse(text) for text in self.views}:
+            address = address_to_bytes(function.address).hex()
+            text = f"Function {address}::{function.module}::{function.name} is not allowed"
+            raise ApiError(403, "invalid_input", text, with_ledger=False)
+
+    def check_simulation(self) -> None:
+        """Refuse every simulation where they are off."""
+        if not self.simulation:
+            text = "Simulate transaction is disabled on this endpoint"
+            raise ApiError(403, "api_disabled", text, with_ledger=False)
+
+    def check_sender(self, sender: str) -> None:
+        """Refuse the transaction of a blocked sender."""
+        if sender in {parse_address(address) for address in self.blocked_senders}:
+            raise ApiError(403, "invalid_input", "Transaction not allowed by simulation filter", with_ledger=False)
+
+
 class Node:
     """One node serving one ledger.
 
@@ -50,6 +102,8 @@ class Node:
         The maker's token in header names.
     limits : Limits, optional
         What is bounded.
+    access : Access, optional
+        What is refused.
 
     Raises
     ------
@@ -57,13 +111,16 @@ class Node:
         If the brand cannot be part of a header's name.
     """
 
-    def __init__(self, ledger: Ledger, *, brand: str = "APTOS", limits: Limits | None = None) -> None:
+    def __init__(
+        self, ledger: Ledger, *, brand: str = "APTOS", limits: Limits | None = None, access: Access | None = None
+    ) -> None:
         if _BRAND.fullmatch(brand) is None:
             raise InputError(f"brand {brand!r}: expected up to 64 letters, digits and inner hyphens, such as APTOS")
         self.ledger = ledger
         self.chain = ledger.chain
         self.brand = brand
         self.limits = limits or Limits()
+        self.access = access or Access()
         self._headers: tuple[tuple[int, int], list[tuple[bytes, bytes]]] | None = None
 
     def headers(self, gas_used: int | None = None) -> list[tuple[bytes, bytes]]:

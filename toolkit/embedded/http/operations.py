@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.embedded.execution import run_view
 from toolkit.embedded.http.answers import BCS, JSON, Answer, ApiError, encode, invalid_input
 from toolkit.embedded.http.calls import bind, plain_arguments, type_tag
+from toolkit.embedded.http.nesting import check_view_nesting
 from toolkit.embedded.http.parsing import json_body, media_type, path_address, shown
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import table_key
@@ -29,6 +30,7 @@ VIEW_BCS = "application/x.aptos.view_function+bcs"
 def table_item(node: Node, call: Call) -> Answer:
     """``POST /v1/tables/{table_handle}/item`` (wire facts, section 2)."""
     handle = path_address(call, "table_handle")
+    node.access.check_output(call, "Get table item")
     body = json_body(call, "TableItemRequest")
     key_type, value_type = body.text("key_type", "string(MoveType)"), body.text("value_type", "string(MoveType)")
     if "key" not in body.value:
@@ -78,12 +80,14 @@ def raw_table_item(node: Node, call: Call) -> Answer:
 
 def view(node: Node, call: Call) -> Answer:
     """``POST /v1/view`` (wire facts, section 3)."""
+    node.access.check_output(call, "View function")
     if media_type(call, JSON, VIEW_BCS) == VIEW_BCS:
         version = node.version(call)
         bound, tags, plain = _bcs_view(node, call.body, version)
     else:
         body = json_body(call, "ViewRequest")
         function = body.function("function")
+        node.access.check_view(function)
         texts = body.texts("type_arguments", "string(MoveType)")
         arguments = body.array("arguments", "[Value]")
         version = node.version(call)
@@ -118,8 +122,10 @@ def _bcs_view(node: Node, body: bytes, version: int) -> tuple[BoundFunction, tup
         tags = tuple(read_type_tag(reader) for _ in range(reader.uleb128()))
         encoded = [reader.bytes() for _ in range(reader.uleb128())]
         reader.end()
+        check_view_nesting(tags)
     except ToolkitError as error:
         invalid_input(f"Failed to deserialize input into ViewRequest: {shown(error)}")
+    node.access.check_view(function)
     bound = bind(node.chain.code_at(version), function, tags, kind="view")
     if len(encoded) != len(bound.parameters):
         status = VmError("NUMBER_OF_ARGUMENTS_MISMATCH")

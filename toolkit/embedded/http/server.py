@@ -12,7 +12,7 @@ import uvicorn
 
 from toolkit.embedded.http.app import FaultyApp, create_app
 from toolkit.embedded.http.faults import Faults
-from toolkit.embedded.http.node import Limits, Node
+from toolkit.embedded.http.node import Access, Limits, Node
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def start(
     brand: str = "APTOS",
     limits: Limits | None = None,
     faults: Faults | None = None,
+    access: Access | None = None,
 ) -> Server:
     """Serve a ledger from a thread of its own.
 
@@ -121,6 +122,8 @@ def start(
         What the node bounds.
     faults : Faults, optional
         What goes wrong, for tests and classes; `Server.faults` afterwards.
+    access : Access, optional
+        What the node refuses to answer.
 
     Returns
     -------
@@ -132,7 +135,7 @@ def start(
     InputError
         If the port cannot be had.
     """
-    node = Node(ledger, brand=brand, limits=limits)
+    node = Node(ledger, brand=brand, limits=limits, access=access)
     return Server(node, faults=faults or Faults(), host=host, port=port)
 
 
@@ -145,12 +148,13 @@ def serve(
     brand: str = "APTOS",
     limits: Limits | None = None,
     faults: Faults | None = None,
+    access: Access | None = None,
 ) -> Iterator[str]:
     """Serve a ledger while a ``with`` block runs; yields the URL, which ends in ``/v1``.
 
     Parameters are those of `start`.
     """
-    with start(ledger, port=port, host=host, brand=brand, limits=limits, faults=faults) as server:
+    with start(ledger, port=port, host=host, brand=brand, limits=limits, faults=faults, access=access) as server:
         yield server.url
 
 

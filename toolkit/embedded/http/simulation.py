@@ -9,6 +9,7 @@ from toolkit.embedded import render
 from toolkit.embedded.execution import run_view
 from toolkit.embedded.http.answers import JSON, Answer, ApiError, encode, invalid_input
 from toolkit.embedded.http.bodies import signed_from_json
+from toolkit.embedded.http.nesting import check_transaction_nesting
 from toolkit.embedded.http.parsing import boolean_query, media_type, shown
 from toolkit.embedded.http.reads import gas_estimate
 from toolkit.embedded.http.verification import has_valid_signature
@@ -38,6 +39,8 @@ class _Overrides(NamedTuple):
 
 def simulate(node: Node, call: Call) -> Answer:
     """Execute a transaction at the head; nothing is kept."""
+    node.access.check_simulation()
+    node.access.check_output(call, "Simulate transaction")
     overrides = _Overrides(
         boolean_query(call, "estimate_max_gas_amount"),
         boolean_query(call, "estimate_gas_unit_price"),
@@ -47,6 +50,7 @@ def simulate(node: Node, call: Call) -> Answer:
         signed = signed_from_json(node, call)
     else:
         signed = _from_bcs(call.body)
+    node.access.check_sender(signed.raw.sender)
     if has_valid_signature(signed):
         invalid_input("Simulated transactions must not have a valid signature")
     try:
@@ -72,9 +76,11 @@ def simulate(node: Node, call: Call) -> Answer:
 
 def _from_bcs(body: bytes) -> SignedTransaction:
     try:
-        return SignedTransaction.from_bcs(body)
+        signed = SignedTransaction.from_bcs(body)
+        check_transaction_nesting(signed.raw.payload)
     except ToolkitError as error:
-        return invalid_input(f"Failed to deserialize input into SignedTransaction: {shown(error)}")
+        invalid_input(f"Failed to deserialize input into SignedTransaction: {shown(error)}")
+    return signed
 
 
 def _override(node: Node, signed: SignedTransaction, overrides: _Overrides) -> SignedTransaction:
