@@ -1,12 +1,14 @@
 """The published Python and TypeScript SDKs, unmodified, against the embedded node.
 
-The Python one is used where ``aptos_sdk`` is installed. The TypeScript one is used where Node is present and the
-environment variable LEDGER_TOOLKIT_TS_SDK names a folder with ``node_modules/@aptos-labs/ts-sdk`` in it.
+The Python one comes with the ``test`` extra. The TypeScript one is installed beside its ``package.json`` by npm the
+first time, where Node and npm are present and its packages can be had. What is missing skips its test; with
+LEDGER_TOOLKIT_SDK_TESTS=required in the environment it fails instead.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import json
 import os
 import shutil
@@ -51,6 +53,38 @@ console.log(JSON.stringify(out, (_, value) => (typeof value === "bigint" ? value
 """
 
 
+TS = Path(__file__).parent / "ts"
+INSTALL_TIMEOUT_S = 120
+
+
+def _missing(reason):
+    """Skip for want of an SDK, or fail where both are required."""
+    if os.environ.get("LEDGER_TOOLKIT_SDK_TESTS") == "required":
+        pytest.fail(f"LEDGER_TOOLKIT_SDK_TESTS=required, but {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def typescript_sdk():
+    """Return the Node executable, the TypeScript SDK installed in exactly the version that is locked."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        _missing("Node or npm is not installed")
+    installed = TS / "node_modules/@aptos-labs/ts-sdk/package.json"
+    wanted = json.loads((TS / "package.json").read_text())["dependencies"]["@aptos-labs/ts-sdk"]
+    if not installed.is_file() or json.loads(installed.read_text())["version"] != wanted:
+        command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+        try:
+            done = subprocess.run(
+                command, cwd=TS, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            _missing(f"npm did not install the TypeScript SDK in {INSTALL_TIMEOUT_S} s")
+        if done.returncode:
+            _missing(f"npm could not install the TypeScript SDK: {done.stderr[-500:]}")
+    return node
+
+
 @pytest.fixture(scope="module")
 def ledger():
     return embedded.Ledger.with_history(versions=400)
@@ -64,7 +98,9 @@ def url(ledger):
 
 def test_the_python_sdk_reads_views_and_simulates(url, ledger):
     """Node, account, resources, views in JSON and BCS, a table item, and a simulated transfer."""
-    sdk = pytest.importorskip("aptos_sdk.async_client", reason="aptos-sdk is not installed")
+    if importlib.util.find_spec("aptos_sdk") is None:
+        _missing("aptos-sdk is not installed")
+    from aptos_sdk import async_client as sdk
     from aptos_sdk.account import Account
     from aptos_sdk.account_address import AccountAddress
     from aptos_sdk.bcs import Serializer
@@ -104,18 +140,18 @@ def test_the_python_sdk_reads_views_and_simulates(url, ledger):
     asyncio.run(use())
 
 
-def test_the_typescript_sdk_reads_views_and_simulates(url, ledger, tmp_path):
+def test_the_typescript_sdk_reads_views_and_simulates(url, ledger, tmp_path, typescript_sdk, capsys):
     """The same, with simple, orderless, fee-payer and multi-agent simulations, with and without a public key."""
-    node, folder = shutil.which("node"), os.environ.get("LEDGER_TOOLKIT_TS_SDK")
-    if node is None or folder is None or not (Path(folder) / "node_modules/@aptos-labs/ts-sdk").is_dir():
-        pytest.skip("Node, or the TypeScript SDK named by LEDGER_TOOLKIT_TS_SDK, is not there")
     script = tmp_path / "client.mjs"
     script.write_text(SCRIPT)
     handle = ledger.view("0xcafe::registry::handle")[0][0]
-    command = [node, str(script), folder, url, handle]
+    command = [typescript_sdk, str(script), str(TS), url, handle]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2_000:]
     told = json.loads(done.stdout.splitlines()[-1])
+    if os.environ.get("LEDGER_TOOLKIT_TRANSCRIPT"):
+        with capsys.disabled():
+            print("\n".join(["", *(f"{name}: {json.dumps(value)}" for name, value in told.items())]))
     balance = str(ledger.view("0x1::coin::balance", ["0xa11ce"], [APT])[0][0])
     assert (told["chain"], told["module"], told["price"]) == (4, "coin", 100)
     assert told["view"] == told["json"] == [balance]
