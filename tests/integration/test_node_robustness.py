@@ -1,0 +1,139 @@
+"""The node over real sockets under bytes nobody should send: it answers or hangs up, and goes on serving."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolkit import embedded
+from toolkit.embedded.http.operations import VIEW_BCS
+from toolkit.embedded.http.simulation import SIGNED_TRANSACTION_BCS
+
+APT = "0x1::aptos_coin::AptosCoin"
+VIEW = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}
+BOUNDED = settings(
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+PATHS = ["/v1/view", "/v1/tables/0x1/item", "/v1/tables/0x1/raw_item", "/v1/transactions/simulate"]
+TYPES = ["application/json", VIEW_BCS, SIGNED_TRANSACTION_BCS]
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=10,
+)
+FIELDS = ["function", "type_arguments", "arguments", "key_type", "value_type", "key", "sender", "payload", "signature"]
+
+
+@pytest.fixture(scope="module")
+def url():
+    with embedded.serve(embedded.Ledger()) as served:
+        yield served
+
+
+def _exchange(url, data):
+    """Send raw bytes, close the sending side, return what comes back until the node hangs up."""
+    parts = urlsplit(url)
+    with socket.create_connection((parts.hostname, parts.port), timeout=5) as connection:
+        received = b""
+        try:
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+            while piece := connection.recv(65_536):
+                received += piece
+        except ConnectionError:  # hung up on: an answer too
+            pass
+    return received
+
+
+def _serves(url):
+    answer = requests.post(f"{url}/view", json=VIEW, timeout=5)
+    return answer.status_code == 200 and len(answer.json()) == 1
+
+
+@BOUNDED
+@given(st.binary(max_size=2_000))
+def test_random_bytes_leave_the_node_serving(url, data):
+    """Whatever is no HTTP is 400 or a closed connection, never a 500."""
+    assert b" 500 " not in _exchange(url, data)[:20]
+    assert _serves(url)
+
+
+@BOUNDED
+@given(st.sampled_from(PATHS), st.sampled_from(TYPES), st.binary(max_size=500))
+def test_random_bodies_are_refused(url, path, media, body):
+    """Bytes as a body of every operation, as JSON and as BCS: an error of the caller's."""
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media}\r\nContent-Length: {len(body)}\r\n\r\n"
+    status = int(_exchange(url, head.encode() + body).split(b" ", 2)[1])
+    assert 400 <= status < 500
+
+
+@BOUNDED
+@given(st.sampled_from(PATHS), st.dictionaries(st.sampled_from(FIELDS), JSON_VALUES))
+def test_random_json_objects_are_refused(url, path, body):
+    """Right names, any values: an error of the caller's."""
+    answer = requests.post(
+        url.removesuffix("/v1") + path,
+        data=json.dumps(body),
+        headers={"Content-Type": "application/json"},
+        timeout=5,
+    )
+    assert 400 <= answer.status_code < 500, answer.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[" * 200_000,
+        '{"a":' * 100_000,
+        json.dumps(VIEW).replace('"0xa11ce"', "[" * 5_000 + "]" * 5_000),
+        json.dumps(VIEW).replace('"0xa11ce"', "9" * 100_000),
+        json.dumps(VIEW).replace('"0xa11ce"', "1e999999999"),
+        json.dumps(VIEW).replace('"0xa11ce"', "-" + "9" * 5_000),
+        json.dumps(VIEW).replace(APT, "vector<" * 50_000),
+        json.dumps(VIEW).replace(APT, "0x1::a::B<" * 5_000 + ">" * 5_000),
+        json.dumps(VIEW).replace("coin::balance", "c" * 1_000_000),
+        '{"function": "\ud800"}'.encode("utf-8", "surrogatepass"),
+    ],
+    ids=["deep list", "deep object", "deep argument", "digits", "exponent", "negative", "open type", "deep type", "name", "surrogate"],
+)  # fmt: skip
+def test_huge_numbers_and_deep_nesting_are_refused_shortly(url, body):
+    """A 400 in a moment, with a message of modest length."""
+    started = time.monotonic()
+    headers = {"Content-Type": "application/json"}
+    answer = requests.post(f"{url}/view", data=body, headers=headers, timeout=10)
+    assert answer.status_code == 400, answer.text[:300]
+    assert time.monotonic() - started < 3
+    assert len(answer.json()["message"]) < 2_000
+    assert _serves(url)
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "-1", "1e3", "0x10", "\u0661", "18446744073709551616"])
+def test_versions_that_are_no_u64_are_400(url, number):
+    """In the query and in a path."""
+    assert requests.get(f"{url}/accounts/0x1", params={"ledger_version": number}, timeout=5).status_code == 400
+    assert requests.get(f"{url}/transactions/by_version/{number}", timeout=5).status_code == 400
+
+
+def test_slow_clients_do_not_keep_others_waiting(url):
+    """200 connections that trickle headers or withhold a body, and everybody else is served at once."""
+    parts = urlsplit(url)
+    started = b"POST /v1/view HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
+    with ExitStack() as stack:
+        slow = [stack.enter_context(socket.create_connection((parts.hostname, parts.port), 5)) for _ in range(200)]
+        for number, connection in enumerate(slow):
+            connection.sendall(started + (b"\r\n{" if number % 2 else b"X-A: "))
+        for _ in range(5):
+            for connection in slow:
+                connection.sendall(b" ")
+            begun = time.monotonic()
+            assert _serves(url)
+            assert time.monotonic() - begun < 1
+    assert _serves(url)
