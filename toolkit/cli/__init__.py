@@ -56,6 +56,10 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; errors are one line on stderr."""
     warnings.showwarning = _warn
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:  # text from a chain may not fit the terminal's encoding
+            reconfigure(errors="backslashreplace")
     try:
         code = app(args=arguments, prog_name="ledger-toolkit", standalone_mode=False)
     except ToolkitError as error:

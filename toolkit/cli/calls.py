@@ -17,7 +17,7 @@ from toolkit.cli.options import (
     VersionsOption,
     connected,
 )
-from toolkit.cli.output import argument, print_facts, print_frame, print_json, write_frame
+from toolkit.cli.output import argument, check_suffix, print_facts, print_frame, print_json, write_frame
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     quiet: QuietOption = False,
 ) -> None:
     """Run a view function, at one version or at many."""
+    check_suffix(out)
     from toolkit.wire.requests import ViewFunction
 
     given = [argument(text) for text in arguments or ()]
@@ -105,6 +106,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     quiet: QuietOption = False,
 ) -> None:
     """Read an item of a table, at one version or at many. A node cannot list the keys of a table."""
+    check_suffix(out)
     wanted = argument(key)
     with connected(where) as reached:
         if _one_version(ledger_version, versions, out):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["JSON_FORMAT", "argument", "print_facts", "print_frame", "print_json", "write_frame"]
+__all__ = ["JSON_FORMAT", "argument", "check_suffix", "print_facts", "print_frame", "print_json", "write_frame"]
 
 JSON_FORMAT = 1
 """Number of the shape that ``--json`` prints; it goes up when the shape changes."""
 
 _EXACT_EVERYWHERE = 2**53
 _MOST_ROWS = 40
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def argument(text: str) -> Any:
@@ -80,6 +82,12 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [plain(row) for row in to_arrow(frame).to_pylist()]
 
 
+def check_suffix(place: Path | None) -> None:
+    """Refuse a file that could not be written for its name, before anything is asked of a node."""
+    if place is not None and place.suffix.lower() not in _WRITERS:
+        raise InputError(f"--out {place}: the name ends in {', '.join(_WRITERS)}, got {place.suffix or 'no ending'!r}")
+
+
 def write_frame(frame: pd.DataFrame, place: Path) -> None:
     """Write a frame whole as Parquet, CSV or JSON lines, by the ending of the file's name.
 
@@ -88,14 +96,8 @@ def write_frame(frame: pd.DataFrame, place: Path) -> None:
     InputError
         If the ending is none of ``.parquet``, ``.csv``, ``.jsonl``, or the file cannot be written.
     """
-    writers: dict[str, Callable[[pd.DataFrame, Path], None]] = {
-        ".parquet": _write_parquet,
-        ".csv": _write_csv,
-        ".jsonl": _write_lines,
-    }
-    write = writers.get(place.suffix.lower())
-    if write is None:
-        raise InputError(f"--out {place}: the name ends in {', '.join(writers)}, got {place.suffix or 'no ending'!r}")
+    check_suffix(place)
+    write = _WRITERS[place.suffix.lower()]
     part = place.with_name(f".{place.name}.part")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -104,7 +106,8 @@ def write_frame(frame: pd.DataFrame, place: Path) -> None:
     except OSError as error:
         raise InputError(f"--out {place}: cannot be written ({error.strerror or error})") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may be none
+            part.unlink(missing_ok=True)
 
 
 def _write_parquet(frame: pd.DataFrame, place: Path) -> None:
@@ -116,23 +119,34 @@ def _write_parquet(frame: pd.DataFrame, place: Path) -> None:
 def _write_csv(frame: pd.DataFrame, place: Path) -> None:
     import csv
 
+    from toolkit.dtypes import to_arrow
+
     with place.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)
         writer.writerow(frame.columns)
-        writer.writerows([_csv_cell(value) for value in row.values()] for row in records(frame))
+        writer.writerows([_csv_cell(value) for value in row.values()] for row in to_arrow(frame).to_pylist())
 
 
 def _csv_cell(value: Any) -> str:
     """Return a cell that no spreadsheet takes for a formula: text that starts like one gets an apostrophe."""
     if value is None:
         return ""
-    text = _cell(value)
-    return f"'{text}" if isinstance(value, str) and text[:1] in "=+-@\t\r" else text
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    text = _cell(plain(value))
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _write_lines(frame: pd.DataFrame, place: Path) -> None:
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in records(frame)]
     place.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+_WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".jsonl": _write_lines,
+}
 
 
 def plain(value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotFound, SchemaError
+from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotFound, OfflineMiss, SchemaError
 from toolkit.move.abi import ModuleAbi, decode_module_abi
 from toolkit.move.address import parse_address
 from toolkit.move.layout import Layout, resolve_layout
@@ -84,6 +84,8 @@ class AbiStore:
         the node does not say.
     overrides : mapping of (address, name) to ModuleAbi, optional
         ABIs that the caller supplies; they hold at every version.
+    kept_versions : callable (address, name) -> list of int, optional
+        Versions whose module an offline session can read.
     """
 
     def __init__(
@@ -91,8 +93,10 @@ class AbiStore:
         fetch: Callable[[str, str, int], bytes | None],
         *,
         overrides: Mapping[ModuleKey, ModuleAbi] | None = None,
+        kept_versions: Callable[[str, str], list[int]] = lambda *_: [],
     ) -> None:
         self._fetch = fetch
+        self._kept_versions = kept_versions
         self._overrides = {(parse_address(at), name): abi for (at, name), abi in (overrides or {}).items()}
         self._timelines: dict[ModuleKey, _Timeline] = {}
         self._by_digest: dict[bytes, ModuleAbi | None] = {}
@@ -140,6 +144,11 @@ class AbiStore:
                 raise
             self._silent.add((address, name, version))
             return _UNTOLD
+        except OfflineMiss:
+            found = self._from_kept(address, name, version)
+            if found is None:
+                raise
+            return found
         self._silent.clear()
         with self._lock:
             found = _ABSENT if answer is None else self._decoded(answer)
@@ -151,6 +160,18 @@ class AbiStore:
         if digest not in self._by_digest:
             self._by_digest[digest] = _abi_of(answer)
         return _Known(digest, self._by_digest[digest])
+
+    def _from_kept(self, address: str, name: str, version: int) -> _Known | None:
+        """Offline: learn the module at the versions that were kept, and see whether they tell of this one."""
+        with self._lock:
+            timeline = self._timelines.setdefault((address, name), _Timeline())
+            missing = [at for at in self._kept_versions(address, name) if at not in timeline.known]
+        for at in missing:
+            with contextlib.suppress(OfflineMiss):  # noted, but not kept: the others may still tell
+                answer = self._fetch(address, name, at)
+                with self._lock:
+                    timeline.add(at, _ABSENT if answer is None else self._decoded(answer))
+        return timeline.between(version)
 
     def layout(self, tag: TypeTag, version: int) -> Layout:
         """Resolve a type to its layout at `version`; equal modules give the layout resolved before."""

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
     from toolkit.wire.node import AccountInfo, Block, GasPriceEstimate, NodeInfo
 
-__all__ = ["Companion"]
+__all__ = ["ABSENT", "Companion"]
 
 _GAS_SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
-_ABSENT = frozenset({"module_not_found", "account_not_found", "resource_not_found", "state_value_not_found"})
+ABSENT = frozenset({"module_not_found", "account_not_found", "resource_not_found", "state_value_not_found"})
+"""Error codes that say that what was asked for is not there at that version, and nothing else."""
 
 
 class Companion:
@@ -55,14 +56,21 @@ class Companion:
         where = path("accounts", wire_address(address), "module", name)
         asked = f"module {wire_address(address)}::{name} at version {version}"
         try:
-            return self._connection.get(where, asked=asked, query={"ledger_version": version}, pinned=version).body
+            body = self._connection.get(where, asked=asked, query={"ledger_version": version}, pinned=version).body
         except Forbidden as error:
             self._modules_refused = error
             raise
         except NotFound as error:
-            if error.error_code in _ABSENT:
+            if error.error_code in ABSENT:
+                self._connection.keeper.note_looked_up(where, version)
                 return None
             raise
+        self._connection.keeper.note_looked_up(where, version)
+        return body
+
+    def module_versions(self, address: str, name: str) -> list[int]:
+        """Return the versions at which a module was read and kept, by this session or an earlier one."""
+        return self._connection.keeper.looked_up(path("accounts", wire_address(address), "module", name))
 
     def resource_answer(self, address: str, tag: str, version: int | None) -> tuple[bytes, int | None]:
         """Read a resource's ``{type, data}``, and the head when it answered."""

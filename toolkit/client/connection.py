@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
@@ -100,6 +100,9 @@ class Connection:
         self._pace = _Pace(requests_per_second, clock)
         self._sleep = sleep
         self._highest_head = 0
+        self._use_kept = True
+        self.sent = 0
+        """Requests sent one by one so far, repeats included."""
         self._archive = archive
         self._archives: dict[str, Transport] = {}
 
@@ -125,6 +128,11 @@ class Connection:
     ) -> Answer:
         """GET a path below the base URL; an answer that belongs to the version `pinned` is kept."""
         return self.send(self.request("GET", where, query=query), asked, pinned=pinned)
+
+    @property
+    def keeper(self) -> Keeper:
+        """The answers that are kept."""
+        return self._keeper
 
     def perform(self, prepared: Prepared[T]) -> T:
         """Send a prepared call and return its result."""
@@ -200,7 +208,18 @@ class Connection:
             raise refusal(asked, answer)
         return answer
 
+    @contextmanager
+    def fresh(self) -> Iterator[None]:
+        """Ask the node for everything while the block runs: what is kept says nothing of what it holds now."""
+        self._use_kept = False
+        try:
+            yield
+        finally:
+            self._use_kept = True
+
     def _key(self, request: Request, pinned: int | None, *, gas: bool) -> bytes | None:
+        if not self._use_kept:
+            return None
         return self._keeper.key(request, pinned, gas=gas, describe=self._description)
 
     def _description(self) -> Answer:
@@ -253,6 +272,7 @@ class Connection:
 
     def _attempt(self, request: Request) -> Answer | NodeUnreachable:
         """Send once; an error is returned rather than raised, since it may be repeated."""
+        self.sent += 1
         try:
             answer = self._transport.send(request)
         except NodeUnreachable as unreachable:

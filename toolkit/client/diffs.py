@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from toolkit.client.companion import ABSENT
 from toolkit.errors import NotFound
 from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import DIFF
@@ -45,7 +46,9 @@ def _row(change: dict[str, Any], companion: Companion, version: int) -> dict[str
 def _resource(companion: Companion, address: str, resource: str, version: int) -> str | None:
     try:
         body, _ = companion.resource_answer(address, resource, version)
-    except NotFound:
+    except NotFound as error:
+        if error.error_code not in ABSENT:
+            raise
         return None
     return json.dumps(json.loads(body).get("data"), separators=(",", ":"), ensure_ascii=False)
 

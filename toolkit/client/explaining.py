@@ -61,24 +61,32 @@ def abort_words(vm_status: str) -> str | None:
 
 def explanation(simulation: Simulation) -> str:
     """Return the plain words of `Simulation.explain`; text from the chain is made harmless."""
-    lines = [_headline(simulation), _cost(simulation), *_balances(simulation), *_writes(simulation)]
+    lines = [headline(simulation), *failure_words(simulation), cost_words(simulation)]
+    lines += [*_balances(simulation), *_writes(simulation)]
     lines.append(
         f"Nothing was signed, submitted or stored; the state was that of ledger version {simulation.ledger_version}."
     )
     return "\n".join(visible(short_addresses(line), 400) for line in lines)
 
 
-def _headline(simulation: Simulation) -> str:
+def headline(simulation: Simulation) -> str:
+    """Say what would succeed or fail."""
     payload = simulation.request.payload
     what = payload.function if isinstance(payload, EntryFunction) else f"the {type(payload).__name__} payload"
+    return f"{what} from {simulation.request.sender} would {'succeed' if simulation.success else 'fail'}."
+
+
+def failure_words(simulation: Simulation) -> list[str]:
+    """Say why a transaction would fail: what the status means first, since the status itself may be long."""
     if simulation.success:
-        return f"{what} from {simulation.request.sender} would succeed."
+        return []
     status = simulation.vm_status
     why = abort_words(status) or next((words for name, words in _STATUS.items() if name in status), None)
-    return f"{what} from {simulation.request.sender} would fail: {status}" + (f" ({why})." if why else ".")
+    return [*([f"Why: {why}."] if why else []), f"Status: {status}"]
 
 
-def _cost(simulation: Simulation) -> str:
+def cost_words(simulation: Simulation) -> str:
+    """Say what it costs."""
     gas = simulation.gas
     if gas is None:
         return "It was discarded before it ran, so nothing would be charged."

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from toolkit.client.cache import AnswerCache, key
+from toolkit.client.transport import Answer
 from toolkit.errors import OfflineMiss
 from toolkit.wire.node import decode_node_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from toolkit.client.transport import Answer, Request
+    from toolkit.client.transport import Request
 
 __all__ = ["Keeper"]
+
+
+_INDEX = "versions"
+"""Stands where a media type would: an index of ours beside the answers of the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,23 @@ class Keeper:
         """Keep an answer, if it is one that never changes."""
         if self.cache is not None and at is not None:
             self.cache.put(at, answer)
+
+    def note_looked_up(self, where: str, version: int) -> None:
+        """Remember at which versions a path was read, so that an offline session knows what it may build on."""
+        if self.cache is None or self.offline or self._identity is None:
+            return
+        known = self.looked_up(where)
+        found = self.cache.get(self._description)
+        if version not in known and found is not None:
+            answer = Answer(200, found.headers, json.dumps(sorted([*known, version])).encode())
+            self.cache.put(key(self._identity.chain_id, 0, "GET", where, accept=_INDEX), answer)
+
+    def looked_up(self, where: str) -> list[int]:
+        """Return the versions at which a path was read and kept."""
+        if self.cache is None or self._identity is None:
+            return []
+        found = self.cache.get(key(self._identity.chain_id, 0, "GET", where, accept=_INDEX))
+        return [] if found is None else list(json.loads(found.body))
 
     def close(self) -> None:
         """Write what is waiting, and close the cache."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -144,7 +144,9 @@ class Node:
             archive=(lambda at: _archive_road(url, at, api_key, timeout_s)) if archive else None,
         )
         self._companion = Companion(self._connection)
-        self.abis = AbiStore(self._companion.module_answer, overrides=abis)
+        self.abis = AbiStore(
+            self._companion.module_answer, overrides=abis, kept_versions=self._companion.module_versions
+        )
         self._context = Context(self._connection, self._companion, self.abis, encoding)
 
     def __repr__(self) -> str:
@@ -387,7 +389,10 @@ class Node:
         NodeError, NodeUnreachable
             If the node does not even tell its ledger.
         """
-        self.probed = probe(self)
+        before = self._connection.sent
+        with self._connection.fresh():
+            found = probe(self)
+        self.probed = replace(found, requests=self._connection.sent - before)
         return self.probed
 
     def oldest_readable(self, ledger: LedgerState) -> int:

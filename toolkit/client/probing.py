@@ -52,7 +52,7 @@ class Probe:
     gas_header: bool
     gas_stable: bool | None
     offers: dict[str, bool]
-    requests: int
+    requests: int = 0
 
     def facts(self) -> dict[str, Any]:
         """Return what was found by name, for printing."""
@@ -74,19 +74,15 @@ class Probe:
 
 def probe(node: Node) -> Probe:
     """Probe a node; see `Node.probe`."""
-    asked = 0
 
     def answers(ask: Callable[[], Any]) -> Any:
         """Return what came, None where the node refused."""
-        nonlocal asked
-        asked += 1
         try:
             return ask()
         except NodeError:
             return None
 
     ledger = node.ledger()
-    asked += 1
     seen = [answers(lambda: node.view(CLOCK, ledger_version=ledger.version)) for _ in range(_REPEATS)]
     gas = [result.gas_used if result else None for result in seen]
     oldest = _oldest(node, answers, ledger.oldest_version, ledger.version) if seen[0] else None
@@ -101,7 +97,6 @@ def probe(node: Node) -> Probe:
         gas_header=known,
         gas_stable=len(set(gas)) == 1 if known else None,
         offers=offers,
-        requests=asked,
     )
 
 

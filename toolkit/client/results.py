@@ -256,10 +256,8 @@ class Simulation:
         return explanation(self)
 
     def _repr_html_(self) -> str:
-        words = self.explain().splitlines()
-        return facts_html(
-            words[0], [("status", self.vm_status), ("gas", words[1]), *(("", line) for line in words[2:])]
-        )
+        title, *lines = self.explain().splitlines()
+        return facts_html(title, [("status", self.vm_status), *(("", line) for line in lines)])
 
     def _layout(self, tag: str) -> Layout:
         return self.abis.layout(parse_type_tag(tag))

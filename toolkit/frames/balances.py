@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import InputError
+from toolkit.errors import InputError, ToolkitError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import BALANCES
 from toolkit.move.address import parse_address
+from toolkit.move.tags import parse_type_tag
 from toolkit.wire.integers import parse_u64
 from toolkit.wire.rows import transaction_rows
 from toolkit.wire.signatures import FeePayerSignature
@@ -27,6 +29,8 @@ __all__ = ["balance_frame"]
 APT = "0x1::aptos_coin::AptosCoin"
 _APT_METADATA = "0xa"
 _COIN_STORE = re.compile(r"0x1::coin::CoinStore<(.+)>")
+_OTHER_SHAPES = (KeyError, TypeError, AttributeError, ToolkitError)
+"""What an event or store of a chain that shapes them otherwise runs into: it moves nothing that could be told."""
 _DIRECTION = {
     "0x1::coin::CoinDeposit": 1,
     "0x1::coin::CoinWithdraw": -1,
@@ -61,15 +65,17 @@ class _Stores:
         columns = (changes[name] for name in ("address", "resource_type", "data"))
         for address, resource, text in zip(*columns, strict=True):
             if resource is not None and text is not None:
-                self._note(address, resource, json.loads(text))
+                with suppress(*_OTHER_SHAPES):
+                    self._note(address, resource, json.loads(text))
 
     def _note(self, address: str, resource: str, data: Any) -> None:
         coin = _COIN_STORE.fullmatch(resource)
         if coin:
-            self.coins[address, coin[1]] = parse_u64(data["coin"]["value"], "coin.value")
+            kind = _canonical(coin[1])
+            self.coins[address, kind] = parse_u64(data["coin"]["value"], "coin.value")
             for name in ("deposit_events", "withdraw_events"):
                 number = parse_u64(data[name]["guid"]["id"]["creation_num"], "creation_num")
-                self.handles[address, number] = coin[1]
+                self.handles[address, number] = kind
         elif resource == "0x1::fungible_asset::FungibleStore":
             self.assets[address] = parse_address(data["metadata"]["inner"]), parse_u64(data["balance"], "balance")
         elif resource == "0x1::object::ObjectCore":
@@ -115,28 +121,37 @@ def _movements(events: dict[str, list[Any]], stores: _Stores) -> Iterator[tuple[
     columns = (events[name] for name in ("type", "account_address", "creation_number", "data"))
     for kind, account, number, text in zip(*columns, strict=True):
         direction = _DIRECTION.get(kind)
-        if direction is None:
-            continue
-        data = json.loads(text)
-        amount = direction * parse_u64(data["amount"], "amount")
-        if "store" in data:
-            store = parse_address(data["store"])
-            asset = stores.assets.get(store, ("unknown", 0))[0]
-            yield stores.owners.get(store, store), asset, "fungible asset", amount
-        elif "coin_type" in data:
-            yield parse_address(data["account"]), str(data["coin_type"]), "coin", amount
-        else:
-            yield account, stores.handles.get((account, number), "unknown"), "coin", amount
+        if direction is not None:
+            with suppress(*_OTHER_SHAPES):
+                yield _movement(direction, json.loads(text), account, number, stores)
+
+
+def _movement(direction: int, data: Any, account: str, number: int, stores: _Stores) -> tuple[str, str, str, int]:
+    amount = direction * parse_u64(data["amount"], "amount")
+    if "store" in data:
+        store = parse_address(data["store"])
+        asset = stores.assets.get(store, ("unknown", 0))[0]
+        return stores.owners.get(store, store), asset, "fungible asset", amount
+    if "coin_type" in data:
+        return parse_address(data["account"]), _canonical(data["coin_type"]), "coin", amount
+    return account, stores.handles.get((account, number), "unknown"), "coin", amount
+
+
+def _canonical(coin_type: str) -> str:
+    """Spell a coin type one way, so that events and stores meet."""
+    return str(parse_type_tag(coin_type))
 
 
 def _add_fee(transaction: UserTransaction, stores: _Stores, moved: dict[tuple[str, str], _Movement]) -> None:
     split = transaction.gas_breakdown()
     payer = _payer(transaction)
-    if split is None or payer == "0x0":
+    # Before 2023 there was no FeeStatement: the fee was gas used times price, and storage was in it.
+    fee = transaction.gas_used * transaction.gas_unit_price if split is None else split.net_octas
+    if payer == "0x0" or (split is None and not fee):
         return
-    as_coin = (payer, APT) in stores.coins
+    as_coin = (payer, APT) in stores.coins or split is None
     key = (payer, APT if as_coin else _APT_METADATA)
-    moved.setdefault(key, _Movement("coin" if as_coin else "fungible asset")).fee += split.net_octas
+    moved.setdefault(key, _Movement("coin" if as_coin else "fungible asset")).fee += fee
 
 
 def _payer(transaction: UserTransaction) -> str:

@@ -43,7 +43,7 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     Returns
     -------
     DataFrame, shape (number of keys, 5)
-        ``key``, then ``first_version``, ``last_version``, ``changes`` and ``deleted``; in the order of first sight.
+        ``key``, then ``first_version``, ``last_version``, ``changes`` and ``deleted``; by first version.
 
     Raises
     ------
@@ -58,10 +58,10 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     wanted = parse_table_handle(handle)
     columns = plain_columns(changes, ["handle", "key", "version", "type"])
     found: dict[bytes, dict[str, Any]] = {}
-    for at, key, version, kind in zip(*columns.values(), strict=True):
-        if at == wanted and key is not None:
-            entry = found.setdefault(key, {"first_version": version, "changes": 0})
-            entry |= {"last_version": version, "changes": entry["changes"] + 1, "deleted": kind == "delete_table_item"}
+    rows = [row for row in zip(*columns.values(), strict=True) if row[0] == wanted and row[1] is not None]
+    for _, key, version, kind in sorted(rows, key=lambda row: row[2] or 0):  # stable: a version's own order stays
+        entry = found.setdefault(key, {"first_version": version, "changes": 0})
+        entry |= {"last_version": version, "changes": entry["changes"] + 1, "deleted": kind == "delete_table_item"}
     table = KEYS.table({name: [entry[name] for entry in found.values()] for name in KEYS.names})
     return to_pandas(table.add_column(0, *_key_column(list(found), key_type, abis)))
 

@@ -1,4 +1,4 @@
-"""Behaviour that is promised and does not hold yet; each test moves to its file once it does."""
+"""Edges of offline sessions and of the command line."""
 
 from __future__ import annotations
 
