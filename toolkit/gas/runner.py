@@ -13,12 +13,12 @@ from toolkit import __version__
 from toolkit.client.bulk import Progress, progress_bar, run_many
 from toolkit.client.connect import connect
 from toolkit.client.fetch import PAGE
-from toolkit.client.versions import Versions, resolve_versions
 from toolkit.errors import ClosedError, InputError, StudyError, ToolkitError
 from toolkit.frames.build import plain_columns
 from toolkit.gas.cause import cause_of
 from toolkit.gas.observers import observe_elsewhere, observe_views
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin, is_no_answer, row_columns
+from toolkit.gas.planning import planned_versions, resolve_study
 from toolkit.gas.search import next_round
 from toolkit.gas.steps import OUTCOME_COLUMNS, Cause, Step, step_columns, steps_of
 from toolkit.gas.store import RunStore
@@ -89,7 +89,7 @@ def run_study(
 
 def _opened(store: RunStore, study: Study, nodes: Sequence[Node]) -> dict[str, Any]:
     """Start a run, or take up the one that is there if it is of the same study and chains."""
-    plans = [_plan(study, node) for node in nodes]
+    plans = [resolve_study(study, node) for node in nodes]
     if not store.exists():
         manifest: dict[str, Any] = {
             "study": study.document(),
@@ -108,33 +108,6 @@ def _opened(store: RunStore, study: Study, nodes: Sequence[Node]) -> dict[str, A
     if chains[0] != chains[1]:
         raise StudyError(f"{store.path} holds a run on chain {chains[0]}, the nodes are now on {chains[1]}")
     return manifest
-
-
-def _plan(study: Study, node: Node) -> dict[str, Any]:
-    """Resolve a study's versions on one node; what was resolved holds for the whole run, also when it is resumed."""
-    info = node.info()
-    head, oldest = info.ledger.version, node.oldest_readable(info.ledger)
-    search = study.versions.search
-
-    def version_at(time: datetime) -> int:
-        return head + 1 if time > info.ledger.timestamp else node.version_at(time)
-
-    wanted: Versions = search.versions if search else (study.versions.plan or -1)
-    plan = resolve_versions(wanted, head=head, oldest=oldest, version_at=version_at)
-    versions = plan.versions
-    return {
-        "node": node.name,
-        "node_build": info.git_hash,
-        "model": (info.git_hash or "").startswith("embedded"),
-        "chain_id": info.ledger.chain_id,
-        "head": head,
-        "oldest": oldest,
-        "first": min(versions, default=head),
-        "last": max(versions, default=head),
-        "versions": None if search or isinstance(versions, range) else list(versions),
-        "step": versions.step if isinstance(versions, range) else None,
-        "notes": list(plan.notes),
-    }
 
 
 class _NodeRun:
@@ -158,7 +131,7 @@ class _NodeRun:
         self._prepare(views)
         search = self._study.versions.search
         if search is None:
-            self._read_views([(call, version) for call in views for version in self._versions()])
+            self._read_views([(call, version) for call in views for version in planned_versions(self._plan)])
         else:
             while tasks := [(call, version) for call in views for version in self._next_round(call)]:
                 self._read_views(tasks)
@@ -174,11 +147,6 @@ class _NodeRun:
             for mark, version, *outcome in zip(*columns.values(), strict=True):
                 known[mark][version] = _outcome(outcome)
         return known
-
-    def _versions(self) -> Sequence[int]:
-        if self._plan["versions"] is not None:
-            return list(self._plan["versions"])
-        return range(self._plan["first"], self._plan["last"] + 1, self._plan["step"])
 
     def _next_round(self, call: Call) -> list[int]:
         search = self._study.versions.search
