@@ -1,0 +1,98 @@
+"""State changes are counted by what was written; schedule changes stand at their factor."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from toolkit.errors import SchemaError
+from toolkit.plots import schedule_changes, state_changes
+from toolkit.plots.style import TIMES
+
+pytestmark = pytest.mark.usefixtures("figures")
+
+COIN = "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>"
+
+
+def texts(ax: object, gid: str) -> list[str]:
+    """Texts of one kind."""
+    return [artist.get_text() for artist in ax.findobj(lambda artist: artist.get_gid() == gid)]
+
+
+def changes(rows: list[tuple[str, str | None, str | None, str | None]]) -> pd.DataFrame:
+    """A frame of state changes."""
+    return pd.DataFrame(rows, columns=["type", "resource_type", "module", "handle"]).astype("string[pyarrow]")
+
+
+def test_rows_are_what_is_written_the_most_written_first() -> None:
+    """Two coin stores, a module and a table of which one item is deleted."""
+    frame = changes([
+        ("write_table_item", None, None, "0x" + "ab" * 32),
+        ("delete_table_item", None, None, "0x" + "ab" * 32),
+        ("write_resource", COIN, None, None),
+        ("write_resource", COIN, None, None),
+        ("write_resource", COIN, None, None),
+        ("write_module", None, "0xcafe::registry", None),
+    ])  # fmt: skip
+    ax = state_changes(frame)
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == [COIN, "table 0xababab…abab", "module 0xcafe::registry"]
+    assert texts(ax, "total") == ["3", "2", "1"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "write resource", "write table item", "write module", "delete table item"
+    ]  # fmt: skip
+
+
+def test_what_there_is_no_room_for_is_counted() -> None:
+    """Thirty tables: 24 are drawn, the other six are told."""
+    rows = [("write_table_item", None, None, f"0x{n:064x}") for n in range(1, 31)]
+    ax = state_changes(changes(rows))
+    assert len(ax.get_yticks()) == 24
+    assert texts(ax, "note") == ["the 24 most written of 30; the others: 6 changes"]
+
+
+def test_hostile_types_are_shown_literally() -> None:
+    """Text of the chain is no mathtext and hides nothing."""
+    state_changes(changes([("write_resource", "0x1::a::$\\frac{x}{0}$\u202eB", None, None)])).figure.canvas.draw()
+
+
+def test_no_changes_are_said_and_a_missing_column_is_named() -> None:
+    """Both ends of nothing."""
+    assert [text.get_text() for text in state_changes(changes([])).texts] == ["no state changes"]
+    with pytest.raises(SchemaError, match="'type'"):
+        state_changes(pd.DataFrame({"a": [1]}))
+
+
+def schedule(rows: list[tuple[str, str, int | None, int | None]]) -> pd.DataFrame:
+    """A diff of two gas schedules."""
+    frame = pd.DataFrame(rows, columns=["name", "kind", "before", "after"])
+    return frame.astype({"before": "uint64[pyarrow]", "after": "uint64[pyarrow]"})
+
+
+def test_parameters_stand_at_their_factor_in_the_row_of_their_part() -> None:
+    """A uniform tenfold of one part is one circle, said as x10; what has no factor is counted beside it."""
+    ax = schedule_changes(schedule([
+        ("instr.add", "changed", 588, 5880),
+        ("instr.mul", "changed", 588, 5880),
+        ("instr.new", "added", None, 7),
+        ("txn.max", "changed", 0, 5),
+        ("txn.min", "changed", 10, 5),
+    ]))  # fmt: skip
+    circles = ax.findobj(lambda artist: artist.get_gid() == "factor")
+    assert [circle.get_offsets().tolist() for circle in circles] == [[[10, 0]], [[0.5, 1]]]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["instr  ·  3", "txn  ·  2"]
+    assert texts(ax, "factor-name") == [f"{TIMES}10", f"{TIMES}0.5"]
+    assert texts(ax, "without-factor") == ["1 added", "1 from or to zero"]
+
+
+def test_ticks_are_factors_both_ways() -> None:
+    """A reader sees a tenth and ten, not powers."""
+    ax = schedule_changes(schedule([("instr.add", "changed", 588, 5880)]))
+    ax.figure.canvas.draw()
+    labels = [label.get_text() for label in ax.get_xticklabels()]
+    assert {f"{TIMES}1/10", f"{TIMES}1", f"{TIMES}10"} <= set(labels)
+
+
+def test_equal_schedules_are_said_to_be() -> None:
+    """No parameter, no axis."""
+    assert [text.get_text() for text in schedule_changes(schedule([])).texts] == ["no parameter differs"]

@@ -1,0 +1,96 @@
+"""Rows of the heatmap say how gas compares with a call's first reading, and where nothing is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tests.unit.plots import synthetic_run
+from tests.unit.plots.synthetic_hostile import HOSTILE
+from toolkit.errors import InputError, SchemaError
+from toolkit.plots import gas_heatmap
+
+pytestmark = pytest.mark.usefixtures("figures")
+
+
+def cells(ax: object, gid: str = "gas-cells") -> np.ma.MaskedArray:
+    """Values of one mesh, a row per call."""
+    (mesh,) = ax.findobj(lambda artist: artist.get_gid() == gid)
+    return np.ma.masked_invalid(mesh.get_array())
+
+
+def column(ax: object, version: int) -> int:
+    """Column of the mesh that holds a ledger version."""
+    (mesh,) = ax.findobj(lambda artist: artist.get_gid() == "gas-cells")
+    edges = mesh.get_coordinates()[0, :, 0]
+    return int(np.searchsorted(edges, version, side="right") - 1)
+
+
+def views(rows: list[tuple[int, int | None]]) -> pd.DataFrame:
+    """Readings of one view."""
+    made = [
+        {"label": "one", "source": "view@version", "node": "embedded", "ledger_version": v, "gas_used": g,
+         "success": g is not None, "error_code": None if g is not None else "invalid_input"}
+        for v, g in rows
+    ]  # fmt: skip
+    return synthetic_run.frame(made, synthetic_run.OBSERVATION_TYPES)
+
+
+def test_a_cell_is_the_log_ratio_to_the_first_reading() -> None:
+    """Ten times as dear is log2(10); the rows of calls that did not change are zero."""
+    ax = gas_heatmap(synthetic_run.observations())
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    grid = cells(ax)
+    at = column(ax, synthetic_run.TENFOLD + 200)
+    assert grid[names.index("APT supply"), at] == pytest.approx(np.log2(10))
+    assert np.ma.abs(grid[names.index("chain id")]).max() == 0
+    assert names == list(synthetic_run.VIEWS)
+
+
+def test_where_a_call_does_not_answer_the_cells_are_grey_and_have_no_gas() -> None:
+    """Before the module is published the row is a failure, not a zero."""
+    ax = gas_heatmap(synthetic_run.observations())
+    row = list(synthetic_run.VIEWS).index("order book depth")
+    failed = cells(ax, "failed-cells")
+    before, after = column(ax, synthetic_run.BORN - 500), column(ax, synthetic_run.BORN + 500)
+    assert failed[row, before] == 1
+    assert failed.mask[row, after]
+    assert cells(ax).mask[row, before]
+
+
+def test_between_readings_that_differ_nothing_is_claimed() -> None:
+    """Half of the range lies between 10 and 20 gas units: it stays blank."""
+    ax = gas_heatmap(views([(0, 10), (250, 10), (750, 20), (1_000, 20)]))
+    grid = cells(ax)
+    assert grid[0, column(ax, 100)] == 0
+    assert grid.mask[0, column(ax, 500)]
+    assert grid[0, column(ax, 900)] == 1
+
+
+def test_a_call_that_never_answers_and_a_single_reading_are_drawn() -> None:
+    """Neither raises, warns, nor invents gas."""
+    assert cells(gas_heatmap(views([(0, None), (100, None)]))).mask.all()
+    assert cells(gas_heatmap(views([(5, 3)]))).max() == 0
+
+
+def test_frames_without_views_say_so() -> None:
+    """Simulations alone have no past to draw."""
+    frame = synthetic_run.observations()
+    ax = gas_heatmap(frame[frame["source"] == "simulate@now"])
+    assert [text.get_text() for text in ax.texts] == ["no views"]
+
+
+def test_hostile_labels_are_shown_literally() -> None:
+    """No mathtext, no control characters: drawing does not fail."""
+    frame = synthetic_run.observations(rename=dict(zip(synthetic_run.VIEWS, HOSTILE, strict=False)))
+    gas_heatmap(frame).figure.canvas.draw()
+
+
+def test_bad_input_is_named() -> None:
+    """A frame of something else, and a call that is not there."""
+    with pytest.raises(SchemaError, match="'label'"):
+        gas_heatmap(pa.table({"a": [1]}).to_pandas())
+    with pytest.raises(InputError, match="no call is labelled 'nothing'"):
+        gas_heatmap(synthetic_run.observations(), calls=["nothing"])

@@ -1,0 +1,161 @@
+"""The figure of how a call's gas is spread: over its committed transactions, or over its readings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+from toolkit.plots import style
+from toolkit.plots.series import is_model, series_of
+from toolkit.plots.text import figure_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from toolkit.plots.series import Series
+
+__all__ = ["gas_distribution"]
+
+BINS = 90
+LOG_RATIO = 20
+HEIGHT = 0.78
+"""Share of a row's height that its tallest bar takes."""
+FAILED_ALPHA = 0.4
+
+
+def gas_distribution(
+    observations: pd.DataFrame,
+    *,
+    source: str = "committed",
+    ax: Axes | None = None,
+    calls: Sequence[str] | None = None,
+) -> Axes:
+    """Draw a row of bars per call: how many of its readings took how much gas.
+
+    Each row has its own height scale: its most frequent gas is as tall as the row. A tick marks the median; failed
+    executions, which still cost gas, are paler. Calls of very different gas make the axis logarithmic.
+
+    Parameters
+    ----------
+    observations : DataFrame
+        As `Run.observations`. Reads ``label``, ``source``, ``ledger_version`` and ``gas_used`` (gas units);
+        ``success``, ``node`` and ``model`` where present.
+    source : str, default "committed"
+        The one source drawn; sources are never mixed. Readings of views at versions that somebody chose
+        (``view@version``) are spread by that choice: read them with care.
+    ax : Axes, optional
+        Axes to draw on; by default a figure of its own.
+    calls : sequence of str, optional
+        Labels to draw; all by default.
+
+    Returns
+    -------
+    Axes
+        x in gas units; one row per call, in order of calls.
+
+    Raises
+    ------
+    SchemaError
+        If a column read is missing.
+    InputError
+        If `calls` names a label that is not there.
+    """
+    every = series_of(observations, calls)
+    found = [series for series in every if series.source == source and series.answered.any()]
+    with style.drawing(ax, width=9, height=1.5 + 0.62 * max(len(found), 1)) as axes:
+        axes.set_xlabel("gas used (gas units)")
+        axes.set_title("How gas is spread")
+        style.grid(axes, "x")
+        if not found:
+            axes.set_yticks([])
+            words = f"no readings of {figure_text(source)}"
+            axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", color=style.MUTED)
+            return axes
+        _draw_rows(axes, found)
+        if is_model(observations):
+            style.note(axes, style.MODEL_NOTE, below_pt=36)
+    return axes
+
+
+def _draw_rows(ax: Axes, found: Sequence[Series]) -> None:
+    edges = _edges(ax, np.concatenate([series.gas[series.answered] for series in found]))
+    for place, series in enumerate(found):
+        gas, success = series.gas[series.answered], series.success[series.answered]
+        good, failed = (np.histogram(gas[chosen], edges)[0] for chosen in (success, ~success))
+        unit = HEIGHT / max(int((good + failed).max()), 1)
+        foot, colour = place + 0.45, style.call_colour(series.position)
+        for count, below, alpha in ((good, np.zeros_like(good), 1.0), (failed, good, FAILED_ALPHA)):
+            ax.bar(
+                edges[:-1],
+                -count * unit,
+                width=np.diff(edges),
+                bottom=foot - below * unit,
+                align="edge",
+                color=colour,
+                alpha=alpha,
+                linewidth=0,
+                gid="failed" if alpha < 1 else "succeeded",
+            )
+        ax.hlines(foot, edges[0], edges[-1], colors=style.GRID, linewidth=0.8)
+        median = float(np.median(gas))
+        ax.plot([median, median], [foot, foot + 0.1], color=style.INK, linewidth=1.6, gid="median")
+        _name_median(ax, median, foot)
+    ax.set_yticks(np.arange(len(found)) + 0.2, [_row_name(series) for series in found], color=style.INK)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(found) - 0.25, -0.5)
+    handles = [Patch(color=style.MUTED, label="succeeded")]
+    if any((~series.success & series.answered).any() for series in found):
+        handles.append(Patch(color=style.MUTED, alpha=FAILED_ALPHA, label="execution failed"))
+    ax.legend(
+        handles=handles,
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        ncols=2,
+        borderaxespad=0.2,
+        handlelength=1.0,
+    )
+
+
+def _name_median(ax: Axes, median: float, foot: float) -> None:
+    ax.annotate(
+        f"median {style.number(median)}",
+        xy=(median, foot + 0.1),
+        xytext=(4, -1),
+        textcoords="offset points",
+        va="center",
+        fontsize=7.5,
+        color=style.MUTED,
+        gid="median-name",
+        annotation_clip=False,
+    )
+
+
+def _row_name(series: Series) -> str:
+    where = f" · {figure_text(series.node, 24)}" if series.node else ""
+    return f"{figure_text(series.label, 30)}\n{int(series.answered.sum()):,} readings{where}"
+
+
+def _edges(ax: Axes, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Set the gas axis and return the edges of the bins on it: equal widths on the picture, whole units at least."""
+    low, high = float(values.min()), float(values.max())
+    if low > 0 and high / low >= LOG_RATIO:
+        ax.set_xscale("log")
+        few = 1000
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < few else (1,)))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        edges = np.geomspace(low / 1.15, high * 1.15, BINS + 1).astype(np.float64)
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
+        width = max((high - low) * 1.1 / BINS, 1.0)
+        count = int(np.ceil((high - low) / width)) + 3
+        edges = low - 1.5 * width + width * np.arange(count + 1, dtype=np.float64)
+    ax.xaxis.set_major_formatter(style.NUMBERS)  # after the scale, which brings its own
+    ax.set_xlim(edges[0], edges[-1])
+    return edges

@@ -1,0 +1,149 @@
+"""The figure of calls against ledger versions: where each call is dearer or cheaper than at first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from toolkit.plots import style
+from toolkit.plots.series import is_model, series_of
+from toolkit.plots.text import figure_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from toolkit.plots.series import Series
+
+__all__ = ["gas_heatmap"]
+
+COLUMNS = 480
+"""Columns a row is divided into: about one for each pixel pair of a figure's width."""
+FAILED_COLOUR = "#c6ccd2"
+COLOURS = LinearSegmentedColormap.from_list("ledger-toolkit gas", [style.BLUE, "#f4f4f2", style.VERMILLION])
+NO_STEP = 1e-9
+LEAST_RANGE = float(np.log2(1.1))
+"""The colour scale spans a tenth at least, so that a change of one part in a thousand is not drawn as glaring."""
+
+
+class _Row(NamedTuple):
+    """One call over the columns: log2 of gas against its first reading (NaN unknown), and where it failed."""
+
+    name: str
+    change: NDArray[np.float64]
+    failed: NDArray[np.bool_]
+
+
+def gas_heatmap(observations: pd.DataFrame, *, ax: Axes | None = None, calls: Sequence[str] | None = None) -> Axes:
+    """Draw each call as a row whose colour says how its gas compares with its own first reading.
+
+    For many calls, where lines would hide each other. A reading holds until the next one where the two agree;
+    between two that differ nobody knows, and the row stays blank unless they are neighbours on the picture.
+
+    Parameters
+    ----------
+    observations : DataFrame
+        As `Run.observations`; rows of ``view@version`` are drawn. Reads ``label``, ``source``, ``ledger_version``
+        and ``gas_used`` (gas units); ``success``, ``error_code``, ``node`` and ``model`` where present.
+    ax : Axes, optional
+        Axes to draw on; by default a figure of its own. The colour bar takes some of its room.
+    calls : sequence of str, optional
+        Labels to draw; all by default.
+
+    Returns
+    -------
+    Axes
+        x in ledger versions; one row per call, in order of calls.
+
+    Raises
+    ------
+    SchemaError
+        If a column read is missing.
+    InputError
+        If `calls` names a label that is not there.
+    """
+    found = [series for series in series_of(observations, calls) if series.source == "view@version"]
+    with style.drawing(ax, width=9, height=1.7 + 0.3 * max(len(found), 2)) as axes:
+        axes.set_xlabel("ledger version")
+        axes.set_title("Gas of each call against its first reading")
+        if not found:
+            axes.set_yticks([])
+            axes.text(0.5, 0.5, "no views", transform=axes.transAxes, ha="center", color=style.MUTED)
+            return axes
+        first = min(float(series.versions[0]) for series in found)
+        last = max(float(series.versions[-1]) for series in found)
+        edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
+        _draw(axes, [_row(series, edges) for series in found], edges)
+        if is_model(observations):
+            style.note(axes, style.MODEL_NOTE, below_pt=36)
+    return axes
+
+
+def _row(series: Series, edges: NDArray[np.float64]) -> _Row:
+    name = figure_text(series.label, 34) + (f"\n({figure_text(series.node, 34)})" if series.node else "")
+    known = series.gas[series.answered]
+    with np.errstate(divide="ignore"):
+        gas = np.log2(np.maximum(series.gas, 1) / max(float(known[0]), 1) if len(known) else series.gas)
+    at = np.clip(np.searchsorted(series.versions, edges[1:], side="right") - 1, 0, None)
+    after = np.clip(at + 1, None, len(gas) - 1)
+    before_first = edges[1:] < series.versions[0]
+    same = (gas[at] == gas[after]) | (np.isnan(gas[at]) & np.isnan(gas[after]))
+    near = series.versions[after] - series.versions[at] <= 2 * (edges[1] - edges[0])
+    told = ~before_first & (same | near)
+    return _Row(name, np.where(told, gas[at], np.nan), told & np.isnan(gas[at]))
+
+
+def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64]) -> None:
+    change = np.array([row.change for row in rows])
+    failed = np.array([row.failed for row in rows])
+    reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, LEAST_RANGE)
+    heights = np.arange(len(rows) + 1) - 0.5
+    mesh = ax.pcolormesh(
+        edges, heights, change, cmap=COLOURS, norm=TwoSlopeNorm(0, -reach, reach), rasterized=True, gid="gas-cells"
+    )
+    if failed.any():
+        grey = LinearSegmentedColormap.from_list("failed", [FAILED_COLOUR, FAILED_COLOUR])
+        cells = np.ma.masked_where(~failed, np.ones_like(change))
+        ax.pcolormesh(edges, heights, cells, cmap=grey, rasterized=True, gid="failed-cells")
+        ax.legend(
+            handles=[Patch(color=FAILED_COLOUR, label="no answer")],
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            borderaxespad=0.2,
+            handlelength=1.0,
+        )
+    ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.PAPER, linewidth=2.5)
+    ax.set_yticks(range(len(rows)), [row.name for row in rows], color=style.INK)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+    ax.xaxis.set_major_formatter(style.NUMBERS)
+    _add_scale(ax, mesh, reach)
+
+
+def _add_scale(ax: Axes, mesh: object, reach: float) -> None:
+    """Add the colour bar: factors, not logarithms."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        return
+    bar = figure.colorbar(mesh, ax=ax, pad=0.02, fraction=0.05, aspect=14)  # type: ignore[arg-type]  # ours is a mesh
+    whole = float(np.floor(reach))
+    bar.set_ticks([-reach, 0, reach] if whole < 1 else [-whole, 0, whole])
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _factor(value)))
+    bar.ax.tick_params(labelsize=8, labelcolor=style.MUTED, color=style.GRID)
+    bar.ax.minorticks_off()
+    bar.outline.set_visible(False)
+
+
+def _factor(power: float) -> str:
+    if abs(power) < NO_STEP:
+        return "same"
+    factor = 2 ** abs(power)
+    return f"{style.TIMES}{factor:.3g}" if power > 0 else f"{style.TIMES}1/{factor:.3g}"
