@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from toolkit.move.tags import TypeTag
 
-__all__ = ["AbiStore", "AbisAt"]
+__all__ = ["AbiStore", "AbisAt", "Known"]
 
 ModuleKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class Known:
     """What is known of one module at one version.
 
     `digest` is None where the module was not there; `told` is False where the node does not say.
@@ -38,8 +38,8 @@ class _Known:
     told: bool = True
 
 
-_ABSENT = _Known(None, None)
-_UNTOLD = _Known(None, None, told=False)
+_ABSENT = Known(None, None)
+_UNTOLD = Known(None, None, told=False)
 """The node does not say."""
 
 _MOST_SILENT = 3
@@ -51,14 +51,14 @@ class _Timeline:
     """Versions of one module that were looked up, in order."""
 
     versions: list[int] = field(default_factory=list)
-    known: dict[int, _Known] = field(default_factory=dict)
+    known: dict[int, Known] = field(default_factory=dict)
 
-    def add(self, version: int, what: _Known) -> None:
+    def add(self, version: int, what: Known) -> None:
         if version not in self.known:
             insort(self.versions, version)
         self.known[version] = what
 
-    def between(self, version: int) -> _Known | None:
+    def between(self, version: int) -> Known | None:
         """Return the module at `version` where both known neighbours agree, else None."""
         if version in self.known:
             return self.known[version]
@@ -124,12 +124,12 @@ class AbiStore:
             self._bisect(address, name, versions, low, middle)
             self._bisect(address, name, versions, middle, high)
 
-    def known(self, address: str, name: str, version: int) -> _Known:
+    def known(self, address: str, name: str, version: int) -> Known:
         """Return what stood at (address, name) at `version`, asking the node only where neighbours differ."""
         address = parse_address(address)
         override = self._overrides.get((address, name))
         if override is not None:
-            return _Known(b"override", override)
+            return Known(b"override", override)
         with self._lock:
             timeline = self._timelines.setdefault((address, name), _Timeline())
             found = timeline.between(version)
@@ -155,13 +155,13 @@ class AbiStore:
             timeline.add(version, found)
         return found
 
-    def _decoded(self, answer: bytes) -> _Known:
+    def _decoded(self, answer: bytes) -> Known:
         digest = hashlib.blake2b(answer, digest_size=16).digest()
         if digest not in self._by_digest:
             self._by_digest[digest] = _abi_of(answer)
-        return _Known(digest, self._by_digest[digest])
+        return Known(digest, self._by_digest[digest])
 
-    def _from_kept(self, address: str, name: str, version: int) -> _Known | None:
+    def _from_kept(self, address: str, name: str, version: int) -> Known | None:
         """Offline: learn the module at the versions that were kept, and see whether they tell of this one."""
         with self._lock:
             timeline = self._timelines.setdefault((address, name), _Timeline())

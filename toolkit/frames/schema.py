@@ -384,8 +384,12 @@ STEPS = Schema(
         _text("error_before", "error code before, where the call failed"),
         _text("error_after", "error code after, where the call failed"),
         _text("cause", "schedule, code, config, state, mixed, node, unexplained or unknown", required=True),
+        Column("cause_parts", pa.list_(pa.string()), "the kinds that a mixed cause is made of, else the one kind"),
         _text("explanation", "the cause in plain words"),
-        _text("transaction_hash", "the transaction at version_after, where the step is exact"),
+        _text("transaction_hash", "of the transaction at version_after, where the step is exact", source="hash"),
+        _text("transaction_type", "its type", source="type"),
+        _text("transaction_sender", "who sent it", source="sender"),
+        _text("transaction_function", "the function it called", source="payload.function"),
     ),
 )
 """One row per step in gas, success or error between two neighbouring observations of a call."""

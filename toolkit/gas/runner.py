@@ -15,7 +15,7 @@ from toolkit.client.connect import connect
 from toolkit.client.fetch import PAGE
 from toolkit.errors import ClosedError, InputError, StudyError, ToolkitError
 from toolkit.frames.build import plain_columns
-from toolkit.gas.cause import cause_of
+from toolkit.gas.cause import causes_of
 from toolkit.gas.observers import observe_elsewhere, observe_views
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin, is_no_answer, row_columns
 from toolkit.gas.planning import planned_versions, resolve_study
@@ -254,7 +254,7 @@ def _outcome(values: Sequence[Any]) -> Outcome | None:
 def _causes(study: Study, node: Node, steps: Sequence[Step]) -> dict[Step, Cause]:
     """Find the cause of every step on one node."""
     functions = {call.fingerprint: call.function for call in study.calls}
-    return {step: cause_of(step, node, functions[step.fingerprint]) for step in steps}
+    return causes_of(steps, node, functions)
 
 
 def _closing(observations: pd.DataFrame) -> dict[str, Any]:

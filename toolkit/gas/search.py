@@ -13,23 +13,45 @@ from typing import TYPE_CHECKING
 from toolkit.client.versions import evenly
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Collection, Hashable, Mapping
 
 __all__ = ["next_round", "open_pairs"]
 
+_MOST_SILENT = 8
+"""Reads without an answer between two versions after which the interval is left as it is: the node is out there."""
 
-def open_pairs(outcomes: Mapping[int, Hashable | None]) -> list[tuple[int, int]]:
-    """Return neighbouring versions whose outcomes differ and that are not adjacent, widest first.
 
-    An outcome of None is a read that got no answer: it tells nothing, and its version is not read again.
+def open_pairs(
+    outcomes: Mapping[int, Hashable | None], grid: Collection[int] = ()
+) -> list[tuple[tuple[int, int], int]]:
+    """Return neighbouring answered versions whose outcomes differ, each with the version to read next between them.
+
+    Parameters
+    ----------
+    outcomes : mapping of version to outcome
+        An outcome of None is a read that got no answer: it tells nothing, and its version is not read again.
+    grid : collection of int, optional
+        Versions read whatever was known, so that silence there says nothing about the versions around.
+
+    Returns
+    -------
+    list of ((int, int), int)
+        Widest first. A pair is not among them where no version is left to read, or many reads got no answer.
     """
-    versions = sorted(version for version, outcome in outcomes.items() if outcome is not None)
-    pairs = [
-        (before, after)
-        for before, after in pairwise(versions)
-        if after - before > 1 and outcomes[before] != outcomes[after] and (before + after) // 2 not in outcomes
-    ]
-    return sorted(pairs, key=lambda pair: (pair[0] - pair[1], pair))
+    found: list[tuple[tuple[int, int], int]] = []
+    known = sorted(outcomes)
+    answered = [place for place, version in enumerate(known) if outcomes[version] is not None]
+    for low, high in pairwise(answered):
+        between = known[low : high + 1]
+        if outcomes[between[0]] == outcomes[between[-1]]:
+            continue
+        if sum(version not in grid for version in between[1:-1]) >= _MOST_SILENT:
+            continue
+        # Versions that gave no answer lie between: the widest gap among them is halved.
+        left, right = max(pairwise(between), key=lambda gap: gap[1] - gap[0])
+        if right - left > 1:
+            found.append(((between[0], between[-1]), (left + right) // 2))
+    return sorted(found, key=lambda pair: (pair[0][0] - pair[0][1], pair[0]))
 
 
 def next_round(
@@ -52,10 +74,16 @@ def next_round(
     -------
     list of int
         Sorted; never a version that is known.
+
+    Notes
+    -----
+    For a function of s steps, none of them hidden in a cell of the grid, a search reads at most
+    ``initial + s * ceil(log2(cell))`` versions, in ``1 + ceil(log2(cell))`` rounds, where every read is answered.
     """
-    missing = [version for version in evenly(first, last, min(initial, limit)) if version not in outcomes]
+    grid = dict.fromkeys(evenly(first, last, min(initial, limit)))
+    missing = [version for version in grid if version not in outcomes]
     if missing:
         return missing
     room = max(0, limit - len(outcomes))
     # Widest first: where the limit ends the search, what stays open is narrow everywhere.
-    return sorted((before + after) // 2 for before, after in open_pairs(outcomes)[:room])
+    return sorted(middle for _, middle in open_pairs(outcomes, grid)[:room])

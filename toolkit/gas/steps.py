@@ -32,13 +32,25 @@ class Cause:
         schedule, code, config, state, mixed, node, unexplained or unknown.
     explanation : str
         Plain words.
-    transaction_hash : str or None
+    parts : tuple of str
+        The kinds that a mixed cause is made of; else the kind itself where there is one to name.
+    transaction_hash, transaction_type, transaction_sender, transaction_function : str or None
         Of the transaction at the step, where it is exact.
     """
 
     kind: str
     explanation: str
+    parts: tuple[str, ...] = ()
     transaction_hash: str | None = None
+    transaction_type: str | None = None
+    transaction_sender: str | None = None
+    transaction_function: str | None = None
+
+    def row(self) -> dict[str, Any]:
+        """Return the columns of the steps frame that tell the cause."""
+        names = ("transaction_hash", "transaction_type", "transaction_sender", "transaction_function")
+        told = {name: getattr(self, name) for name in names}
+        return {"cause": self.kind, "cause_parts": list(self.parts), "explanation": self.explanation} | told
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +122,7 @@ class Step:
             "error_after",
         )
         why = cause or Cause("unknown", "the run was broken off before causes were looked for")
-        told = {"cause": why.kind, "explanation": why.explanation, "transaction_hash": why.transaction_hash}
-        return {name: getattr(self, name) for name in names} | told
+        return {name: getattr(self, name) for name in names} | why.row()
 
 
 def step_columns(steps: Sequence[Step], causes: Mapping[Step, Cause]) -> dict[str, list[Any]]:

@@ -1,4 +1,4 @@
-"""Observation frames made by hand."""
+"""Observation frames made by hand, and the cause of one step."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS
+from toolkit.gas.cause import causes_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from toolkit.client.node import Node
+    from toolkit.gas.steps import Cause, Step
 
 VIEW = "view@version"
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -46,3 +50,8 @@ def columns(*rows: dict[str, Any]) -> dict[str, list[Any]]:
 def frame(*rows: dict[str, Any]) -> pd.DataFrame:
     """Turn rows into an observation frame."""
     return rows_frame(OBSERVATIONS, columns(*rows))
+
+
+def cause_of(step: Step, node: Node, function: str) -> Cause:
+    """Return the cause of one step."""
+    return causes_of([step], node, {step.fingerprint: function})[step]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, user_transaction
+from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, struct, user_transaction
+from tests.unit.gas.observed import cause_of
 from toolkit.client.node import Node
-from toolkit.gas.cause import cause_of
+from toolkit.gas.cause import causes_of
 from toolkit.gas.schedules import schedule_words
 from toolkit.gas.steps import Step
 from toolkit.wire.gas import GasSchedule
 
-FUNCTION = "0x1::m::count"
-SCHEDULE_PATH = "GET /accounts/0x1/resource/0x1%3A%3Agas_schedule%3A%3AGasScheduleV2"
-M_PATH = "GET /accounts/0x1/module/m"
-M = module("m", functions=[function("count")])
+FUNCTION = "0xca11::m::count"
+ALICE, BOB = "0xa11ce", "0xb0b"
+HANDLE = "0x" + "0" * 63 + "7"
+BEFORE = "9"
+M = module("m", address="0xca11", functions=[function("count")])
+NEWER = module("m", address="0xca11", functions=[function("count", ["u8"]), function("new")], code="0x02")
 
 
 def step(before=9, after=10, **more):
@@ -33,115 +36,382 @@ def step(before=9, after=10, **more):
     return Step(version_before=before, version_after=after, **(known | more))
 
 
-def schedule(a, b=7, version=1):
-    entries = [{"key": "a", "val": str(a)}, {"key": "b", "val": str(b)}]
-    return answer({"type": "x", "data": {"feature_version": str(version), "entries": entries}})
+def both(path, before, after):
+    """Answer a path by version: what was there at 9, and what is there later; None is not there."""
+
+    def tell(query, _):
+        found = before if query["ledger_version"] == BEFORE else after
+        missing = "module_not_found" if "/module/" in path else "resource_not_found"
+        return refused(404, missing) if found is None else answer(found)
+
+    return {f"GET {path}": tell}
 
 
-def resource(tag, address="0x5"):
-    return {"address": address, "state_key_hash": "0x1", "type": "write_resource", "data": {"type": tag, "data": {}}}
+def resource_path(tag, address="0x1"):
+    return f"/accounts/{address}/resource/{tag.replace(':', '%3A')}"
 
 
-def written(name="m", address="0x1"):
+def held(tag, before, after=None, *, address="0x1"):
+    """A resource as it stood at 9 and later; unchanged where only one is given."""
+    sides = [None if data is None else {"type": tag, "data": data} for data in (before, after or before)]
+    return both(resource_path(tag, address), *sides)
+
+
+def schedules(before, after=None):
+    def data(entries):
+        return {"feature_version": "1", "entries": [{"key": name, "val": str(val)} for name, val in entries.items()]}
+
+    return held("0x1::gas_schedule::GasScheduleV2", data(before), data(after or before))
+
+
+def features(before, after=None):
+    return held("0x1::features::Features", {"features": before}, {"features": after or before})
+
+
+def package(name, *modules, number=0, needs=()):
+    return {
+        "name": name,
+        "upgrade_number": str(number),
+        "modules": [{"name": each} for each in modules],
+        "deps": [{"account": at, "package_name": needed} for at, needed in needs],
+    }
+
+
+def registry(address, before, after=None):
+    sides = [None if packages is None else {"packages": packages} for packages in (before, after or before)]
+    return held("0x1::code::PackageRegistry", *sides, address=address)
+
+
+OWN = package("mine", "m", "helper", needs=[("0xdeb", "lib")])
+LIB = package("lib", "math", needs=[("0x1", "framework")])
+FRAMEWORK = package("framework", "coin")
+REGISTRIES = registry("0xca11", [OWN]) | registry("0xdeb", [LIB]) | registry("0x1", [FRAMEWORK])
+QUIET = schedules({"a": 1}) | features("0x") | REGISTRIES | both("/accounts/0xca11/module/m", M, M)
+
+
+def resource(tag, address="0x5", data=None):
+    written = {"type": tag, "data": data or {}}
+    return {"address": address, "state_key_hash": "0x1", "type": "write_resource", "data": written}
+
+
+def written(name="m", address="0xca11"):
     abi = module(name, address=address)["abi"]
     data = {"bytecode": "0x02", "abi": abi}
     return {"address": address, "state_key_hash": "0x1", "type": "write_module", "data": data}
 
 
-ITEM = {
-    "state_key_hash": "0x1",
-    "handle": "0x" + "0" * 63 + "7",
-    "key": "0x01",
-    "value": "0x02",
-    "data": None,
-    "type": "write_table_item",
-}
+def changed(name, address):
+    """A module that is other code at 10 than at 9."""
+    newer = module(name, address=address, code="0x02")
+    return both(f"/accounts/{address}/module/{name}", module(name, address=address), newer)
+
+
+def item(handle=HANDLE, key="0x01"):
+    return {
+        "state_key_hash": "0x1",
+        "handle": handle,
+        "key": key,
+        "value": "0x02",
+        "data": None,
+        "type": "write_table_item",
+    }
+
+
+COIN = "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>"
 PAYMENT = [
-    resource("0x1::account::Account", "0xa11ce"),
-    resource("0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>", "0xa11ce"),
+    resource("0x1::account::Account", ALICE),
+    resource(COIN, ALICE),
+    resource("0x1::coin::CoinInfo<0x1::aptos_coin::AptosCoin>", "0x1"),
+    item(
+        "0x1b854694ae746cdbd8d44186ca4929b2b337df21d1c74633be19b2710552fdca",
+        "0x0619dc29a0aac8fa146714058e8dd6d2d0f3bdf5f6331907bf91f3acd81e6935",
+    ),
 ]
+"""What a transaction of alice writes to pay for its gas, on ledgers with coins."""
+
+STORE = "0x" + "5" * 64
+PAYMENT_IN_ASSETS = [
+    resource("0x1::fungible_asset::ConcurrentSupply", "0xa"),
+    resource("0x1::fungible_asset::Metadata", "0xa"),
+    resource("0x1::fungible_asset::FungibleStore", STORE, {"metadata": {"inner": "0xa"}}),
+    resource("0x1::object::ObjectCore", STORE, {"owner": ALICE}),
+]
+"""The same on ledgers whose gas coin is a fungible asset."""
 
 
-def exact(*changes, routes=None):
-    """Return the cause of an exact step whose transaction wrote `changes`."""
-    transaction = user_transaction(10, type="user_transaction", changes=list(changes))
-    fake = FakeNode(
-        {
-            "GET /transactions/by_version/10": answer(transaction),
-            SCHEDULE_PATH: lambda query, _: schedule(10 if query["ledger_version"] == "9" else 100),
-            M_PATH: lambda query, _: answer(
-                M
-                if query["ledger_version"] == "9"
-                else module("m", functions=[function("count", ["u8"]), function("new")], code="0x2")
-            ),
-        }
-        | (routes or {})
-    )
-    return cause_of(step(), Node(URL, transport=fake), FUNCTION)
+def exact(*changes, routes=None, function=FUNCTION, gas=(1, 2), **transaction):
+    """Return the cause of an exact step whose transaction, by alice, wrote `changes`."""
+    told = user_transaction(10, **({"type": "user_transaction", "changes": list(changes)} | transaction))
+    fake = FakeNode({"GET /transactions/by_version/10": answer(told)} | QUIET | (routes or {}))
+    one = step(gas_before=gas[0], gas_after=gas[1])
+    return cause_of(one, Node(URL, transport=fake), function)
 
 
-class TestExactSteps:
-    """The transaction at the step is read."""
+class TestSchedule:
+    """A step at a transaction that wrote what gas costs."""
 
-    def test_a_written_schedule_is_the_cause(self):
-        """Old, new and ratio of the parameter, and the transaction's hash."""
-        cause = exact(resource("0x1::gas_schedule::GasScheduleV2", "0x1"), *PAYMENT)
+    TAG = "0x1::gas_schedule::GasScheduleV2"
+
+    def test_the_parameters_that_changed_are_told(self):
+        """Old, new and ratio of the parameter, and the transaction: hash, type, sender and function."""
+        cause = exact(resource(self.TAG, "0x1"), *PAYMENT, routes=schedules({"a": 10, "b": 7}, {"a": 100, "b": 7}))
         assert cause.kind == "schedule"
-        assert "a from 10 to 100 (x10)" in cause.explanation
+        assert cause.parts == ("schedule",)
+        assert "1 of 2 parameters changed, a from 10 to 100 (x10)" in cause.explanation
         assert cause.transaction_hash == f"0x{10:064x}"
-        assert "0x1::aptos_account::transfer" in cause.explanation
+        assert cause.transaction_type == "user_transaction"
+        assert cause.transaction_sender == "0x" + "0" * 59 + "a11ce"
+        assert cause.transaction_function == "0x1::aptos_account::transfer"
+        assert cause.explanation.startswith("transaction 10 (0x1::aptos_account::transfer by 0xa11ce) changed the gas")
+
+    def test_a_uniform_change_is_said_as_such(self):
+        """Every parameter tenfold is one fact, not many; that small figures move by less is explained."""
+        routes = schedules({"a": 10, "b": 7, "c": 0}, {"a": 100, "b": 70, "c": 0})
+        cause = exact(resource(self.TAG, "0x1"), routes=routes, gas=(1, 4))
+        assert "2 of 3 parameters changed, every one x10" in cause.explanation
+        assert "rounded up" in cause.explanation
+        assert "rounded up" not in exact(resource(self.TAG, "0x1"), routes=routes, gas=(3, 30)).explanation
+
+    def test_a_schedule_written_as_it_was_is_no_cause(self):
+        """A write that changes nothing cannot have moved gas; what else was written is told."""
+        cause = exact(resource(self.TAG, "0x1"), resource("0xca11::m::Book"), *PAYMENT)
+        assert cause.kind == "state"
 
     def test_storage_gas_belongs_to_the_schedule(self):
-        """The curves of storage gas are prices too."""
-        assert exact(resource("0x1::storage_gas::StorageGasConfig", "0x1")).kind == "schedule"
+        """The curves of storage gas are prices too; the fields that differ are named."""
+        tag = "0x1::storage_gas::StorageGasConfig"
+        cause = exact(
+            resource(tag, "0x1"), routes=held(tag, {"curve": "1", "other": "2"}, {"curve": "3", "other": "2"})
+        )
+        assert cause.kind == "schedule"
+        assert "0x1::storage_gas::StorageGasConfig (curve)" in cause.explanation
 
-    def test_a_written_module_is_the_cause(self):
-        """The called module, what was added and what changed; the package registry is bookkeeping."""
-        cause = exact(written(), resource("0x1::code::PackageRegistry"), *PAYMENT)
+    def test_a_schedule_that_cannot_be_read_is_still_the_cause(self):
+        """The write is a fact; what changed is said to be unknown, with the reason."""
+        refusal = {f"GET {resource_path(self.TAG)}": refused(403, "api_disabled", "not here")}
+        cause = exact(resource(self.TAG, "0x1"), routes=refusal)
+        assert cause.kind == "schedule"
+        assert "not known: the node answered 403 api_disabled: not here" in cause.explanation
+
+    def test_somebody_elses_resource_of_that_type_is_state(self):
+        """Only the framework's own schedule is charged by."""
+        assert exact(resource(self.TAG, BOB)).kind == "state"
+
+
+class TestCode:
+    """A step at a transaction that wrote modules."""
+
+    def test_the_called_module_is_named_with_its_functions(self):
+        """What was added and what changed; the package registry and the payment are bookkeeping."""
+        routes = both("/accounts/0xca11/module/m", M, NEWER)
+        cause = exact(written(), resource("0x1::code::PackageRegistry", "0xca11"), *PAYMENT, routes=routes)
         assert cause.kind == "code"
-        assert "upgraded the called module 0x1::m (added new; changed count)" in cause.explanation
+        assert "upgraded the called module 0xca11::m (added new; changed count)" in cause.explanation
 
-    def test_another_module_is_named_as_such(self):
-        """A dependency is no called module; one that was not there before was published."""
-        cause = exact(written("dep", "0x9"))
+    def test_a_dependency_is_named_as_one(self):
+        """The registry tells that the called module's package needs it."""
+        cause = exact(written("math", "0xdeb"), *PAYMENT, routes=changed("math", "0xdeb"))
         assert cause.kind == "code"
-        assert "published a module 0x9::dep" in cause.explanation
+        assert "upgraded module 0xdeb::math, a dependency of the called module 0xca11::m" in cause.explanation
 
-    def test_configuration_is_the_cause(self):
-        """Feature flags and other settings of 0x1."""
-        cause = exact(resource("0x1::features::Features", "0x1"), *PAYMENT)
-        assert cause.kind == "config"
-        assert "0x1::features::Features" in cause.explanation
+    def test_a_dependency_of_a_dependency_is_one(self):
+        """Packages are followed all the way."""
+        cause = exact(written("coin", "0x1"), routes=changed("coin", "0x1"))
+        assert "0x1::coin, a dependency of the called module" in cause.explanation
 
-    def test_state_is_named(self):
-        """Resources and table items that were written, the payment left out."""
-        cause = exact(resource("0xcafe::book::Book"), ITEM, *PAYMENT)
+    def test_a_module_of_the_same_package_is_named_as_such(self):
+        """Modules of one package call each other."""
+        cause = exact(written("helper"), routes=changed("helper", "0xca11"))
+        assert "0xca11::helper, of the called module's own package mine" in cause.explanation
+
+    def test_a_stranger_is_not_the_cause_where_something_else_was_written(self):
+        """A module that no dependency leads to is not claimed beside state that was written."""
+        cause = exact(written("odd", "0x9"), resource("0xca11::m::Book"), *PAYMENT, routes=changed("odd", "0x9"))
         assert cause.kind == "state"
-        assert "::book::Book of " in cause.explanation
-        assert "an item of table 0x" in cause.explanation
+        assert "0x9::odd" not in cause.explanation
+
+    def test_a_stranger_alone_is_the_cause_by_elimination(self):
+        """Nothing else was written: the call reaches it in a way that no package declares, and that is said."""
+        cause = exact(written("odd", "0x9"), *PAYMENT, routes=changed("odd", "0x9"))
+        assert cause.kind == "code"
+        assert "which 0xca11::m declares no need of" in cause.explanation
+
+    def test_without_a_registry_a_module_is_told_without_its_role(self):
+        """Whether the called module depends on it is said to be unknown."""
+        gone = registry("0xca11", None)
+        cause = exact(written("odd", "0x9"), routes=changed("odd", "0x9") | gone)
+        assert cause.kind == "code"
+        assert "no registry tells whether 0xca11::m depends on it" in cause.explanation
+
+    def test_the_set_up_of_a_new_module_belongs_to_its_publication(self):
+        """Resources and tables that `init_module` makes are no cause of their own."""
+        tag = "0xca11::m::Book"
+        abi = module("m", address="0xca11", structs=[struct("Book", {"orders": "u64"}, abilities=["key"])])
+        routes = both("/accounts/0xca11/module/m", None, abi)
+        filled = resource(tag, "0xca11", {"orders": {"handle": HANDLE}})
+        cause = exact(written(), filled, item(), *PAYMENT, routes=routes)
+        assert cause.kind == "code"
+        assert "published the called module 0xca11::m" in cause.explanation
+
+    def test_an_upgrade_that_moves_state_is_mixed(self):
+        """New code and the called module's own state, written by one transaction, are two causes."""
+        routes = both("/accounts/0xca11/module/m", M, NEWER)
+        cause = exact(written(), resource("0xca11::m::Book", "0xca11"), routes=routes)
+        assert cause.kind == "mixed"
+        assert cause.parts == ("code", "state")
+
+    def test_the_same_code_again_is_no_cause(self):
+        """A module published as it was changes nothing."""
+        cause = exact(written(), resource("0xca11::m::Book"))
+        assert cause.kind == "state"
+
+    def test_a_deleted_module_is_told_as_deleted(self):
+        """What it depended on is known from the version before."""
+        deletion = {"address": "0xca11", "state_key_hash": "0x1", "type": "delete_module", "module": "0xca11::m"}
+        gone = registry("0xca11", [OWN], [package("mine")])
+        cause = exact(deletion, routes=both("/accounts/0xca11/module/m", M, None) | gone)
+        assert (cause.kind, "deleted the called module 0xca11::m" in cause.explanation) == ("code", True)
+
+    def test_an_odd_registry_does_not_end_the_search_for_a_cause(self):
+        """A registry of another shape tells nothing, and is no crash."""
+        odd = held("0x1::code::PackageRegistry", {"packages": 5}, address="0xca11")
+        cause = exact(written("odd", "0x9"), routes=changed("odd", "0x9") | odd)
+        assert cause.kind == "code"
+
+
+class TestConfig:
+    """A step at a transaction that wrote on-chain configuration."""
+
+    TAG = "0x1::features::Features"
+
+    def test_feature_flags_are_named(self):
+        """Which went on and which off, by number and name where it is known."""
+        routes = features("0x04" + "00" * 20, "0x" + "00" * 8 + "02" + "00" * 11 + "01")
+        cause = exact(resource(self.TAG, "0x1"), *PAYMENT, routes=routes)
+        assert cause.kind == "config"
+        assert (
+            "switched on feature flags 65 OPERATIONS_DEFAULT_TO_FA_APT_STORE, 160 (a flag not known by name) and "
+            "switched off feature flag 2 TREAT_FRIEND_AS_PRIVATE" in cause.explanation
+        )
+
+    def test_flags_written_as_they_were_are_no_cause(self):
+        """Governance writes them whole."""
+        cause = exact(resource(self.TAG, "0x1"), resource("0xca11::m::Book"), routes=features("0x04"))
+        assert cause.kind == "state"
+
+    def test_other_settings_are_named_with_the_fields_that_changed(self):
+        """Any configuration of the framework."""
+        tag = "0x1::staking_config::StakingConfig"
+        routes = held(tag, {"rewards_rate": "1", "minimum": "5"}, {"rewards_rate": "2", "minimum": "5"})
+        cause = exact(resource(tag, "0x1"), *PAYMENT, routes=routes)
+        assert cause.kind == "config"
+        assert "changed the configuration 0x1::staking_config::StakingConfig (rewards_rate)" in cause.explanation
+
+    def test_flags_that_cannot_be_read_are_still_the_cause(self):
+        """The write is a fact."""
+        cause = exact(
+            resource(self.TAG, "0x1"), routes={f"GET {resource_path(self.TAG)}": refused(403, "api_disabled")}
+        )
+        assert cause.kind == "config"
+        assert "what changed in it is not known" in cause.explanation
+
+    def test_several_kinds_are_mixed_with_their_parts(self):
+        """Schedule, code and flags at once, as a governance script writes them: all are told."""
+        routes = schedules({"a": 1}, {"a": 2}) | both("/accounts/0xca11/module/m", M, NEWER) | features("0x00", "0x02")
+        writes = [resource("0x1::gas_schedule::GasScheduleV2", "0x1"), written(), resource(self.TAG, "0x1"), *PAYMENT]
+        cause = exact(*writes, routes=routes)
+        assert cause.kind == "mixed"
+        assert cause.parts == ("schedule", "code", "config")
+        for words in (
+            "changed the gas schedule",
+            "and it upgraded the called module",
+            "switched on feature flag 1 CODE",
+        ):
+            assert words in cause.explanation
+
+    def test_voting_is_no_part_of_what_a_proposal_changes(self):
+        """A governance script writes its ballots too; they are state of somebody else."""
+        ballots = [resource("0x1::voting::VotingForum<0x1::governance_proposal::GovernanceProposal>", "0x1"), item()]
+        cause = exact(resource(self.TAG, "0x1"), *ballots, routes=features("0x00", "0x02"))
+        assert cause.kind == "config"
+
+
+class TestState:
+    """A step at a transaction that wrote resources and table items."""
+
+    def test_what_was_written_is_named_and_the_payment_left_out(self):
+        """Resources by type and account; an item by its table, where nothing tells whose it is."""
+        cause = exact(resource("0xcafe::book::Book"), item(), *PAYMENT)
+        assert cause.kind == "state"
+        assert "wrote 0xcafe::book::Book of 0x5, item 0x01 of table 0x7" in cause.explanation
         assert "CoinStore" not in cause.explanation
 
-    def test_many_writes_are_counted(self):
-        """The first few are named, the rest is a number."""
+    def test_a_payment_in_assets_is_left_out_too(self):
+        """The gas coin's store of the sender, as an object that sender owns."""
+        cause = exact(resource("0xcafe::book::Book"), *PAYMENT_IN_ASSETS)
+        assert "FungibleStore" not in cause.explanation
+        assert "0x1::object" not in cause.explanation
+
+    def test_somebody_elses_balance_is_state(self):
+        """A transfer changes its receiver's balance: that is what it does, not what it costs."""
+        cause = exact(resource(COIN, BOB), *PAYMENT)
+        assert "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> of 0xb0b" in cause.explanation
+        assert "0xa11ce," not in cause.explanation
+
+    def test_who_pays_for_another_is_bookkeeping_too(self):
+        """The fee payer's balance, as the signature names him."""
+        signature = {
+            "type": "fee_payer_signature",
+            "sender": {"type": "no_account_signature"},
+            "secondary_signer_addresses": [],
+            "secondary_signers": [],
+            "fee_payer_address": BOB,
+            "fee_payer_signer": {"type": "no_account_signature"},
+        }
+        cause = exact(resource("0xcafe::book::Book"), resource(COIN, BOB), signature=signature)
+        assert "CoinStore" not in cause.explanation
+
+    def test_what_the_called_module_keeps_is_told_alone(self):
+        """Where its own state was written, other state is not claimed."""
+        cause = exact(resource("0xcafe::book::Book"), resource("0xca11::m::Book", "0xca11"), *PAYMENT)
+        assert "wrote 0xca11::m::Book of 0xca11" in cause.explanation
+        assert "cafe" not in cause.explanation
+
+    def test_an_item_of_its_own_table_is_named_by_resource_field_and_key(self):
+        """The handle leads to the resource, the module's ABI to the type of the key."""
+        orders = struct("Book", {"orders": "0x1::table::Table<u64, u64>"}, abilities=["key"])
+        routes = both("/accounts/0xca11/module/m", *[module("m", address="0xca11", structs=[orders])] * 2)
+        routes |= held("0xca11::m::Book", {"orders": {"handle": "0x7"}}, address="0xca11")
+        cause = exact(item(key="0x0500000000000000"), item("0x" + "0" * 63 + "8"), *PAYMENT, routes=routes)
+        assert cause.kind == "state"
+        assert "wrote item 5 of 0xca11::m::Book.orders" in cause.explanation
+        assert "table" not in cause.explanation
+
+    def test_many_writes_are_grouped_and_counted(self):
+        """One type at many accounts is one thing; the first few things are named, the rest is a number."""
+        cause = exact(*(resource("0xcafe::m::S", f"0x{n + 1}") for n in range(9)))
+        assert "wrote 0xcafe::m::S of 9 accounts" in cause.explanation
         cause = exact(*(resource(f"0xcafe::m{n}::S") for n in range(9)))
-        assert "and 5 more" in cause.explanation
+        assert "and 6 more" in cause.explanation
 
-    def test_several_kinds_are_mixed(self):
-        """Schedule and code at once: both are told."""
-        cause = exact(resource("0x1::gas_schedule::GasScheduleV2"), written())
-        assert cause.kind == "mixed"
-        assert "changed the gas schedule" in cause.explanation
-        assert "upgraded the called module" in cause.explanation
-
-    def test_a_payment_alone_is_state(self):
+    def test_a_payment_alone_is_state_and_said_as_such(self):
         """Where only balances were written, they are the state that changed."""
         cause = exact(*PAYMENT)
         assert cause.kind == "state"
-        assert "CoinStore" in cause.explanation
+        assert "nothing but what every transaction writes" in cause.explanation
+
+    def test_the_clock_alone_is_state(self):
+        """A view of the time steps with a block."""
+        writes = [
+            resource("0x1::block::BlockResource", "0x1"),
+            resource("0x1::timestamp::CurrentTimeMicroseconds", "0x1"),
+        ]
+        assert "CurrentTimeMicroseconds" in exact(*writes).explanation
 
     def test_nothing_written_is_unexplained(self):
         """No writes, no cause; never `state`."""
-        assert exact().kind == "unexplained"
+        cause = exact()
+        assert (cause.kind, cause.parts) == ("unexplained", ())
 
     @pytest.mark.parametrize(
         "refusal",
@@ -158,64 +428,131 @@ class TestExactSteps:
         assert cause.kind == "unknown"
         assert "not to be had" in cause.explanation
 
+    def test_hostile_text_is_harmless(self):
+        """What a transaction says of itself cannot steer a terminal."""
+        cause = exact(routes={}, payload={"type": "entry_function_payload", "function": "0x1::m::\u202ef", "x": "\x1b"})
+        assert "\x1b" not in cause.explanation
+        assert "\u202e" not in cause.explanation
+
 
 class TestIntervals:
     """Only the ends are known."""
 
     @staticmethod
-    def between(*, schedules=(10, 10), modules=(M, M), routes=None):
-        def first(query):
-            return query["ledger_version"] == "9"
-
-        fake = FakeNode(
-            {
-                SCHEDULE_PATH: lambda query, _: schedule(schedules[not first(query)]),
-                M_PATH: lambda query, _: (
-                    refused(404, "module_not_found") if (found := modules[not first(query)]) is None else answer(found)
-                ),
-            }
-            | (routes or {})
-        )
+    def between(routes=None, *, without=()):
+        """Return the cause of a step somewhere from 9 to 50, and the node that was asked."""
+        kept = {path: told for path, told in (QUIET | (routes or {})).items() if path not in without}
+        fake = FakeNode(kept)
         cause = cause_of(step(9, 50), Node(URL, transport=fake), FUNCTION)
         assert cause.transaction_hash is None
-        return cause, fake
+        assert not [place for place, *_ in fake.asked if "transactions" in place]
+        return cause
 
     def test_a_schedule_that_differs_is_the_cause(self):
         """What changed between the ends, and no transaction."""
-        cause, fake = self.between(schedules=(10, 20))
-        assert (cause.kind, "between versions 9 and 50" in cause.explanation) == ("schedule", True)
-        assert not [place for place, *_ in fake.asked if "transactions" in place]
+        cause = self.between(schedules({"a": 10}, {"a": 20}))
+        assert cause.kind == "schedule"
+        assert cause.explanation.startswith("between versions 9 and 50 the ledger changed its gas schedule: ")
 
-    def test_a_module_that_differs_is_the_cause(self):
-        """Upgraded, or published where it was not there before."""
-        other = module("m", code="0x02")
-        assert "was upgraded" in self.between(modules=(M, other))[0].explanation
-        assert "was published" in self.between(modules=(None, M))[0].explanation
-        assert self.between(modules=(M, other))[0].kind == "code"
+    def test_flags_that_differ_are_the_cause(self):
+        """By number and name."""
+        cause = self.between(features("0x00", "0x02"))
+        assert (cause.kind, "feature flag 1 CODE_DEPENDENCY_CHECK" in cause.explanation) == ("config", True)
+
+    def test_a_called_module_that_differs_is_the_cause(self):
+        """Upgraded, published where it was not there before, or deleted."""
+        path = "/accounts/0xca11/module/m"
+        assert "upgraded the called module 0xca11::m (added new" in self.between(both(path, M, NEWER)).explanation
+        assert "published the called module" in self.between(both(path, None, M)).explanation
+        assert "deleted the called module" in self.between(both(path, M, None)).explanation
+        assert self.between(both(path, M, NEWER)).kind == "code"
+
+    def test_an_upgrade_of_a_dependency_is_told_by_its_number(self):
+        """The registry counts upgrades; the package is named with its address."""
+        cause = self.between(registry("0xdeb", [LIB], [LIB | {"upgrade_number": "2"}]))
+        assert cause.kind == "code"
+        assert "upgraded 2 times a package it needs, lib of 0xdeb" in cause.explanation
+
+    def test_an_upgrade_of_the_own_package_is_told(self):
+        """Another module of the called package may be what changed."""
+        cause = self.between(registry("0xca11", [OWN], [OWN | {"upgrade_number": "1"}]))
+        assert "upgraded 1 time the called module's own package mine of 0xca11" in cause.explanation
 
     def test_both_are_mixed(self):
         """Nothing tells which of the two it was."""
-        assert self.between(schedules=(1, 2), modules=(None, M))[0].kind == "mixed"
+        cause = self.between(schedules({"a": 1}, {"a": 2}) | both("/accounts/0xca11/module/m", M, NEWER))
+        assert (cause.kind, cause.parts) == ("mixed", ("schedule", "code"))
 
     def test_neither_is_unexplained(self):
         """Nothing that was compared differs: unexplained, never state."""
-        cause, _ = self.between()
+        cause = self.between()
         assert cause.kind == "unexplained"
-        assert "not located" in cause.explanation
+        assert "not found out" in cause.explanation
 
-    def test_without_the_reads_it_is_unknown(self):
-        """No schedule to be had: unknown, with the reason."""
-        cause, _ = self.between(routes={SCHEDULE_PATH: refused(403, "api_disabled")})
+    @pytest.mark.parametrize(
+        "path",
+        [
+            f"GET {resource_path('0x1::gas_schedule::GasScheduleV2')}",
+            f"GET {resource_path('0x1::features::Features')}",
+            f"GET {resource_path('0x1::code::PackageRegistry', '0xca11')}",
+        ],
+    )
+    def test_without_the_reads_it_is_unknown(self, path):
+        """One read that is refused, and nothing else differs: unknown, with the reason."""
+        cause = self.between({path: refused(403, "api_disabled", "no such luck")})
         assert cause.kind == "unknown"
+        assert "403 api_disabled: no such luck" in cause.explanation
+
+    def test_what_could_not_be_read_is_said_beside_what_was_found(self):
+        """A schedule that differs stands, with what else is not known."""
+        refusal = {f"GET {resource_path('0x1::features::Features')}": refused(403, "api_disabled")}
+        cause = self.between(schedules({"a": 1}, {"a": 2}) | refusal)
+        assert cause.kind == "schedule"
+        assert "not to be had: the feature flags" in cause.explanation
+
+    def test_a_module_that_no_registry_names_is_unknown(self):
+        """What it depends on is not known, so nothing shows that nothing changed."""
+        cause = self.between(registry("0xca11", [package("other", "n")]))
+        assert cause.kind == "unknown"
+        assert "no package registry names 0xca11::m" in cause.explanation
+
+    def test_a_ledger_without_flags_has_none(self):
+        """The resource is not there: no flag is on, at either end."""
+        assert self.between(held("0x1::features::Features", None)).kind == "unexplained"
 
 
-def test_another_build_of_the_node_is_the_cause():
-    """Readings by two binaries tell about the binaries; nothing is asked."""
-    fake = FakeNode()
-    cause = cause_of(step(build_before="abc", build_after="def"), Node(URL, transport=fake), FUNCTION)
-    assert cause.kind == "node"
-    assert "from abc to def" in cause.explanation
-    assert fake.asked == []
+class TestNode:
+    """Differences that are the node's own, not the ledger's; nothing is asked."""
+
+    @pytest.mark.parametrize(
+        ("told", "words"),
+        [
+            ({"build_before": "abc", "build_after": "def"}, "build changed from abc to def"),
+            ({"build_before": "abc", "build_after": None}, "from abc to an unnamed one"),
+            ({"error_before": "version_pruned", "gas_before": None}, "no longer holds version 9"),
+            ({"error_after": "api_disabled", "gas_after": None}, "refused one of the two readings (api_disabled)"),
+        ],
+    )
+    def test_it_is_the_cause(self, told, words):
+        """Another build, the pruning horizon, or the node's own rules."""
+        fake = FakeNode()
+        cause = cause_of(step(**told), Node(URL, transport=fake), FUNCTION)
+        assert cause.kind == "node"
+        assert words in cause.explanation
+        assert fake.asked == []
+
+
+def test_steps_share_their_reads():
+    """Two calls that step at one version ask for its transaction and schedule once."""
+    told = user_transaction(10, type="user_transaction", changes=[resource("0x1::gas_schedule::GasScheduleV2", "0x1")])
+    routes = {"GET /transactions/by_version/10": answer(told)} | QUIET | schedules({"a": 1}, {"a": 2})
+    fake = FakeNode(routes)
+    steps = [step(fingerprint=f"f{n}") for n in range(20)]
+    node = Node(URL, transport=fake, max_in_flight=1)
+    found = causes_of(steps, node, {one.fingerprint: FUNCTION for one in steps})
+    assert [found[one].kind for one in steps] == ["schedule"] * 20
+    assert len(fake.sent("GET /transactions/by_version/10")) == 1
+    assert len(fake.sent(f"GET {resource_path('0x1::gas_schedule::GasScheduleV2')}")) == 2
 
 
 class TestScheduleWords:

@@ -7,10 +7,9 @@ import shutil
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, module, refused, user_transaction
-from tests.unit.gas.observed import columns, frame, row
+from tests.unit.gas.observed import cause_of, columns, frame, row
 from toolkit.client.node import Node
 from toolkit.errors import StudyError
-from toolkit.gas.cause import cause_of
 from toolkit.gas.comparison import last_observations
 from toolkit.gas.run import Run
 from toolkit.gas.steps import Step, steps_of

@@ -105,7 +105,7 @@ def test_an_oscillating_outcome_is_bounded_by_the_limit(first, span, initial, ro
 def test_what_the_limit_leaves_open_is_narrow_everywhere():
     """The widest intervals are halved first, so no large one is left beside small ones."""
     known, _ = search(lambda v: v, first=0, last=1_000_000, initial=5, limit=65)
-    widths = [after - before for before, after in open_pairs(known)]
+    widths = [after - before for (before, after), _ in open_pairs(known)]
     assert max(widths) <= 2 * min(widths) + 2
 
 
@@ -135,6 +135,58 @@ def test_a_search_that_was_broken_off_goes_on():
 
 
 def test_pairs_are_open_where_outcomes_differ_and_versions_are_apart():
-    """Widest first; adjacent and equal pairs are closed."""
-    assert open_pairs({0: "a", 1: "b", 5: "b", 8: "c", 100: "d"}) == [(8, 100), (5, 8)]
+    """Widest first, each with its middle; adjacent and equal pairs are closed."""
+    assert open_pairs({0: "a", 1: "b", 5: "b", 8: "c", 100: "d"}) == [((8, 100), 54), ((5, 8), 6)]
     assert open_pairs({}) == open_pairs({3: 1}) == []
+
+
+class TestOutages:
+    """Reads without an answer tell nothing, and do not end a search."""
+
+    def test_a_silent_middle_is_gone_round(self):
+        """The versions beside it are read instead, and the step is found."""
+        silent = {500_000, 250_000, 125_000}
+        known, _ = search(lambda v: None if v in silent else v >= 333_333, first=0, last=1_000_000, initial=2)
+        answered = {version: outcome for version, outcome in known.items() if outcome is not None}
+        assert steps_in(answered) == [(333_332, 333_333)]
+        assert len(known) <= 2 + 20 + 2 * len(silent)
+
+    @given(st.integers(1, 10**6), st.sets(st.integers(0, 10**6), max_size=7))
+    def test_any_few_silent_versions_only_widen_a_step_by_themselves(self, at, silent):
+        """The step lies between answered neighbours; if it is no exact one, all between them was silent."""
+        silent -= {0, 10**6}
+        known, _ = search(lambda v: None if v in silent else v >= at, first=0, last=10**6)
+        answered = {version: outcome for version, outcome in known.items() if outcome is not None}
+        ((before, after),) = steps_in(answered)
+        assert before < at <= after
+        assert set(range(before + 1, after)) <= silent
+
+    def test_a_node_that_is_out_is_not_asked_for_ever(self):
+        """After eight reads without an answer the interval stays as it is."""
+        alive = set(evenly(0, 10**6, 33))
+        known, _ = search(lambda v: v >= 333_333 if v in alive else None, first=0, last=10**6)
+        assert len(known) == 33 + 8
+        assert open_pairs(known, alive) == []
+
+    def test_a_grid_that_got_no_answer_is_searched_behind_the_outage(self):
+        """Silence in the first grid was a moment's: what lies between is tried later."""
+        grid = list(evenly(0, 10**6, 33))
+        silent = set(grid[3:30])
+        known, _ = search(lambda v: None if v in silent else v >= 333_333, first=0, last=10**6)
+        answered = {version: outcome for version, outcome in known.items() if outcome is not None}
+        assert steps_in(answered) == [(333_332, 333_333)]
+
+
+def test_a_million_versions_and_five_steps_cost_few_reads():
+    """The bar of the design: at most 250 requests, each step exact."""
+    breaks = [3, 250_001, 500_000, 777_777, 999_998]
+    known, _ = search(lambda v: bisect_right(breaks, v), first=0, last=999_999)
+    assert [after for _, after in steps_in(known)] == breaks
+    assert len(known) <= 250
+
+
+def test_a_long_search_costs_little_besides_its_reads():
+    """Each round looks at everything known, so rounds are few however many versions are read."""
+    known, rounds = search(lambda v: v, first=0, last=10**9, limit=50_000)
+    assert len(known) == 50_000
+    assert len(rounds) <= 1 + ceil(log2(10**9 / 32))

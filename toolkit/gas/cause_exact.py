@@ -1,0 +1,206 @@
+"""The cause of an exact step: the transaction at its version, judged by what it wrote.
+
+Execution is deterministic, so one of the writes made the step. Strong ones (schedule, code that the call runs,
+configuration) are told before state; what every transaction writes counts only where nothing else was written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from toolkit.frames.text import short_addresses
+from toolkit.gas.cause_words import (
+    config_words,
+    module_words,
+    resource_words,
+    schedule_step_words,
+    transaction_words,
+)
+from toolkit.gas.evidence import UNREAD
+from toolkit.gas.steps import Cause
+from toolkit.gas.tables import Table, key_words, tables_of
+from toolkit.gas.writes import Write, Written
+from toolkit.move.ids import ModuleId
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.gas.evidence import Evidence
+    from toolkit.gas.packages import Dependencies
+    from toolkit.gas.steps import Step
+
+__all__ = ["cause_at"]
+
+_MOST_NAMED = 3
+
+
+class _Case(NamedTuple):
+    """Everything an exact step is judged by."""
+
+    step: Step
+    evidence: Evidence
+    called: ModuleId
+    written: Written
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The version before the transaction and its own."""
+        return self.step.version_before, self.step.version_after
+
+
+def cause_at(step: Step, evidence: Evidence, called: ModuleId) -> Cause:
+    """Judge the transaction at an exact step.
+
+    Parameters
+    ----------
+    step : Step
+    evidence : Evidence
+    called : ModuleId
+        The module whose function was called.
+
+    Returns
+    -------
+    Cause
+
+    Raises
+    ------
+    NodeError, NodeUnreachable, SchemaError
+        If the transaction cannot be read.
+    """
+    written = Written.of(evidence.transaction(step.version_after))
+    case = _Case(step, evidence, called, written)
+    parts = _parts(case)
+    by = transaction_words(step.version_after, written.facts)
+    facts = {
+        "transaction_hash": written.facts["hash"],
+        "transaction_type": written.facts["type"],
+        "transaction_sender": written.facts["sender"],
+        "transaction_function": written.facts["function"],
+    }
+    if not parts:
+        return Cause("unexplained", f"{by} wrote nothing that tells why", **facts)
+    kind = next(iter(parts)) if len(parts) == 1 else "mixed"
+    return Cause(kind, f"{by} {'; and it '.join(parts.values())}", parts=tuple(parts), **facts)
+
+
+def _parts(case: _Case) -> dict[str, str]:
+    """Return the words of each kind of cause that is there."""
+    needed, strangers = _modules(case)
+    strong = {"schedule": _schedule(case), "code": needed, "config": _config(case)}
+    found = {kind: words for kind, words in strong.items() if words}
+    own, others = _state(case)
+    if found:
+        return found | ({"state": _wrote(own)} if own else {})
+    if own or others:
+        return {"state": _wrote(own or others)}
+    if strangers:  # by elimination: nothing else was written that could reach the call
+        return {"code": strangers}
+    upkeep = _named(case, case.written.upkeep, {})
+    return {"state": f"wrote nothing but what every transaction writes: {_listed(upkeep)}"} if upkeep else {}
+
+
+def _schedule(case: _Case) -> str:
+    """Say how the gas schedule changed; empty where none was written, or the one written is the one before."""
+    tags = case.written.schedule
+    return schedule_step_words(tags, case.step, case.evidence) if tags else ""
+
+
+def _config(case: _Case) -> str:
+    words = [config_words(tag, case.ends, case.evidence) for tag in case.written.config]
+    return " and ".join(word for word in words if word)
+
+
+def _modules(case: _Case) -> tuple[str, str]:
+    """Say which modules changed: those that the call runs or may run, and those it declares no need of."""
+    modules = [ModuleId.parse(str(write.module)) for write in case.written.modules]
+    if not modules:
+        return "", ""
+    needs = _dependencies(case)
+    told: dict[bool, list[str]] = {True: [], False: []}
+    for module in modules:
+        words, reached = module_words(module, case.called, needs, case.ends, case.evidence)
+        if words:
+            told[reached].append(words)
+    return " and ".join(told[True]), " and ".join(told[False])
+
+
+def _dependencies(case: _Case) -> Dependencies | None:
+    """Return what the called module stands on; None where no registry tells."""
+    for version in reversed(case.ends):  # after its deletion only the version before tells
+        try:
+            found = case.evidence.dependencies(case.called, version)
+        except UNREAD:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _state(case: _Case) -> tuple[list[str], list[str]]:
+    """Name the state that was written: what is of the called module, and what is not."""
+    state = [write for write in case.written.state if not _set_up(write, case)]
+    tables: dict[str, Table] = {}
+    if any(write.handle for write in state):
+        tables = tables_of(case.called, case.written, case.evidence, case.step.version_after)
+        # A table of a module that is new was filled by its set-up.
+        new = tuple(f"{module}::" for module in _new_modules(case))
+        state = [w for w in state if not (w.handle in tables and tables[w.handle].resource.startswith(new or ("\0",)))]
+    prefix = f"{case.called}::"
+    own = [write for write in state if _home(write, tables).startswith(prefix)]
+    return _named(case, own, tables), _named(case, [write for write in state if write not in own], tables)
+
+
+def _home(write: Write, tables: dict[str, Table]) -> str:
+    """Return the resource that a write belongs to, empty where it is not known."""
+    if write.resource is not None:
+        return write.resource
+    return tables[write.handle].resource if write.handle in tables else ""
+
+
+def _set_up(write: Write, case: _Case) -> bool:
+    """Tell whether a resource was written by the set-up of a module that is new: that belongs to its code."""
+    if write.resource is None:
+        return False
+    return write.resource.startswith(tuple(f"{module}::" for module in _new_modules(case)))
+
+
+def _new_modules(case: _Case) -> list[ModuleId]:
+    """Return the modules that this transaction published for the first time."""
+    found = []
+    for write in case.written.modules:
+        module = ModuleId.parse(str(write.module))
+        try:
+            before = case.evidence.module(module, case.step.version_before)
+        except UNREAD:
+            continue
+        if before.told and before.digest is None:
+            found.append(module)
+    return found
+
+
+def _named(case: _Case, writes: Sequence[Write], tables: dict[str, Table]) -> list[str]:
+    """Name resources by type and table items by key, writes of one type or one table together."""
+    groups: dict[str, list[Write]] = {}
+    for write in writes:
+        groups.setdefault(write.resource or str(write.handle), []).append(write)
+    return [_group_words(case, group, tables) for group in groups.values()]
+
+
+def _group_words(case: _Case, group: Sequence[Write], tables: dict[str, Table]) -> str:
+    first = group[0]
+    if first.resource is not None:
+        return resource_words(first.resource, [str(write.address) for write in group])
+    table = tables.get(first.handle or "")
+    where = f"{table.resource}.{table.field}" if table else f"table {first.handle}"
+    key = key_words(first, table, case.evidence, case.step.version_after)
+    what = f"item {key}" if len(group) == 1 else f"{len(group)} items"
+    return f"{what} of {short_addresses(where)}"
+
+
+def _wrote(named: Sequence[str]) -> str:
+    return f"wrote {_listed(named)}"
+
+
+def _listed(named: Sequence[str]) -> str:
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(named[:_MOST_NAMED]) + more

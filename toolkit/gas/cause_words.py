@@ -1,0 +1,162 @@
+"""The words of causes: what a transaction changed in schedule, code, configuration and state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.frames.text import short_addresses, visible
+from toolkit.gas.evidence import FEATURES, FRAMEWORK, UNREAD, reason
+from toolkit.gas.schedules import schedule_words, uniform_ratio
+from toolkit.wire.features import feature_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from toolkit.gas.evidence import Evidence
+    from toolkit.gas.packages import Dependencies
+    from toolkit.gas.steps import Step
+    from toolkit.move.abi import ModuleAbi
+    from toolkit.move.ids import ModuleId
+
+__all__ = [
+    "abi_words",
+    "config_words",
+    "feature_words",
+    "module_words",
+    "resource_words",
+    "schedule_step_words",
+    "transaction_words",
+]
+
+_MOST_NAMED = 6
+_CURVES = "0x1::storage_gas::"
+
+Ends = tuple[int, int]
+
+
+def transaction_words(version: int, facts: Mapping[str, Any]) -> str:
+    """Name a transaction: its version, what it called, and who sent it."""
+    payload = str(facts["payload_type"] or "").removesuffix("_payload").replace("_", " ")
+    what = facts["function"] or (f"a {payload}" if payload else facts["type"])
+    who = f" by {facts['sender']}" if facts["sender"] else ""
+    return visible(short_addresses(f"transaction {version} ({what}{who})"), 300)
+
+
+def schedule_step_words(tags: Sequence[str], step: Step, evidence: Evidence) -> str:
+    """Say how the written gas schedule differs from the one before; empty where it does not."""
+    curves = [tag for tag in tags if tag.startswith(_CURVES)]
+    told = [word for tag in curves if (word := config_words(tag, (step.version_before, step.version_after), evidence))]
+    if len(curves) < len(tags):
+        try:
+            before, after = evidence.schedule(step.version_before), evidence.schedule(step.version_after)
+        except UNREAD as error:
+            told.append(f"wrote the gas schedule (what changed in it is not known: {reason(error)})")
+        else:
+            if before != after:
+                told.append(f"changed the gas schedule: {schedule_words(before, after)}")
+                ratio = uniform_ratio(before, after)
+                if (
+                    ratio is not None
+                    and step.gas_before
+                    and step.gas_after
+                    and step.gas_before * ratio != step.gas_after
+                ):
+                    told[-1] += " (gas is rounded up to whole units, so small figures move by less)"
+    return " and ".join(told)
+
+
+def config_words(tag: str, ends: Ends, evidence: Evidence) -> str:
+    """Say what changed in a resource of on-chain configuration; empty where nothing did."""
+    short = short_addresses(tag)
+    try:
+        before, after = (evidence.resource(FRAMEWORK, tag, version) for version in ends)
+        if tag == FEATURES and after is not None:
+            return feature_words(*(evidence.features(version) for version in ends))
+    except UNREAD as error:
+        return f"wrote the configuration {short} (what changed in it is not known: {reason(error)})"
+    if before == after and after is not None:
+        return ""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return f"changed the configuration {short}"
+    fields = [name for name in dict.fromkeys([*before, *after]) if before.get(name) != after.get(name)]
+    return f"changed the configuration {short} ({_some(fields)})"
+
+
+def feature_words(before: frozenset[int], after: frozenset[int]) -> str:
+    """Say which feature flags went on and off; empty where none did."""
+    told = []
+    for word, flags in (("on", after - before), ("off", before - after)):
+        if flags:
+            names = [f"{number} {feature_name(number) or '(a flag not known by name)'}" for number in sorted(flags)]
+            told.append(f"switched {word} feature flag{'s' if len(names) > 1 else ''} {_some(names)}")
+    return " and ".join(told)
+
+
+def module_words(
+    module: ModuleId, called: ModuleId, needs: Dependencies | None, ends: Ends, evidence: Evidence
+) -> tuple[str, bool]:
+    """Say what happened to a module, and whether the called one runs it, or may.
+
+    Returns
+    -------
+    tuple of (str, bool)
+        Words, empty where the module is the same as before; and False where the called module's package, and all
+        that it needs, declare no need of this module.
+    """
+    role, reached = _role(module, called, needs)
+    try:
+        before, after = (evidence.module(module, version) for version in ends)
+    except UNREAD as error:
+        return f"wrote {role} (what changed in it is not known: {reason(error)})", reached
+    if not (before.told and after.told):
+        return f"wrote {role} (the node does not offer modules, so what changed in it is not known)", reached
+    if before.digest == after.digest:
+        return "", reached
+    if after.digest is None:
+        return f"deleted {role}", reached
+    done = "upgraded" if before.digest else "published"
+    return f"{done} {role} ({abi_words(before.abi, after.abi)})", reached
+
+
+def _role(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> tuple[str, bool]:
+    """Say what a module is to the called one."""
+    if module == called:
+        return f"the called module {module.wire}", True
+    if needs is None:
+        return f"module {module.wire} (no registry tells whether {called.wire} depends on it)", True
+    if module.address == called.address and module.name in needs.own.modules:
+        return f"module {module.wire}, of the called module's own package {visible(needs.own.name, 40)}", True
+    if needs.needs(module):
+        return f"module {module.wire}, a dependency of the called module {called.wire}", True
+    if not needs.complete:
+        return f"module {module.wire} (not all dependencies of {called.wire} could be read)", True
+    return f"module {module.wire}, which {called.wire} declares no need of, and nothing else that could tell", False
+
+
+def abi_words(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
+    """Say which functions were added, removed or changed in their signature."""
+    sides = [{f.name: f for f in (abi.exposed_functions if abi else ())} for abi in (before, after)]
+    if not any(sides):
+        return "its functions are not known"
+    added = sorted(sides[1].keys() - sides[0].keys())
+    removed = sorted(sides[0].keys() - sides[1].keys())
+    changed = sorted(name for name in sides[0].keys() & sides[1].keys() if sides[0][name] != sides[1][name])
+    told = [
+        f"{word} {_some(names)}"
+        for word, names in zip(("added", "removed", "changed"), (added, removed, changed), strict=True)
+        if names
+    ]
+    return "; ".join(told) or "the same functions, other code"
+
+
+def resource_words(tag: str, addresses: Sequence[str]) -> str:
+    """Name a resource and the accounts whose one was written."""
+    whose = addresses[0] if len(addresses) == 1 else f"{len(addresses)} accounts"
+    return visible(short_addresses(f"{tag} of {whose}"), 200)
+
+
+def _some(names: Iterable[str]) -> str:
+    """List names, the first few of them."""
+    told = [visible(name, 80) for name in names]
+    more = f" and {len(told) - _MOST_NAMED} more" if len(told) > _MOST_NAMED else ""
+    return ", ".join(told[:_MOST_NAMED]) + more

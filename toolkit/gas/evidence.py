@@ -1,0 +1,107 @@
+"""What a node tells about why gas moved: its reads, each asked once. It tells; it does not judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolkit.client.companion import ABSENT
+from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
+from toolkit.gas.packages import REGISTRY, Dependencies, Package, dependencies, packages_of
+from toolkit.move.tags import parse_type_tag
+from toolkit.wire.features import enabled_features
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.client.abis import Known
+    from toolkit.client.node import Node
+    from toolkit.move.ids import ModuleId
+    from toolkit.move.layout import Layout
+    from toolkit.wire.gas import GasSchedule
+
+__all__ = ["FEATURES", "FRAMEWORK", "UNREAD", "Evidence", "reason"]
+
+FRAMEWORK = "0x1"
+FEATURES = "0x1::features::Features"
+UNREAD = (NodeError, NodeUnreachable, SchemaError)
+"""What a read raises that the node does not offer, or answers in a way that cannot be used."""
+
+_MOST_REASON = 120
+T = TypeVar("T")
+
+
+class Evidence:
+    """The reads of one node that tell causes. Usable from several threads.
+
+    Parameters
+    ----------
+    node : Node
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._kept: dict[tuple[Any, ...], Any] = {}
+
+    def transaction(self, version: int) -> Any:
+        """Return the transaction of a version."""
+        return self._once(("transaction", version), lambda: self._node.transaction(version))
+
+    def schedule(self, version: int) -> GasSchedule:
+        """Return the gas schedule at a version."""
+        return self._once(("schedule", version), lambda: self._node.gas_schedule(version))
+
+    def resource(self, address: str, tag: str, version: int) -> Any:
+        """Return a resource at a version, None where it is not there."""
+        return self._once(("resource", address, tag, version), lambda: self._resource(address, tag, version))
+
+    def features(self, version: int) -> frozenset[int]:
+        """Return the feature flags that are on at a version; none where the framework has no flags."""
+        data = self.resource(FRAMEWORK, FEATURES, version)
+        return frozenset() if data is None else enabled_features(data)
+
+    def packages(self, address: str, version: int) -> tuple[Package, ...]:
+        """Return the packages of an address at a version."""
+        data = self.resource(address, REGISTRY, version)
+        return () if data is None else packages_of(data, address)
+
+    def dependencies(self, called: ModuleId, version: int) -> Dependencies | None:
+        """Return what a module stands on at a version, None where no package holds it."""
+        return dependencies(called, lambda address: self.packages(address, version))
+
+    def module(self, module: ModuleId, version: int) -> Known:
+        """Return what is known of a module at a version; see `AbiStore.known`."""
+        return self._node.abis.known(module.address, module.name, version)
+
+    def layout(self, text: str, version: int) -> Layout:
+        """Return the layout of a type at a version."""
+        return self._node.abis.at(version).layout(parse_type_tag(text))
+
+    def _resource(self, address: str, tag: str, version: int) -> Any:
+        try:
+            return self._node.resource(address, tag, ledger_version=version)
+        except NotFound as error:
+            if error.error_code not in ABSENT:
+                raise
+            return None
+
+    def _once(self, key: tuple[Any, ...], read: Callable[[], T]) -> T:
+        """Ask once; what failed is not asked again either."""
+        if key not in self._kept:
+            try:
+                self._kept[key] = read()
+            except UNREAD as error:
+                self._kept[key] = error
+        kept: T | ToolkitError = self._kept[key]
+        if isinstance(kept, ToolkitError):
+            raise kept
+        return kept
+
+
+def reason(error: Exception) -> str:
+    """Say in a few words why a read told nothing."""
+    if isinstance(error, NodeError):
+        told = error.message if len(error.message) <= _MOST_REASON else f"{error.message[: _MOST_REASON - 3]}..."
+        return f"the node answered {error.status} {error.error_code or ''}: {told}".replace(" :", ":")
+    if isinstance(error, NodeUnreachable):
+        return "the node did not answer"
+    return str(error)[: 2 * _MOST_REASON]

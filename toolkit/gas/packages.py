@@ -1,0 +1,121 @@
+"""Packages as ``0x1::code::PackageRegistry`` records them, and which of them a called module stands on. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolkit.errors import InputError, SchemaError
+from toolkit.move.address import parse_address
+from toolkit.wire.integers import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.move.ids import ModuleId
+
+__all__ = ["REGISTRY", "Dependencies", "Package", "dependencies", "packages_of"]
+
+REGISTRY = "0x1::code::PackageRegistry"
+_MOST_PACKAGES = 200
+"""Packages followed from one module; a registry that names more is hostile or broken."""
+
+
+class Package(NamedTuple):
+    """One package of an address: how often it was upgraded, its modules, and the packages it names as needed."""
+
+    address: str
+    name: str
+    upgrade_number: int
+    modules: frozenset[str]
+    needs: tuple[tuple[str, str], ...]
+
+
+class Dependencies(NamedTuple):
+    """What a called module stands on at one version.
+
+    Attributes
+    ----------
+    own : Package
+        The package that holds the module.
+    others : tuple of Package
+        What it needs, directly or through others.
+    complete : bool
+        False where a package that is needed was not found.
+    """
+
+    own: Package
+    others: tuple[Package, ...]
+    complete: bool
+
+    @property
+    def packages(self) -> tuple[Package, ...]:
+        """All of them, the module's own first."""
+        return (self.own, *self.others)
+
+    def needs(self, module: ModuleId) -> bool:
+        """Tell whether a module is in one of the packages."""
+        return any(package.address == module.address and module.name in package.modules for package in self.packages)
+
+
+def packages_of(data: Any, address: str) -> tuple[Package, ...]:
+    """Read the registry of an address.
+
+    Parameters
+    ----------
+    data : mapping
+        The resource, in Python form.
+    address : str
+        Canonical address it is stored under.
+
+    Raises
+    ------
+    SchemaError
+        If it does not have the documented shape.
+    """
+    try:
+        return tuple(
+            Package(
+                address,
+                str(entry["name"]),
+                int(entry["upgrade_number"]),
+                frozenset(str(module["name"]) for module in entry["modules"]),
+                tuple((parse_address(need["account"]), str(need["package_name"])) for need in entry["deps"]),
+            )
+            for entry in data["packages"]
+        )
+    except (TypeError, KeyError, ValueError, InputError) as error:
+        text = f"{REGISTRY} of {address} does not have the documented shape ({shorten(error)}); got {shorten(data)}"
+        raise SchemaError(text) from None
+
+
+def dependencies(called: ModuleId, registry: Callable[[str], tuple[Package, ...]]) -> Dependencies | None:
+    """Follow what a called module's package needs, package by package.
+
+    Parameters
+    ----------
+    called : ModuleId
+    registry : callable
+        The packages of an address at the version looked at, empty where it has none.
+
+    Returns
+    -------
+    Dependencies or None
+        None where no package of the module's address holds it.
+    """
+    own = next((package for package in registry(called.address) if called.name in package.modules), None)
+    if own is None:
+        return None
+    found = {(own.address, own.name): own}
+    waiting, complete = deque(own.needs), True
+    while waiting:
+        needed = waiting.popleft()
+        if needed in found:
+            continue
+        package = next((one for one in registry(needed[0]) if one.name == needed[1]), None)
+        if package is None or len(found) >= _MOST_PACKAGES:
+            complete = False
+            continue
+        found[needed] = package
+        waiting.extend(package.needs)
+    return Dependencies(own, tuple(found.values())[1:], complete)
