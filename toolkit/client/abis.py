@@ -7,7 +7,8 @@ import hashlib
 import threading
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
     from toolkit.move.tags import TypeTag
 
-__all__ = ["AbiStore", "AbisAt", "Known"]
+__all__ = ["AbiStore", "AbisAt", "Known", "Made"]
 
+T = TypeVar("T")
 ModuleKey = tuple[str, str]
 
 
@@ -100,7 +102,7 @@ class AbiStore:
         self._overrides = {(parse_address(at), name): abi for (at, name), abi in (overrides or {}).items()}
         self._timelines: dict[ModuleKey, _Timeline] = {}
         self._by_digest: dict[bytes, ModuleAbi | None] = {}
-        self._layouts: dict[TypeTag, list[tuple[dict[ModuleKey, bytes | None], Layout]]] = {}
+        self._layouts: dict[TypeTag, Made[Layout]] = {}
         self._silent: set[tuple[str, str, int]] = set()
         self._lock = threading.Lock()
 
@@ -173,48 +175,70 @@ class AbiStore:
                     timeline.add(at, _ABSENT if answer is None else self._decoded(answer))
         return timeline.between(version)
 
-    def layout(self, tag: TypeTag, version: int) -> Layout:
-        """Resolve a type to its layout at `version`; equal modules give the layout resolved before."""
-        with self._lock:
-            remembered = list(self._layouts.get(tag, ()))
-        for modules, layout in remembered:
-            if all(self.known(*key, version).digest == digest for key, digest in modules.items()):
-                return layout
-        source = _Recorder(self, version)
-        layout = resolve_layout(tag, source)
-        with self._lock:
-            self._layouts.setdefault(tag, []).append((source.asked, layout))
-        return layout
+    def layouts(self, tag: TypeTag) -> Made[Layout]:
+        """Return the layouts of a type; equal modules give one and the same."""
+        made = self._layouts.get(tag)
+        return made or self._layouts.setdefault(tag, Made(self, partial(resolve_layout, tag)))
 
 
 @dataclass(frozen=True, slots=True)
 class AbisAt:
-    """The modules of a chain as they stood at one ledger version; an ``AbiSource``."""
+    """The modules of a chain as they stood at one ledger version; an ``AbiSource``.
+
+    Attributes
+    ----------
+    store : AbiStore
+    version : int
+    asked : dict of ModuleKey to bytes or None
+        The modules that were asked for so far, with their digests.
+    """
 
     store: AbiStore
     version: int
+    asked: dict[ModuleKey, bytes | None] = field(default_factory=dict, compare=False, repr=False)
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
         """Return the ABI of a module, None where there was none."""
-        return self.store.known(address, name, self.version).abi
-
-    def layout(self, tag: TypeTag) -> Layout:
-        """Resolve a type to its layout at this version."""
-        return self.store.layout(tag, self.version)
-
-
-@dataclass(slots=True)
-class _Recorder:
-    """An ``AbiSource`` that notes which modules a layout was made from."""
-
-    store: AbiStore
-    version: int
-    asked: dict[ModuleKey, bytes | None] = field(default_factory=dict)
-
-    def module_abi(self, address: str, name: str) -> ModuleAbi | None:
         known = self.store.known(address, name, self.version)
         self.asked[address, name] = known.digest
         return known.abi
+
+    def layout(self, tag: TypeTag) -> Layout:
+        """Resolve a type to its layout at this version."""
+        modules, layout = self.store.layouts(tag).found(self.version)
+        self.asked.update(modules)
+        return layout
+
+
+class Made(Generic[T]):
+    """What is made from modules: once for all versions at which those that it asked for are the same.
+
+    Parameters
+    ----------
+    store : AbiStore
+    make : callable
+        Makes it from the modules of one version.
+    """
+
+    def __init__(self, store: AbiStore, make: Callable[[AbisAt], T]) -> None:
+        self._store = store
+        self._make = make
+        self._made: list[tuple[dict[ModuleKey, bytes | None], T]] = []
+
+    def at(self, version: int) -> T:
+        """Return what belongs to `version`."""
+        return self.found(version)[1]
+
+    def found(self, version: int) -> tuple[dict[ModuleKey, bytes | None], T]:
+        """Return what belongs to `version`, after the digests of the modules it was made from."""
+        known = self._store.known
+        for entry in reversed(self._made):  # a sweep goes up the versions: the latest is the likeliest
+            if all(known(*key, version).digest == digest for key, digest in entry[0].items()):
+                return entry
+        abis = self._store.at(version)
+        entry = abis.asked, self._make(abis)
+        self._made.append(entry)
+        return entry
 
 
 def _abi_of(answer: bytes) -> ModuleAbi | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 import time
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -17,11 +16,13 @@ import msgspec
 
 from toolkit import __version__
 from toolkit.client.bulk import run_many
+from toolkit.client.cache import CachedAnswer
 from toolkit.client.keeping import Keeper
+from toolkit.client.pace import Pace
 from toolkit.client.refusals import advertised_archive, refusal
 from toolkit.client.retry import RetryPolicy, retry_after_s
 from toolkit.client.transport import Answer, HopelessError, Request
-from toolkit.errors import InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError
+from toolkit.errors import InputError, NodeUnreachable, OfflineMiss, SchemaError, ToolkitError
 from toolkit.wire.errors import decode_error_body
 from toolkit.wire.headers import parse_headers
 
@@ -32,13 +33,17 @@ if TYPE_CHECKING:
     from toolkit.client.prepared import Prepared
     from toolkit.client.transport import Transport
 
-__all__ = ["Connection", "json_body", "parsed_json", "path"]
+__all__ = ["Connection", "json_body", "parsed_json", "path", "pinned"]
 
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
-K = TypeVar("K")
-_CHUNK = 4096
+_Tag = tuple[int, Any, bytes | None]
+"""Position of a call, the call, and the key its answer is kept under."""
+_Job = tuple[_Tag, Request | Answer | ToolkitError]
+
+_CHUNK = 256
 """Calls whose kept answers are looked up together; what bounds the memory of a long sweep."""
+_MISSED = "{}: offline, and the cache does not hold the answer; connect without offline=True"
 _TEXT_BYTES = 4096
 """As much of an error's body as is looked at before it is sent again."""
 
@@ -50,6 +55,13 @@ def path(*parts: str | int) -> str:
         if text in {".", "..", ""}:
             raise InputError(f"{text!r} cannot be a name here: it would lead to another path")
     return "/" + "/".join(quote(text, safe="") for text in texts)
+
+
+def pinned(request: Request, version: int | None) -> Request:
+    """Return a request that reads at a ledger version; the same one for None, the head. It must have no query yet."""
+    if version is None:
+        return request
+    return Request(request.method, f"{request.url}?ledger_version={version}", request.body, request.headers)
 
 
 class Connection:
@@ -66,13 +78,13 @@ class Connection:
     keeper : Keeper, optional
         Answers to pinned reads that are kept.
     retry : RetryPolicy, optional
-    requests_per_second : float, optional
-        Most requests started per second, over all threads; what is kept costs none.
+    pace : Pace, optional
+        Turns to wait for before each request; what is kept costs none. The engine has to share it.
     max_in_flight : int, default 64
         Most requests at once.
     archive : callable (url) -> Transport, optional
         A road to an archive that a pruned answer advertises; without one archives are named, not followed.
-    sleep, clock : callable, optional
+    sleep : callable, optional
         Replaced in tests.
     """
 
@@ -84,20 +96,18 @@ class Connection:
         engine: BulkEngine | None = None,
         keeper: Keeper | None = None,
         retry: RetryPolicy | None = None,
-        requests_per_second: float | None = None,
+        pace: Pace | None = None,
         max_in_flight: int = 64,
         archive: Callable[[str], Transport] | None = None,
         sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.url = url
         self._transport = transport
         self._engine = engine
         self._keeper = keeper or Keeper(url, None)
         self._retry = retry or RetryPolicy()
-        self._per_second = requests_per_second
         self._max_in_flight = max_in_flight
-        self._pace = _Pace(requests_per_second, clock)
+        self._pace = pace or Pace(None)
         self._sleep = sleep
         self._highest_head = 0
         self._use_kept = True
@@ -138,37 +148,55 @@ class Connection:
         """Send a prepared call and return its result."""
         return prepared.finish(self.send(prepared.request, prepared.asked, pinned=prepared.pinned, gas=prepared.gas))
 
-    def perform_many(
-        self, calls: Iterable[Prepared[T]]
-    ) -> Iterator[tuple[int, T | NodeError | NodeUnreachable | SchemaError]]:
+    def perform_many(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Iterator[tuple[int, T | ToolkitError]]:
         """Send many prepared calls at once and yield (position, result or error) as they come.
 
         Parameters
         ----------
-        calls : iterable of Prepared
-            Pulled as answers are taken, so it may be long.
+        calls : iterable of Prepared, or error
+            Pulled as answers are taken, so it may be long. An error stands for a call that could not be prepared; it
+            is passed on.
 
         Yields
         ------
         tuple of (int, result or error)
             One per call.
         """
+        with closing(self._sent(self._jobs(calls))) as outcomes:
+            for (number, call, key), outcome in outcomes:
+                yield number, self._result(call, key, outcome)
+
+    def _jobs(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Iterator[_Job]:
+        """Yield each call with its request, or with what is known of its outcome without one."""
         numbered = enumerate(calls)
-        while chunk := list(islice(numbered, _CHUNK)):
-            keys = [self._key(call.request, call.pinned, gas=call.gas) for _, call in chunk]
+        while chunk := list(islice(numbered, _CHUNK if self._keeper.cache else 1)):
+            keys = [
+                None if isinstance(call, ToolkitError) else self._key(call.request, call.pinned, gas=call.gas)
+                for _, call in chunk
+            ]
             kept = self._keeper.find([key for key in keys if key is not None])
-            misses: list[tuple[tuple[int, Prepared[T], bytes | None], Request]] = []
             for (number, call), key in zip(chunk, keys, strict=True):
-                if key in kept:
-                    yield number, _finished(call, kept[key])
+                job = (number, call, key)
+                if isinstance(call, ToolkitError):
+                    yield job, call
+                elif key in kept:
+                    yield job, kept[key]
                 else:
-                    misses.append(((number, call, key), call.request))
-            with closing(self._sent(misses)) as answers:
-                for (number, call, key), answer in answers:
-                    if isinstance(answer, Answer):
-                        answer = self._archived(call.request, answer)  # noqa: PLW2901 - the same answer, from elsewhere
-                        self._keeper.keep(key, answer)
-                    yield number, _finished(call, answer)
+                    yield job, OfflineMiss(_MISSED.format(call.asked)) if self._keeper.offline else call.request
+
+    def _result(self, call: Any, key: bytes | None, outcome: Answer | ToolkitError) -> Any:
+        """Return the result of a call, or the error it ended with; what the node answered is kept."""
+        if isinstance(outcome, ToolkitError):
+            return outcome
+        if not isinstance(outcome, CachedAnswer):
+            outcome = self._archived(call.request, outcome)
+            self._keeper.keep(key, outcome)
+        if not _is_good(outcome):
+            return refusal(call.asked, outcome)
+        try:
+            return call.finish(outcome)
+        except SchemaError as error:  # one answer that does not fit its type does not end the others
+            return error
 
     def close(self) -> None:
         """Release sockets and the cache."""
@@ -230,7 +258,7 @@ class Connection:
         if self._keeper.offline:
             if self._keeper.is_description(request):
                 return self._keeper.description()
-            raise OfflineMiss(f"{asked}: offline, and the cache does not hold the answer; connect without offline=True")
+            raise OfflineMiss(_MISSED.format(asked))
         answer = self._repeated(request, asked)
         if self._keeper.is_description(request) and _is_good(answer):
             self._keeper.note_description(answer)
@@ -302,40 +330,25 @@ class Connection:
         if ledger is not None:
             self._highest_head = max(self._highest_head, ledger.version)
 
-    def _sent(self, jobs: list[tuple[K, Request]]) -> Generator[tuple[K, Answer | NodeUnreachable], None, None]:
+    def _sent(self, jobs: Iterator[_Job]) -> Generator[tuple[_Tag, Answer | ToolkitError], None, None]:
         """Send requests at once, over the engine where there is one, else over the transport in threads."""
-        if self._keeper.offline:
-            text = "offline, and the cache does not hold the answer; connect without offline=True"
-            yield from ((key, OfflineMiss(text)) for key, _ in jobs)
-        elif self._engine is not None:
-            yield from self._engine.run(
-                jobs, retry=self._retry, requests_per_second=self._per_second, also_repeat=self._lags
-            )
+        if self._engine is not None:
+            yield from self._engine.run(jobs, retry=self._retry, also_repeat=self._lags)
         else:
-            results = run_many(jobs, self._outcome, in_flight=self._max_in_flight)
-            yield from ((jobs[place][0], outcome) for place, outcome in results)
+            yield from (found for _, found in run_many(jobs, self._outcome, in_flight=self._max_in_flight))
 
-    def _outcome(self, job: tuple[Any, Request]) -> Answer | NodeUnreachable:
+    def _outcome(self, job: _Job) -> tuple[_Tag, Answer | ToolkitError]:
+        tag, request = job
+        if not isinstance(request, Request):
+            return tag, request
         try:
-            return self._repeated(job[1], "one of many")
+            return tag, self._repeated(request, tag[1].asked)
         except NodeUnreachable as unreachable:
-            return unreachable
+            return tag, unreachable
 
     def _sleep_for(self, seconds: float) -> None:
         if seconds > 0:
             self._sleep(seconds)
-
-
-def _finished(call: Prepared[T], answer: Answer | NodeUnreachable) -> Any:
-    """Return the result of a call, or the error it ended with."""
-    if isinstance(answer, NodeUnreachable):
-        return answer
-    if not _is_good(answer):
-        return refusal(call.asked, answer)
-    try:
-        return call.finish(answer)
-    except SchemaError as error:  # one answer that does not fit its type does not end the others
-        return error
 
 
 def _is_good(answer: Answer) -> bool:
@@ -363,23 +376,3 @@ def parsed_json(body: bytes, what: str) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SchemaError(f"{what}: the answer is not JSON ({error}); it starts {body[:60]!r}") from None
-
-
-class _Pace:
-    """Evenly spaced turns, shared by all threads of a connection."""
-
-    def __init__(self, per_second: float | None, clock: Callable[[], float]) -> None:
-        self._gap = 1.0 / per_second if per_second else 0.0
-        self._clock = clock
-        self._next = 0.0
-        self._lock = threading.Lock()
-
-    def turn_s(self) -> float:
-        """Take the next turn and return the seconds until it."""
-        if not self._gap:
-            return 0.0
-        with self._lock:
-            now = self._clock()
-            turn = max(self._next, now)
-            self._next = turn + self._gap
-            return turn - now

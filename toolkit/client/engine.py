@@ -16,9 +16,10 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from toolkit.client.curl_transport import Transfers
+from toolkit.client.pace import Pace
 from toolkit.client.retry import RetryPolicy, retry_after_s
 from toolkit.client.transport import CLOSED, Answer, HopelessError, Request, checked_key
-from toolkit.errors import ClosedError, InputError, NodeUnreachable
+from toolkit.errors import ClosedError, InputError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -50,6 +51,8 @@ class BulkEngine:
         Limit in seconds for connecting, and for each wait for bytes.
     max_in_flight : int
         Most requests at once. A 429 halves the number in force, answers let it grow again.
+    pace : Pace, optional
+        Turns to wait for before each request, repeats included; shared with others who ask the same node.
     chance : callable, optional
         Random number in [0, 1) for the jitter of waits; replaced in tests.
     clock : callable, optional
@@ -62,6 +65,7 @@ class BulkEngine:
         api_key: str | None = None,
         timeout_s: float = 30.0,
         max_in_flight: int = 64,
+        pace: Pace | None = None,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -69,7 +73,14 @@ class BulkEngine:
             raise InputError(f"max_in_flight is 1 or more, got {max_in_flight}")
         self._ahead = _AHEAD * max_in_flight
         self._batch = min(_BATCH, max_in_flight)
-        self._driver = _Driver(checked_key(api_key), timeout_s, max_in_flight, chance, clock)
+        self._driver = _Driver(
+            api_key=checked_key(api_key),
+            timeout_s=timeout_s,
+            max_in_flight=max_in_flight,
+            pace=pace or Pace(None),
+            chance=chance,
+            clock=clock,
+        )
         weakref.finalize(self, self._driver.stop)
 
     def __reduce__(self) -> NoReturn:
@@ -77,12 +88,11 @@ class BulkEngine:
 
     def run(
         self,
-        jobs: Iterable[tuple[_Key, Request]],
+        jobs: Iterable[tuple[_Key, Request | Answer | ToolkitError]],
         *,
         retry: RetryPolicy | None = None,
-        requests_per_second: float | None = None,
         also_repeat: Callable[[Request, Answer], bool] | None = None,
-    ) -> Iterator[tuple[_Key, Answer | NodeUnreachable]]:
+    ) -> Iterator[tuple[_Key, Answer | ToolkitError]]:
         """Send requests and yield their answers as they come.
 
         Close the iterator (``contextlib.closing``) to cancel what is in flight: an exception in the caller's
@@ -90,34 +100,28 @@ class BulkEngine:
 
         Parameters
         ----------
-        jobs : iterable of (key, Request)
-            Pulled in the caller's thread, at most three times `max_in_flight` ahead of the answers taken.
+        jobs : iterable of (key, Request, Answer or error)
+            Pulled in the caller's thread, at most three times `max_in_flight` ahead of the answers taken. What is no
+            request is an outcome that is known without one: it is passed on, so that one iterable can hold both.
         retry : RetryPolicy, optional
             What is sent again, and after which wait; waiting holds up nothing else.
-        requests_per_second : float, optional
-            Most requests started per second, evenly spaced, over all paced runs of this engine.
         also_repeat : callable (Request, Answer) -> bool, optional
             Error answers to send again beyond those of `retry`, within its attempts and budget. Called in the
             engine's thread, so it must be quick.
 
         Yields
         ------
-        tuple of (key, Answer or NodeUnreachable)
+        tuple of (key, Answer or error)
             One per job, in the order of completion: the last answer after all repeats, an error status
             included, or why none came.
 
         Raises
         ------
-        InputError
-            If `requests_per_second` is not above 0.
         ClosedError
             If the engine is closed, also while a run is going on.
         """
-        if requests_per_second is not None and requests_per_second <= 0:
-            raise InputError(f"requests_per_second is above 0, got {requests_per_second}")
         self._driver.check_open()
-        gap_s = 1.0 / requests_per_second if requests_per_second else 0.0
-        return self._results(_Run(retry or RetryPolicy(), gap_s, also_repeat), iter(jobs))
+        return self._results(_Run(retry or RetryPolicy(), also_repeat), iter(jobs))
 
     def close(self) -> None:
         """Cancel everything, end the thread and close every connection; runs raise ClosedError."""
@@ -125,16 +129,20 @@ class BulkEngine:
         self._driver.join()
 
     def _results(
-        self, run: _Run, jobs: Iterator[tuple[_Key, Request]]
-    ) -> Iterator[tuple[_Key, Answer | NodeUnreachable]]:
+        self, run: _Run, jobs: Iterator[tuple[_Key, Request | Answer | ToolkitError]]
+    ) -> Iterator[tuple[_Key, Answer | ToolkitError]]:
         more, unanswered = True, 0
         try:
             while more or unanswered:
                 while more and unanswered + self._batch <= self._ahead:
-                    batch = [_Job(run, key, request) for key, request in islice(jobs, self._batch)]
-                    more = len(batch) == self._batch
-                    unanswered += len(batch)
-                    self._driver.submit(batch)
+                    pulled = list(islice(jobs, self._batch))
+                    more = len(pulled) == self._batch
+                    batch = [_Job(run, key, job) for key, job in pulled if isinstance(job, Request)]
+                    if batch:
+                        self._driver.submit(batch)
+                        unanswered += len(batch)
+                    if len(batch) < len(pulled):
+                        yield from ((key, job) for key, job in pulled if not isinstance(job, Request))
                     if not run.results.empty():
                         break
                 for answered in run.next_results() if unanswered else ():
@@ -149,7 +157,6 @@ class _Run:
     """One call of `BulkEngine.run`, as the driver knows it."""
 
     retry: RetryPolicy
-    gap_s: float
     also_repeat: Callable[[Request, Answer], bool] | None
     results: queue.SimpleQueue[list[tuple[Any, Answer | NodeUnreachable]] | BaseException] = field(
         default_factory=queue.SimpleQueue
@@ -218,14 +225,16 @@ class _Driver:
 
     def __init__(
         self,
+        *,
         api_key: str | None,
         timeout_s: float,
         max_in_flight: int,
+        pace: Pace,
         chance: Callable[[], float],
         clock: Callable[[], float],
     ) -> None:
         self._settings = {"api_key": api_key, "timeout_s": timeout_s, "keep": max_in_flight}
-        self._chance, self._clock = chance, clock
+        self._pace, self._chance, self._clock = pace, chance, clock
         self._window = Window(max_in_flight)
         self._lock = threading.Lock()
         self._commands: deque[list[_Job] | _Run] = deque()
@@ -235,7 +244,7 @@ class _Driver:
         self._runs: deque[_Run] = deque()
         self._delayed: list[tuple[float, int, _Job]] = []
         self._order = count()
-        self._next_start = 0.0
+        self._turn_at: float | None = None
 
     # for other threads ------------------------------------------------------------------------------------------
 
@@ -328,22 +337,26 @@ class _Driver:
         held_up = 0
         while len(transfers) < self._window.limit and held_up < len(self._runs):
             run = self._runs[0]
-            self._runs.rotate(-1)
-            if not run.waiting or (run.gap_s and self._next_start > now):
+            if not run.waiting:
+                self._runs.rotate(-1)
                 held_up += 1
                 continue
+            if self._turn_at is None:  # a turn once taken is kept, so that others who ask the node starve nobody
+                self._turn_at = now + self._pace.turn_s()
+            if self._turn_at > now:
+                return self._patience_s(now, self._turn_at)
+            self._turn_at = None
+            self._runs.rotate(-1)
             held_up = 0
-            if run.gap_s:
-                self._next_start = max(self._next_start, now) + run.gap_s
             job = run.waiting.popleft()
             job.started_at = now
             transfers.start(job, job.request)
-        return self._patience_s(now, room=len(transfers) < self._window.limit)
+        return self._patience_s(now)
 
-    def _patience_s(self, now: float, *, room: bool) -> float | None:
+    def _patience_s(self, now: float, turn_at: float | None = None) -> float | None:
         dues = [self._delayed[0][0]] if self._delayed else []
-        if room and any(run.waiting for run in self._runs):
-            dues.append(self._next_start)
+        if turn_at is not None:
+            dues.append(turn_at)
         return max(0.0, min(dues) - now) if dues else None
 
     def _settle(self, job: _Job, outcome: Answer | NodeUnreachable) -> None:

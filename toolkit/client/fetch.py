@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolkit.client.bulk import progress_bar, run_many
 from toolkit.client.sweep import sweep
 from toolkit.client.versions import Versions, resolve_versions
-from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
+from toolkit.errors import ClosedError, InputError, NodeError, SchemaError, ToolkitError
 from toolkit.frames.build import item_frame, view_frame
 from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
 from toolkit.frames.transactions import transaction_frames
@@ -136,7 +136,8 @@ def fetch_views(
     stamps = _timestamps(node, ordered) if times else {}
 
     tasks = [(name, version) for name in named for version in plan.versions]
-    outcomes = _swept(node, tasks, lambda task: node.prepare_view(named[task[0]], task[1]), what="views", show=progress)
+    ready = {name: node.prepare_views(call) for name, call in named.items()}
+    outcomes = _swept(node, tasks, lambda task: ready[task[0]].at(task[1]), what="views", show=progress)
     records = [
         _failed_view(*task, outcome) if isinstance(outcome, Exception) else outcome.record(task[0])
         for task, outcome in zip(tasks, outcomes, strict=True)
@@ -306,9 +307,9 @@ def _gathered(
 
 def _swept(
     node: Node, tasks: Sequence[_Task], prepare: Callable[[_Task], Prepared[_Result]], *, what: str, show: bool
-) -> list[_Result | NodeError | NodeUnreachable]:
+) -> list[_Result | ToolkitError]:
     """Send the tasks at once and return their outcomes in the order of the tasks; a misfit of a type is raised."""
-    found: dict[int, _Result | NodeError | NodeUnreachable] = {}
+    found: dict[int, _Result | ToolkitError] = {}
     with progress_bar(len(tasks), what, show=show) as bar:
         for place, outcome in sweep(node, tasks, prepare):
             if isinstance(outcome, SchemaError):

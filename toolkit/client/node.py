@@ -13,12 +13,13 @@ from toolkit.client.connection import Connection
 from toolkit.client.context import Context
 from toolkit.client.item_calls import prepare_item
 from toolkit.client.keeping import Keeper
+from toolkit.client.pace import Pace
 from toolkit.client.probing import Probe, probe
 from toolkit.client.simulation_calls import prepare_simulation
 from toolkit.client.targets import environment_key, redacted_url
 from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import moment
-from toolkit.client.view_calls import prepare_view
+from toolkit.client.view_calls import PreparedViews
 from toolkit.errors import InputError, NotAtPast
 from toolkit.move.tags import parse_type_tag, wire_type
 from toolkit.move.values import decode_json
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from toolkit.client.prepared import Prepared
     from toolkit.client.results import Simulation, TableItem, ViewResult
     from toolkit.client.transport import Transport
-    from toolkit.errors import NodeError, NodeUnreachable, SchemaError
+    from toolkit.errors import ToolkitError
     from toolkit.move.abi import ModuleAbi
     from toolkit.wire.gas import GasSchedule
     from toolkit.wire.headers import LedgerState
@@ -125,21 +126,21 @@ class Node:
         self.name = name or redacted_url(url)
         self.max_in_flight = max_in_flight
         self.probed: Probe | None = None
-        engine = None
+        engine, pace = None, Pace(requests_per_second)
         if transport is not None and cache == "default":
             cache = None  # a road of the caller's own may lead anywhere: what it answers is not kept with the rest
         if transport is None:
             from toolkit.client.engine import BulkEngine
 
             transport = SessionTransport(api_key=api_key, timeout_s=timeout_s)
-            engine = BulkEngine(api_key=api_key, timeout_s=timeout_s, max_in_flight=max_in_flight)
+            engine = BulkEngine(api_key=api_key, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace)
         self._keeper = Keeper(url, AnswerCache.for_node(url, cache), offline=offline)
         self._connection = Connection(
             url,
             transport,
             engine=engine,
             keeper=self._keeper,
-            requests_per_second=requests_per_second,
+            pace=pace,
             max_in_flight=max_in_flight,
             archive=(lambda at: _archive_road(url, at, api_key, timeout_s)) if archive else None,
         )
@@ -304,8 +305,8 @@ class Node:
         """The answers to pinned reads that are kept, with ``stats()`` and ``clear()``; None where none are."""
         return self._keeper.cache
 
-    def many(self, calls: Iterable[Prepared[T]]) -> Iterator[tuple[int, T | NodeError | NodeUnreachable | SchemaError]]:
-        """Send many prepared calls at once and yield (position, result or error) as they come."""
+    def many(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Iterator[tuple[int, T | ToolkitError]]:
+        """Send many prepared calls at once and yield (position, result or error) as they come; errors are passed on."""
         return self._connection.perform_many(calls)
 
     def at(self, ledger_version: int) -> Snapshot:
@@ -318,7 +319,11 @@ class Node:
 
     def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> Prepared[ViewResult]:
         """Make a view ready to be sent, alone or with many others."""
-        return prepare_view(self._context, call, ledger_version)
+        return self.prepare_views(call).at(ledger_version)
+
+    def prepare_views(self, call: ViewFunction) -> PreparedViews:
+        """Make a view ready to be sent at many versions by its ``at(version)``: much of the work is then done once."""
+        return PreparedViews(self._context, call)
 
     def prepare_item(
         self, handle: str, *, key: Any, key_type: str, value_type: str, ledger_version: int | None = None

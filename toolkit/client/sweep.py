@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, TypeVar
 
-from toolkit.errors import NodeError, NodeUnreachable, SchemaError
+from toolkit.errors import NodeError, NodeUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from toolkit.client.node import Node
     from toolkit.client.prepared import Prepared
+    from toolkit.errors import ToolkitError
 
 __all__ = ["sweep"]
 
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 def sweep(
     node: Node, tasks: Iterable[Task], prepare: Callable[[Task], Prepared[Result]]
-) -> Iterator[tuple[int, Result | NodeError | NodeUnreachable | SchemaError]]:
+) -> Iterator[tuple[int, Result | ToolkitError]]:
     """Prepare tasks, send them at once, and yield (position, result or error) as they come.
 
     Parameters
@@ -37,21 +37,14 @@ def sweep(
     tuple of (int, result or error)
         One per task, in the order of completion.
     """
-    early: deque[tuple[int, NodeError | NodeUnreachable | SchemaError]] = deque()
-    places: list[int] = []
 
-    def ready() -> Iterator[Prepared[Result]]:
-        for place, task in enumerate(tasks):
+    def ready() -> Iterator[Prepared[Result] | ToolkitError]:
+        for task in tasks:
             try:
                 call = prepare(task)
             except (NodeError, NodeUnreachable) as error:
-                early.append((place, error))
-                continue
-            places.append(place)
-            yield call
+                yield error
+            else:
+                yield call
 
-    for number, outcome in node.many(ready()):
-        while early:
-            yield early.popleft()
-        yield places[number], outcome
-    yield from early
+    yield from node.many(ready())

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolkit.client.abis import Made
 from toolkit.client.arguments import encode_arguments, parameter_layouts
-from toolkit.client.connection import json_body, parsed_json
-from toolkit.client.context import BCS, JSON, Context, at_version, function_abi
+from toolkit.client.connection import json_body, parsed_json, pinned
+from toolkit.client.context import BCS, JSON, at_version, function_abi
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import ViewResult
 from toolkit.errors import SchemaError
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.client.abis import AbisAt
-    from toolkit.client.transport import Answer
+    from toolkit.client.context import Context
+    from toolkit.client.transport import Answer, Request
     from toolkit.move.abi import FunctionAbi
     from toolkit.move.layout import Layout
     from toolkit.wire.requests import ViewFunction
 
-__all__ = ["prepare_view"]
+__all__ = ["PreparedViews"]
 
 _BCS_REQUEST = "application/x.aptos.view_function+bcs"
 
@@ -47,37 +49,67 @@ class _Returns:
         return self.layouts is not None and all(is_closed(layout) for layout in self.layouts)
 
 
-def prepare_view(context: Context, call: ViewFunction, version: int | None) -> Prepared[ViewResult]:
-    """Make a view ready to be sent.
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a call travels, but for the version, and what comes back."""
 
-    Raises
-    ------
-    InputError, SchemaError
-        If the call does not fit the function's ABI.
+    request: Request
+    returns: _Returns
+    in_bcs: bool
+
+
+class PreparedViews:
+    """One view call, ready to be sent at any version; what does not depend on the version is done once.
+
+    Parameters
+    ----------
+    context : Context
+    call : ViewFunction
     """
-    abis = context.abis_for(version)
-    function = function_abi(call.function, abis)
-    returns = _returns(call, function, abis)
-    layouts = _bcs_parameters(call, function, abis) if context.encoding == "bcs" and returns.fit_bcs else None
-    use_bcs = layouts is not None
-    if layouts is not None:
-        body, content, accept = encode_view_request(call, layouts), _BCS_REQUEST, BCS
-    else:
-        body, content, accept = _json_body(call, function, abis), JSON, JSON
 
-    def finish(answer: Answer) -> ViewResult:
-        headers = context.headers(answer)
-        read = abis.version if version is None else version
-        told = returns
+    def __init__(self, context: Context, call: ViewFunction) -> None:
+        self._context = context
+        self._call = call
+        self._forms = Made(context.abis, self._form)
+
+    def at(self, version: int | None) -> Prepared[ViewResult]:
+        """Make the call ready to be sent at a version, None being the head.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the call does not fit the function's ABI.
+        """
+        encoded_by = self._context.head() if version is None else version
+        form = self._forms.at(encoded_by)
+
+        def finish(answer: Answer) -> ViewResult:
+            return self._result(answer, form, version, encoded_by)
+
+        asked = f"view {self._call.function}{at_version(version)}"
+        return Prepared(pinned(form.request, version), asked, finish, version, gas=True)
+
+    def _form(self, abis: AbisAt) -> _Form:
+        call = self._call
+        function = function_abi(call.function, abis)
+        returns = _returns(call, function, abis)
+        layouts = _bcs_parameters(call, function, abis) if self._context.encoding == "bcs" else None
+        if layouts is not None and returns.fit_bcs:
+            body, content, accept = encode_view_request(call, layouts), _BCS_REQUEST, BCS
+        else:
+            body, content, accept = _json_body(call, function, abis), JSON, JSON
+        request = self._context.post("/view", body, content=content, accept=accept)
+        return _Form(request, returns, in_bcs=accept == BCS)
+
+    def _result(self, answer: Answer, form: _Form, version: int | None, encoded_by: int) -> ViewResult:
+        headers = self._context.headers(answer)
+        read, returns, call = encoded_by, form.returns, self._call
         if version is None and headers.ledger is not None and headers.ledger.version != read:
             read = headers.ledger.version
-            then = context.abis.at(read)
-            told = _returns(call, function_abi(call.function, then), then)
-        values, raw = _bcs_values(call, answer, told) if use_bcs else _json_values(call, answer, told)
-        return ViewResult(call, values, told.types, headers.gas_used, read, headers.ledger, told.layouts, raw)
-
-    request = context.post("/view", body, query={"ledger_version": version}, content=content, accept=accept)
-    return Prepared(request, f"view {call.function}{at_version(version)}", finish, version, gas=True)
+            then = self._context.abis.at(read)
+            returns = _returns(call, function_abi(call.function, then), then)
+        values, raw = (_bcs_values if form.in_bcs else _json_values)(call, answer, returns)
+        return ViewResult(call, values, returns.types, headers.gas_used, read, headers.ledger, returns.layouts, raw)
 
 
 def _bcs_parameters(call: ViewFunction, function: FunctionAbi | None, abis: AbisAt) -> list[Layout] | None:

@@ -48,14 +48,11 @@ def observe_views(
     list of dict
         Rows of the observation frame in the order of the tasks.
     """
-    requests = {call.fingerprint: call.request for call, _ in tasks}
+    ready = {call.fingerprint: node.prepare_views(_view(call)) for call, _ in tasks}
 
     def prepare(task: Task) -> Prepared[ViewResult]:
         call, version = task
-        request = requests[call.fingerprint]
-        if not isinstance(request, ViewFunction):
-            raise InputError(f"call {call.name!r} is no view, so it cannot be read at version {version}")
-        return node.prepare_view(request, version)
+        return ready[call.fingerprint].at(version)
 
     rows: list[Row] = [{}] * len(tasks)
     for place, outcome in sweep(node, tasks, prepare):
@@ -67,6 +64,13 @@ def observe_views(
             rows[place] = origin.view(call.name, call.fingerprint, outcome, now)
         advance(1)
     return rows
+
+
+def _view(call: Call) -> ViewFunction:
+    request = call.request
+    if not isinstance(request, ViewFunction):
+        raise InputError(f"call {call.name!r} is no view, so it cannot be read at past versions")
+    return request
 
 
 def observe_elsewhere(

@@ -15,6 +15,7 @@ import pytest
 from tests.integration.transports.conftest import KEY
 from tests.integration.transports.servers import FINE, dead_port
 from toolkit.client.engine import BulkEngine, Window
+from toolkit.client.pace import Pace
 from toolkit.client.retry import RetryPolicy
 from toolkit.client.transport import Answer, HopelessError, Request
 from toolkit.errors import ClosedError, InputError, NodeUnreachable
@@ -305,22 +306,64 @@ def test_a_failing_judge_ends_its_run_only(server, engine):
     assert len(list(engine.run(jobs(server, 5)))) == 5
 
 
-def test_starts_are_paced(server, engine):
+def paced(server, per_second):
+    """Return an engine with a pace, and the pace."""
+    pace = Pace(per_second)
+    return BulkEngine(timeout_s=5, max_in_flight=8, pace=pace), pace
+
+
+def test_starts_are_paced(server):
     """Twenty at fifty a second take 0.38 s or more, evenly, also over two runs."""
-    begun = time.monotonic()
-    times = [time.monotonic() - begun for _ in engine.run(jobs(server, 10), requests_per_second=50)]
-    times += [time.monotonic() - begun for _ in engine.run(jobs(server, 10), requests_per_second=50)]
+    engine, _ = paced(server, 50)
+    with contextlib.closing(engine):
+        begun = time.monotonic()
+        times = [time.monotonic() - begun for _ in engine.run(jobs(server, 10))]
+        times += [time.monotonic() - begun for _ in engine.run(jobs(server, 10))]
     assert times[-1] >= 0.379
     assert times[9] >= 0.179
     assert times[2] < 0.15
 
 
-def test_a_pace_must_be_above_zero(engine):
-    """Zero a second would never end."""
-    with pytest.raises(InputError, match="above 0, got 0"):
-        engine.run([], requests_per_second=0)
+def test_turns_taken_elsewhere_are_waited_for(server):
+    """An engine that shares its pace with single calls comes after the turns that they have taken."""
+    engine, pace = paced(server, 50)
+    begun = time.monotonic()
+    with contextlib.closing(engine):
+        for _ in range(10):
+            pace.turn_s()
+        assert len(list(engine.run(jobs(server, 2)))) == 2
+    assert time.monotonic() - begun >= 0.219
+
+
+def test_an_engine_needs_room_for_a_request():
+    """None in flight would never end."""
     with pytest.raises(InputError, match="1 or more, got 0"):
         BulkEngine(max_in_flight=0)
+
+
+def test_known_outcomes_are_passed_on(server, engine):
+    """What is no request comes back as it is, among the answers, and costs no request."""
+    known, missed = Answer(200, {}, b"kept"), NodeUnreachable("offline")
+    mixed = [(key, known if key % 3 == 0 else missed if key % 3 == 1 else job) for key, job in jobs(server, 60)]
+    found = dict(engine.run(mixed))
+    assert sorted(found) == list(range(60))
+    assert [found[key] is known for key in range(0, 60, 3)] == [True] * 20
+    assert [found[key] is missed for key in range(1, 60, 3)] == [True] * 20
+    assert len(server.seen) == 20
+
+
+def test_an_endless_run_of_known_outcomes_is_pulled_as_it_is_taken(engine):
+    """Nothing is collected where nothing has to be asked."""
+    pulled = []
+
+    def endless():
+        for key in itertools.count():
+            pulled.append(key)
+            yield key, Answer(200, {}, b"")
+
+    with contextlib.closing(engine.run(endless())) as answers:
+        assert [key for key, _ in itertools.islice(answers, 100)] == list(range(100))
+    assert len(pulled) <= 116
 
 
 def test_many_429_are_weathered(server, engine):

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.client.fakes import URL, Script, answer, ledger, refused
 from toolkit.client.connection import Connection, path
+from toolkit.client.pace import Pace
 from toolkit.client.retry import RetryPolicy
 from toolkit.errors import InvalidRequest, NodeError, NodeUnreachable, NotFound, RateLimited, Unavailable
 
@@ -29,10 +30,10 @@ class Clock:
         self.now += seconds
 
 
-def connected(*outcomes, **options):
+def connected(*outcomes, per_second=None, **options):
     """Return a connection, its transport and its clock."""
     transport, clock = Script(*outcomes), Clock()
-    return Connection(URL, transport, sleep=clock.sleep, clock=clock, **options), transport, clock
+    return Connection(URL, transport, sleep=clock.sleep, pace=Pace(per_second, clock), **options), transport, clock
 
 
 def test_a_good_answer_is_returned_at_once():
@@ -184,7 +185,7 @@ def test_a_backend_that_stays_behind_ends_in_not_found():
 
 def test_requests_are_evenly_paced():
     """At 4 per second each request after the first waits for its turn."""
-    connection, _, clock = connected(GOOD, requests_per_second=4.0)
+    connection, _, clock = connected(GOOD, per_second=4.0)
     for _ in range(4):
         connection.get("/x", asked="x")
     assert clock.slept == [0.25, 0.25, 0.25]
@@ -192,7 +193,7 @@ def test_requests_are_evenly_paced():
 
 def test_time_that_passed_anyway_counts_for_the_pace():
     """Who comes late enough does not wait, and saves up no turns either."""
-    connection, _, clock = connected(GOOD, requests_per_second=4.0)
+    connection, _, clock = connected(GOOD, per_second=4.0)
     connection.get("/x", asked="x")
     clock.now += 10
     connection.get("/x", asked="x")
@@ -202,7 +203,7 @@ def test_time_that_passed_anyway_counts_for_the_pace():
 
 def test_repeats_are_paced_too():
     """A repeated request takes a turn of its own."""
-    connection, _, clock = connected(CUT, GOOD, requests_per_second=0.5, retry=RetryPolicy(base_s=0.1))
+    connection, _, clock = connected(CUT, GOOD, per_second=0.5, retry=RetryPolicy(base_s=0.1))
     connection.get("/x", asked="x")
     assert len(clock.slept) == 2
     assert sum(clock.slept) == pytest.approx(2.0)
