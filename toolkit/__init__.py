@@ -42,6 +42,7 @@ _HOME = {
     "fetch_views": "toolkit.client.fetch",
     "read_parquet": "toolkit.dtypes",
     "scaled": "toolkit.dtypes",
+    "schedule_diff": "toolkit.gas.schedules",
     "table_keys": "toolkit.frames.keys",
     "write_parquet": "toolkit.dtypes",
 }
@@ -81,6 +82,7 @@ __all__ = [
     "read_parquet",
     "reports",
     "scaled",
+    "schedule_diff",
     "table_keys",
     "widgets",
     "wire",
@@ -108,6 +110,7 @@ if TYPE_CHECKING:
     from toolkit.frames.keys import table_keys
     from toolkit.gas.comparison import compare
     from toolkit.gas.run import Run
+    from toolkit.gas.schedules import schedule_diff
     from toolkit.gas.study import Study
     from toolkit.wire.payloads import EntryFunction
     from toolkit.wire.requests import SimulationRequest, TableItemRequest, ViewFunction

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolkit import __version__
-from toolkit.cli import calls, studies
+from toolkit.cli import calls, schedules, studies
 from toolkit.errors import NodeError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ app.command("table-item")(calls.table_item)
 app.command()(calls.simulate)
 app.add_typer(study_app, name="study")
 app.command()(studies.report)
+app.command()(schedules.schedule)
 
 
 @app.callback(invoke_without_command=True)

@@ -51,8 +51,8 @@ def print_json(content: Mapping[str, Any]) -> None:
     print(json.dumps({"format": JSON_FORMAT, **plain(dict(content))}, indent=1, ensure_ascii=True))
 
 
-def print_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
-    """Print a frame: as JSON whole, as text its columns that are not empty, at most 40 rows."""
+def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> None:
+    """Print a frame: as JSON whole, as text its columns that are not empty, at most 40 rows unless `whole`."""
     if as_json:
         print_json({"rows": records(frame)})
         return
@@ -60,7 +60,7 @@ def print_frame(frame: pd.DataFrame, *, as_json: bool) -> None:
 
     told = [name for name in frame.columns if frame[name].notna().any()]
     rows = records(frame[told])
-    shown = rows if len(rows) <= _MOST_ROWS else [*rows[: _MOST_ROWS // 2], *rows[-_MOST_ROWS // 2 :]]
+    shown = rows if whole or len(rows) <= _MOST_ROWS else [*rows[: _MOST_ROWS // 2], *rows[-_MOST_ROWS // 2 :]]
     cells = [told, *([visible(_cell(row[name]), 60) for name in told] for row in shown)]
     widths = [max(len(line[place]) for line in cells) for place in range(len(told))]
     for line in cells:

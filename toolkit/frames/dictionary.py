@@ -18,6 +18,7 @@ _SCHEMAS = (
     schema.OBSERVATIONS,
     schema.STEPS,
     schema.COMPARISON,
+    schema.SCHEDULE_DIFF,
 )
 
 

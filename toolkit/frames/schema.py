@@ -22,6 +22,7 @@ __all__ = [
     "KEYS",
     "OBSERVATIONS",
     "OUTCOME",
+    "SCHEDULE_DIFF",
     "STEPS",
     "TABLE_ITEMS",
     "TRANSACTIONS",
@@ -393,6 +394,21 @@ STEPS = Schema(
     ),
 )
 """One row per step in gas, success or error between two neighbouring observations of a call."""
+
+_PRICE = "internal gas units, unless the name says otherwise"
+
+SCHEDULE_DIFF = Schema(
+    "schedule diff",
+    (
+        _text("name", "parameter of the gas schedule", source="entries[].key", required=True),
+        _text("kind", "added, removed or changed", required=True),
+        _u64("before", "value before; null where it was added", _PRICE, source="entries[].val"),
+        _u64("after", "value after; null where it was removed", _PRICE, source="entries[].val"),
+        Column("change", i128(), "after minus before", _PRICE),
+        Column("ratio", pa.float64(), "after divided by before; null where that is 0 or one side has none"),
+    ),
+)
+"""One row per parameter that differs between two gas schedules."""
 
 
 def _sides(name: str, kind: pa.DataType, meaning: str, unit: str = "") -> tuple[Column, Column]:

@@ -1,16 +1,81 @@
-"""Gas schedules side by side."""
+"""Gas schedules side by side: as a frame, and in words."""
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import InputError
+from toolkit.frames.build import rows_frame
+from toolkit.frames.schema import SCHEDULE_DIFF
+from toolkit.frames.text import visible
+from toolkit.wire.gas import GasSchedule
 
 if TYPE_CHECKING:
-    from toolkit.wire.gas import GasSchedule
+    from collections.abc import Sequence
 
-__all__ = ["schedule_words", "uniform_ratio"]
+    import pandas as pd
+
+__all__ = ["schedule_diff", "schedule_words", "uniform_ratio"]
 
 _MOST_NAMED = 3
+_MOST_OF_ALL = 0.5
+"""From this share on, the ratio that most parameters changed by is worth a word."""
+
+
+def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
+    """Compare two gas schedules, parameter by parameter.
+
+    Parameters
+    ----------
+    before, after : GasSchedule
+        As ``node.gas_schedule(ledger_version)`` returns.
+
+    Returns
+    -------
+    DataFrame, shape (n, 6)
+        One row per parameter that differs, by name: ``name``, ``kind`` (added, removed or changed), ``before`` and
+        ``after`` (uint64; internal gas units unless the name says otherwise), ``change`` (i128, exact) and ``ratio``
+        (float64, after divided by before; null where there is none). Empty where nothing differs.
+
+    Raises
+    ------
+    InputError
+        If a side is no gas schedule.
+
+    See Also
+    --------
+    toolkit.plots.schedule_changes : Draws the frame.
+
+    Examples
+    --------
+    >>> from toolkit.wire.gas import GasSchedule
+    >>> before, after = GasSchedule(1, {"a": 2, "b": 5}), GasSchedule(1, {"a": 20, "c": 1})
+    >>> schedule_diff(before, after)["kind"].tolist()
+    ['changed', 'removed', 'added']
+    """
+    given: tuple[object, ...] = (before, after)
+    for side in given:
+        if not isinstance(side, GasSchedule):
+            got = type(side).__name__
+            raise InputError(f"schedule_diff takes two gas schedules, as node.gas_schedule(version) gives; got {got}")
+    names = [
+        name
+        for name in sorted(before.entries.keys() | after.entries.keys())
+        if before.entries.get(name) != after.entries.get(name)
+    ]
+    sides = [[side.entries.get(name) for name in names] for side in (before, after)]
+    pairs = list(zip(*sides, strict=True))
+    columns: dict[str, Sequence[Any]] = {
+        "name": names,
+        "kind": [_kind(*pair) for pair in pairs],
+        "before": sides[0],
+        "after": sides[1],
+        "change": [None if None in pair else pair[1] - pair[0] for pair in pairs],
+        "ratio": [None if None in pair or not pair[0] else float(Fraction(pair[1], pair[0])) for pair in pairs],
+    }
+    return rows_frame(SCHEDULE_DIFF, columns)
 
 
 def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
@@ -26,33 +91,59 @@ def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
         ``459 of 512 parameters changed, every one x10``, or the changed parameters by name.
     """
     common = before.entries.keys() & after.entries.keys()
-    changed = sorted(name for name in common if before.entries[name] != after.entries[name])
-    added, removed = len(after.entries.keys() - common), len(before.entries.keys() - common)
     told = []
+    changed = _changed(before, after)
     if changed:
         told.append(f"{len(changed)} of {len(common)} parameters changed, {_how(changed, before, after)}")
-    if added or removed:
-        told.append(f"{added} added and {removed} removed")
+    for done, names in (("added", after.entries.keys() - common), ("removed", before.entries.keys() - common)):
+        if names:
+            named = f" ({', '.join(map(_shown, sorted(names)))})" if len(names) <= _MOST_NAMED else ""
+            told.append(f"{len(names)} parameter{'' if len(names) == 1 else 's'} {done}{named}")
     if before.feature_version != after.feature_version:
-        told.append(f"feature version {before.feature_version} to {after.feature_version}")
+        told.append(f"gas feature version {before.feature_version} to {after.feature_version}")
     return "; ".join(told) or "no parameter differs"
 
 
 def uniform_ratio(before: GasSchedule, after: GasSchedule) -> Fraction | None:
     """Return the one ratio by which every changed parameter changed, None where there is no such ratio."""
+    ratios = _ratios(_changed(before, after), before, after)
+    return next(iter(ratios)) if len(ratios) == 1 else None
+
+
+def _changed(before: GasSchedule, after: GasSchedule) -> list[str]:
     common = before.entries.keys() & after.entries.keys()
-    changed = [name for name in common if before.entries[name] != after.entries[name]]
-    if any(before.entries[name] == 0 for name in changed):
-        return None
-    ratios = {Fraction(after.entries[name], before.entries[name]) for name in changed}
-    return ratios.pop() if len(ratios) == 1 else None
+    return sorted(name for name in common if before.entries[name] != after.entries[name])
 
 
-def _how(changed: list[str], before: GasSchedule, after: GasSchedule) -> str:
-    ratio = uniform_ratio(before, after)
-    if ratio is not None and len(changed) > 1:
-        return f"every one x{float(ratio):g}"
-    named = [f"{name} from {before.entries[name]} to {after.entries[name]}" for name in changed[:_MOST_NAMED]]
-    if ratio is not None:
-        return f"{named[0]} (x{float(ratio):g})"
-    return "among them " + ", ".join(named) if len(changed) > _MOST_NAMED else ", ".join(named)
+def _ratios(changed: Sequence[str], before: GasSchedule, after: GasSchedule) -> Counter[Fraction | None]:
+    """Count the ratios by which parameters changed; what was 0 has none."""
+    sides = ((before.entries[name], after.entries[name]) for name in changed)
+    return Counter(Fraction(new, old) if old else None for old, new in sides)
+
+
+def _how(changed: Sequence[str], before: GasSchedule, after: GasSchedule) -> str:
+    ratios = _ratios(changed, before, after)
+    named = [f"{_shown(name)} from {before.entries[name]} to {after.entries[name]}" for name in changed[:_MOST_NAMED]]
+    (ratio, count), *others = ratios.most_common()
+    if ratio is not None and not others:
+        return f"every one {_times(ratio)}" if len(changed) > 1 else f"{named[0]} ({_times(ratio)})"
+    if len(changed) <= _MOST_NAMED:
+        return ", ".join(named)
+    if ratio is not None and count > _MOST_OF_ALL * len(changed):
+        return f"{count} of them {_times(ratio)}"
+    return "among them " + ", ".join(named)
+
+
+def _times(ratio: Fraction) -> str:
+    return f"x{float(ratio):g}"
+
+
+def _shown(name: str) -> str:
+    """Return a parameter's name, which is text from the chain, made harmless."""
+    return visible(name, 80)
+
+
+def _kind(before: int | None, after: int | None) -> str:
+    if before is None:
+        return "added"
+    return "removed" if after is None else "changed"

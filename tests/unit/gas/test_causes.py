@@ -8,9 +8,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, function, module, ref
 from tests.unit.gas.observed import cause_of
 from toolkit.client.node import Node
 from toolkit.gas.cause import causes_of
-from toolkit.gas.schedules import schedule_words
 from toolkit.gas.steps import Step
-from toolkit.wire.gas import GasSchedule
 
 FUNCTION = "0xca11::m::count"
 ALICE, BOB = "0xa11ce", "0xb0b"
@@ -553,35 +551,3 @@ def test_steps_share_their_reads():
     assert [found[one].kind for one in steps] == ["schedule"] * 20
     assert len(fake.sent("GET /transactions/by_version/10")) == 1
     assert len(fake.sent(f"GET {resource_path('0x1::gas_schedule::GasScheduleV2')}")) == 2
-
-
-class TestScheduleWords:
-    """schedule_words"""
-
-    @pytest.mark.parametrize(
-        ("before", "after", "words"),
-        [
-            ({"a": 1}, {"a": 1}, "no parameter differs"),
-            ({"a": 10, "b": 1}, {"a": 15, "b": 1}, "1 of 2 parameters changed, a from 10 to 15 (x1.5)"),
-            ({"a": 1, "b": 2, "c": 3}, {"a": 10, "b": 20, "c": 3}, "2 of 3 parameters changed, every one x10"),
-            ({"a": 1, "b": 2}, {"a": 2, "b": 3}, "2 of 2 parameters changed, a from 1 to 2, b from 2 to 3"),
-            ({"a": 0}, {"a": 5}, "1 of 1 parameters changed, a from 0 to 5"),
-            ({"a": 1}, {"a": 1, "b": 2}, "1 added and 0 removed"),
-            ({"a": 1, "b": 2}, {"b": 2}, "0 added and 1 removed"),
-        ],
-    )
-    def test_what_changed_is_said_shortly(self, before, after, words):
-        """Uniform changes as a ratio, few by name, additions and removals by number."""
-        assert schedule_words(GasSchedule(1, before), GasSchedule(1, after)) == words
-
-    def test_many_different_changes_name_some(self):
-        """Three by name stand for all."""
-        words = schedule_words(
-            GasSchedule(1, {f"p{n}": 1 for n in range(9)}), GasSchedule(1, {f"p{n}": n + 2 for n in range(9)})
-        )
-        assert words.startswith("9 of 9 parameters changed, among them p0 from 1 to 2, p1 ")
-        assert words.count("from") == 3
-
-    def test_a_feature_version_alone_is_a_change(self):
-        """The version decides which code charges."""
-        assert schedule_words(GasSchedule(1, {"a": 1}), GasSchedule(2, {"a": 1})) == "feature version 1 to 2"
