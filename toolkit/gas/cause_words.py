@@ -11,6 +11,7 @@ from toolkit.wire.features import feature_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from fractions import Fraction
 
     from toolkit.gas.evidence import Evidence
     from toolkit.gas.packages import Dependencies
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from toolkit.move.ids import ModuleId
 
 __all__ = [
+    "ROUNDED",
     "abi_words",
     "config_words",
     "feature_words",
@@ -29,6 +31,7 @@ __all__ = [
 ]
 
 _MOST_NAMED = 6
+ROUNDED = " (gas is rounded up to whole units, so small figures move by less)"
 _CURVES = "0x1::storage_gas::"
 
 Ends = tuple[int, int]
@@ -54,15 +57,15 @@ def schedule_step_words(tags: Sequence[str], step: Step, evidence: Evidence) -> 
         else:
             if before != after:
                 told.append(f"changed the gas schedule: {schedule_words(before, after)}")
-                ratio = uniform_ratio(before, after)
-                if (
-                    ratio is not None
-                    and step.gas_before
-                    and step.gas_after
-                    and step.gas_before * ratio != step.gas_after
-                ):
-                    told[-1] += " (gas is rounded up to whole units, so small figures move by less)"
+                told[-1] += _rounding(step, uniform_ratio(before, after))
     return " and ".join(told)
+
+
+def _rounding(step: Step, ratio: Fraction | None) -> str:
+    """Explain why a uniform change of prices did not change this call's gas by that very ratio."""
+    if ratio is None or not step.gas_before or not step.gas_after:
+        return ""
+    return "" if step.gas_before * ratio == step.gas_after else ROUNDED
 
 
 def config_words(tag: str, ends: Ends, evidence: Evidence) -> str:
@@ -114,8 +117,9 @@ def module_words(
         return "", reached
     if after.digest is None:
         return f"deleted {role}", reached
-    done = "upgraded" if before.digest else "published"
-    return f"{done} {role} ({abi_words(before.abi, after.abi)})", reached
+    if before.digest is None:
+        return f"published {role} ({abi_words(None, after.abi).replace('added', 'with', 1)})", reached
+    return f"upgraded {role} ({abi_words(before.abi, after.abi)})", reached
 
 
 def _role(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> tuple[str, bool]:

@@ -1,21 +1,26 @@
-"""Steps in plain words: which call, at which version, by how much, why. Frame in, lines out."""
+"""Steps in plain words: at which version, why, which calls, by how much. Frame in, lines out."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from toolkit.frames.build import plain_columns
+from toolkit.gas.cause_words import ROUNDED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
 __all__ = ["step_words"]
 
 _MOST_PER_CALL = 6
 
+Row = dict[str, Any]
+
 
 def step_words(steps: pd.DataFrame) -> list[str]:
-    """Return one line per step; of a call with many, the largest are told and the rest is counted.
+    """Return the steps in lines: the cause, then the calls that stepped by it, indented.
 
     Parameters
     ----------
@@ -25,38 +30,81 @@ def step_words(steps: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        By call in the order of the frame, then by version.
+        By version. Of a call with many steps the largest are told, and the rest is counted at the end.
     """
+    told, counted = _told(steps)
+    several = len(set(steps["node"])) > 1
     lines: list[str] = []
-    for label, rows in steps.groupby("label", sort=False):
-        told = rows
+    for rows in _events(told):
+        node = f" on {rows[0]['node']}" if several else ""
+        note = ROUNDED if any(row["explanation"].endswith(ROUNDED) for row in rows) else ""
+        lines.append(f"{_place(rows[0])}{node}, {rows[0]['cause']}: {_explanation(rows[0])}{note}")
+        lines += [f"  {row['label']}: {_change(row)}" for row in rows]
+    return [*lines, *counted] or ["no call changed its gas, success or error"]
+
+
+def _told(steps: pd.DataFrame) -> tuple[list[Row], list[str]]:
+    """Return the rows that are told one by one, and a line for each call of which some are not."""
+    told: list[Row] = []
+    counted: list[str] = []
+    for (_, label), rows in steps.groupby(["node", "label"], sort=False):
+        kept = rows
         if len(rows) > _MOST_PER_CALL:
-            largest = rows["change"].abs().fillna(0).sort_values(ascending=False, kind="stable").index
-            told = rows.loc[sorted(largest[:_MOST_PER_CALL])]
-        columns = plain_columns(told, list(told.columns))
-        lines += [_line(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
-        if len(rows) > len(told):
-            lines.append(f"{label}: {len(rows) - len(told)} smaller steps more")
-    return lines or ["no call changed its gas, success or error"]
+            # A call that starts or stops answering changes by more than any number.
+            size = rows["change"].abs().astype("float64").fillna(float("inf"))
+            kept = rows.loc[sorted(size.sort_values(ascending=False, kind="stable").index[:_MOST_PER_CALL])]
+            rest = rows.drop(kept.index)
+            span = f"from version {rest['version_before'].min()} to {rest['version_after'].max()}"
+            counted.append(f"{label}: {len(rest)} smaller steps more, {span}")
+        columns = plain_columns(kept, list(kept.columns))
+        told += [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return told, counted
 
 
-def _line(row: dict[str, Any]) -> str:
+def _events(rows: Sequence[Row]) -> list[list[Row]]:
+    """Group the steps that one cause made."""
+    events: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        place = (row["version_after"], row["version_before"], row["node"])
+        events.setdefault((*place, row["cause"], _explanation(row)), []).append(row)
+    return [events[key] for key in sorted(events)]
+
+
+def _explanation(row: Row) -> str:
+    return str(row["explanation"]).removesuffix(ROUNDED)
+
+
+def _place(row: Row) -> str:
     if row["exact"]:
-        where = f"at version {row['version_after']}"
-    else:
-        where = f"between versions {row['version_before']} and {row['version_after']}"
-    return f"{row['label']}: {_outcome(row)} {where}; {row['cause']}: {row['explanation']}"
+        return f"at version {row['version_after']}"
+    return f"between versions {row['version_before']} and {row['version_after']}"
 
 
-def _outcome(row: dict[str, Any]) -> str:
-    before, after = (_side(row, side) for side in ("before", "after"))
+def _change(row: Row) -> str:
+    """Say how a call's outcome changed."""
+    before, after = row["gas_before"], row["gas_after"]
+    errors = [_error(row, side) for side in ("before", "after")]
+    if errors[0] and errors[1]:
+        return f"{errors[0]}, then {errors[1]}"
+    if errors[0]:
+        return f"starts to answer, with {_units(after)}"
+    if errors[1]:
+        return f"{errors[1]}; it took {_units(before)}"
+    if before is None or after is None:
+        return f"{_units(before)}, then {_units(after)}"
     percent = row["change_percent"]
     share = "" if percent is None else f" ({percent:+.1f} %)"
-    return f"{before} to {after}{share}"
+    return f"{before} to {_units(after)}{share}"
 
 
-def _side(row: dict[str, Any], side: str) -> str:
-    gas, error = row[f"gas_{side}"], row[f"error_{side}"]
-    if error is not None:
-        return str(error)
+def _error(row: Row, side: str) -> str:
+    """Say how a call failed; empty where it did not."""
+    code = row[f"error_{side}"]
+    if code is None:
+        return ""
+    # Only a failed execution has a success at all; a call that was refused never ran.
+    return f"{'cannot be called' if row[f'success_{side}'] is None else 'fails when it runs'} ({code})"
+
+
+def _units(gas: int | None) -> str:
     return "no gas told" if gas is None else f"{gas} gas unit{'' if gas == 1 else 's'}"
