@@ -1,0 +1,130 @@
+"""What is wrong with a study, in words that name the place: the call, the key, what was expected, what came."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from toolkit.errors import InputError, StudyError
+from toolkit.frames.text import visible
+from toolkit.wire.integers import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+__all__ = ["FileModel", "misspelt", "named_place", "placed"]
+
+T = TypeVar("T")
+
+_EXPECTED = {
+    "string_type": "expected text",
+    "int_type": "expected a whole number",
+    "int_parsing": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "list_type": "expected a list",
+    "tuple_type": "expected a list",
+    "dict_type": "expected a table",
+    "model_type": "expected a table",
+    "missing": "this key is needed",
+}
+_OF_A_KEY = re.compile(r"`[\w.]+`: ")
+_LONGEST_NAME = 60
+
+
+class FileModel(BaseModel):
+    """Base of the parts of a study file: frozen, unknown keys refused, each key described by its docstring."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def placed(place: str, make: Callable[..., T], *given: Any, of: type[FileModel] | None = None) -> T:
+    """Make a part of a study; what is wrong with it is told with its place.
+
+    Parameters
+    ----------
+    place : str
+        Such as ``call 3 ('transfer')``.
+    make : callable
+        Makes the part.
+    *given
+        What it is made from: the arguments of `make`.
+    of : type of FileModel, optional
+        What is made, so that a misspelt key can be told the right one.
+
+    Returns
+    -------
+    object
+        What `make` returned.
+
+    Raises
+    ------
+    StudyError
+        For any mistake of the caller.
+    """
+    try:
+        return make(*given)
+    except ValidationError as error:
+        raise StudyError(_complaint(place, error, of)) from None
+    except (InputError, TypeError) as error:
+        raise StudyError(_joined(place, str(error))) from None
+
+
+def misspelt(key: object, known: Collection[str], where: str = "here") -> str:
+    """Say that a key is none, with the closest one there is, or with all of them."""
+    close = get_close_matches(str(key), known, n=1)
+    choices = f"did you mean `{close[0]}`?" if close else f"the keys are {', '.join(sorted(known))}"
+    return f"`{visible(key, _LONGEST_NAME)}` is no key {where}; {choices}"
+
+
+def named_place(what: str, number: int, name: object) -> str:
+    """Return the place of an entry of a list: ``call 3 ('transfer')``, counted from 1."""
+    return (
+        f"{what} {number} ({visible(name, _LONGEST_NAME)!r})" if isinstance(name, str) and name else f"{what} {number}"
+    )
+
+
+def _complaint(place: str, error: ValidationError, model: type[BaseModel] | None) -> str:
+    """Return the first complaint of a validation: where, expected, got; the others are counted."""
+    first = error.errors(include_url=False)[0]
+    keys, model = _keys(first["loc"], model)
+    place = f"{place}, `{'.'.join(keys)}`" if keys else place
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    if first["type"] == "extra_forbidden":
+        return f"{place}: {misspelt(first['loc'][-1], model.model_fields if model else ())}{more}"
+    return f"{_joined(place, _expectation(first))}{more}"
+
+
+def _joined(place: str, text: str) -> str:
+    """Put a place before a text, which may begin with the key that it is about."""
+    return f"{place}, {text}" if _OF_A_KEY.match(text) else f"{place}: {text}"
+
+
+def _keys(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> tuple[list[str], type[BaseModel] | None]:
+    """Return the keys that lead to a place, without pydantic's own marks for kinds of values, and the table there."""
+    keys: list[str] = []
+    for part in loc:
+        if isinstance(part, int) and keys:
+            keys.append(str(part + 1))
+        elif model is None or part in model.model_fields:
+            keys.append(str(part))
+            model = _table_at(model, str(part))
+    return keys, model
+
+
+def _table_at(model: type[BaseModel] | None, key: str) -> type[BaseModel] | None:
+    """Return the model of the table under a key, the model itself where there is no table."""
+    if model is None:
+        return None
+    annotation = model.model_fields[key].annotation
+    inner = [kind for kind in (annotation, *get_args(annotation)) if isinstance(kind, type)]
+    return next((kind for kind in inner if issubclass(kind, BaseModel)), model)
+
+
+def _expectation(first: Any) -> str:
+    if first["type"] == "value_error":
+        return str(first["msg"].removeprefix("Value error, "))
+    words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected")
+    return words if first["type"] == "missing" else f"{words}, got {shorten(first['input'])}"

@@ -1,0 +1,56 @@
+"""Which ledger versions a study reads: a plan, or a search for every step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import model_validator
+
+from toolkit.client.versions import FindSteps, VersionPlan
+from toolkit.gas.placing import FileModel
+
+if TYPE_CHECKING:
+    from typing import Self
+
+__all__ = ["VersionChoice"]
+
+
+class VersionChoice(FileModel):
+    """Which ledger versions the views are read at: either `plan` or `find_steps`."""
+
+    plan: str | list[int] | None = None
+    """A version plan, such as "0:-1/200" for 200 evenly spaced ones (-1 is the head), or a list of versions."""
+    find_steps: str | None = None
+    """A range such as "0:-1": instead of all its versions, only those that find every step in gas are read."""
+    initial: int = 33
+    """Versions of the search's first, even grid."""
+    max_requests: int = 2000
+    """Most requests of the search per call; what stays unresolved then is reported as an interval."""
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.plan is None) == (self.find_steps is None):
+            raise ValueError("give either plan or find_steps")
+        if isinstance(self.plan, str):
+            VersionPlan.parse(self.plan)
+        _ = self.search
+        return self
+
+    @property
+    def search(self) -> FindSteps | None:
+        """The step search, where one is asked for."""
+        if self.find_steps is None:
+            return None
+        return FindSteps(self.find_steps, initial=self.initial, max_requests=self.max_requests)
+
+    @classmethod
+    def of(cls, versions: Any) -> VersionChoice:
+        """Take versions in any of the forms of the Python interface."""
+        if isinstance(versions, cls):
+            return versions
+        if isinstance(versions, FindSteps):
+            return cls(find_steps=versions.versions, initial=versions.initial, max_requests=versions.max_requests)
+        if isinstance(versions, Mapping):
+            return cls.model_validate(dict(versions))
+        return cls(plan=versions if isinstance(versions, str) else list(versions))
