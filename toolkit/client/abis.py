@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import threading
 from bisect import bisect_left, insort
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -100,7 +101,7 @@ class AbiStore:
         self._fetch = fetch
         self._kept_versions = kept_versions
         self._overrides = {(parse_address(at), name): abi for (at, name), abi in (overrides or {}).items()}
-        self._timelines: dict[ModuleKey, _Timeline] = {}
+        self._timelines: defaultdict[ModuleKey, _Timeline] = defaultdict(_Timeline)
         self._by_digest: dict[bytes, ModuleAbi | None] = {}
         self._layouts: dict[TypeTag, Made[Layout]] = {}
         self._silent: set[tuple[str, str, int]] = set()
@@ -133,7 +134,7 @@ class AbiStore:
         if override is not None:
             return Known(b"override", override)
         with self._lock:
-            timeline = self._timelines.setdefault((address, name), _Timeline())
+            timeline = self._timelines[address, name]
             found = timeline.between(version)
         if found is not None:
             return found
@@ -166,7 +167,7 @@ class AbiStore:
     def _from_kept(self, address: str, name: str, version: int) -> Known | None:
         """Offline: learn the module at the versions that were kept, and see whether they tell of this one."""
         with self._lock:
-            timeline = self._timelines.setdefault((address, name), _Timeline())
+            timeline = self._timelines[address, name]
             missing = [at for at in self._kept_versions(address, name) if at not in timeline.known]
         for at in missing:
             with contextlib.suppress(OfflineMiss):  # noted, but not kept: the others may still tell

@@ -8,6 +8,8 @@ import selectors
 import socket
 import threading
 import time
+from collections import deque
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 import pycurl  # type: ignore[import-untyped] # it ships no types
@@ -48,6 +50,10 @@ _TEXTS = {
     pycurl.E_WRITE_ERROR: seam.NOT_UNPACKED,  # our own refusals to write are told before
     pycurl.E_SSL_CONNECT_ERROR: seam.NO_TLS,
 }
+_AT_A_TIME = 16
+"""Most sockets moved on before what has ended makes room for the next: else requests go and come in gusts."""
+_LONGEST_REMEMBERED = 200
+"""Header lines of up to this many bytes are remembered as read: most come in each answer of a node again."""
 _LOOKS = 8
 """How often per timeout is looked for requests without progress."""
 
@@ -141,6 +147,7 @@ class Transfers(Generic[_Tag]):
         self._look_at = 0.0
         self._timer_at: float | None = None
         self._selector = selectors.DefaultSelector()
+        self._ready: deque[tuple[selectors.SelectorKey, int]] = deque()
         self._watched: dict[int, int] = {}
         self._waker, self._alarm = socket.socketpair()
         self._waker.settimeout(0)
@@ -175,7 +182,10 @@ class Transfers(Generic[_Tag]):
 
     def wait(self, seconds: float | None) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
         """Move the requests on and return those that ended, maybe none, after `seconds` at the latest."""
-        for key, events in self._selector.select(0 if self._failed else self._patience_s(seconds)):
+        if not self._ready:
+            self._ready.extend(self._selector.select(0 if self._failed else self._patience_s(seconds)))
+        for _ in range(min(_AT_A_TIME, len(self._ready))):
+            key, events = self._ready.popleft()
             if key.fileobj is self._alarm:
                 self._alarm.recv(4096)
                 self._woken = False
@@ -384,11 +394,25 @@ def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list
 
 def _headers(lines: list[bytes]) -> dict[str, str]:
     """Read the header lines of the last answer: before it may come others (of a proxy, 1xx), after it a trailer."""
-    text = b"".join(lines).decode("latin-1")
-    pairs = []
-    for line in text[text.rfind("\nHTTP/") + 1 :].split("\n")[1:]:
-        name, colon, value = line.partition(":")
-        if not colon:
-            break
-        pairs.append((name, value.strip()))
-    return seam.lowered(pairs)
+    headers: dict[str, str] = {}
+    ended = True
+    for line in lines:
+        if line.startswith(b"HTTP/"):
+            headers, ended = {}, False
+        elif not ended:
+            pair = _remembered_pair(line) if len(line) <= _LONGEST_REMEMBERED else _pair(line)
+            if pair is None:
+                ended = True
+            else:
+                name, value = pair
+                headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _pair(line: bytes) -> tuple[str, str] | None:
+    """Return name and value of a header line, None where it is none."""
+    name, colon, value = line.decode("latin-1").partition(":")
+    return (name.lower(), value.strip()) if colon else None
+
+
+_remembered_pair = lru_cache(maxsize=512)(_pair)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,6 +25,16 @@ _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _BRAND = re.compile(r"x-([a-z0-9]+(?:-[a-z0-9]+)*)-ledger-oldest-version", re.IGNORECASE)
 _BRAND_MAX_LENGTH = 64
 _CURSOR_MAX_LENGTH = 4096
+_LEDGER = (
+    "chain-id",
+    "ledger-version",
+    "ledger-oldest-version",
+    "ledger-timestampusec",
+    "epoch",
+    "block-height",
+    "oldest-block-height",
+)
+"""Headers that tell the head, without their brand; in the order of `LedgerState`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,30 +164,38 @@ def timestamp_from_us(microseconds: int) -> datetime | None:
 
 def _find_brand(lowered: Mapping[str, str]) -> str | None:
     for name in lowered:
-        match = _BRAND.fullmatch(name)
+        match = _BRAND.fullmatch(name) if name.endswith("-ledger-oldest-version") else None
         if match is not None and len(match[1]) <= _BRAND_MAX_LENGTH:
             return match[1]
     return None
 
 
-def _number(text: str | None, maximum: int = _U64_MAX) -> int | None:
+def _number(text: str | None) -> int | None:
     if text is None or len(text) > _U64_DIGITS or not (text.isascii() and text.isdigit()):
         return None
     value = int(text)
-    return value if value <= maximum else None
+    return value if value <= _U64_MAX else None
 
 
 def _ledger_state(lowered: Mapping[str, str], prefix: str) -> LedgerState | None:
-    chain_id = _number(lowered.get(prefix + "chain-id"), _U8_MAX)
-    version = _number(lowered.get(prefix + "ledger-version"))
-    oldest_version = _number(lowered.get(prefix + "ledger-oldest-version"))
-    timestamp_us = _number(lowered.get(prefix + "ledger-timestampusec"))
-    epoch = _number(lowered.get(prefix + "epoch"))
-    block_height = _number(lowered.get(prefix + "block-height"))
-    oldest_block_height = _number(lowered.get(prefix + "oldest-block-height"))
+    texts = [lowered.get(name, "") for name in _ledger_names(prefix)]
+    return _state(*texts) if max(map(len, texts)) <= _U64_DIGITS else None
+
+
+@lru_cache(maxsize=16)
+def _ledger_names(prefix: str) -> tuple[str, ...]:
+    return tuple(prefix + name for name in _LEDGER)
+
+
+@lru_cache(maxsize=256)
+def _state(*texts: str) -> LedgerState | None:
+    """Read the texts of the headers `_LEDGER`; a head comes with many answers, so it is read once."""
+    chain_id, *numbers = (_number(text) for text in texts)
+    version, oldest_version, timestamp_us, epoch, block_height, oldest_block_height = numbers
     timestamp = None if timestamp_us is None else timestamp_from_us(timestamp_us)
     if (
         chain_id is None
+        or chain_id > _U8_MAX
         or version is None
         or oldest_version is None
         or timestamp is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import function, module, refused, struct
-from toolkit.client.abis import AbiStore
+from toolkit.client.abis import AbiStore, Made
 from toolkit.client.refusals import refusal
 from toolkit.errors import SchemaError, VersionPruned
 from toolkit.move.abi import decode_module_abi
@@ -178,6 +178,43 @@ def test_equal_modules_share_one_layout():
     tag = parse_type_tag("0x1::coin::S")
     store.prepare("0x1", "coin", range(100))
     assert len({id(store.at(version).layout(tag)) for version in range(100)}) == 1
+
+
+def test_what_is_made_from_modules_is_made_once_per_state_of_them():
+    """Over 100 versions with an upgrade of a module that was asked for it is made twice; of another one, never."""
+    chain = Chain(coin={0: coin("one"), 50: coin("two", code="0x02")}, other={0: coin("x"), 30: coin("y", code="0x03")})
+    store = AbiStore(chain.fetch)
+    made = Made(store, lambda abis: [one.name for one in abis.module_abi("0x1", "coin").exposed_functions])
+    store.prepare("0x1", "coin", range(100))
+    found = [made.at(version) for version in range(100)]
+    assert found == [["one"]] * 50 + [["two"]] * 50
+    assert len({id(one) for one in found}) == 2
+    assert made.at(10) is found[0]
+    assert {name for name, _ in chain.fetched} == {"coin"}
+
+
+def test_what_is_made_from_a_layout_follows_the_modules_of_the_layout():
+    """A struct two modules away counts as asked for."""
+    outer = module("outer", structs=[struct("Outer", {"inner": "0x1::inner::Inner"})])
+    old, new = (
+        module("inner", structs=[struct("Inner", {"x": kind})], code=code)
+        for kind, code in (("u8", "0x01"), ("u16", "0x02"))
+    )
+    store = AbiStore(Chain(outer={0: outer}, inner={0: old, 50: new}).fetch)
+    tag = parse_type_tag("0x1::outer::Outer")
+    made = Made(store, lambda abis: str(abis.layout(tag)))
+    store.at(0).layout(tag)  # the layout may be known already
+    assert "UInt(bits=8)" in made.at(49)
+    assert "UInt(bits=16)" in made.at(50)
+
+
+def test_what_cannot_be_made_is_tried_again():
+    """An error is not remembered."""
+    store = AbiStore(Chain().fetch)
+    made = Made(store, lambda abis: 1 // abis.version)
+    with pytest.raises(ZeroDivisionError):
+        made.at(0)
+    assert made.at(1) == 1
 
 
 def test_a_type_without_a_module_is_untyped():

@@ -80,6 +80,17 @@ class TestViews:
         assert (failed["ledger_version"], failed["status"], failed["error_code"]) == (107, 400, "invalid_input")
         assert "Move abort" in failed["error_message"]
 
+    def test_each_version_is_encoded_by_its_own_abi(self):
+        """The parameter was a u64, then a u8: one sweep sends text before the upgrade and a number after it."""
+        old = module("m", functions=[function("f", ["u64"], ["u64"])])
+        new = module("m", functions=[function("f", ["u8"], ["u64"])], code="0x02")
+        routes = {M_PATH: lambda query, _: answer(old if int(query["ledger_version"]) < 150 else new)}
+        node, fake = node_with(routes)
+        frame = fetch_views(node, ViewFunction("0x1::m::f", arguments=[5]), versions="101:199:14", progress=False)
+        assert frame["error_code"].isna().tolist() == [True] * 4 + [False] + [True] * 3  # 157 is refused
+        sent = {int(query["ledger_version"]): body["arguments"] for query, body in fake.sent("POST /view")}
+        assert sent == {version: ["5"] if version < 150 else [5] for version in range(101, 200, 14)}
+
     def test_a_listed_version_that_is_pruned_is_a_row(self):
         """Listed versions are read as listed, whatever becomes of them."""
         node, _ = node_with(head=ledger(oldest=100))
