@@ -1,0 +1,183 @@
+"""Causes against nodes that offer less, change their build, or answer with gaps: said as such, never guessed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit.client.node import Node
+from toolkit.client.transport import Answer, SessionTransport
+from toolkit.gas.cause import causes_of
+from toolkit.gas.steps import steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.client.transport import Request
+
+SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+SIZE = toolkit.ViewFunction("0xcafe::registry::size")
+PRICE = toolkit.ViewFunction("0xfa17::vault::share_price")
+DEPTH = toolkit.ViewFunction("0xb00c::order_book::depth")
+
+
+class Gate:
+    """The road to a node through a gate that may answer in the node's place, or change what it says."""
+
+    def __init__(
+        self,
+        refuse: Callable[[str, dict[str, list[str]]], tuple[int, str] | None] = lambda *_: None,
+        *,
+        build: str | None = None,
+    ) -> None:
+        self._road = SessionTransport(timeout_s=10)
+        self._refuse = refuse
+        self._build = build
+
+    def send(self, request: Request) -> Answer:
+        where = urlsplit(request.url)
+        refused = self._refuse(where.path, parse_qs(where.query))
+        if refused is not None:
+            status, code = refused
+            return Answer(status, {}, json.dumps({"message": "closed", "error_code": code}).encode())
+        answer = self._road.send(request)
+        if self._build is not None and where.path == "/v1":
+            return replace(answer, body=json.dumps(json.loads(answer.body) | {"git_hash": self._build}).encode())
+        return answer
+
+    def close(self) -> None:
+        self._road.close()
+
+
+def closed(*parts: str) -> Callable[[str, Any], tuple[int, str] | None]:
+    """Refuse every path that holds one of the parts."""
+    return lambda path, _: (403, "api_disabled") if any(part in path for part in parts) else None
+
+
+@pytest.fixture
+def through(url):
+    """Return a way to make nodes behind gates; they are closed at the end."""
+    made: list[Node] = []
+
+    def make(gate: Gate) -> Node:
+        made.append(Node(url, transport=gate, cache=None))
+        return made[-1]
+
+    yield make
+    for node in made:
+        node.close()
+
+
+def steps_between(node: Node, call: toolkit.ViewFunction, versions: Any) -> pd.DataFrame:
+    """Return the steps of a study of one call."""
+    return toolkit.Study(node=node, calls={"call": call}, versions=versions).run(progress=False).steps
+
+
+def mark(ledger, text: str) -> int:
+    """Return the version at which the history says something happened."""
+    return next(one.version for one in ledger.milestones if text in one.text)
+
+
+class TestUnresolved:
+    """Intervals of a plan: the ends are compared."""
+
+    @pytest.mark.parametrize(
+        "case",
+        [
+            (SUPPLY, ["tenfold"], "schedule", "every one x10"),
+            (PRICE, ["vault upgraded"], "code", "upgraded the called module 0xfa17::vault (added preview)"),
+            (PRICE, ["vault upgraded", "tenfold"], "mixed", "upgraded the called module"),
+        ],
+    )
+    def test_what_differs_between_the_ends_is_the_cause(self, node, ledger, case):
+        """Schedule, code, or both; no transaction is claimed."""
+        call, around, kind, words = case
+        events = [mark(ledger, text) for text in around]
+        steps = steps_between(node, call, [events[0] - 9, events[-1] + 9])
+        assert steps["cause"].tolist() == [kind]
+        assert not steps["exact"].any()
+        assert words in steps["explanation"].tolist()[0]
+        assert steps["transaction_hash"].isna().all()
+
+    def test_growth_between_the_ends_is_unexplained(self, node, ledger):
+        """State is never claimed without its transaction."""
+        last = mark(ledger, "closed its day") - 1
+        first = next(
+            v
+            for v in range(last, 0, -1)
+            if ledger.view(DEPTH.function, version=v)[1] < ledger.view(DEPTH.function, version=last)[1]
+        )
+        steps = steps_between(node, DEPTH, [max(first - 30, mark(ledger, "tenfold")), last])
+        assert steps["cause"].tolist() == ["unexplained"]
+
+    @pytest.mark.parametrize("part", ["gas_schedule", "PackageRegistry", "/resource/"])
+    def test_without_the_reads_it_is_unknown(self, through, ledger, part):
+        """A node that refuses what would tell, and nothing else differs: unknown, with the reason."""
+        last = mark(ledger, "closed its day")
+        steps = steps_between(through(Gate(closed(part))), DEPTH, [last - 1, last + 1])
+        assert steps["cause"].tolist() == ["unknown"]
+        assert "403 api_disabled: closed" in steps["explanation"].tolist()[0]
+
+
+class TestExact:
+    """Steps between adjacent versions."""
+
+    def test_without_transactions_it_is_unknown(self, through, ledger):
+        """The transaction is what tells."""
+        at = mark(ledger, "tenfold")
+        steps = steps_between(through(Gate(closed("/transactions"))), SIZE, [at - 1, at])
+        assert (steps["cause"].tolist(), steps["exact"].tolist()) == (["unknown"], [True])
+        assert "403 api_disabled: closed" in steps["explanation"].tolist()[0]
+
+    def test_without_modules_an_upgrade_is_still_code(self, through, ledger):
+        """That a module was written is a fact; what changed in it is not known, and said so."""
+        at = mark(ledger, "vault upgraded")
+        steps = steps_between(through(Gate(closed("/module/"))), PRICE, [at - 1, at])
+        assert steps["cause"].tolist() == ["code"]
+        assert "the called module 0xfa17::vault" in steps["explanation"].tolist()[0]
+        assert "not known" in steps["explanation"].tolist()[0]
+
+    def test_without_resources_a_schedule_is_still_the_cause(self, through, ledger):
+        """What changed in it is not known, and said so."""
+        at = mark(ledger, "tenfold")
+        steps = steps_between(through(Gate(closed("/resource/"))), SIZE, [at - 1, at])
+        assert steps["cause"].tolist() == ["schedule"]
+        assert "not known" in steps["explanation"].tolist()[0]
+
+
+def test_two_builds_of_a_node_do_not_compare(through, ledger):
+    """Readings by another build tell of the node, whatever the transaction between them did."""
+    at = mark(ledger, "tenfold")
+    runs = []
+    for build, version in (("one", at - 1), ("two", at)):
+        node = through(Gate(build=build))
+        study = toolkit.Study(node=node, calls={"size": SIZE}, versions=[version])
+        runs.append(study.run(progress=False).observations)
+    steps = steps_of(pd.concat(runs, ignore_index=True))
+    causes = causes_of(steps, through(Gate()), {steps[0].fingerprint: SIZE.function})
+    assert [cause.kind for cause in causes.values()] == ["node"]
+    assert "from one to two" in causes[steps[0]].explanation
+
+
+def test_outages_leave_intervals_and_break_nothing(through, ledger):
+    """Versions that never answer: the steps around them are exact, the one among them is an interval with its cause."""
+    at = mark(ledger, "tenfold")
+
+    def out(path: str, query: dict[str, list[str]]) -> tuple[int, str] | None:
+        version = int(query.get("ledger_version", ["0"])[0])
+        return (500, "internal_error") if path.endswith("/view") and version in {at - 1, at, at + 1} else None
+
+    gate = Gate(out)
+    steps = steps_between(through(gate), PRICE, toolkit.FindSteps("0:-1"))
+    found = steps.set_index("version_after")
+    assert found.loc[at + 2, "version_before"] == at - 2
+    assert found.loc[at + 2, "cause"] == "schedule"
+    others = found.drop(at + 2)
+    assert others["exact"].all()
+    assert set(others["cause"]) == {"code"}
