@@ -134,10 +134,21 @@ class AbiStore:
         if override is not None:
             return Known(b"override", override)
         with self._lock:
-            timeline = self._timelines[address, name]
-            found = timeline.between(version)
-        if found is not None:
-            return found
+            found = self._timelines[address, name].between(version)
+        return found or self._asked(address, name, version)
+
+    def read(self, address: str, name: str, version: int) -> Known:
+        """Return what stood at (address, name) at this very version: nothing is concluded from neighbours.
+
+        Where it matters whether a module changed, since one may be changed and changed back; ABIs that the caller
+        supplied do not count here.
+        """
+        address = parse_address(address)
+        with self._lock:
+            found = self._timelines[address, name].known.get(version)
+        return found or self._asked(address, name, version)
+
+    def _asked(self, address: str, name: str, version: int) -> Known:
         if (address, name, version) in self._silent or len(self._silent) >= _MOST_SILENT:
             return _UNTOLD
         try:
@@ -155,7 +166,7 @@ class AbiStore:
         self._silent.clear()
         with self._lock:
             found = _ABSENT if answer is None else self._decoded(answer)
-            timeline.add(version, found)
+            self._timelines[address, name].add(version, found)
         return found
 
     def _decoded(self, answer: bytes) -> Known:

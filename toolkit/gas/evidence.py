@@ -69,8 +69,8 @@ class Evidence:
         return dependencies(called, lambda address: self.packages(address, version))
 
     def module(self, module: ModuleId, version: int) -> Known:
-        """Return what is known of a module at a version; see `AbiStore.known`."""
-        return self._node.abis.known(module.address, module.name, version)
+        """Return a module as it stood at a version; see `AbiStore.read`."""
+        return self._node.abis.read(module.address, module.name, version)
 
     def layout(self, text: str, version: int) -> Layout:
         """Return the layout of a type at a version."""

@@ -9,6 +9,7 @@ from tests.unit.gas.observed import cause_of
 from toolkit.client.node import Node
 from toolkit.gas.cause import causes_of
 from toolkit.gas.steps import Step
+from toolkit.move.abi import decode_module_abi
 
 FUNCTION = "0xca11::m::count"
 ALICE, BOB = "0xa11ce", "0xb0b"
@@ -269,6 +270,29 @@ class TestCode:
         gone = registry("0xca11", [OWN], [package("mine")])
         cause = exact(deletion, routes=both("/accounts/0xca11/module/m", M, None) | gone)
         assert (cause.kind, "deleted the called module 0xca11::m" in cause.explanation) == ("code", True)
+
+    def test_a_change_that_was_taken_back_is_still_seen(self):
+        """Neighbours at which the module is as before do not hide that it is another one at the step."""
+        told = user_transaction(10, type="user_transaction", changes=[written()])
+        at = {"10": NEWER}
+        fake = FakeNode(
+            QUIET
+            | {
+                "GET /transactions/by_version/10": answer(told),
+                "GET /accounts/0xca11/module/m": lambda query, _: answer(at.get(query["ledger_version"], M)),
+            }
+        )
+        node = Node(URL, transport=fake)
+        node.abis.prepare("0xca11", "m", range(1_000))
+        assert node.abis.known("0xca11", "m", 10).digest == node.abis.known("0xca11", "m", 9).digest
+        assert cause_of(step(), node, FUNCTION).kind == "code"
+
+    def test_an_abi_of_the_callers_own_does_not_hide_a_change(self):
+        """Supplied ABIs hold at every version; what the node has does not."""
+        told = user_transaction(10, type="user_transaction", changes=[written()])
+        routes = QUIET | {"GET /transactions/by_version/10": answer(told)} | both("/accounts/0xca11/module/m", M, NEWER)
+        node = Node(URL, transport=FakeNode(routes), abis={("0xca11", "m"): decode_module_abi(M)})
+        assert cause_of(step(), node, FUNCTION).kind == "code"
 
     def test_an_odd_registry_does_not_end_the_search_for_a_cause(self):
         """A registry of another shape tells nothing, and is no crash."""
