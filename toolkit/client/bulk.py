@@ -72,14 +72,22 @@ class Progress:
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
+        self._failed = 0
 
-    def expect(self, more: int) -> None:
-        """Move the end."""
-        self._bar.total = (self._bar.total or 0) + more
+    def expect(self, more: int, *, found: int = 0) -> None:
+        """Move the end; what was `found` done already counts as done, but not for the rate."""
+        if self._bar.disable:  # it has no end to move
+            return
+        self._bar.total = (self._bar.total or 0) + more + found
+        self._bar.initial += found
+        self._bar.n += found
         self._bar.refresh()
 
-    def advance(self, done: int) -> None:
-        """Move on."""
+    def advance(self, done: int, *, failed: int = 0) -> None:
+        """Move on; how many failed so far is told beside the rate."""
+        if failed:
+            self._failed += failed
+            self._bar.set_postfix_str(f"{self._failed:,} failed", refresh=False)
         self._bar.update(done)
 
 

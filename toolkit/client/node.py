@@ -293,11 +293,15 @@ class Node:
         return self._connection.perform(prepare_simulation(self._context, request))
 
     def with_share(self, tasks: int) -> Node:
-        """Return a node of the same settings with sockets of its own and 1/`tasks` of the rate."""
+        """Return a node of these settings with sockets of its own and 1/`tasks` of rate and requests in flight."""
         if self._settings is None:
             raise InputError("a Node over a transport of your own cannot be copied")
         rate = self._settings["requests_per_second"]
-        shared = {**self._settings, "requests_per_second": rate / tasks if rate else None}
+        shared = {
+            **self._settings,
+            "requests_per_second": rate / tasks if rate else None,
+            "max_in_flight": max(1, self.max_in_flight // tasks),
+        }
         return Node(**shared, api_key=self._key)
 
     @property

@@ -42,13 +42,19 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     OSError
         If the file cannot be written.
     """
-    table, target = to_arrow(frame), Path(path)
+    target = Path(path)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        pq.write_table(table, part, compression="zstd", **_encodings(table.schema))
+        write_frame(frame, part)
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_frame(frame: pd.DataFrame, place: Path) -> None:
+    """Write a frame as Parquet in place; for who moves the file by themselves, else see `write_parquet`."""
+    table = to_arrow(frame)
+    pq.write_table(table, place, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
 
 
 def _encodings(schema: pa.Schema) -> dict[str, object]:

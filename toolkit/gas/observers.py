@@ -1,36 +1,42 @@
-"""What runs where an executor puts it: a range of view calls on one node, to rows. Importable, so it can be sent."""
+"""View calls at versions, to observations: here, or in ranges wherever an executor puts them."""
 
 from __future__ import annotations
 
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from datetime import UTC, datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.sweep import sweep
 from toolkit.errors import InputError, ToolkitError
-from toolkit.gas.observing import VIEW, Origin
+from toolkit.frames.schema import OBSERVATIONS
+from toolkit.gas.executors import executor_failure
+from toolkit.gas.observing import VIEW, Origin, row_columns
+from toolkit.move.ids import FunctionId
 from toolkit.wire.requests import ViewFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from toolkit.client.node import Node
     from toolkit.client.prepared import Prepared
     from toolkit.client.results import ViewResult
     from toolkit.gas.study import Call
 
-__all__ = ["RANGE", "observe_elsewhere", "observe_views"]
+__all__ = ["FEWEST", "learn_module", "observe_elsewhere", "observe_views"]
 
-RANGE = 250
-"""View calls of one task; a task costs a scheduler milliseconds, so single calls would be lost in overhead."""
+FEWEST = 100
+"""View calls of one task, at the least: a task costs a scheduler milliseconds, and a worker a connection."""
+_MOST = 1_000
+_RANGES_PER_TASK = 4
 
 Row = dict[str, Any]
 Task = tuple["Call", int]
 
 
-def observe_views(
-    node: Node, origin: Origin, tasks: Sequence[Task], *, advance: Callable[[int], Any] = lambda _: None
-) -> list[Row]:
+def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator[Row]:
     """Run view calls at their versions, all at once; a call that fails is a row like any other.
 
     Parameters
@@ -40,13 +46,11 @@ def observe_views(
         What the rows share.
     tasks : sequence of (Call, int)
         Calls with the ledger version to read.
-    advance : callable, optional
-        Called with 1 after each.
 
-    Returns
-    -------
-    list of dict
-        Rows of the observation frame in the order of the tasks.
+    Yields
+    ------
+    dict
+        Rows of the observation frame, as they come.
     """
     ready = {call.fingerprint: node.prepare_views(_view(call)) for call, _ in tasks}
 
@@ -54,16 +58,13 @@ def observe_views(
         call, version = task
         return ready[call.fingerprint].at(version)
 
-    rows: list[Row] = [{}] * len(tasks)
     for place, outcome in sweep(node, tasks, prepare):
         call, version = tasks[place]
         now = datetime.now(UTC)
         if isinstance(outcome, ToolkitError):
-            rows[place] = origin.failed(call.name, call.fingerprint, VIEW, version, error=outcome, observed_at=now)
+            yield origin.failed(call.name, call.fingerprint, VIEW, version, error=outcome, observed_at=now)
         else:
-            rows[place] = origin.view(call.name, call.fingerprint, outcome, now)
-        advance(1)
-    return rows
+            yield origin.view(call.name, call.fingerprint, outcome, now)
 
 
 def _view(call: Call) -> ViewFunction:
@@ -74,11 +75,19 @@ def _view(call: Call) -> ViewFunction:
 
 
 def observe_elsewhere(
-    executor: Executor, node: Node, origin: Origin, tasks: Sequence[Task], *, max_tasks: int
-) -> Iterator[list[Row]]:
-    """Run view calls over an executor in ranges, and yield the rows of each as it ends.
+    executor: Executor,
+    node: Node,
+    origin: Origin,
+    tasks: Iterable[Task],
+    *,
+    count: int,
+    max_tasks: int,
+    take: Callable[[pa.Table], Any],
+) -> None:
+    """Run view calls over an executor in ranges of 100 to 1,000.
 
-    Each range runs its own bulk engine over a copy of `node` with its share of the rate.
+    Each range runs its own bulk engine over a copy of `node` with its share of the rate and of the requests in
+    flight. It answers with a table, so workers need no disk and no folder in common.
 
     Parameters
     ----------
@@ -86,36 +95,52 @@ def observe_elsewhere(
         Threads, processes, a cluster: `node`, `origin` and the calls are picklable.
     node : Node
     origin : Origin
-    tasks : sequence of (Call, int)
+    tasks : iterable of (Call, int)
+        Read only as fast as ranges end.
+    count : int
+        Number of tasks.
     max_tasks : int
         Most ranges in flight.
+    take : callable
+        Given the observations of each range, here, as they end.
 
-    Yields
+    Raises
     ------
-    list of dict
-        Rows of one range.
+    StudyError
+        If the executor fails, such as when its workers die.
     """
-    ranges = [tasks[start : start + RANGE] for start in range(0, len(tasks), RANGE)]
-    share = node.with_share(min(max_tasks, max(1, len(ranges))))
-    pending: set[Future[list[Row]]] = set()
-    waiting = iter(ranges)
-    try:
-        while True:
-            for some in waiting:
-                pending.add(executor.submit(_observe_range, share, origin, list(some)))
-                if len(pending) >= max_tasks:
-                    break
-            if not pending:
-                return
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield future.result()
-    finally:
-        for future in pending:
-            future.cancel()
+    size = min(_MOST, max(FEWEST, -(-count // (_RANGES_PER_TASK * max_tasks))))
+    waiting = iter(tasks)
+    pending: set[Future[pa.Table]] = set()
+    with node.with_share(max(1, min(max_tasks, -(-count // size)))) as share:
+        try:
+            while True:
+                while len(pending) < max_tasks and (some := list(islice(waiting, size))):
+                    pending.add(executor.submit(_observe_range, share, origin, some))
+                if not pending:
+                    return
+                done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                while done:
+                    take(done.pop().result())
+        except Exception as error:
+            failure = executor_failure(error)
+            if failure is None:
+                raise
+            raise failure from error
+        finally:
+            # An interrupt or an error: what has not begun never begins.
+            for future in pending:
+                future.cancel()
 
 
-def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> list[Row]:
-    copy = node.with_share(1)  # in threads nothing was pickled: each range needs sockets of its own
-    with copy:
-        return observe_views(copy, origin, tasks)
+def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
+    with node.with_share(1) as copy:  # in threads nothing was pickled: each range needs sockets of its own
+        for call in {call.fingerprint: call for call, _ in tasks}.values():
+            learn_module(copy, call, sorted(version for other, version in tasks if other is call))
+        return OBSERVATIONS.table(row_columns(list(observe_views(copy, origin, tasks))))
+
+
+def learn_module(node: Node, call: Call, versions: Sequence[int]) -> None:
+    """Learn the called module over sorted versions by bisection, so that the reads need not ask for an ABI at each."""
+    function = FunctionId.parse(call.function)
+    node.abis.prepare(function.address, function.module, versions)

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.comparison import last_observations
+from toolkit.gas.scan import rows_digest, turning_points
 from toolkit.gas.steps import step_columns, steps_of
 from toolkit.gas.store import RunStore
 from toolkit.gas.study import Study
 from toolkit.gas.words import step_words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
 
 __all__ = ["Run"]
@@ -50,6 +53,34 @@ class Run:
         """Open the run in a folder."""
         return cls(path)
 
+    @classmethod
+    def merge(cls, paths: Iterable[str | Path], out: str | Path) -> Run:
+        """Merge the runs of all shards of a study into one run.
+
+        Nothing is asked of a node. A step between two shards has the cause ``unknown``; running the study with the
+        merged folder as `out` reads nothing again and finds it.
+
+        Parameters
+        ----------
+        paths : iterable of str or Path
+            Folders of complete runs, one per shard, in any order; they stay as they are.
+        out : str or Path
+            Folder of the merged run: missing or empty, and made whole or not at all.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        StudyError
+            If a shard is missing, there twice, not complete or damaged; if shards are of different studies, chains,
+            histories or resolved versions; or if a planned reading is missing or doubled in the whole.
+        """
+        from toolkit.gas.merging import merge_runs
+
+        return cls(merge_runs(paths, out))
+
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
         return f"Run({str(self.path)!r}, {self.study.title!r}, {state})"
@@ -59,6 +90,17 @@ class Run:
         """Whether every planned observation is there."""
         return bool(self.manifest.get("complete"))
 
+    @property
+    def digest(self) -> str:
+        """Digest of the rows: 32 hex digits.
+
+        Runs of one study on one ledger have the same digest, however they were read: in one go or resumed, here or on
+        a cluster, whole or merged from shards. Every column counts but those that tell when and by what was read:
+        ``node`` (a node counts as its place in the study), ``head_version``, ``error_message``, ``observed_at`` and
+        ``toolkit_version``.
+        """
+        return str(self.manifest.get("rows_digest") or rows_digest(self._store))
+
     @cached_property
     def study(self) -> Study:
         """The study that was run."""
@@ -66,7 +108,7 @@ class Run:
 
     @cached_property
     def observations(self) -> pd.DataFrame:
-        """The observation frame: one row per call, ledger version and source."""
+        """The observation frame: one row per call, ledger version and source; by node, call, then version."""
         return self._store.observations()
 
     @cached_property
@@ -78,7 +120,7 @@ class Run:
         stored = self._store.steps()
         if stored is not None:
             return stored
-        return rows_frame(STEPS, step_columns(steps_of(self.observations), {}))
+        return rows_frame(STEPS, step_columns(steps_of(turning_points(self._store)), {}))
 
     def explain(self) -> str:
         """Return plain words: each step with its version, its size and its cause, one a line."""

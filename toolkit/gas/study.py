@@ -153,22 +153,30 @@ class Study(FileModel):
         self,
         out: str | Path | None = None,
         *,
-        executor: Executor | None = None,
+        executor: Executor | str | None = None,
         max_tasks: int = 8,
+        shard: tuple[int, int] | str | None = None,
         progress: bool = True,
     ) -> Run:
         """Observe every call and write the run.
+
+        May be broken off at any moment, by Ctrl-C, a kill or a full disk: the same call goes on where it stopped.
 
         Parameters
         ----------
         out : str or Path, optional
             Folder of the run; made where it is missing. A run that was broken off there is continued. By default a
             temporary folder that lives as long as the returned run.
-        executor : concurrent.futures.Executor, optional
-            Where views are read, in ranges of 250 calls: threads, processes, or a cluster such as
-            ``dask.distributed.Client(...).get_executor()``. By default here, over the bulk engine.
+        executor : concurrent.futures.Executor or str, optional
+            Where views are read, in ranges of 100 to 1,000 calls: any executor, such as
+            ``dask.distributed.Client(...).get_executor()``, or ``"threads:8"``, ``"processes:4"``,
+            ``"tcp://host:8786"`` (a Dask scheduler; needs the extra ``dask``). By default here, over the bulk engine.
+            Simulations and committed transactions are read here in any case. Ranges answer with their rows, so
+            workers need this package and a way to the node, but no disk and no folder in common.
         max_tasks : int, default 8
-            Most ranges in flight on the executor; each gets its share of the node's rate.
+            Most ranges in flight on the executor; each gets its share of the node's rate and requests in flight.
+        shard : (int, int) or str, optional
+            Read only this part of the study, such as ``(2, 5)`` or ``"2/5"``, to be merged by `Run.merge`.
         progress : bool, default True
             Show a progress bar.
 
@@ -179,11 +187,24 @@ class Study(FileModel):
         Raises
         ------
         StudyError
-            If the folder holds a run of another study or chain, or something that is no run.
+            If the folder holds a run of another study, shard, chain or history, or something that is no run; if
+            another run is writing to it; if it cannot be written; if the executor fails; or if shards could not
+            agree on the versions.
+        KeyboardInterrupt
+            After an interrupt, saying what is kept and where.
+
+        Notes
+        -----
+        Where the machines have an object store only: the folder has to be on a disk, since stores give no locks and no
+        renames. On a cluster it is on the machine that calls this, and workers need none. Machines without a cluster
+        read one shard each onto their own disk; copy the complete folders to the store, and from there to where they
+        are merged. The parts of a run in a store can be read in place by DuckDB, Polars or pandas.
         """
         from toolkit.gas.runner import run_study
 
-        return run_study(self, out, node=self._node, progress=progress, executor=executor, max_tasks=max_tasks)
+        return run_study(
+            self, out, node=self._node, progress=progress, executor=executor, max_tasks=max_tasks, shard=shard
+        )
 
 
 def _node_names(node: str | Node | None, nodes: Any) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from toolkit.gas.cause import causes_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from toolkit.client.node import Node
     from toolkit.gas.steps import Cause, Step
@@ -45,6 +46,22 @@ def row(
 def columns(*rows: dict[str, Any]) -> dict[str, list[Any]]:
     """Turn rows into columns."""
     return {name: [one[name] for one in rows] for name in OBSERVATIONS.names}
+
+
+def manifest(*, title: str = "mine", calls: tuple[str, ...] = ("a",)) -> dict[str, Any]:
+    """Return what ``run.json`` says of a run that has begun."""
+    return {
+        "study": {"title": title},
+        "study_digest": "d",
+        "nodes": [{"node": "http://node.test/v1"}],
+        "fingerprints": [f"{label}-print" for label in calls],
+        "complete": False,
+    }
+
+
+def table(*rows: dict[str, Any]) -> pa.Table:
+    """Turn rows into the table that is written to a run."""
+    return OBSERVATIONS.table(columns(*rows))
 
 
 def frame(*rows: dict[str, Any]) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, module, refused, user_transaction
-from tests.unit.gas.observed import cause_of, columns, frame, row
+from tests.unit.gas.observed import cause_of, frame, manifest, row, table
 from toolkit.client.node import Node
 from toolkit.errors import StudyError
 from toolkit.gas.comparison import last_observations
@@ -91,20 +91,22 @@ def test_the_last_observations_of_two_nodes_are_kept_apart():
 def test_a_run_without_its_parts_folder_goes_on(tmp_path):
     """A folder for parts that got lost, as an empty one does in git, is made again."""
     store = RunStore(tmp_path / "run")
-    store.create({"study": {}})
+    store.create(manifest())
+    store.add(table(row(1)))
     shutil.rmtree(tmp_path / "run" / "parts")
-    store.add_part(columns(row(1)))
+    store.mend()
+    store.add(table(row(1)))
     assert len(store.observations()) == 1
 
 
 def test_a_file_of_the_user_is_neither_a_part_nor_discarded(tmp_path):
     """Only the store's own names are its parts."""
     store = RunStore(tmp_path / "run")
-    store.create({"study": {"title": "mine"}})
-    store.add_part(columns(row(1)))
+    store.create(manifest())
+    store.add(table(row(1)))
     mine = tmp_path / "run" / "parts" / "part-of-my-own.parquet"
     shutil.copy(store.part_files()[0], mine)
-    store.add_part(columns(row(2)))
+    store.add(table(row(2)))
     assert store.observations()["ledger_version"].tolist() == [1, 2]
     store.discard("mine")
     assert mine.exists()
@@ -123,7 +125,7 @@ def test_a_manifest_with_parts_missing_is_a_study_error(tmp_path, text):
 def test_files_of_a_run_are_as_readable_as_any_other(tmp_path):
     """Files of a run have the permissions that any new file has."""
     store = RunStore(tmp_path / "run")
-    store.create({"study": {}})
+    store.create(manifest())
     (tmp_path / "other").write_text("x")
     assert (tmp_path / "run" / "run.json").stat().st_mode == (tmp_path / "other").stat().st_mode
 

@@ -6,21 +6,22 @@ import json
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tests.unit.gas.observed import columns, frame, row
+from tests.unit.gas.observed import frame, manifest, row, table
 from toolkit.errors import StudyError
+from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, STEPS
 from toolkit.gas import store as module
-from toolkit.gas.store import RunStore
-
-MANIFEST = {"study": {"title": "mine"}, "study_digest": "d", "nodes": [], "complete": False}
+from toolkit.gas.store import PART_ROWS, RunStore
 
 
 @pytest.fixture
 def store(tmp_path):
     store = RunStore(tmp_path / "run")
-    store.create(MANIFEST)
+    store.create(manifest(calls=("a", "b")))
     return store
 
 
@@ -28,70 +29,151 @@ def files(store):
     return sorted(str(place.relative_to(store.path)) for place in store.path.rglob("*") if place.is_file())
 
 
+def many(first, count, **more):
+    """Return a table of `count` rows from a version on, all alike but for the version."""
+    one = table(row(first, **more))
+    whole = pa.concat_tables([one] * count).combine_chunks()
+    versions = pa.array(range(first, first + count), pa.uint64())
+    place = OBSERVATIONS.names.index("ledger_version")
+    return whole.set_column(place, whole.schema.field(place), versions)
+
+
 def test_a_new_run_has_its_manifest(store):
     """run.json says what the run is of, and which format it has."""
     assert store.exists()
-    assert store.manifest() == MANIFEST | {"format": 1}
+    assert store.manifest() == manifest(calls=("a", "b")) | {"format": 1}
     assert files(store) == ["run.json"]
 
 
-def test_parts_are_read_back_in_their_order(store):
-    """What was written comes back exactly, large numbers, nulls, times and description included."""
-    first, second = [row(2, 2**64 - 1), row(1, error="x")], [row(3, None)]
-    store.add_part(columns(*first))
-    store.add_part(columns(*second))
+def test_rows_are_read_back_in_the_order_of_the_study(store):
+    """What was written comes back exactly, large numbers, nulls, times and description included, by call and version."""
+    store.add(table(row(2, 2**64 - 1, label="b"), row(1, error="x")))
+    store.add(table(row(3, None)))
     read = store.observations()
-    pd.testing.assert_frame_equal(read, frame(*first, *second))
+    pd.testing.assert_frame_equal(read, frame(row(1, error="x"), row(3, None), row(2, 2**64 - 1, label="b")))
     assert read.attrs["toolkit"] == frame(row(1)).attrs["toolkit"]
-    assert files(store) == ["parts/part-00000000.parquet", "parts/part-00000001.parquet", "run.json"]
+    assert files(store) == ["parts/part-00000000.parquet", "run.json"]
+
+
+def test_small_writes_share_a_part_until_it_is_full(store):
+    """Only the last part is shorter than 10,000 rows; it is written again and again, longer each time."""
+    store.add(many(0, PART_ROWS - 1))
+    store.add(many(PART_ROWS - 1, 5))
+    store.add(many(PART_ROWS + 4, 7))
+    assert [pq.read_metadata(place).num_rows for place in store.part_files()] == [PART_ROWS + 4, 7]
+    assert store.rows() == PART_ROWS + 11
+    RunStore(store.path).add(many(PART_ROWS + 11, 9))
+    assert [pq.read_metadata(place).num_rows for place in store.part_files()] == [PART_ROWS + 4, 16]
+    assert store.observations()["ledger_version"].tolist() == list(range(PART_ROWS + 20))
+
+
+def test_integers_are_delta_packed_and_texts_dictionaries(store):
+    """A part is small: versions and gas as differences, each label once, all of it zstd with checksums of its pages."""
+    store.add(many(10**9, PART_ROWS))
+    (place,) = store.part_files()
+    facts = pq.read_metadata(place).row_group(0)
+    columns = {facts.column(at).path_in_schema: facts.column(at) for at in range(facts.num_columns)}
+    assert {column.compression for column in columns.values()} == {"ZSTD"}
+    assert "DELTA_BINARY_PACKED" in columns["ledger_version"].encodings
+    assert "RLE_DICTIONARY" in columns["label"].encodings
+    assert place.stat().st_size < 60_000
 
 
 def test_parts_reload_with_plain_pandas(store):
     """A flat frame needs no toolkit to be read."""
-    store.add_part(columns(row(2, 2**64 - 1), row(1, error="x")))
-    plain = pd.read_parquet(store.part_files()[0], dtype_backend="pyarrow")
+    store.add(table(row(1, 2**64 - 1), row(2, error="x")))
+    plain = pd.read_parquet(store.part_files()[0])
+    pd.testing.assert_frame_equal(plain, store.observations())
     assert plain["gas_used"].tolist()[0] == 2**64 - 1
     assert plain["gas_used"].isna().tolist() == [False, True]
 
 
+def test_parts_are_read_by_duckdb_and_polars_digit_by_digit(store):
+    """The folder of parts, as it lies there, is a table for others too."""
+    duckdb, polars = pytest.importorskip("duckdb"), pytest.importorskip("polars")
+    store.add(many(0, PART_ROWS, gas=2**64 - 1))
+    store.add(table(row(2**64 - 1, 2**63 + 1, label="b"), row(7, error="x", label="b")))
+    glob = str(store.path / "parts" / "*.parquet")
+    wanted = list(zip(store.observations()["ledger_version"], store.observations()["gas_used"], strict=True))
+    wanted = [(version, None if pd.isna(gas) else gas) for version, gas in wanted]
+    relation = duckdb.read_parquet(glob).order("label, ledger_version").project("ledger_version, gas_used")
+    assert relation.fetchall() == wanted
+    read = polars.read_parquet(glob).sort("label", "ledger_version")
+    assert list(zip(read["ledger_version"].to_list(), read["gas_used"].to_list(), strict=True)) == wanted
+
+
 def test_nothing_observed_writes_nothing(store):
     """No rows, no part; the frame is empty with its schema."""
-    store.add_part(columns())
+    store.add(table())
     assert store.part_files() == []
     assert list(store.observations().columns) == OBSERVATIONS.names
     assert len(store.observations()) == 0
 
 
-def test_a_part_after_a_gap_gets_a_new_number(store):
-    """No part is ever written over."""
-    for version in range(3):
-        store.add_part(columns(row(version)))
+def test_full_parts_are_never_written_over(store):
+    """After a gap in the numbers the next part gets a new one, and names sort as numbers do."""
+    for place in range(11):
+        store.add(many(place * PART_ROWS, PART_ROWS))
     store.part_files()[1].unlink()
-    store.add_part(columns(row(9)))
-    assert [place.name for place in store.part_files()] == [f"part-{n:08d}.parquet" for n in (0, 2, 3)]
-
-
-def test_more_than_ten_parts_keep_their_order(store):
-    """Names are padded, so sorting by name is sorting by number."""
-    for version in range(12):
-        store.add_part(columns(row(version)))
-    assert store.observations()["ledger_version"].tolist() == list(range(12))
+    store.add(table(row(10**9)))
+    assert [place.name for place in store.part_files()] == [f"part-{n:08d}.parquet" for n in (0, *range(2, 12))]
 
 
 def test_a_part_that_fails_leaves_nothing_behind(store, monkeypatch):
-    """A full disk amid a part: an error that says so, the old parts, no half file."""
-    store.add_part(columns(row(1)))
+    """A full disk amid a part: an error that says so, the old part, no half file."""
+    store.add(table(row(1)))
     before = files(store)
 
     def full(_, place):
         place.write_bytes(b"PAR1 half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "write_parquet", full)
-    with pytest.raises(StudyError, match="could not be written: No space left on device"):
-        store.add_part(columns(row(2)))
+    monkeypatch.setattr(module, "write_frame", full)
+    with pytest.raises(StudyError, match="could not be written: No space left on device; what was written before is"):
+        store.add(table(row(2)))
     assert files(store) == before
     assert store.observations()["ledger_version"].tolist() == [1]
+    monkeypatch.undo()
+    store.add(table(row(2)))
+    assert store.observations()["ledger_version"].tolist() == [1, 2]
+
+
+def test_a_part_cut_short_is_set_aside(store):
+    """Half a file where the last part was: renamed with a warning, no part any more, and its number is free."""
+    store.add(many(0, PART_ROWS))
+    store.add(table(row(10**6)))
+    last = store.part_files()[-1]
+    last.write_bytes(last.read_bytes()[:-100])
+    again = RunStore(store.path)
+    with pytest.warns(UserWarning, match=r"part-00000001\.parquet is damaged.*its rows are read again"):
+        again.mend()
+    assert len(again.part_files()) == 1
+    assert next(name for name in files(again) if "damaged" in name).startswith("parts/part-00000001.damaged-")
+    again.add(table(row(10**6)))
+    assert again.rows() == PART_ROWS + 1
+
+
+def test_bytes_that_changed_on_the_disk_are_noticed(store):
+    """A part whose end is whole but whose middle is not is not read as if nothing were."""
+    store.add(many(0, PART_ROWS))
+    (place,) = store.part_files()
+    group, column = pq.read_metadata(place).row_group(0), OBSERVATIONS.names.index("ledger_version")
+    data = bytearray(place.read_bytes())
+    data[group.column(column).data_page_offset + group.column(column).total_compressed_size - 1] ^= 0xFF
+    place.write_bytes(data)
+    with pytest.raises(StudyError, match=r"part-00000000\.parquet cannot be read"):
+        store.observations()
+
+
+def test_what_a_killed_writer_left_is_cleaned_up(store):
+    """Temporary files go; files of the user stay."""
+    store.add(table(row(1)))
+    for name in (".run.json.77.part", "parts/.part-00000001.parquet.77.part"):
+        (store.path / name).write_bytes(b"PAR1 half")
+    (store.path / "notes.part").write_text("mine")
+    assert store.observations()["ledger_version"].tolist() == [1]
+    store.mend()
+    assert files(store) == ["notes.part", "parts/part-00000000.parquet", "run.json"]
 
 
 def test_an_interrupt_amid_a_write_leaves_the_old_file(store, monkeypatch):
@@ -102,31 +184,24 @@ def test_an_interrupt_amid_a_write_leaves_the_old_file(store, monkeypatch):
 
     monkeypatch.setattr(Path, "write_text", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        store.write_manifest(MANIFEST | {"complete": True})
+        store.write_manifest(manifest() | {"complete": True})
     monkeypatch.undo()
     assert store.manifest()["complete"] is False
     assert files(store) == ["run.json"]
 
 
-def test_a_file_left_by_a_killed_write_is_not_a_part(store):
-    """What was never moved into place does not count."""
-    store.add_part(columns(row(1)))
-    (store.path / "parts" / ".writing-abc").write_bytes(b"PAR1 half")
-    assert store.observations()["ledger_version"].tolist() == [1]
-
-
 def test_steps_are_there_once_written(store):
     """None tells that the run has not come that far."""
     assert store.steps() is None
-    store.write_steps({name: [] for name in STEPS.names})
+    store.write_steps(rows_frame(STEPS, {}))
     assert list(store.steps().columns) == STEPS.names
 
 
 def test_a_part_that_cannot_be_read_is_named(store):
     """A damaged file is said by name, with the way out."""
-    store.add_part(columns(row(1)))
+    store.add(table(row(1)))
     store.part_files()[0].write_bytes(b"not parquet")
-    with pytest.raises(StudyError, match=r"part-00000000\.parquet cannot be read.*move it away"):
+    with pytest.raises(StudyError, match=r"part-00000000\.parquet cannot be read.*run the study again"):
         store.observations()
 
 
@@ -159,7 +234,7 @@ def test_parts_without_a_manifest_are_not_taken_over(tmp_path):
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "part-00000000.parquet").write_bytes(b"x")
     with pytest.raises(StudyError, match="choose another folder"):
-        RunStore(tmp_path).create(MANIFEST)
+        RunStore(tmp_path).create(manifest())
     assert not (tmp_path / "run.json").exists()
 
 
@@ -167,13 +242,13 @@ def test_a_file_where_the_folder_should_be_is_refused(tmp_path):
     """A path that is a file cannot become a folder."""
     (tmp_path / "run").write_text("x")
     with pytest.raises(StudyError, match="cannot be made"):
-        RunStore(tmp_path / "run").create(MANIFEST)
+        RunStore(tmp_path / "run").create(manifest())
 
 
 def test_discarding_removes_the_runs_own_files_only(store):
     """Manifest, steps and parts go; a report and notes of the user stay."""
-    store.add_part(columns(row(1)))
-    store.write_steps({name: [] for name in STEPS.names})
+    store.add(table(row(1)))
+    store.write_steps(rows_frame(STEPS, {}))
     for name in ("notes.txt", "report.html", "parts/readme.md"):
         (store.path / name).write_text("keep me")
     store.discard("mine")
@@ -183,7 +258,7 @@ def test_discarding_removes_the_runs_own_files_only(store):
 
 def test_another_studys_run_is_not_discarded(store):
     """A run of another title stays whole."""
-    store.add_part(columns(row(1)))
+    store.add(table(row(1)))
     before = files(store)
     store.discard("another")
     assert files(store) == before

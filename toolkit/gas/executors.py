@@ -1,0 +1,108 @@
+"""Where views are read: an executor of the caller's, or one that a text names; and what its failures mean."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import signal
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from toolkit.errors import InputError, StudyError, ToolkitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["executor_failure", "executor_name", "opened_executor"]
+
+_POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
+_SCHEDULER = re.compile(r"(tcp|tls|ucx|ws|wss)://\S+")
+_FORMS = "threads:8, processes:4, or the address of a Dask scheduler such as tcp://host:8786"
+_CONNECT_S = 30
+
+
+@contextmanager
+def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
+    """Open the executor that a text names, and close it when the block ends; one that is given is left open.
+
+    Parameters
+    ----------
+    given : Executor, str or None
+        ``"threads:8"``, ``"processes:4"``, ``"tcp://host:8786"`` (a Dask scheduler), or any executor.
+
+    Raises
+    ------
+    InputError
+        If the text has none of the forms, or Dask is not installed.
+    StudyError
+        If no scheduler answers.
+    """
+    if given is None or hasattr(given, "submit"):
+        yield given  # type: ignore[misc] # what has `submit` is an executor
+        return
+    text = str(given)
+    if match := _POOL.fullmatch(text):
+        with _pool(match[1], int(match[2])) as pool:
+            try:
+                yield pool
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    elif _SCHEDULER.fullmatch(text):
+        with _cluster(text) as client:
+            yield client.get_executor()
+    else:
+        raise InputError(f"executor {text!r} is not understood; the forms are {_FORMS}")
+
+
+def _pool(kind: str, size: int) -> Executor:
+    if kind == "threads":
+        return ThreadPoolExecutor(size, thread_name_prefix="toolkit-study")
+    # Not forked: this process has threads and sockets that a copy would share.
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(size, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _cluster(address: str) -> Any:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError(
+            f"executor {address}: Dask is not installed here; pip install 'ledger-toolkit[dask]', on the workers too"
+        ) from None
+    try:
+        return Client(address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call] # Dask has no types
+    except (OSError, ValueError) as error:
+        raise StudyError(f"executor {address}: no Dask scheduler answers there ({error})") from None
+
+
+def executor_name(executor: Executor | None, max_tasks: int) -> str:
+    """Say in a few words where views are read."""
+    if executor is None:
+        return "in this process"
+    return (
+        f"{type(executor).__module__.partition('.')[0]} {type(executor).__name__}, at most {max_tasks} ranges at once"
+    )
+
+
+def executor_failure(error: BaseException) -> StudyError | None:
+    """Return what to tell where the executor failed and not the reading; None for any other error."""
+    if isinstance(error, ToolkitError):
+        return None
+    lost = isinstance(error, BrokenExecutor | CancelledError) or type(error).__module__.startswith("distributed")
+    if not lost and not isinstance(error, ImportError | OSError):
+        return None
+    why = (
+        "a worker needs the same ledger-toolkit and Python as here"
+        if isinstance(error, ImportError)
+        else ("a worker died or the cluster went away")
+    )
+    return StudyError(
+        f"the executor failed: {type(error).__name__}: {str(error)[:300]} ({why}). What came until then is kept; "
+        "run the same study into the same folder, with a new executor, and it goes on from there"
+    )

@@ -1,0 +1,168 @@
+"""Shards of one study, read on several machines, become one run: with proof that nothing is missing or doubled."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from toolkit.errors import StudyError
+from toolkit.frames.build import plain_columns, rows_frame
+from toolkit.frames.schema import STEPS
+from toolkit.gas.proof import closing, prove_whole
+from toolkit.gas.scan import rows_digest, turning_points
+from toolkit.gas.shards import WHOLE, Shard
+from toolkit.gas.steps import Cause, Step, step_columns, steps_of
+from toolkit.gas.store import RunStore
+from toolkit.gas.study import Study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["merge_runs"]
+
+_SAME = ("node", "chain_id", "first", "last", "step", "versions", "anchor")
+_STEP_KEY = ("node", "fingerprint", "version_before", "version_after")
+_OF_A_SHARD = ("shard", "started_at", "finished_at", "executor", "environment", "rows_digest", "counts", "resumed_rows")
+
+
+class _Part(NamedTuple):
+    """One shard's run."""
+
+    store: RunStore
+    manifest: dict[str, Any]
+    shard: Shard
+
+
+def merge_runs(paths: Iterable[str | Path], out: str | Path) -> Path:
+    """Merge the runs of all shards of a study; see `Run.merge`."""
+    parts = sorted((_opened(Path(path)) for path in paths), key=lambda part: part.shard)
+    if not parts:
+        raise StudyError("merge takes the folders of a study's shards, got none")
+    _check_shards(parts)
+    _check_agreement(parts)
+    target = Path(out)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise StudyError(f"{target} is not empty; choose another folder for the merged run")
+    building = target.with_name(f".{target.name}.merging-{os.getpid()}")
+    try:
+        building.parent.mkdir(parents=True, exist_ok=True)
+        _build(parts, RunStore(building))
+        building.replace(target)
+    except OSError as error:
+        raise StudyError(f"{target} could not be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return target
+
+
+def _opened(path: Path) -> _Part:
+    store = RunStore(path)
+    manifest = store.manifest()
+    if not manifest.get("shard"):
+        raise StudyError(f"{path} is no shard; shards are made by study.run(shard=(2, 5)) or study run --shard 2/5")
+    if not manifest["complete"]:
+        raise StudyError(f"{path} is not complete; run its shard {manifest['shard']} again and it goes on")
+    if rows_digest(store) != manifest["rows_digest"]:
+        raise StudyError(f"{path} does not hold the rows it was completed with; a part is damaged, missing or added")
+    return _Part(store, manifest, Shard.parse(manifest["shard"]))
+
+
+def _check_shards(parts: Sequence[_Part]) -> None:
+    """Make sure that each shard is there, and once."""
+    numbers = sorted({part.shard.of for part in parts})
+    if len(numbers) > 1:
+        raise StudyError(
+            f"shards of different divisions do not fit together: some of {numbers[0]}, some of {numbers[-1]}"
+        )
+    by_shard: dict[Shard, Path] = {}
+    for part in parts:
+        if part.shard in by_shard:
+            raise StudyError(f"{by_shard[part.shard]} and {part.store.path} are both shard {part.shard}")
+        by_shard[part.shard] = part.store.path
+    missing = [
+        f"{place}/{numbers[0]}" for place in range(1, numbers[0] + 1) if Shard(place, numbers[0]) not in by_shard
+    ]
+    if missing:
+        raise StudyError(f"shards are missing: {', '.join(missing)}")
+
+
+def _check_agreement(parts: Sequence[_Part]) -> None:
+    """Make sure that the shards are of the same study, resolved to the same versions of the same history."""
+    first = parts[0]
+    for part in parts[1:]:
+        sides = f"{first.store.path} and {part.store.path}"
+        if part.manifest["study_digest"] != first.manifest["study_digest"]:
+            raise StudyError(f"{sides} are shards of different studies")
+        for one, other in zip(first.manifest["nodes"], part.manifest["nodes"], strict=True):
+            for name in _SAME:
+                if one.get(name) != other.get(name):
+                    got = f"{_short(one.get(name))} and {_short(other.get(name))}"
+                    raise StudyError(f"{sides} do not fit together: {name} of {one['node']} is {got}")
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."  # noqa: PLR2004 - a line's worth
+
+
+def _build(parts: Sequence[_Part], store: RunStore) -> None:
+    """Write the merged run, and prove it whole by the plan alone, whatever its shards say."""
+    first = parts[0].manifest
+    study = Study.from_document(first["study"])
+    plans = [_joined(sides) for sides in zip(*(part.manifest["nodes"] for part in parts), strict=True)]
+    store.make_folder()
+    store.create(
+        {
+            **{name: first[name] for name in ("study", "study_digest", "fingerprints")},
+            "nodes": plans,
+            "shard": None,
+            "started_at": min(part.manifest["started_at"] for part in parts),
+            "complete": False,
+        }
+    )
+    for part in parts:
+        for table in part.store.tables():
+            store.add(table)
+    prove_whole(store, study, plans, WHOLE)
+    steps, between = _steps(parts, store)
+    store.write_steps(steps)
+    store.write_manifest(
+        {
+            **store.manifest(),
+            "shards": [{name: part.manifest.get(name) for name in _OF_A_SHARD} for part in parts],
+            "resumed_rows": sum(part.manifest["resumed_rows"] for part in parts),
+            "steps_between_shards": between,
+            **closing(store),
+        }
+    )
+
+
+def _joined(plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the resolved plan of all shards on one node."""
+    noted = [plan["committed_read"] for plan in plans if "committed_read" in plan]
+    if not noted:
+        return plans[0]
+    return plans[0] | {"committed_read": {"to": plans[0]["last"], "rows": sum(one["rows"] for one in noted)}}
+
+
+def _steps(parts: Sequence[_Part], store: RunStore) -> tuple[pd.DataFrame, int]:
+    """Return the steps with the causes that the shards found, and how many lie between shards, so that none did."""
+    found = [frame for part in parts if (frame := part.store.steps()) is not None and len(frame)]
+    known = {key for frame in found for key in zip(*plain_columns(frame, _STEP_KEY).values(), strict=True)}
+    steps = steps_of(turning_points(store))
+    between = [step for step in steps if tuple(getattr(step, name) for name in _STEP_KEY) not in known]
+    why = Cause("unknown", "it lies between two shards, so neither asked; run the study into this folder to ask")
+    frame = rows_frame(STEPS, step_columns(between, dict.fromkeys(between, why)))
+    return _in_order(pd.concat([*found, frame], ignore_index=True) if found else frame, steps), len(between)
+
+
+def _in_order(frame: pd.DataFrame, steps: Sequence[Step]) -> pd.DataFrame:
+    order = {tuple(getattr(step, name) for name in _STEP_KEY): place for place, step in enumerate(steps)}
+    keys = list(zip(*plain_columns(frame, _STEP_KEY).values(), strict=True))
+    ordered = frame.iloc[sorted(range(len(keys)), key=lambda row: order[keys[row]])].reset_index(drop=True)
+    ordered.attrs = rows_frame(STEPS, {}).attrs
+    return ordered

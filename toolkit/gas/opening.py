@@ -1,0 +1,137 @@
+"""Starting a run, and taking up one that is there: the same study, the same shard, the same ledger, or not at all."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version as installed
+from typing import TYPE_CHECKING, Any
+
+from toolkit import __version__
+from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, StudyError
+from toolkit.gas.planning import resolve_study
+from toolkit.gas.shards import WHOLE, Shard, check_shardable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolkit.client.node import Node
+    from toolkit.gas.store import RunStore
+    from toolkit.gas.study import Study
+
+__all__ = ["open_run"]
+
+_PACKAGES = ("pandas", "pyarrow", "pycurl")
+
+
+def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Shard, executor: str) -> dict[str, Any]:
+    """Start a run, or take up the one in the folder.
+
+    Parameters
+    ----------
+    store : RunStore
+    study : Study
+    nodes : sequence of Node
+        One per node of the study.
+    shard : Shard
+    executor : str
+        Where views are read, in words.
+
+    Returns
+    -------
+    dict
+        The manifest, as written. What the versions meant at the start of the run holds to its end.
+
+    Raises
+    ------
+    StudyError
+        If the folder holds a run of another study, shard, chain or history.
+    """
+    manifest = _taken_up(store, study, nodes, shard) if store.exists() else _started(study, nodes, shard)
+    if manifest["complete"]:
+        if store.rows() == manifest["counts"]["observations"]:
+            return manifest
+        manifest["complete"] = False  # a part is gone or was set aside
+    manifest |= {
+        "executor": executor,
+        "environment": _environment(),
+        "attempts": manifest.get("attempts", 0) + 1,
+        "resumed_rows": store.rows() if store.exists() else 0,
+    }
+    if store.exists():
+        store.write_manifest(manifest)
+    else:
+        store.create(manifest)
+    return manifest
+
+
+def _started(study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any]:
+    plans = [resolve_study(study, node) for node in nodes]
+    if shard != WHOLE:
+        check_shardable(study, plans)
+    return {
+        "study": study.document(),
+        "study_digest": study.digest,
+        "fingerprints": [call.fingerprint for call in study.calls],
+        "nodes": [plan | {"anchor": _anchor(node, plan["last"])} for node, plan in zip(nodes, plans, strict=True)],
+        "shard": None if shard == WHOLE else str(shard),
+        "started_at": datetime.now(UTC).isoformat(),
+        "complete": False,
+    }
+
+
+def _taken_up(store: RunStore, study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any]:
+    manifest = store.manifest()
+    if manifest["study_digest"] != study.digest:
+        raise StudyError(f"{store.path} holds a run of another study; choose another folder, or go on with that study")
+    held = manifest.get("shard")
+    if Shard.parse(held) != shard:
+        raise StudyError(
+            f"{store.path} holds {f'shard {held}' if held else 'a run of the whole study'}, not shard {shard}; "
+            "choose another folder"
+        )
+    infos = [node.info() for node in nodes]
+    chains = [plan["chain_id"] for plan in manifest["nodes"]], [info.ledger.chain_id for info in infos]
+    if chains[0] != chains[1]:
+        raise StudyError(f"{store.path} holds a run on chain {chains[0]}, the nodes are now on {chains[1]}")
+    for node, plan in zip(nodes, manifest["nodes"], strict=True):
+        _check_history(store, node, plan)
+    store.mend()
+    for plan, info in zip(manifest["nodes"], infos, strict=True):
+        plan["node_build"] = info.git_hash  # each row tells the build that answered it
+    return manifest
+
+
+def _anchor(node: Node, version: int) -> dict[str, Any] | None:
+    """Return what tells this history from another of the same chain id, where the node says it."""
+    try:
+        return {"version": version, "transaction_hash": node.transaction(version).hash}
+    except (NodeError, NodeUnreachable, SchemaError):
+        return None
+
+
+def _check_history(store: RunStore, node: Node, plan: Mapping[str, Any]) -> None:
+    """Refuse to go on with a run where the ledger began anew meanwhile, as test networks and embedded nodes do."""
+    anchor = plan.get("anchor")
+    if anchor is None:
+        return
+    try:
+        now = node.transaction(anchor["version"]).hash
+    except NotFound:
+        now = "not there"
+    except (NodeError, NodeUnreachable, SchemaError):
+        return
+    if now != anchor["transaction_hash"]:
+        raise StudyError(
+            f"{store.path} holds a run on another history: transaction {anchor['version']} of {node.name} was "
+            f"{anchor['transaction_hash']} and is now {now}, so the ledger began anew; choose another folder"
+        )
+
+
+def _environment() -> dict[str, str]:
+    packages = {name: installed(name) for name in _PACKAGES}
+    return {
+        "ledger-toolkit": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    } | packages

@@ -1,0 +1,100 @@
+"""Proves that a run is whole: every planned reading is there, and none twice. And what a whole run says of itself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toolkit.errors import StudyError
+from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW
+from toolkit.gas.reading import committed_so_far, next_versions, planned_of, shard_calls, shard_range
+from toolkit.gas.scan import count_failures, outcomes_read, rows_digest, versions_read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from toolkit.gas.shards import Shard
+    from toolkit.gas.store import RunStore
+    from toolkit.gas.study import Call, Study
+
+__all__ = ["closing", "prove_whole"]
+
+_MOST_NAMED = 3
+
+
+def prove_whole(store: RunStore, study: Study, plans: Sequence[Mapping[str, Any]], shard: Shard) -> None:
+    """Check the parts of a run against what its study and resolved plans ask for.
+
+    Parameters
+    ----------
+    store : RunStore
+    study : Study
+    plans : sequence of mapping
+        The study as resolved on each node.
+    shard : Shard
+        The part of the study that the run reads.
+
+    Raises
+    ------
+    StudyError
+        If a reading is missing, there twice, or not of the study, naming the call and the first versions.
+    """
+    for plan in plans:
+        read = versions_read(store, plan["node"])
+        names = {call.fingerprint: call.name for call in study.calls}
+        strange = sorted(read.keys() - names.keys())
+        if strange:
+            raise StudyError(
+                f"{store.path} holds observations of calls that are not in its study: {strange[:_MOST_NAMED]}"
+            )
+        for mark, versions in read.items():
+            _refuse(store, names[mark], "there more than once", versions[1:][versions[1:] == versions[:-1]])
+        for call, missing in _missing(store, study, plan, shard, read):
+            _refuse(store, call.name, "missing", missing)
+
+
+def closing(store: RunStore) -> dict[str, Any]:
+    """Return what the manifest of a complete run says beyond its beginning."""
+    return {
+        "counts": {"observations": store.rows(), "failures": count_failures(store)},
+        "rows_digest": rows_digest(store),
+        "finished_at": datetime.now(UTC).isoformat(),
+        "complete": True,
+    }
+
+
+def _missing(
+    store: RunStore, study: Study, plan: Mapping[str, Any], shard: Shard, read: Mapping[str, NDArray[np.uint64]]
+) -> Iterator[tuple[Call, Sequence[int] | NDArray[np.uint64]]]:
+    """Yield each call with the versions that are missing of it, none where it is whole."""
+    if study.versions.search is None:
+        planned = np.array(planned_of(plan, shard), np.uint64)
+        for call in study.calls:
+            if call.source == VIEW:
+                found = read.get(call.fingerprint, planned[:0])
+                yield call, planned[~np.isin(planned, found)]
+    else:
+        views = shard_calls(study, shard, VIEW)
+        outcomes = outcomes_read(store, plan["node"], [call.fingerprint for call in views])
+        for call in views:
+            yield call, next_versions(study, plan, outcomes[call.fingerprint])
+    for call in shard_calls(study, shard, SIMULATE):
+        yield call, [] if call.fingerprint in read else [plan["head"]]
+    pages = shard_range(plan, shard)
+    committed = [call for call in study.calls if call.source == COMMITTED]
+    read_to = committed_so_far(plan, committed, read)
+    for call in committed:
+        yield call, pages[:0] if not pages or read_to >= pages[-1] else [max(pages[0], read_to + 1)]
+
+
+def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDArray[np.uint64]) -> None:
+    if len(versions):
+        shown = ", ".join(str(int(version)) for version in versions[:_MOST_NAMED])
+        more = ", ..." if len(versions) > _MOST_NAMED else ""
+        raise StudyError(
+            f"{store.path} is not whole: {len(versions):,} readings of {name!r} are {what} (versions {shown}{more})"
+        )

@@ -1,0 +1,178 @@
+"""What the parts of a run hold, looked over column by column, so that no run has to fit in memory as Python objects."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.dtypes import to_pandas
+from toolkit.frames.schema import OBSERVATIONS
+from toolkit.gas.observing import VIEW, is_no_answer
+from toolkit.gas.ordering import KEY
+from toolkit.gas.steps import OUTCOME_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from toolkit.gas.store import RunStore
+
+__all__ = ["LEFT_OUT", "Outcome", "count_failures", "outcomes_read", "rows_digest", "turning_points", "versions_read"]
+
+Outcome = tuple[Any, ...]
+
+LEFT_OUT = ("node", "head_version", "error_message", "observed_at", "toolkit_version")
+"""Columns that the digest of rows leaves out: they tell when and by what was read, not what the ledger said.
+
+A node counts as its place in the study, since its URL may have a port of the day; the head moves while one reads;
+messages are the node's prose and may name either.
+"""
+
+
+def versions_read(store: RunStore, node: str) -> dict[str, NDArray[np.uint64]]:
+    """Return the versions of each call that are in the parts, sorted, by fingerprint."""
+    found: dict[str, list[NDArray[np.uint64]]] = {}
+    for table in store.tables(KEY, coded=KEY[:2]):
+        mine = table.filter(pc.equal(table["node"], node))
+        marks = mine["fingerprint"].combine_chunks()
+        versions = mine["ledger_version"].to_numpy()
+        codes = marks.indices.to_numpy() if len(mine) else np.empty(0, np.int32)
+        for code in np.unique(codes):
+            found.setdefault(marks.dictionary[int(code)].as_py(), []).append(versions[codes == code])
+    return {mark: np.sort(np.concatenate(parts)) for mark, parts in found.items()}
+
+
+def outcomes_read(store: RunStore, node: str, fingerprints: Iterable[str]) -> dict[str, dict[int, Outcome | None]]:
+    """Return what calls of a search ended with, by fingerprint and version; None where no answer came."""
+    known: dict[str, dict[int, Outcome | None]] = {mark: {} for mark in fingerprints}
+    for table in store.tables([*KEY, *OUTCOME_COLUMNS]):
+        mine = table.filter(pc.equal(table["node"], node))
+        for _, mark, version, *outcome in zip(*(column.to_pylist() for column in mine.columns), strict=True):
+            if mark in known:
+                known[mark][version] = outcome_of(outcome)
+    return known
+
+
+def outcome_of(values: Iterable[Any]) -> Outcome | None:
+    """Return what two observations are compared by, None where no answer came."""
+    outcome = tuple(values)
+    return None if is_no_answer(outcome[-1]) else outcome
+
+
+def count_failures(store: RunStore) -> int:
+    """Return how many rows are failed calls."""
+    return sum(len(table) - table["error_code"].null_count for table in store.tables(["error_code"]))
+
+
+def turning_points(store: RunStore) -> pd.DataFrame:
+    """Return the views on either side of every step: all that steps are told from, and little of a long run.
+
+    Returns
+    -------
+    DataFrame
+        The observation frame without the views whose answered neighbours both have the same outcome.
+    """
+    needed = [*KEY, "source", *OUTCOME_COLUMNS]
+    parts = list(store.tables(needed, coded=["node", "fingerprint", "source", "error_code"]))
+    if not parts:
+        return store.observations()
+    turning = _turning(pa.concat_tables(parts).unify_dictionaries(), store)
+    kept: list[pa.Table] = []
+    start = 0
+    for table in store.tables():
+        flags = turning[start : start + len(table)]
+        start += len(table)
+        kept.append(table.filter(pa.array(flags)))
+    return to_pandas(store.order.sorted(pa.concat_tables(kept)))
+
+
+def _turning(table: pa.Table, store: RunStore) -> NDArray[np.bool_]:
+    """Flag rows of answered views whose outcome differs from the one before or after of the same call."""
+    codes = pc.unique(table["error_code"]).to_pylist()
+    silent = pa.array([code for code in codes if is_no_answer(code)], pa.string())
+    errors = table["error_code"].cast(pa.string())
+    told = pc.and_(pc.equal(table["source"].cast(pa.string()), VIEW), pc.invert(pc.is_in(errors, silent)))
+    places = np.flatnonzero(told.to_numpy())
+    nodes, calls, versions = (key[places] for key in store.order.keys(table))
+    order = np.lexsort((versions, calls, nodes))
+    places = places[order]
+    same_call = (nodes[order][1:] == nodes[order][:-1]) & (calls[order][1:] == calls[order][:-1])
+    differs = np.zeros(max(len(places) - 1, 0), bool)
+    for name in OUTCOME_COLUMNS:
+        column = errors.dictionary_encode() if name == "error_code" else table[name]
+        for values in _numbers(column):
+            differs |= values[places][1:] != values[places][:-1]
+    differs &= same_call
+    flags = np.zeros(len(table), bool)
+    flags[places[:-1][differs]] = True
+    flags[places[1:][differs]] = True
+    return flags
+
+
+def _numbers(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return a column as numbers with 0 for null, and where it is null: two rows are equal where both are."""
+    nulls = column.is_null().to_numpy()
+    if pa.types.is_dictionary(column.type):
+        chunks = column.unify_dictionaries().chunks
+        column = pa.chunked_array([chunk.indices for chunk in chunks], pa.int32())
+    elif pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
+    filled = column.fill_null(0).to_numpy()
+    return filled, nulls
+
+
+def rows_digest(store: RunStore) -> str:
+    """Return a digest of a run's rows: 32 hex digits.
+
+    Two runs of one study on one ledger have the same, in whatever order, by whatever executor, in however many
+    attempts and parts they were read.
+
+    Parameters
+    ----------
+    store : RunStore
+
+    Returns
+    -------
+    str
+        Of every row, sorted by node, call and version, over all columns but those of `LEFT_OUT`.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    keys = list(store.tables(KEY, coded=KEY[:2]))
+    if not keys:
+        return digest.hexdigest()
+    nodes, calls, versions = store.order.keys(pa.concat_tables(keys))
+    order = np.lexsort((versions, calls, nodes))
+    digest.update(nodes[order].astype("<i4").tobytes())
+    places = pa.array(order)
+    for field in OBSERVATIONS.arrow():
+        if field.name not in LEFT_OUT:
+            column = pa.concat_tables(store.tables([field.name]))[field.name]
+            digest.update(f"{field.name} {field.type}\n".encode())
+            for data in _canonical(column.combine_chunks().take(places)):
+                digest.update(data)
+    return digest.hexdigest()
+
+
+def _canonical(array: pa.Array) -> tuple[bytes, ...]:
+    """Return a column as bytes that depend on its values alone: nulls, lengths of texts, and values."""
+    if not pa.types.is_string(array.type):
+        values, nulls = _numbers(pa.chunked_array([array]))
+        return nulls.tobytes(), values.astype(values.dtype.newbyteorder("<")).tobytes()
+    texts = array.fill_null("")
+    lengths = pc.binary_length(texts).to_numpy(zero_copy_only=False)
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    nulls = array.is_null().to_numpy(zero_copy_only=False)
+    return (
+        nulls.tobytes(),
+        lengths.astype("<i4").tobytes(),
+        data[int(ends[0]) : int(ends[-1])].to_pybytes() if data else b"",
+    )
