@@ -6,6 +6,7 @@ between its ends.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.bulk import run_many
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["causes_of"]
 
+_MOST_STEPS = 2_000
 _PRUNED = frozenset({"version_pruned", "block_pruned"})
 _RULES = frozenset({"api_disabled", "rejected_by_filter", "version_not_found"})
 """Errors that tell of the node's own rules, not of the ledger."""
@@ -51,7 +53,8 @@ def causes_of(
     Returns
     -------
     dict of Step to Cause
-        One for every step: ``unknown``, with the reason, where the node does not offer the reads.
+        One for every step: ``unknown``, with the reason, where the node does not offer the reads. Of more than 2,000
+        steps only the largest are looked into, and the others are ``unknown`` for that reason.
 
     Notes
     -----
@@ -64,8 +67,22 @@ def causes_of(
     def find(step: Step) -> Cause:
         return _cause_of(step, evidence, functions[step.fingerprint])
 
-    found = run_many(steps, find, in_flight=node.max_in_flight, advance=advance)
-    return {steps[place]: cause for place, cause in found}
+    looked, left = _largest(steps)
+    found = run_many(looked, find, in_flight=node.max_in_flight, advance=advance)
+    causes = {looked[place]: cause for place, cause in found}
+    if left:
+        why = f"not looked for: there are {len(steps):,} steps, and causes are found for the {len(looked):,} largest"
+        causes |= dict.fromkeys(left, Cause("unknown", why))
+    return causes
+
+
+def _largest(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
+    """Split steps into those worth several requests each, and the rest of a call that changes all the time."""
+    if len(steps) <= _MOST_STEPS:
+        return list(steps), []
+    # A call that starts or stops answering changes by more than any number.
+    by_size = sorted(steps, key=lambda step: -math.inf if step.change is None else -abs(step.change))
+    return by_size[:_MOST_STEPS], by_size[_MOST_STEPS:]
 
 
 def _cause_of(step: Step, evidence: Evidence, function: str) -> Cause:

@@ -61,7 +61,7 @@ def run_study(
             manifest = open_run(store, study, nodes, shard=part, executor=executor_name(pool, max_tasks))
             if not manifest["complete"] or manifest.get("steps_between_shards"):
                 _read_rows(study, nodes, manifest, store, Where(pool, max_tasks, part), progress=progress)
-                _complete(store, study, manifest, nodes=nodes, shard=part)
+                _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
     finally:
         if made:
             with suppress(OSError):  # a run is in it
@@ -90,7 +90,13 @@ def _read_rows(
 
 
 def _complete(
-    store: RunStore, study: Study, manifest: Mapping[str, Any], *, nodes: Sequence[Node], shard: Shard
+    store: RunStore,
+    study: Study,
+    manifest: Mapping[str, Any],
+    *,
+    nodes: Sequence[Node],
+    shard: Shard,
+    progress: bool,
 ) -> None:
     """Prove that a run is whole, find its steps and their causes, and write that it is complete.
 
@@ -102,14 +108,11 @@ def _complete(
     prove_whole(store, study, manifest["nodes"], shard)
     steps = steps_of(turning_points(store))
     causes: dict[Step, Cause] = {}
-    for node, plan in zip(nodes, manifest["nodes"], strict=True):
-        causes |= _causes(study, node, [step for step in steps if step.node == plan["node"]])
+    functions = {call.fingerprint: call.function for call in study.calls}
+    with progress_bar(len(steps), "finding causes", show=progress) as bar:
+        for node, plan in zip(nodes, manifest["nodes"], strict=True):
+            mine = [step for step in steps if step.node == plan["node"]]
+            causes |= causes_of(mine, node, functions, advance=bar.advance)
     store.write_steps(rows_frame(STEPS, step_columns(steps, causes)))
     kept = {name: entry for name, entry in manifest.items() if name != "steps_between_shards"}
     store.write_manifest(kept | closing(store))
-
-
-def _causes(study: Study, node: Node, steps: Sequence[Step]) -> dict[Step, Cause]:
-    """Find the cause of every step on one node."""
-    functions = {call.fingerprint: call.function for call in study.calls}
-    return causes_of(steps, node, functions)

@@ -122,16 +122,20 @@ def _ratios(changed: Sequence[str], before: GasSchedule, after: GasSchedule) -> 
 
 
 def _how(changed: Sequence[str], before: GasSchedule, after: GasSchedule) -> str:
-    ratios = _ratios(changed, before, after)
-    named = [f"{_shown(name)} from {before.entries[name]} to {after.entries[name]}" for name in changed[:_MOST_NAMED]]
-    (ratio, count), *others = ratios.most_common()
-    if ratio is not None and not others:
-        return f"every one {_times(ratio)}" if len(changed) > 1 else f"{named[0]} ({_times(ratio)})"
+    (ratio, count), *others = _ratios(changed, before, after).most_common()
+    if ratio is not None and not others and len(changed) > 1:
+        return f"every one {_times(ratio)}"
+    named = [_change(name, before.entries[name], after.entries[name]) for name in changed[:_MOST_NAMED]]
     if len(changed) <= _MOST_NAMED:
         return ", ".join(named)
     if ratio is not None and count > _MOST_OF_ALL * len(changed):
         return f"{count} of them {_times(ratio)}"
     return "among them " + ", ".join(named)
+
+
+def _change(name: str, before: int, after: int) -> str:
+    share = f" ({_times(Fraction(after, before))})" if before else ""
+    return f"{_shown(name)} from {before} to {after}{share}"
 
 
 def _times(ratio: Fraction) -> str:

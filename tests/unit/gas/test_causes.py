@@ -575,3 +575,15 @@ def test_steps_share_their_reads():
     assert [found[one].kind for one in steps] == ["schedule"] * 20
     assert len(fake.sent("GET /transactions/by_version/10")) == 1
     assert len(fake.sent(f"GET {resource_path('0x1::gas_schedule::GasScheduleV2')}")) == 2
+
+
+def test_of_very_many_steps_the_largest_are_looked_into(monkeypatch):
+    """A call that changes at every version does not cost its sweep several times over; the rest is said to be unknown."""
+    monkeypatch.setattr("toolkit.gas.cause._MOST_STEPS", 3)
+    steps = [step(version, version + 7, gas_after=2 + version) for version in range(8)]
+    steps.append(step(9, 10, gas_after=None, error_after="invalid_input"))
+    found = causes_of(steps, Node(URL, transport=FakeNode(QUIET)), {"f": FUNCTION})
+    assert len(found) == 9
+    left = [one for one in steps if "not looked for" in found[one].explanation]
+    assert left == steps[:6]
+    assert {found[one].kind for one in left} == {"unknown"}
