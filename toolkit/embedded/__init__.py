@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from toolkit.embedded.http.faults import Fault, Faults, parse_fault, parse_latency
     from toolkit.embedded.http.node import Access, Limits
     from toolkit.embedded.http.server import Server, serve, start
-    from toolkit.embedded.ledger import Ledger, Milestone
+    from toolkit.embedded.ledger import Ledger
+    from toolkit.embedded.milestones import Milestone
 
 __all__ = [
     "Access",
@@ -40,7 +41,7 @@ _WHERE = {
     "Faults": "http.faults",
     "Ledger": "ledger",
     "Limits": "http.node",
-    "Milestone": "ledger",
+    "Milestone": "milestones",
     "Module": "contract",
     "Resource": "contract",
     "Server": "http.server",

@@ -29,7 +29,7 @@ from toolkit.move.bcs import decode_bcs
 from toolkit.wire.headers import LedgerState, timestamp_from_us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from toolkit.embedded.definition import Definition
     from toolkit.embedded.session import Session
@@ -51,6 +51,8 @@ class Chain:
         Enters hashes.
     schedule : Schedule
         First gas schedule.
+    features : collection of int
+        Feature flags that are on from the start.
     genesis_time_us, epoch_us : int
         Time of genesis and length of an epoch, microseconds.
     accounts : sequence of (address, octas)
@@ -65,6 +67,7 @@ class Chain:
         chain_id: int,
         seed: int,
         schedule: Schedule,
+        features: Collection[int],
         genesis_time_us: int,
         epoch_us: int,
         accounts: Sequence[tuple[str, int]],
@@ -85,7 +88,7 @@ class Chain:
         self._codes: list[CodeSet] = []
         self._code_versions: list[int] = []
         self._schedules: dict[int, Schedule] = {}
-        self._begin_at_genesis(schedule, accounts)
+        self._begin_at_genesis(schedule, features, accounts)
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -237,7 +240,9 @@ class Chain:
     def _own_hash(self, label: str, version: int) -> str:
         return f"0x{self.digest(label, version).hex()}"
 
-    def _begin_at_genesis(self, schedule: Schedule, accounts: Sequence[tuple[str, int]]) -> None:
+    def _begin_at_genesis(
+        self, schedule: Schedule, features: Collection[int], accounts: Sequence[tuple[str, int]]
+    ) -> None:
         """Commit version 0: the framework's code and first resources."""
         definitions = tuple(module.definition for module in FRAMEWORK)
         code = CodeSet({}).with_modules(definitions)
@@ -247,7 +252,12 @@ class Chain:
         output = run_unmetered(
             snapshot,
             lambda session: genesis(
-                session, chain_id=self.chain_id, schedule=schedule, epoch_us=self._epoch_us, accounts=accounts
+                session,
+                chain_id=self.chain_id,
+                schedule=schedule,
+                features=features,
+                epoch_us=self._epoch_us,
+                accounts=accounts,
             ),
             seed=self.digest("genesis"),
         )

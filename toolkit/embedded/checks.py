@@ -66,7 +66,7 @@ def _checks(snapshot: Snapshot, transaction: Transaction) -> Iterator[tuple[bool
     if transaction.multisig_address is not None:
         problem = _multisig_problem(snapshot, transaction, transaction.multisig_address)
         yield problem is not None, problem or ""
-    too_poor = transaction.payer != NOBODY and _balance(snapshot, transaction.payer) < gas * price
+    too_poor = transaction.payer != NOBODY and not _can_pay(snapshot, transaction.payer, gas * price)
     yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
 
 
@@ -76,10 +76,12 @@ def _sequence_number(snapshot: Snapshot, address: str) -> int:
     return 0 if value is None else int(decode_bcs(kind.layout, value.data)["sequence_number"])
 
 
-def _balance(snapshot: Snapshot, address: str) -> int:
+def _can_pay(snapshot: Snapshot, address: str, octas: int) -> bool:
+    """Tell whether an account holds so much: nearly always its coins alone do, so they are looked at first."""
     kind = snapshot.code.struct(Coin.CoinStore, (APTOS_COIN,))
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
-    return 0 if value is None else int(decode_bcs(kind.layout, value.data)["coin"]["value"])
+    coins = 0 if value is None else int(decode_bcs(kind.layout, value.data)["coin"]["value"])
+    return coins >= octas or _free_session(snapshot).module(Coin).balance(APTOS_COIN, address) >= octas
 
 
 def _nonce_used(snapshot: Snapshot, sender: str, nonce: int) -> bool:

@@ -51,7 +51,7 @@ from toolkit.embedded.types import (
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from toolkit.embedded.definition import Definition
@@ -245,6 +245,8 @@ class Module:
         Part of what its bytecode is a digest of: give a new one when code changes but the ABI does not.
     code_bytes : int, optional
         Size of its bytecode, bytes; modelled from the ABI by default.
+    uses : sequence of Module classes, optional
+        Modules at other addresses, outside the framework, that it calls: its package lists theirs as dependencies.
     """
 
     definition: Definition
@@ -256,12 +258,13 @@ class Module:
         name: str | None = None,
         revision: int | None = None,
         code_bytes: int | None = None,
+        uses: Sequence[type[Module]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
         from toolkit.embedded.definition import define
 
-        cls.definition = define(cls, address=address, name=name, revision=revision, code_bytes=code_bytes)
+        cls.definition = define(cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses)
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -312,7 +315,16 @@ class Module:
             self.abort(code)
 
     def use(self, module: type[_M]) -> _M:
-        """Return another module, in the version published when this runs, to call its functions."""
+        """Return another module, in the version published when this runs, to call its functions.
+
+        A module at another address, outside the framework, must be declared: ``class Desk(Module, uses=[PriceFeed])``.
+        """
+        used, own = module.definition, self.definition
+        if not (used.is_system or used.address == own.address or (used.address, used.name) in own.uses):
+            raise InputError(
+                f"{own.wire_id} calls {used.wire_id} without declaring it: write uses=[{module.__name__}] in the class "
+                "line, so that its package lists the dependency"
+            )
         return self.session.module(module)
 
     def each(self, elements: Iterable[_E]) -> Iterator[_E]:

@@ -22,7 +22,7 @@ from toolkit.errors import InputError
 from toolkit.move import decode_module_abi, parse_address, wire_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from toolkit.embedded.contract import FunctionMark, Module, Struct
     from toolkit.move import ModuleAbi
@@ -94,6 +94,8 @@ class Definition:
         The ABI as the wire prints it.
     bytecode : bytes
         Stand-in for compiled code.
+    uses : frozenset of (canonical address, module name)
+        Modules outside the framework that it calls.
     """
 
     contract: type[Module]
@@ -105,6 +107,12 @@ class Definition:
     abi: ModuleAbi
     abi_json: dict[str, Any]
     bytecode: bytes
+    uses: frozenset[tuple[str, str]]
+
+    @property
+    def is_system(self) -> bool:
+        """Whether it is at one of the addresses 0x0 to 0xf, whose modules are always loaded."""
+        return len(self.address) <= len("0x0")
 
     @property
     def wire_id(self) -> str:
@@ -113,7 +121,13 @@ class Definition:
 
 
 def define(
-    cls: type[Module], *, address: str | None, name: str | None, revision: int | None, code_bytes: int | None
+    cls: type[Module],
+    *,
+    address: str | None,
+    name: str | None,
+    revision: int | None,
+    code_bytes: int | None,
+    uses: Sequence[type[Module]] | None,
 ) -> Definition:
     """Read a contract class.
 
@@ -160,6 +174,7 @@ def define(
         abi=decode_module_abi(abi_json),
         abi_json=abi_json,
         bytecode=_bytecode(abi_json, chosen_revision, code_bytes),
+        uses=_used(uses, before),
     )
 
 
@@ -174,6 +189,12 @@ def struct_fields(cls: type[Struct]) -> dict[str, Any]:
         names = _namespace(getattr(owner, "move_namespace", owner), own_name_wins=True)
         fields |= _annotations(owner, names, f"struct {cls.__name__}")
     return fields
+
+
+def _used(uses: Sequence[type[Module]] | None, before: Definition | None) -> frozenset[tuple[str, str]]:
+    if uses is None:
+        return frozenset() if before is None else before.uses
+    return frozenset((used.definition.address, used.definition.name) for used in uses)
 
 
 def _function(cls: type[Module], name: str, function: Callable[..., Any], mark: FunctionMark) -> Function:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.chain import Chain
 from toolkit.embedded.execution import execute, run_view
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.aptos_coin import CORE_RESOURCES
-from toolkit.embedded.framework.configuration import GasSchedule
+from toolkit.embedded.framework.configuration import COIN_TO_FUNGIBLE_ASSET, GasSchedule
 from toolkit.embedded.groups import read_resource
+from toolkit.embedded.milestones import Milestone
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.payloads import run_executable
-from toolkit.embedded.publishing import Package
+from toolkit.embedded.publishing import GovernanceScript, Package
 from toolkit.embedded.schedule import Schedule, released_schedule
 from toolkit.embedded.standins import stand_in_signature
 from toolkit.embedded.state import resource_key, table_key
@@ -37,18 +37,19 @@ from toolkit.wire.bcs_payloads import EncodedEntryFunction
 from toolkit.wire.transactions import RawTransaction, SignedTransaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from toolkit.embedded.code import BoundFunction
     from toolkit.embedded.contract import Module
     from toolkit.embedded.definition import Definition
+    from toolkit.embedded.milestones import MilestoneKind
     from toolkit.embedded.session import Session
     from toolkit.embedded.transaction import Block, CommittedTransaction, Output
     from toolkit.move import TypeTag
     from toolkit.wire.bcs_payloads import EncodedPayload
     from toolkit.wire.headers import LedgerState
 
-__all__ = ["Ledger", "Milestone"]
+__all__ = ["Ledger"]
 
 OCTAS_PER_APT = 100_000_000
 
@@ -67,25 +68,6 @@ _DEFAULT_PRICE = 100
 _EXPIRES_AFTER_S = 600
 
 
-@dataclass(frozen=True, slots=True)
-class Milestone:
-    """Something in a ledger's history that changed what calls cost or do.
-
-    Parameters
-    ----------
-    version : int
-        Ledger version of the one transaction that did it.
-    kind : {"schedule", "code", "state"}
-        What changed.
-    text : str
-        One sentence.
-    """
-
-    version: int
-    kind: Literal["schedule", "code", "state"]
-    text: str
-
-
 class Ledger:
     """A ledger in memory: versioned state, blocks, contracts written in Python, gas by the on-chain schedule.
 
@@ -101,6 +83,8 @@ class Ledger:
         How many versions of history stay readable; all by default.
     release : str, default "v1.41.1"
         Release whose gas schedule holds at genesis.
+    features : collection of int, optional
+        Feature flags that are on at genesis: by default 60, by which the gas coin has a fungible asset as its pair.
     accounts : mapping of str to int, optional
         Accounts that exist from the start, with what they hold in octas.
     genesis_time : datetime, optional
@@ -126,6 +110,7 @@ class Ledger:
         seed: int = 0,
         window: int | None = None,
         release: str = "v1.41.1",
+        features: Collection[int] = (COIN_TO_FUNGIBLE_ASSET,),
         accounts: Mapping[str, int] | None = None,
         genesis_time: datetime = _GENESIS,
         block_time: timedelta = timedelta(seconds=1),
@@ -142,6 +127,7 @@ class Ledger:
             chain_id=chain_id,
             seed=seed,
             schedule=released_schedule(release),
+            features=features,
             genesis_time_us=self._next_time_us,
             epoch_us=epoch_time // timedelta(microseconds=1),
             accounts=[(parse_address(address), octas) for address, octas in held.items()],
@@ -153,7 +139,8 @@ class Ledger:
         """Return a ledger with a history worth studying; `milestones` tells the truth about it.
 
         Names are registered at ``0xcafe::registry``, orders come and go at ``0xb00c::order_book``, the vault at
-        ``0xfa17::vault`` is upgraded to cheaper code, and governance changes the gas schedule, once tenfold.
+        ``0xfa17::vault`` is upgraded to cheaper code and so is the feed that ``0xde5c::desk`` calls, and governance
+        changes the gas schedule (once tenfold), a feature flag, and the framework together with the schedule.
 
         Parameters
         ----------
@@ -190,7 +177,11 @@ class Ledger:
 
     @property
     def milestones(self) -> tuple[Milestone, ...]:
-        """What changed the cost or meaning of calls, oldest first."""
+        """What changed the cost or meaning of calls, oldest first.
+
+        In a seeded history these are all the steps in the gas of a steady view, but for ``0xb00c::order_book``, whose
+        gas moves with orders as well: at the versions of its ``place``, each a change of ``state``.
+        """
         return tuple(self._milestones)
 
     @property
@@ -396,10 +387,55 @@ class Ledger:
         schedule : Schedule or str
             A schedule, or the release that published one (``"v1.41.1"``).
         """
-        chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule
-        code = self.chain.code_at(self.head)
-        blob = encode_bcs(code.struct(GasSchedule.GasScheduleV2, ()).layout, chosen.to_resource())
+        blob = self._schedule_blob(schedule)
         return self.commit("0x1::gas_schedule::set_gas_schedule", blob, sender="0x1", max_gas_amount=2_000_000)
+
+    def set_features(self, *, enable: Sequence[int] = (), disable: Sequence[int] = ()) -> CommittedTransaction:
+        """Switch features of the framework on or off by a governance transaction.
+
+        Parameters
+        ----------
+        enable, disable : sequence of int
+            Numbers of features, 0 to 1023. Feature 60 is the one that changes what runs here: the gas coin's pair.
+        """
+        return self.commit("0x1::features::change_feature_flags", list(enable), list(disable), sender="0x1")
+
+    def govern(
+        self,
+        *upgrades: type[Module],
+        schedule: Schedule | str | None = None,
+        enable: Sequence[int] = (),
+        disable: Sequence[int] = (),
+    ) -> CommittedTransaction:
+        """Do several things of governance in one transaction, as the script of a release's proposal does.
+
+        Parameters
+        ----------
+        *upgrades : type of Module
+            Next versions of framework modules, all at 0x1.
+        schedule : Schedule or str, optional
+            Gas schedule to set, or the release that published one.
+        enable, disable : sequence of int
+            Features to switch, as `set_features` does.
+
+        Returns
+        -------
+        CommittedTransaction
+            Of a script; its bytecode stands for what it does.
+
+        Raises
+        ------
+        InputError
+            If an upgrade would break what relies on the code before, or the script fails.
+        """
+        package = self._package(upgrades, None) if upgrades else None
+        blob = None if schedule is None else self._schedule_blob(schedule)
+        script = GovernanceScript(package, blob, tuple(enable), tuple(disable))
+        transaction = self.prepare(script.call(), sender="0x1", max_gas_amount=2_000_000)
+        committed = self._commit(transaction, script.run, definitions=package.definitions if package else ())
+        if not committed.success:
+            raise InputError(f"the governance script failed at version {committed.version}: {committed.vm_status}")
+        return committed
 
     def publish(self, *contracts: type[Module], package: str | None = None) -> CommittedTransaction:
         """Publish contracts of one address as a package, or upgrade it.
@@ -411,16 +447,16 @@ class Ledger:
         *contracts : type of Module
             Contract classes, all at one address.
         package : str, optional
-            Name of the package; the first contract's module name by default.
+            Name of the package; by default that of the package with the first contract's module, if there is
+            one, else that module's name. An upgrade leaves the package's other modules as they are.
 
         Raises
         ------
         InputError
-            If the contracts are not at one address, an upgrade would break what relies on the code before, or
-            publishing fails.
+            If the contracts are not at one address, call a module that is not published, an upgrade would break
+            what relies on the code before, or publishing fails.
         """
-        code = self.chain.code_at(self.head)
-        ready = Package.of(contracts, package, code)
+        ready = self._package(contracts, package)
         if self.view("0x1::coin::balance", [ready.owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
             self.fund(ready.owner)
         transaction = self.prepare(ready.call(), sender=ready.owner, max_gas_amount=_PUBLISHING_MAX_GAS)
@@ -477,7 +513,7 @@ class Ledger:
         """Execute a transaction at the head without committing it."""
         return execute(self.chain.snapshot(self.head), transaction)
 
-    def mark(self, version: int, kind: Literal["schedule", "code", "state"], text: str) -> None:
+    def mark(self, version: int, kind: MilestoneKind, text: str) -> None:
         """Remember that the transaction of a version changed what calls cost or do; see `milestones`."""
         self._milestones.append(Milestone(version, kind, text))
 
@@ -504,6 +540,18 @@ class Ledger:
                 f"version {version} is not readable: this ledger keeps {self.oldest_version} to {self.head}"
             )
         return version
+
+    def _schedule_blob(self, schedule: Schedule | str) -> bytes:
+        chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule
+        code = self.chain.code_at(self.head)
+        return encode_bcs(code.struct(GasSchedule.GasScheduleV2, ()).layout, chosen.to_resource())
+
+    def _package(self, contracts: Sequence[type[Module]], name: str | None) -> Package:
+        def packages(address: str) -> list[dict[str, Any]]:
+            registry = self.resource(address, "0x1::code::PackageRegistry")
+            return [] if registry is None else list(registry["packages"])
+
+        return Package.of(contracts, name, self.chain.code_at(self.head), packages)
 
     def _bound(
         self, function: str, type_arguments: Sequence[str], version: int

@@ -132,8 +132,7 @@ class Session:
         """Return a module ready to run; charges loading its code, unless it is a system module."""
         if definition.wire_id not in self._linked:
             self._linked.add(definition.wire_id)
-            # Modules at 0x0 to 0xf are always loaded and cost nothing, as on chain.
-            if len(definition.address) > len("0x0"):
+            if not definition.is_system:  # system modules cost nothing, as on chain
                 self.meter.charge("txn.dependency_per_module")
                 self.meter.charge("txn.dependency_per_byte", len(definition.bytecode))
         return definition.contract(self)

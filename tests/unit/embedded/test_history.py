@@ -9,16 +9,42 @@ import pytest
 
 from toolkit import embedded
 from toolkit.errors import InputError
+from toolkit.move import parse_address
+from toolkit.wire.bcs_payloads import EncodedScript
 
 APT = ["0x1::aptos_coin::AptosCoin"]
 
-#: What `Ledger.with_history(7, 1_000)` must hash to, on every platform and Python.
-DIGEST_7_1000 = "d2ba85c3211ca597dc74242ef288ab6de68771abc0a5be340586b8af0a22a0a7"
+#: What histories must hash to, by seed and versions, on every platform and Python.
+DIGESTS = {
+    (7, 5_000): "23cea10f439a50a81fb23c720668d0b5bd860efad5b734fe2726ea99499fde01",
+    (7, 1_000): "9bad997e1864e91edd57fb5d4d57bfb23358eb0f4179323b706a031299b4c705",
+    (11, 300): "c27471865250341243f8472a3ddcf2511490c3c7e40e389a0f7f39ae85ced659",
+}
 
 
 @pytest.fixture(scope="module")
 def ledger() -> embedded.Ledger:
     return embedded.Ledger.with_history(seed=7, versions=5_000)
+
+
+#: Calls whose gas the milestones explain: function, arguments, type arguments.
+CALLS = (
+    ("0x1::coin::supply", [], APT),
+    ("0xcafe::registry::size", [], []),
+    ("0xcafe::registry::record_of", ["alice"], []),
+    ("0xcafe::trial::greeting", [], []),
+    ("0xb00c::order_book::depth", [], []),
+    ("0xfa17::vault::share_price", [], []),
+    ("0xfa17::vault::preview", [100_000_000], []),
+    ("0xde5c::desk::quote", [10], []),
+)
+
+
+def _gas(ledger, function, arguments, types, version):
+    try:
+        return ledger.view(function, arguments, types, version=version)[1]
+    except InputError:
+        return None
 
 
 def _milestone(ledger, kind, text):
@@ -32,10 +58,12 @@ def test_it_ends_exactly_at_the_last_version(ledger):
         assert embedded.Ledger.with_history(versions=versions).head == versions - 1
 
 
-def test_equal_seeds_give_equal_ledgers():
+def test_equal_seeds_give_equal_ledgers(ledger):
     """The digest over everything is pinned; another seed gives another ledger."""
-    assert embedded.Ledger.with_history(7, 1_000).digest() == DIGEST_7_1000
-    assert embedded.Ledger.with_history(8, 1_000).digest() != DIGEST_7_1000
+    assert ledger.digest() == DIGESTS[7, 5_000]
+    assert embedded.Ledger.with_history(7, 1_000).digest() == DIGESTS[7, 1_000]
+    assert embedded.Ledger.with_history(11, 300).digest() == DIGESTS[11, 300]
+    assert embedded.Ledger.with_history(12, 300).digest() != DIGESTS[11, 300]
 
 
 def test_too_few_versions_are_refused():
@@ -79,7 +107,7 @@ def test_the_ordinary_release_changes_the_schedule_and_no_cost(ledger):
 
 def test_the_vault_gets_cheaper_and_gains_a_function_at_one_version(ledger):
     """The upgrade writes the module; share_price keeps its answer and costs less; preview starts to exist."""
-    upgrade = _milestone(ledger, "code", "upgraded")
+    upgrade = _milestone(ledger, "code", "vault upgraded")
     assert any(key.kind == "module" for key in ledger.transaction(upgrade).output.writes)
     before, after = (ledger.view("0xfa17::vault::share_price", version=v) for v in (upgrade - 1, upgrade))
     assert before[0] == after[0]
@@ -97,6 +125,76 @@ def test_the_order_book_grows_dearer_and_falls_when_its_day_closes(ledger):
     assert cost[-1] > cost[0]
     falls = [ledger.view("0xb00c::order_book::depth", version=v)[1] for v in (closed - 1, closed)]
     assert falls[1] < falls[0]
+
+
+def test_a_feature_flag_moves_the_gas_of_the_supply_and_nothing_else(ledger):
+    """From one version on, a coin's supply asks the fungible asset that is its pair; the amount is the same."""
+    switched = _milestone(ledger, "config", "feature 60 on")
+    writes = ledger.transaction(switched).output.writes
+    assert any("features::Features" in str(key.name) for key in writes)
+    assert not any("gas_schedule" in str(key.name) or key.kind == "module" for key in writes)
+    before, after = (ledger.view("0x1::coin::supply", [], APT, version=v) for v in (switched - 1, switched))
+    assert after[1] > before[1]
+    fee = ledger.transaction(switched).output.charges
+    octas = fee.total_charge_gas_units * 100 - fee.storage_fee_refund_octas
+    assert before[0][0] - after[0][0] == octas
+    assert ledger.resource("0x1", "0x1::features::Features", switched - 1) == {"features": b""}
+    assert ledger.view("0x1::features::is_enabled", [60], version=switched)[0] == [True]
+
+
+def test_the_desk_gets_cheaper_because_a_module_it_calls_was_upgraded(ledger):
+    """The feed is written, the desk is not; the desk's package names the feed's as a dependency."""
+    upgrade = _milestone(ledger, "code", "0xfeed::price_feed upgraded")
+    written = [str(key.name) for key in ledger.transaction(upgrade).output.writes if key.kind == "module"]
+    assert written == ["price_feed"]
+    before, after = (ledger.view("0xde5c::desk::quote", [10], version=v) for v in (upgrade - 1, upgrade))
+    assert before[0] == after[0]
+    assert after[1] < before[1]
+    (desk,) = ledger.resource("0xde5c", "0x1::code::PackageRegistry")["packages"]
+    deps = [(dep["account"], dep["package_name"]) for dep in desk["deps"]]
+    assert deps == [("0x1", "AptosFramework"), (parse_address("0xfeed"), "price_feed")]
+    numbers = [
+        ledger.resource("0xfeed", "0x1::code::PackageRegistry", version)["packages"][0]["upgrade_number"]
+        for version in (upgrade - 1, upgrade)
+    ]
+    assert numbers == [0, 1]
+
+
+def test_one_governance_script_upgrades_the_framework_and_sets_a_schedule(ledger):
+    """Its transaction writes a module of 0x1, the package registry and the schedule; the supply costs less after."""
+    done = ledger.transaction(_milestone(ledger, "mixed", "one governance script"))
+    names = {str(key.name) for key in done.output.writes}
+    assert {"coin", "0x1::gas_schedule::GasScheduleV2", "0x1::code::PackageRegistry"} <= names
+    assert isinstance(done.request.executable, EncodedScript)
+    before, after = (ledger.view("0x1::coin::supply", [], APT, version=v)[1] for v in (done.version - 1, done.version))
+    assert after < before
+    registries = [ledger.resource("0x1", "0x1::code::PackageRegistry", v) for v in (done.version - 1, done.version)]
+    packages = [one["packages"][0] for one in registries]
+    assert [package["upgrade_number"] for package in packages] == [0, 1]
+    assert packages[0]["source_digest"] != packages[1]["source_digest"]
+    module_names = [{module["name"] for module in package["modules"]} for package in packages]
+    assert module_names[0] == module_names[1]
+    assert "fungible_asset" in module_names[0]
+
+
+@pytest.mark.parametrize(("seed", "versions"), [(7, 1_500), (8, 600)])
+def test_every_step_of_the_calls_worth_watching_has_one_true_cause(seed, versions):
+    """A dense sweep: gas moves only at milestones, and (the order book's) at the version of each order."""
+    chosen = embedded.Ledger.with_history(seed, versions)
+    marks = {mark.version: mark.kind for mark in chosen.milestones}
+    kinds = Counter()
+    for function, arguments, types in CALLS:
+        costs = [_gas(chosen, function, arguments, types, version) for version in range(chosen.head + 1)]
+        for version in range(1, len(costs)):
+            if costs[version] == costs[version - 1]:
+                continue
+            if version in marks:
+                kinds[marks[version]] += 1
+            else:
+                assert chosen.transaction(version).request.executable.function.wire == "0xb00c::order_book::place"
+                assert function == "0xb00c::order_book::depth"
+                assert costs[version] > costs[version - 1]
+    assert set(kinds) == {"schedule", "code", "config", "state", "mixed"}
 
 
 def test_every_transaction_kind_and_state_change_occurs(ledger):
@@ -154,8 +252,9 @@ def test_a_window_keeps_the_latest_versions_and_answers_the_same():
     assert 800 <= recent.oldest_version < 820
     assert len(recent.chain.state) < len(whole.chain.state) / 2
     for version in (recent.oldest_version, 900, 999):
-        assert recent.view("0xb00c::order_book::depth", version=version) == whole.view(
-            "0xb00c::order_book::depth", version=version
-        )
+        for function, arguments, types in CALLS:
+            if "trial" not in function:
+                kept, full = (one.view(function, arguments, types, version=version) for one in (recent, whole))
+                assert kept == full
     with pytest.raises(InputError, match="is not readable: this ledger keeps"):
         recent.view("0xb00c::order_book::depth", version=recent.oldest_version - 1)

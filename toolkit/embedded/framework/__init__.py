@@ -9,7 +9,7 @@ from toolkit.embedded.framework.aptos_account import AptosAccount
 from toolkit.embedded.framework.aptos_coin import APTOS_COIN, CORE_RESOURCES, AptosCoin
 from toolkit.embedded.framework.chain import Block, ChainId, Reconfiguration, Timestamp
 from toolkit.embedded.framework.coin import Coin
-from toolkit.embedded.framework.configuration import Code, CopyableAny, GasSchedule, TransactionFee
+from toolkit.embedded.framework.configuration import Code, CopyableAny, Features, GasSchedule, TransactionFee
 from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework.multisig_account import MultisigAccount
 from toolkit.embedded.framework.objects import ObjectModule
@@ -24,13 +24,16 @@ from toolkit.embedded.framework.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from toolkit.embedded.contract import Module
     from toolkit.embedded.schedule import Schedule
     from toolkit.embedded.session import Session
 
-__all__ = ["FRAMEWORK", "genesis"]
+__all__ = ["FRAMEWORK", "FRAMEWORK_PACKAGE", "genesis"]
+
+#: Name of the package that all of these modules are in.
+FRAMEWORK_PACKAGE = "AptosFramework"
 
 #: Everything published at genesis.
 FRAMEWORK: tuple[type[Module], ...] = (
@@ -43,6 +46,7 @@ FRAMEWORK: tuple[type[Module], ...] = (
     Coin,
     CopyableAny,
     EventModule,
+    Features,
     FungibleAsset,
     GasSchedule,
     Guid,
@@ -67,10 +71,11 @@ def genesis(
     *,
     chain_id: int,
     schedule: Schedule,
+    features: Iterable[int],
     epoch_us: int,
     accounts: Sequence[tuple[str, int]],
 ) -> None:
-    """Write the first state: time, chain id, gas schedule, the gas coin, and accounts that hold it.
+    """Write the first state: time, chain id, gas schedule, features, the gas coin, and accounts that hold it.
 
     Parameters
     ----------
@@ -80,6 +85,8 @@ def genesis(
         u8.
     schedule : Schedule
         First gas schedule.
+    features : iterable of int
+        Features that are on.
     epoch_us : int
         Length of an epoch, microseconds.
     accounts : sequence of (address, octas)
@@ -91,10 +98,12 @@ def genesis(
     session.module(NonceValidation).initialize()
     session.module(Block).initialize(epoch_us)
     session.module(GasSchedule).initialize(schedule)
+    session.module(Features).initialize(features)
     coins = session.module(Coin)
     coins.initialize(APTOS_COIN, "0x1", "Aptos Coin", "APT", 8)
+    coins.create_pairing(APTOS_COIN)
     mint = session.module(AptosCoin).mint
     for address, octas in accounts:
         mint(CORE_RESOURCES, address, octas)
     definitions = tuple(module.definition for module in FRAMEWORK)
-    session.module(Code).publish_package("0x1", "AptosFramework", definitions)
+    session.module(Code).publish_package("0x1", FRAMEWORK_PACKAGE, definitions, written=definitions, deps=())

@@ -1,4 +1,4 @@
-"""``0x1::coin``: coins of any type, kept in a store per account and type."""
+"""``0x1::coin``: coins of any type, kept in a store per account and type, or as the fungible asset paired with it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from toolkit.embedded.contract import (
     T0,
     Event,
     Module,
+    Object,
     Option,
     Resource,
     String,
     Struct,
+    Table,
     TypeArgument,
     address,
     already_exists,
     entry,
     invalid_argument,
+    invalid_state,
     not_found,
     permission_denied,
     public,
@@ -26,12 +29,21 @@ from toolkit.embedded.contract import (
     u128,
     view,
 )
-from toolkit.embedded.framework.values import EventModule, OptionalAggregator, event_handle
-from toolkit.move import StructTag
+from toolkit.embedded.framework.configuration import COIN_TO_FUNGIBLE_ASSET, Features
+from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
+from toolkit.embedded.framework.objects import OBJECT_GROUP, derived_object_address
+from toolkit.embedded.framework.values import EventModule, OptionalAggregator, TypeInfoModule, event_handle
+from toolkit.move import StructTag, parse_type_tag
 
-__all__ = ["Coin"]
+__all__ = ["PAIRED_APT", "Coin", "UnflaggedCoin"]
 
 MAX_U128 = 2**128 - 1
+
+#: Where the fungible asset paired with the gas coin is.
+PAIRED_APT = "0xa"
+
+
+_METADATA = parse_type_tag("0x1::fungible_asset::Metadata")
 
 
 class Coin(Module, address="0x1", code_bytes=12_000):
@@ -68,6 +80,16 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         decimals: u8
         supply: Option[OptionalAggregator.OptionalAggregator]
 
+    class CoinConversionMap(Resource):
+        """Which fungible asset is the pair of a coin type."""
+
+        coin_to_fungible_asset_map: Table[TypeInfoModule.TypeInfo, Object[FungibleAsset.Metadata]]
+
+    class PairedCoinType(Resource, group=OBJECT_GROUP):
+        """Which coin type a fungible asset is the pair of."""
+
+        type: TypeInfoModule.TypeInfo
+
     class CoinDeposit(Event):
         """Coins came in."""
 
@@ -90,6 +112,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
     ECOIN_STORE_NOT_PUBLISHED = not_found(5, "Account hasn't registered `CoinStore` for `CoinType`")
     EINSUFFICIENT_BALANCE = invalid_argument(6, "Not enough coins to complete transaction")
     EFROZEN = permission_denied(10, "CoinStore is frozen. Coins cannot be deposited or withdrawn")
+    EPAIRED_FUNGIBLE_ASSET_NOT_FOUND = invalid_state(17, "The coin type has no paired fungible asset")
 
     @view
     def name(self, coin_type: TypeArgument) -> String:
@@ -108,16 +131,32 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @view
     def supply(self, coin_type: TypeArgument) -> Option[u128]:
-        """Return how much of a coin there is, where that is counted."""
+        """Return how much of a coin there is, its paired fungible asset included, where that is counted."""
         counted = self._info(coin_type).supply
-        return None if counted is None or counted.integer is None else counted.integer.value
+        paired = self.paired_metadata(coin_type)
+        if counted is None or counted.integer is None:
+            return None
+        if paired is None:
+            return counted.integer.value
+        return counted.integer.value + (self.use(FungibleAsset).supply(_METADATA, paired) or 0)
+
+    @view
+    def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
+        """Return the fungible asset that is the pair of a coin, where there is one and the feature is on."""
+        if not self.exists(Coin.CoinConversionMap, "0x1"):
+            return None
+        if not self.use(Features).is_enabled(COIN_TO_FUNGIBLE_ASSET):
+            return None
+        return self._pair(coin_type)
 
     @view
     def balance(self, coin_type: TypeArgument, owner: address) -> u64:
-        """Return how much of a coin an account holds."""
-        if not self.exists(Coin.CoinStore, owner, coin_type):
-            return 0
-        return self.borrow(Coin.CoinStore, owner, coin_type).coin.value
+        """Return how much of a coin an account holds, as coins and as the paired fungible asset."""
+        held = self._coins(coin_type, owner)
+        paired = self.paired_metadata(coin_type)
+        if paired is None:
+            return held
+        return held + self.use(PrimaryFungibleStore).balance(_METADATA, owner, paired)
 
     @view
     def is_balance_at_least(self, coin_type: TypeArgument, owner: address, amount: u64) -> bool:
@@ -126,8 +165,13 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @view
     def is_account_registered(self, coin_type: TypeArgument, account_addr: address) -> bool:
-        """Tell whether an account can hold a coin."""
-        return self.exists(Coin.CoinStore, account_addr, coin_type)
+        """Tell whether an account can hold a coin, in a store of coins or as the paired fungible asset."""
+        if self.exists(Coin.CoinStore, account_addr, coin_type):
+            return True
+        paired = self.paired_metadata(coin_type)
+        return paired is not None and self.use(PrimaryFungibleStore).primary_store_exists(
+            _METADATA, account_addr, paired
+        )
 
     @view
     def is_coin_initialized(self, coin_type: TypeArgument) -> bool:
@@ -139,10 +183,22 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         """Move coins from the signer to another account, which must hold this coin already."""
         self.deposit(coin_type, to, self.withdraw(coin_type, account, amount))
 
+    @entry
+    def migrate_to_fungible_store(self, coin_type: TypeArgument, account: signer) -> None:
+        """Turn the signer's coins into the paired fungible asset, in the signer's primary store."""
+        paired = self.paired_metadata(coin_type)
+        if paired is None:
+            self.abort(self.EPAIRED_FUNGIBLE_ASSET_NOT_FOUND)
+        amount = 0
+        if self.exists(Coin.CoinStore, account, coin_type):
+            amount = self.move_from(Coin.CoinStore, account, coin_type).coin.value
+        self._count(coin_type, -amount)
+        self.use(PrimaryFungibleStore).mint(paired, account, amount)
+
     @public
     def register(self, coin_type: TypeArgument, account: signer) -> None:
         """Let the signer hold a coin."""
-        if self.exists(Coin.CoinStore, account, coin_type):
+        if self.is_account_registered(coin_type, account):
             return
         store: Coin.CoinStore[Any] = Coin.CoinStore(
             coin=Coin.Coin(value=0),
@@ -154,20 +210,27 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @public
     def withdraw(self, coin_type: TypeArgument, account: signer, amount: u64) -> Coin[T0]:
-        """Take coins out of the signer's store."""
-        self.require(self.exists(Coin.CoinStore, account, coin_type), self.ECOIN_STORE_NOT_PUBLISHED)
-        with self.borrow_mut(Coin.CoinStore, account, coin_type) as store:
-            self.require(not store.frozen, self.EFROZEN)
-            self.require(store.coin.value >= amount, self.EINSUFFICIENT_BALANCE)
-            self.charge("instr.sub")
-            store.coin.value -= amount
+        """Take coins out of the signer's store; what it lacks, out of the paired fungible asset."""
+        has_store, short = self.exists(Coin.CoinStore, account, coin_type), amount
+        if has_store:
+            with self.borrow_mut(Coin.CoinStore, account, coin_type) as store:
+                self.require(not store.frozen, self.EFROZEN)
+                self.charge("instr.sub")
+                short = max(0, amount - store.coin.value)
+                store.coin.value -= amount - short
+        if short or not has_store:
+            self._take_paired(coin_type, account, short)
         self.emit(Coin.CoinWithdraw(coin_type=self.type_name(coin_type), account=account, amount=amount))
         return Coin.Coin(value=amount)
 
     @public
     def deposit(self, coin_type: TypeArgument, account_addr: address, coin: Coin[T0]) -> None:
-        """Put coins into an account's store."""
-        self.require(self.exists(Coin.CoinStore, account_addr, coin_type), self.ECOIN_STORE_NOT_PUBLISHED)
+        """Put coins into an account's store; where it has none, as the paired fungible asset."""
+        if not self.exists(Coin.CoinStore, account_addr, coin_type):
+            self.require(self.is_account_registered(coin_type, account_addr), self.ECOIN_STORE_NOT_PUBLISHED)
+            self._count(coin_type, -coin.value)
+            self.use(PrimaryFungibleStore).mint(str(self._pair(coin_type)), account_addr, coin.value)
+            return
         with self.borrow_mut(Coin.CoinStore, account_addr, coin_type) as store:
             self.require(not store.frozen, self.EFROZEN)
             self.charge("instr.add")
@@ -191,9 +254,54 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     def collect_fee(self, coin_type: TypeArgument, payer: address, amount: int) -> None:
         """Burn a fee from an account, or (a negative amount) mint it what storage refunds beyond the fee."""
-        with self.borrow_mut(Coin.CoinStore, payer, coin_type) as store:
-            store.coin.value -= amount
-        self._count(coin_type, -amount)
+        left = amount
+        if self.exists(Coin.CoinStore, payer, coin_type):
+            with self.borrow_mut(Coin.CoinStore, payer, coin_type) as store:
+                left = max(0, amount - store.coin.value)
+                store.coin.value -= amount - left
+            self._count(coin_type, left - amount)
+        if left > 0:
+            self.use(PrimaryFungibleStore).burn(str(self._pair(coin_type)), payer, left)
+        elif left < 0:
+            self.use(PrimaryFungibleStore).mint(str(self._pair(coin_type)), payer, -left)
+
+    def create_pairing(self, coin_type: TypeArgument) -> None:
+        """Make the fungible asset that is the pair of the gas coin."""
+        info = self._info(coin_type)
+        self.use(FungibleAsset).create_at(PAIRED_APT, "0x1", info.symbol, info.name, info.decimals)
+        self.move_to(PAIRED_APT, Coin.PairedCoinType(type=self._type_info(coin_type)))
+        self.move_to("0x1", Coin.CoinConversionMap(coin_to_fungible_asset_map=self.new_table()))
+        pairs = self.borrow(Coin.CoinConversionMap, "0x1").coin_to_fungible_asset_map
+        pairs.add(self._type_info(coin_type), Object(PAIRED_APT))
+
+    def _pair(self, coin_type: TypeArgument) -> Object[FungibleAsset.Metadata] | None:
+        """Return the metadata object paired with a coin, or None."""
+        pairs = self.borrow(Coin.CoinConversionMap, "0x1").coin_to_fungible_asset_map
+        described = self._type_info(coin_type)
+        return pairs.borrow(described) if pairs.contains(described) else None
+
+    def _type_info(self, coin_type: TypeArgument) -> TypeInfoModule.TypeInfo:
+        self.charge("aptos_framework.type_info.type_of.base")
+        name = coin_type if isinstance(coin_type, StructTag) else StructTag("0x0", "", "")
+        return TypeInfoModule.TypeInfo(
+            account_address=name.address, module_name=name.module.encode(), struct_name=name.name.encode()
+        )
+
+    def _coins(self, coin_type: TypeArgument, owner: str) -> int:
+        """Return how many coins an account's store holds, 0 without one."""
+        if not self.exists(Coin.CoinStore, owner, coin_type):
+            return 0
+        return self.borrow(Coin.CoinStore, owner, coin_type).coin.value
+
+    def _take_paired(self, coin_type: TypeArgument, account: str, amount: int) -> None:
+        """Take what is short out of the paired fungible asset, as coins again."""
+        self.require(self.is_account_registered(coin_type, account), self.ECOIN_STORE_NOT_PUBLISHED)
+        paired = self.paired_metadata(coin_type)
+        self.require(paired is not None, self.EINSUFFICIENT_BALANCE)
+        store = derived_object_address(account, str(paired))
+        self.require(self.use(FungibleAsset).store_exists(store), self.EINSUFFICIENT_BALANCE)
+        self.use(PrimaryFungibleStore).burn(str(paired), account, amount)
+        self._count(coin_type, amount)
 
     def _count(self, coin_type: TypeArgument, change: int) -> None:
         with self.borrow_mut(Coin.CoinInfo, self._issuer(coin_type), coin_type) as info:
@@ -208,3 +316,12 @@ class Coin(Module, address="0x1", code_bytes=12_000):
     def _issuer(self, coin_type: TypeArgument) -> str:
         """Return the address a coin type was defined at."""
         return coin_type.address if isinstance(coin_type, StructTag) else "0x0"
+
+
+class UnflaggedCoin(Coin, revision=2, code_bytes=12_000):
+    """The same module of a later release: the pairing of coins is no feature any more that could be off."""
+
+    @view
+    def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
+        """Return the fungible asset that is the pair of a coin, where there is one."""
+        return self._pair(coin_type) if self.exists(Coin.CoinConversionMap, "0x1") else None

@@ -1,7 +1,8 @@
-"""What governance sets, and what publishing records: gas schedule, fees, packages."""
+"""What governance sets, and what publishing records: gas schedule, feature flags, fees, packages."""
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 from toolkit.embedded.contract import (
@@ -13,19 +14,28 @@ from toolkit.embedded.contract import (
     Struct,
     address,
     entry,
+    not_found,
+    out_of_range,
     permission_denied,
     signer,
     u8,
     u64,
     vector,
+    view,
 )
 from toolkit.move.bcs import decode_bcs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from toolkit.embedded.definition import Definition
     from toolkit.embedded.schedule import Schedule
 
-__all__ = ["Code", "CopyableAny", "GasSchedule", "TransactionFee"]
+__all__ = ["COIN_TO_FUNGIBLE_ASSET", "Code", "CopyableAny", "Features", "GasSchedule", "TransactionFee"]
+
+#: Number of the feature by which coins have a fungible asset as their pair (the chain's own number).
+COIN_TO_FUNGIBLE_ASSET = 60
+_FEATURES = 1024
 
 
 class GasSchedule(Module, address="0x1"):
@@ -62,6 +72,51 @@ class GasSchedule(Module, address="0x1"):
         plain = schedule.to_resource()
         entries = [GasSchedule.GasEntry(**entry) for entry in plain["entries"]]
         self.move_to("0x1", GasSchedule.GasScheduleV2(feature_version=plain["feature_version"], entries=entries))
+
+
+class Features(Module, address="0x1"):
+    """Which features of the framework are on; of the chain's many, one changes what runs here."""
+
+    class Features(Resource):
+        """One bit per feature, the lowest bit of each byte first."""
+
+        features: bytes
+
+    EFRAMEWORK_SIGNER_NEEDED = permission_denied(1, "The provided signer has not a framework address.")
+    ENO_SUCH_FEATURE = out_of_range(99, "This ledger knows features 0 to 1023.")
+
+    @view
+    def is_enabled(self, feature: u64) -> bool:
+        """Tell whether a feature is on."""
+        if not self.exists(Features.Features, "0x1"):
+            return False
+        bits = int.from_bytes(self.borrow(Features.Features, "0x1").features, "little")
+        return bool(bits >> feature & 1)
+
+    @entry
+    def change_feature_flags(self, framework: signer, enable: vector[u64], disable: vector[u64]) -> None:
+        """Switch features on and off; the framework's own signer, so governance, only.
+
+        It holds from the next transaction on, as on chains of former years; today's wait for the next epoch.
+        """
+        self.require(framework == "0x1", self.EFRAMEWORK_SIGNER_NEEDED)
+        with self.borrow_mut(Features.Features, "0x1") as flags:
+            bits = int.from_bytes(flags.features, "little")
+            for feature in self.each(enable):
+                bits |= self._bit(feature)
+            for feature in self.each(disable):
+                bits &= ~self._bit(feature)
+            flags.features = bits.to_bytes(max(len(flags.features), -(-bits.bit_length() // 8)), "little")
+
+    def _bit(self, feature: int) -> int:
+        """Return a feature's bit; bounded, because anybody may simulate a call with any number."""
+        self.require(feature < _FEATURES, self.ENO_SUCH_FEATURE)
+        return 1 << feature
+
+    def initialize(self, enabled: Iterable[int]) -> None:
+        """Set the first features."""
+        self.move_to("0x1", Features.Features(features=b""))
+        self.change_feature_flags("0x1", list(enabled), [])
 
 
 class TransactionFee(Module, address="0x1"):
@@ -132,6 +187,8 @@ class Code(Module, address="0x1"):
         code_address: address
         is_upgrade: bool
 
+    EPACKAGE_DEP_MISSING = not_found(5, "Dependency could not be resolved to any published package.")
+
     @entry
     def publish_package_txn(self, owner: signer, metadata_serialized: bytes, code: vector[bytes]) -> None:
         """Publish a package.
@@ -142,19 +199,48 @@ class Code(Module, address="0x1"):
         del owner, metadata_serialized, code
         self.abort(permission_denied(7, "This ledger's contracts are Python classes: use Ledger.publish"))
 
-    def publish_package(self, owner: signer, package: str, definitions: tuple[Definition, ...]) -> None:
-        """Record a package of modules: new, or the next upgrade of the one of that name."""
-        for definition in definitions:
+    def publish_package(
+        self,
+        owner: signer,
+        package: str,
+        modules: Sequence[Definition],
+        *,
+        written: Sequence[Definition],
+        deps: Sequence[tuple[str, str]],
+    ) -> None:
+        """Record a package: new, or the next upgrade of the one of that name.
+
+        Parameters
+        ----------
+        owner : str
+            Canonical address.
+        package : str
+            Its name.
+        modules : sequence of Definition
+            All modules it has from now on.
+        written : sequence of Definition
+            Those whose code this transaction brings.
+        deps : sequence of (canonical address, package name)
+            Packages it needs.
+        """
+        for definition in written:
             self.charge("aptos_framework.code.request_publish.per_byte", len(definition.bytecode))
         self.charge("aptos_framework.code.request_publish.base")
+        for account, needed in deps:
+            self.require(self._has_package(account, needed), self.EPACKAGE_DEP_MISSING)
         if not self.exists(Code.PackageRegistry, owner):
             self.move_to(owner, Code.PackageRegistry(packages=[]))
         with self.borrow_mut(Code.PackageRegistry, owner) as registry:
             before = [known for known in registry.packages if known.name == package]
             number = before[0].upgrade_number + 1 if before else 0
             kept = [known for known in registry.packages if known.name != package]
-            registry.packages = [*kept, package_metadata(package, definitions, number)]
+            registry.packages = [*kept, package_metadata(package, modules, number, deps)]
         self.emit(Code.PublishPackage(code_address=owner, is_upgrade=bool(before)))
+
+    def _has_package(self, account: str, package: str) -> bool:
+        if not self.exists(Code.PackageRegistry, account):
+            return False
+        return any(known.name == package for known in self.borrow(Code.PackageRegistry, account).packages)
 
     @entry
     def retract_module(self, aptos_framework: signer, owner: address, name: String) -> None:
@@ -169,20 +255,21 @@ class Code(Module, address="0x1"):
                 package.modules = [module for module in package.modules if module.name != name]
 
 
-def package_metadata(name: str, definitions: tuple[Definition, ...], upgrade_number: int) -> Code.PackageMetadata:
+def package_metadata(
+    name: str, modules: Sequence[Definition], upgrade_number: int, deps: Sequence[tuple[str, str]]
+) -> Code.PackageMetadata:
     """Describe a package as its registry keeps it."""
-    modules = [
-        Code.ModuleMetadata(name=definition.name, source=b"", source_map=b"", extension=None)
-        for definition in definitions
+    described = [
+        Code.ModuleMetadata(name=definition.name, source=b"", source_map=b"", extension=None) for definition in modules
     ]
-    digest = "".join(definition.bytecode[8:16].hex() for definition in definitions).upper()
+    digest = hashlib.sha3_256(b"".join(definition.bytecode for definition in modules)).hexdigest().upper()
     return Code.PackageMetadata(
         name=name,
         upgrade_policy=Code.UpgradePolicy(policy=1),
         upgrade_number=upgrade_number,
         source_digest=digest,
         manifest=b"",
-        modules=modules,
-        deps=[],
+        modules=described,
+        deps=[Code.PackageDep(account=account, package_name=package) for account, package in deps],
         extension=None,
     )

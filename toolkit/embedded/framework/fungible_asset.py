@@ -108,7 +108,10 @@ class FungibleAsset(Module, address="0x1"):
 
     def create(self, creator: address, symbol: str, name: str, decimals: int) -> str:
         """Make an asset, an object of its creator, and return its address."""
-        at = named_object_address(creator, symbol.encode())
+        return self.create_at(named_object_address(creator, symbol.encode()), creator, symbol, name, decimals)
+
+    def create_at(self, at: address, creator: address, symbol: str, name: str, decimals: int) -> str:
+        """Make an asset at an address of one's choice."""
         self.use(ObjectModule).create(at, creator, transferable=True)
         metadata = FungibleAsset.Metadata(name=name, symbol=symbol, decimals=decimals, icon_uri="", project_uri="")
         self.move_to(at, metadata)
@@ -176,6 +179,11 @@ class PrimaryFungibleStore(Module, address="0x1"):
         """Make some of an asset."""
         self.use(FungibleAsset).count(metadata, amount)
         self._deposit(metadata, to, amount)
+
+    def burn(self, metadata: address, owner: address, amount: u64) -> None:
+        """Take some of an asset from an owner's store, for good."""
+        self.use(FungibleAsset).withdraw(derived_object_address(owner, metadata), amount)
+        self.use(FungibleAsset).count(metadata, -amount)
 
     def _deposit(self, metadata: str, to: str, amount: int) -> None:
         assets = self.use(FungibleAsset)
