@@ -109,7 +109,7 @@ def _ends(positions: NDArray[np.intp], groups: NDArray[np.intp]) -> NDArray[np.i
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a small frame as dicts of Python values, missing ones None."""
-    columns = {str(name): [None if pd.isna(x) else x for x in frame[name].tolist()] for name in frame.columns}
+    columns = {str(name): [None if _absent(x) else x for x in frame[name].tolist()] for name in frame.columns}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -196,3 +196,8 @@ def _series(rows: pd.DataFrame, label: str, source: str, node: str = "", *, posi
         success=success.fillna(False).to_numpy(dtype=np.bool_),  # noqa: FBT003 - pandas' own signature
         error=str(errors.iloc[-1]) if len(errors) else "",
     )
+
+
+def _absent(value: Any) -> bool:
+    """Tell whether a cell is empty; one that holds a list is not."""
+    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
