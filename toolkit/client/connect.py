@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from toolkit.client.node import Node
-from toolkit.client.targets import base_url, environment_key
+from toolkit.client.targets import base_url, environment_key, login_of
 
 if TYPE_CHECKING:
     import os
@@ -40,7 +40,8 @@ def connect(
         stopped at exit), ``mainnet``, ``testnet``, ``devnet``, ``local`` (127.0.0.1:8080), or an http(s) URL
         with or without ``/v1``.
     api_key : str, optional
-        Sent as a bearer token to that host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment.
+        Sent as a bearer token to that host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment, unless the
+        URL has a user name and password.
     encoding : {"json", "bcs"}, default "json"
         How views and table items travel where their types are known; values are equal either way.
     max_in_flight : int, default 64
@@ -78,7 +79,9 @@ def connect(
     if target == "embedded":
         url, api_key = embedded_url(), None  # it knows no keys, so it gets none
     else:
-        url, api_key = base_url(target), api_key or environment_key()
+        url = base_url(target)
+        if api_key is None and login_of(url) is None:  # what is written out comes before the environment
+            api_key = environment_key()
     return Node(
         url,
         api_key=api_key,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -55,6 +56,13 @@ def path(*parts: str | int) -> str:
         if text in {".", "..", ""}:
             raise InputError(f"{text!r} cannot be a name here: it would lead to another path")
     return "/" + "/".join(quote(text, safe="") for text in texts)
+
+
+class _ThisThread(threading.local):
+    """What each thread that uses a connection has for itself."""
+
+    use_kept = True
+    sent = 0
 
 
 def pinned(request: Request, version: int | None) -> Request:
@@ -110,9 +118,7 @@ class Connection:
         self._pace = pace or Pace(None)
         self._sleep = sleep
         self._highest_head = 0
-        self._use_kept = True
-        self.sent = 0
-        """Requests sent one by one so far, repeats included."""
+        self._here = _ThisThread()
         self._archive = archive
         self._archives: dict[str, Transport] = {}
 
@@ -236,17 +242,25 @@ class Connection:
             raise refusal(asked, answer)
         return answer
 
+    @property
+    def sent(self) -> int:
+        """Requests that this thread has sent one by one so far, repeats included."""
+        return self._here.sent
+
     @contextmanager
     def fresh(self) -> Iterator[None]:
-        """Ask the node for everything while the block runs: what is kept says nothing of what it holds now."""
-        self._use_kept = False
+        """Ask the node for everything while the block runs: what is kept says nothing of what it holds now.
+
+        Holds for the thread that runs the block; others go on using what is kept.
+        """
+        self._here.use_kept = False
         try:
             yield
         finally:
-            self._use_kept = True
+            self._here.use_kept = True
 
     def _key(self, request: Request, pinned: int | None, *, gas: bool) -> bytes | None:
-        if not self._use_kept:
+        if not self._here.use_kept:
             return None
         return self._keeper.key(request, pinned, gas=gas, describe=self._description)
 
@@ -300,7 +314,7 @@ class Connection:
 
     def _attempt(self, request: Request) -> Answer | NodeUnreachable:
         """Send once; an error is returned rather than raised, since it may be repeated."""
-        self.sent += 1
+        self._here.sent += 1
         try:
             answer = self._transport.send(request)
         except NodeUnreachable as unreachable:

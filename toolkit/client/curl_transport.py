@@ -131,14 +131,17 @@ class Transfers(Generic[_Tag]):
     ----------
     api_key : str or None
         Sent as ``Authorization: Bearer``, to the site of each request only.
+    login : str or None
+        ``user:password`` as a URL has them; sent where there is no API key.
     timeout_s : float
         Limit in seconds for connecting, and for each wait for bytes.
     keep : int
         Most idle connections kept.
     """
 
-    def __init__(self, *, api_key: str | None, timeout_s: float, keep: int) -> None:
+    def __init__(self, *, api_key: str | None, login: str | None, timeout_s: float, keep: int) -> None:
         self._api_key = api_key
+        self._login = login
         self._timeout_s = timeout_s
         self._roads: dict[str, tuple[str | None, str | None]] = {}
         self._free: list[_Slot] = []
@@ -165,7 +168,7 @@ class Transfers(Generic[_Tag]):
 
     def start(self, tag: _Tag, request: Request) -> None:
         """Begin a request; its end comes from `wait` with its tag."""
-        self._begin(tag, Hop.first(request, self._api_key))
+        self._begin(tag, Hop.first(request, self._api_key, self._login))
 
     def cancel(self, which: Callable[[_Tag], bool]) -> None:
         """Drop requests in progress; nothing more is heard of them."""
@@ -325,12 +328,15 @@ class CurlTransport:
     ----------
     api_key : str or None
         Sent as ``Authorization: Bearer``, to the site of the request only.
+    login : str, optional
+        ``user:password`` as a URL has them; sent to that site where there is no API key.
     timeout_s : float
         Limit in seconds for connecting, and for each wait for bytes.
     """
 
-    def __init__(self, *, api_key: str | None = None, timeout_s: float = 30.0) -> None:
+    def __init__(self, *, api_key: str | None = None, login: str | None = None, timeout_s: float = 30.0) -> None:
         self._api_key = seam.checked_key(api_key)
+        self._login = login
         self._timeout_s = timeout_s
         self._idle: list[Transfers[None]] = []
         self._lock = threading.Lock()
@@ -370,7 +376,7 @@ class CurlTransport:
                 raise ClosedError(seam.CLOSED)
             if self._idle:
                 return self._idle.pop()
-        return Transfers(api_key=self._api_key, timeout_s=self._timeout_s, keep=1)
+        return Transfers(api_key=self._api_key, login=self._login, timeout_s=self._timeout_s, keep=1)
 
     def _give_back(self, transfers: Transfers[None]) -> None:
         with self._lock:

@@ -47,6 +47,8 @@ class BulkEngine:
     ----------
     api_key : str or None
         Sent as ``Authorization: Bearer``, to the site of each request only.
+    login : str, optional
+        ``user:password`` as a URL has them; sent to that site where there is no API key.
     timeout_s : float
         Limit in seconds for connecting, and for each wait for bytes.
     max_in_flight : int
@@ -63,6 +65,7 @@ class BulkEngine:
         self,
         *,
         api_key: str | None = None,
+        login: str | None = None,
         timeout_s: float = 30.0,
         max_in_flight: int = 64,
         pace: Pace | None = None,
@@ -73,14 +76,8 @@ class BulkEngine:
             raise InputError(f"max_in_flight is 1 or more, got {max_in_flight}")
         self._ahead = _AHEAD * max_in_flight
         self._batch = min(_BATCH, max_in_flight)
-        self._driver = _Driver(
-            api_key=checked_key(api_key),
-            timeout_s=timeout_s,
-            max_in_flight=max_in_flight,
-            pace=pace or Pace(None),
-            chance=chance,
-            clock=clock,
-        )
+        settings = {"api_key": checked_key(api_key), "login": login, "timeout_s": timeout_s, "keep": max_in_flight}
+        self._driver = _Driver(settings, Window(max_in_flight), pace or Pace(None), chance, clock)
         weakref.finalize(self, self._driver.stop)
 
     def __reduce__(self) -> NoReturn:
@@ -225,17 +222,14 @@ class _Driver:
 
     def __init__(
         self,
-        *,
-        api_key: str | None,
-        timeout_s: float,
-        max_in_flight: int,
+        settings: dict[str, Any],
+        window: Window,
         pace: Pace,
         chance: Callable[[], float],
         clock: Callable[[], float],
     ) -> None:
-        self._settings = {"api_key": api_key, "timeout_s": timeout_s, "keep": max_in_flight}
-        self._pace, self._chance, self._clock = pace, chance, clock
-        self._window = Window(max_in_flight)
+        self._settings = settings
+        self._window, self._pace, self._chance, self._clock = window, pace, chance, clock
         self._lock = threading.Lock()
         self._commands: deque[list[_Job] | _Run] = deque()
         self._stopped = False
@@ -258,7 +252,7 @@ class _Driver:
         with self._lock:
             self.check_open()
             if self._transfers is None:
-                self._transfers = Transfers(**self._settings)  # type: ignore[arg-type]
+                self._transfers = Transfers(**self._settings)
                 self._thread = threading.Thread(
                     target=self._drive, args=(self._transfers,), name="toolkit-bulk", daemon=True
                 )

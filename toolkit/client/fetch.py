@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client.bulk import progress_bar, run_many
@@ -264,7 +265,8 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
     Returns
     -------
     TransactionFrames
-        Ordered by version, every kind of transaction included.
+        Ordered by version, every kind of transaction included. A version that could not be read is a row of
+        ``transactions`` with its ``error_code``.
 
     Notes
     -----
@@ -272,16 +274,48 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
     """
     plan = plan_versions(node, versions)
     wanted = sorted(set(plan.versions))
-    pages = _pages(wanted)
+    pages = _gathered(_pages(wanted), lambda page: _read_page(node, *page), node, "pages", show=progress)
+    keep = set(wanted)
+    found = [one for page in pages for version, one in page.found if version in keep]
+    failures = [(version, failure) for page in pages for version, failure in page.failures if version in keep]
+    return TransactionFrames(*transaction_frames(found, failures=failures, by="version"))
 
-    def read(page: tuple[int, int]) -> list[Any]:
-        return node.transactions(*page)
 
-    answers = _gathered(pages, read, node, "pages", show=progress)
-    keep = {None, *wanted}
-    # A kind of transaction that is not known may have no version to go by: it stays.
-    found = [one for page in answers for one in page if getattr(one, "version", None) in keep]
-    return TransactionFrames(*transaction_frames(found))
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Committed transactions by version, and why others of the page are missing."""
+
+    found: list[tuple[int, Any]]
+    failures: list[tuple[int, Failure]]
+
+
+def _read_page(node: Node, start: int, limit: int) -> _Page:
+    """Read a page, in several requests where the node gives fewer at once; what fails leaves the rest whole."""
+    end, at = start + limit, start
+    found: dict[int, Any] = {}
+    problem: ToolkitError = SchemaError(f"transactions {start} to {end - 1}: the node's answer leaves this version out")
+    while at < end:
+        try:
+            some = node.transactions(at, end - at)
+        except ClosedError:
+            raise
+        except ToolkitError as error:
+            problem = error
+            break
+        versions = [_version_of(one, at + place) for place, one in enumerate(some)]
+        found |= zip(versions, some, strict=True)
+        if max(versions, default=-1) < at:
+            break
+        at = max(versions) + 1
+    missing = [version for version in range(start, end) if version not in found]
+    return _Page(sorted(found.items(), key=itemgetter(0)), [(version, Failure.of(problem)) for version in missing])
+
+
+def _version_of(transaction: Any, place: int) -> int:
+    """Return a transaction's version; one of a kind that is not known may tell none, and then its place does."""
+    text = getattr(transaction, "version_text", None)
+    told: int | None = int(text) if text and text.isdigit() else getattr(transaction, "version", None)
+    return place if told is None else told
 
 
 def _pages(versions: Sequence[int]) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -50,6 +51,7 @@ class Keeper:
         self.cache = cache
         self.offline = offline
         self._identity: _Identity | None = None
+        self._index_lock = threading.Lock()
         # The node's own description, kept by its URL, is what an offline session knows the chain and the head from.
         self._description = key(0, 0, "GET", url)
 
@@ -104,11 +106,12 @@ class Keeper:
         """Remember at which versions a path was read, so that an offline session knows what it may build on."""
         if self.cache is None or self.offline or self._identity is None:
             return
-        known = self.looked_up(where)
-        found = self.cache.get(self._description)
-        if version not in known and found is not None:
-            answer = Answer(200, found.headers, json.dumps(sorted([*known, version])).encode())
-            self.cache.put(key(self._identity.chain_id, 0, "GET", where, accept=_INDEX), answer)
+        with self._index_lock:  # read, add, write: another thread's version must not get lost between
+            known = self.looked_up(where)
+            found = self.cache.get(self._description)
+            if version not in known and found is not None:
+                answer = Answer(200, found.headers, json.dumps(sorted([*known, version])).encode())
+                self.cache.put(key(self._identity.chain_id, 0, "GET", where, accept=_INDEX), answer)
 
     def looked_up(self, where: str) -> list[int]:
         """Return the versions at which a path was read and kept."""

@@ -16,7 +16,7 @@ from toolkit.client.keeping import Keeper
 from toolkit.client.pace import Pace
 from toolkit.client.probing import Probe, probe
 from toolkit.client.simulation_calls import prepare_simulation
-from toolkit.client.targets import environment_key, redacted_url
+from toolkit.client.targets import environment_key, login_of, redacted_url
 from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import moment
 from toolkit.client.view_calls import PreparedViews
@@ -56,7 +56,8 @@ class Node:
     Parameters
     ----------
     url : str
-        Base URL that ends in ``/v1``.
+        Base URL that ends in ``/v1``. A user name and password in it are sent to that host where there is no API key,
+        and are part of nothing else: `url` has none, nor has a pickle.
     api_key : str, optional
         Sent as a bearer token, to this node's host only.
     encoding : {"json", "bcs"}, default "json"
@@ -107,6 +108,7 @@ class Node:
             raise InputError(
                 f"timeout_s and requests_per_second are above 0, got {timeout_s} and {requests_per_second}"
             )
+        login, url = login_of(url), redacted_url(url)
         self._settings: dict[str, Any] | None = None
         if transport is None:
             self._settings = {
@@ -121,10 +123,11 @@ class Node:
                 "abis": dict(abis or {}),
                 "name": name,
             }
-        self._key = api_key
+        self._key, self._login = api_key, login
         self.url = url
-        self.name = name or redacted_url(url)
+        self.name = name or url
         self.max_in_flight = max_in_flight
+        self._timeout_s = timeout_s
         self.probed: Probe | None = None
         engine, pace = None, Pace(requests_per_second)
         if transport is not None and cache == "default":
@@ -132,8 +135,10 @@ class Node:
         if transport is None:
             from toolkit.client.engine import BulkEngine
 
-            transport = SessionTransport(api_key=api_key, timeout_s=timeout_s)
-            engine = BulkEngine(api_key=api_key, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace)
+            transport = SessionTransport(api_key=api_key, login=login, timeout_s=timeout_s)
+            engine = BulkEngine(
+                api_key=api_key, login=login, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace
+            )
         self._keeper = Keeper(url, AnswerCache.for_node(url, cache), offline=offline)
         self._connection = Connection(
             url,
@@ -142,7 +147,7 @@ class Node:
             keeper=self._keeper,
             pace=pace,
             max_in_flight=max_in_flight,
-            archive=(lambda at: _archive_road(url, at, api_key, timeout_s)) if archive else None,
+            archive=self._archive_road if archive else None,
         )
         self._companion = Companion(self._connection)
         self.abis = AbiStore(
@@ -154,10 +159,10 @@ class Node:
         return f"Node({self.name!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the settings, not the sockets, and never the API key: the other side takes it from its environment."""
+        """Pickle the settings, not the sockets, and no secret: the other side takes an API key from its environment."""
         if self._settings is None:
             raise TypeError("a Node over a transport of your own cannot be pickled")
-        return _rebuilt, (self._settings, self._key is not None)
+        return _rebuilt, (self._settings, (self._key or self._login) is not None)
 
     def __enter__(self) -> Self:
         return self
@@ -170,6 +175,13 @@ class Node:
     def close(self) -> None:
         """Release sockets; the node cannot be used afterwards."""
         self._connection.close()
+
+    def _archive_road(self, archive: str) -> Transport:
+        """Return a transport to an archive, with the secrets only where it is the same site."""
+        here, there = urlsplit(self.url), urlsplit(archive)
+        same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
+        key, login = (self._key, self._login) if same else (None, None)
+        return SessionTransport(api_key=key, login=login, timeout_s=self._timeout_s)
 
     # the three operations -------------------------------------------------------------------------------------
 
@@ -299,6 +311,7 @@ class Node:
         rate = self._settings["requests_per_second"]
         shared = {
             **self._settings,
+            "url": self.url.replace("//", f"//{self._login}@", 1) if self._login else self.url,
             "requests_per_second": rate / tasks if rate else None,
             "max_in_flight": max(1, self.max_in_flight // tasks),
         }
@@ -429,15 +442,8 @@ class Node:
         return self._companion.version_at(moment(time))
 
 
-def _archive_road(url: str, archive: str, api_key: str | None, timeout_s: float) -> Transport:
-    """Return a transport to an archive, with the key only where it is the same site."""
-    here, there = urlsplit(url), urlsplit(archive)
-    same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
-    return SessionTransport(api_key=api_key if same else None, timeout_s=timeout_s)
-
-
-def _rebuilt(settings: dict[str, Any], has_key: bool) -> Node:  # noqa: FBT001 - called by pickle alone
-    return Node(**settings, api_key=environment_key() if has_key else None)
+def _rebuilt(settings: dict[str, Any], has_secret: bool) -> Node:  # noqa: FBT001 - called by pickle alone
+    return Node(**settings, api_key=environment_key() if has_secret else None)
 
 
 @dataclass(frozen=True, slots=True)

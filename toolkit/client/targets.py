@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from toolkit.errors import InputError
 
-__all__ = ["NETWORKS", "base_url", "environment_key", "is_loopback", "redacted_url"]
+__all__ = ["NETWORKS", "base_url", "environment_key", "is_loopback", "login_of", "redacted_url"]
 
 NETWORKS = {
     "mainnet": "https://api.mainnet.aptoslabs.com/v1",
@@ -71,6 +71,11 @@ def redacted_url(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def login_of(url: str) -> str | None:
+    """Return the ``user:password`` in a URL as it stands there, None where there is none."""
+    return urlsplit(url).netloc.rpartition("@")[0] or None
 
 
 def is_loopback(url: str) -> bool:

@@ -19,7 +19,7 @@ import requests
 from requests.cookies import RequestsCookieJar
 from requests.utils import get_environ_proxies, requote_uri, select_proxy
 
-from toolkit.client.targets import redacted_url
+from toolkit.client.targets import login_of, redacted_url
 from toolkit.errors import ClosedError, InputError, NodeUnreachable
 
 if TYPE_CHECKING:
@@ -135,16 +135,17 @@ class Hop:
     number: int = 0
 
     @classmethod
-    def first(cls, request: Request, api_key: str | None) -> Hop:
-        """Begin: an API key is sent as a bearer token, else a user name and password of the URL as they are."""
-        authorization = None if api_key is None else f"Bearer {api_key}"
-        if "@" not in request.url:
-            return cls(request, authorization)
-        parts = urlsplit(request.url)
-        login, _, host = parts.netloc.rpartition("@")
-        if login and authorization is None:
-            authorization = "Basic " + base64.b64encode(unquote(login).encode()).decode()
-        return cls(replace(request, url=urlunsplit(parts._replace(netloc=host))), authorization)
+    def first(cls, request: Request, api_key: str | None, login: str | None = None) -> Hop:
+        """Begin: an API key is sent as a bearer token, else a user name and password as they are."""
+        if "@" in request.url:
+            parts = urlsplit(request.url)
+            login = login_of(request.url) or login
+            request = replace(request, url=urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
+        if api_key is not None:
+            return cls(request, f"Bearer {api_key}")
+        if login is not None:
+            return cls(request, "Basic " + base64.b64encode(unquote(login).encode()).decode())
+        return cls(request)
 
     @property
     def where(self) -> str:
@@ -262,12 +263,15 @@ class SessionTransport:
     ----------
     api_key : str or None
         Sent as ``Authorization: Bearer``, to the site of the request only.
+    login : str, optional
+        ``user:password`` as a URL has them; sent to that site where there is no API key.
     timeout_s : float
         Limit in seconds for connecting, and for each wait for bytes.
     """
 
-    def __init__(self, *, api_key: str | None = None, timeout_s: float = 30.0) -> None:
+    def __init__(self, *, api_key: str | None = None, login: str | None = None, timeout_s: float = 30.0) -> None:
         self._api_key = checked_key(api_key)
+        self._login = login
         self._timeout_s = timeout_s
         self._idle: list[requests.Session] = []
         self._lock = threading.Lock()
@@ -278,7 +282,7 @@ class SessionTransport:
 
     def send(self, request: Request) -> Answer:
         """Send one request; see `Transport.send`."""
-        hop = Hop.first(request, self._api_key)
+        hop = Hop.first(request, self._api_key, self._login)
         with self._session() as session:
             while True:
                 answer = self._exchange(session, hop)

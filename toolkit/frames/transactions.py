@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import pyarrow as pa
@@ -34,6 +35,7 @@ def transaction_frames(
     *,
     requests: Sequence[int] | None = None,
     failures: Sequence[tuple[int, Failure]] = (),
+    by: Literal["request", "version"] = "request",
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Build the frames of transactions, state changes and events.
 
@@ -44,7 +46,9 @@ def transaction_frames(
     requests : sequence of int, optional
         Position of each transaction's request in a batch; null where there was none.
     failures : sequence of (int, Failure), optional
-        Requests that no transaction answers: rows of their own, put where they stood in the batch.
+        Requests that no transaction answers, or versions without one: rows of their own, put where they belong.
+    by : {"request", "version"}, default "request"
+        What the numbers of `failures` are.
 
     Returns
     -------
@@ -58,18 +62,22 @@ def transaction_frames(
     head["request"] = numbers
     head.update(outcome_columns([None] * len(transactions)))
     if failures:
-        head = _with_failures(head, failures)
+        head = _with_failures(head, failures, by)
     for part in (changes, events):
         part["request"] = [numbers[place] for place in part.pop("transaction_index")]
     return rows_frame(TRANSACTIONS, head), rows_frame(CHANGES, changes), rows_frame(EVENTS, events)
 
 
-def _with_failures(columns: dict[str, list[Any]], failures: Sequence[tuple[int, Failure]]) -> dict[str, list[Any]]:
-    """Append a row per failure, then put all rows in the order of their requests."""
-    extra = outcome_columns([failure for _, failure in failures]) | {"request": [number for number, _ in failures]}
+def _with_failures(
+    columns: dict[str, list[Any]], failures: Sequence[tuple[int, Failure]], by: str
+) -> dict[str, list[Any]]:
+    """Append a row per failure, then put all rows in the order of what they are numbered by."""
+    extra = outcome_columns([failure for _, failure in failures]) | {by: [number for number, _ in failures]}
     missing = [None] * len(failures)
     merged = {name: list(values) + extra.get(name, missing) for name, values in columns.items()}
-    order = sorted(range(len(merged["request"])), key=lambda row: merged["request"][row])
+    # A transaction of an unknown kind may have no version: it stays behind the one before it.
+    numbers = list(accumulate(merged[by], lambda before, number: before if number is None else number, initial=-1))
+    order = sorted(range(len(missing) + len(columns[by])), key=lambda row: numbers[row + 1])
     return {name: [values[row] for row in order] for name, values in merged.items()}
 
 

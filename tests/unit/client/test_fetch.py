@@ -294,6 +294,92 @@ class TestTransactions:
         assert frames.transactions["version"].tolist() == [5, 40, 900]
         assert len(fake.sent("GET /transactions")) == 2
 
+    def test_a_page_that_fails_is_rows(self):
+        """The versions of one refused page are rows with its error; every other page is whole."""
+
+        def page(query, body):
+            if query["start"] == "200":
+                return refused(400, "invalid_input", "no such page", head=ledger())
+            return self.page(query, body)
+
+        node, _ = node_with({"GET /transactions": page})
+        frames = fetch_transactions(node, versions="100:349", progress=False)
+        frame = frames.transactions
+        assert frame["version"].tolist() == list(range(100, 350))
+        failed = frame[frame["version"].between(200, 299)]
+        assert set(failed["error_code"]) == {"invalid_input"}
+        assert set(failed["error_message"]) == {"no such page"}
+        assert failed["hash"].isna().all()
+        assert frame[~frame["version"].between(200, 299)]["error_code"].isna().all()
+        assert len(frames.events) == 150
+
+    def test_of_a_sparse_plan_only_wanted_versions_fail(self):
+        """A page read for three versions fails as three rows."""
+        node, _ = node_with({"GET /transactions": refused(400, "invalid_input", "no", head=ledger())})
+        frame = fetch_transactions(node, versions=[5, 50, 90], progress=False).transactions
+        assert frame["version"].tolist() == [5, 50, 90]
+        assert frame["error_code"].tolist() == ["invalid_input"] * 3
+
+    def test_a_node_with_smaller_pages_is_read_on(self):
+        """Twenty-five at a time instead of a hundred: nothing is missing, nothing doubled."""
+        node, fake = node_with(
+            {"GET /transactions": lambda query, _: self.page(query | {"limit": min(25, int(query["limit"]))}, _)}
+        )
+        frames = fetch_transactions(node, versions="100:299", progress=False)
+        assert frames.transactions["version"].tolist() == list(range(100, 300))
+        assert frames.transactions["error_code"].isna().all()
+        assert len(fake.sent("GET /transactions")) == 8
+
+    def test_versions_left_out_of_an_answer_are_rows(self):
+        """A page with a hole, and one that ends early and stays empty: the missing versions say so."""
+
+        def holed(query, _):
+            start, limit = int(query["start"]), int(query["limit"])
+            there = [version for version in range(start, start + limit) if version not in {107, 109}]
+            return answer([user_transaction(version) for version in there if version < 150])
+
+        node, _ = node_with({"GET /transactions": holed})
+        frame = fetch_transactions(node, versions="100:159", progress=False).transactions
+        assert frame["version"].tolist() == list(range(100, 160))
+        missing = frame[frame["error_code"].notna()]
+        assert missing["version"].tolist() == [107, 109, *range(150, 160)]
+        assert missing["error_message"].str.contains("leaves this version out").all()
+
+    def test_a_node_that_repeats_itself_is_not_asked_for_ever(self):
+        """The same transactions whatever is asked: those are not wanted, and the wanted ones are rows."""
+        node, fake = node_with({"GET /transactions": answer([user_transaction(7)])})
+        frame = fetch_transactions(node, versions="100:102", progress=False).transactions
+        assert frame["version"].tolist() == [100, 101, 102]
+        assert frame["error_code"].notna().all()
+        assert len(fake.sent("GET /transactions")) == 1
+
+    def test_kinds_without_a_version_stay_where_they_came(self):
+        """A transaction of an unknown kind is kept, also beside a version that is missing."""
+
+        def page(query, _):
+            start = int(query["start"])
+            if start > 102:
+                return refused(400, "invalid_input", "no", head=ledger())
+            known = [user_transaction(version, type="user_transaction") for version in (100, 102)]
+            return answer([known[0], {"type": "of_the_future", "what": 1}, known[1]])
+
+        node, _ = node_with({"GET /transactions": page})
+        frame = fetch_transactions(node, versions="100:103", progress=False).transactions
+        assert frame["raw"].notna().tolist() == [False, True, False, False]
+        assert "of_the_future" in frame["raw"][1]
+        assert frame["version"].isna().tolist() == [False, True, False, False]
+        assert frame["error_code"].isna().tolist() == [True, True, True, False]
+
+    def test_a_closed_node_is_told_at_once(self):
+        """Closing is the caller's own doing, no failure of a page."""
+
+        def closing(*_):
+            raise ClosedError("closed")
+
+        node, _ = node_with({"GET /transactions": closing})
+        with pytest.raises(ClosedError):
+            fetch_transactions(node, versions="100:349", progress=False)
+
 
 class TestRunMany:
     """The engine below."""

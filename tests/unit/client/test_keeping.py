@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
+from time import sleep
+
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledger, module, refused, user_transaction
@@ -342,15 +346,16 @@ class TestOffline:
             node.view(COUNT, ledger_version=5)
 
     def test_simulations_and_transactions_are_misses(self, place):
-        """A batch of simulations has rows; a page of transactions has no row to stand for, and raises."""
+        """Pages of transactions are not kept, for they may reach the head: each version is a row that says so."""
         self.kept(place)
         with offline(place) as node:
             batch = fetch_simulations(
                 node, [SimulationRequest(EntryFunction("0x1::m::pay"), sender="0xa11ce")], progress=False
             )
             assert isinstance(batch.results[0], OfflineMiss)
-            with pytest.raises(OfflineMiss):
-                fetch_transactions(node, versions="100:109", progress=False)
+            missed = fetch_transactions(node, versions="100:109", progress=False).transactions
+            assert missed["version"].tolist() == list(range(100, 110))
+            assert missed["error_message"].str.startswith("transactions 100 to 109: offline").all()
 
     def test_kept_refusals_stay_refusals(self, place):
         """A missing item is missing offline too, and not a miss."""
@@ -392,3 +397,50 @@ class TestPartsOfASweep:
             frame = fetch_views(node, COUNT, versions="103:106", progress=False)
         assert frame["error_code"].isna().all()
         assert frame["value"].tolist() == [103, 104, 105, 106]
+
+
+class TestThreads:
+    """What two threads of one session must not do to one another."""
+
+    def test_fresh_reads_are_those_of_their_own_thread(self, place):
+        """While one thread asks for everything anew, another goes on with what is kept."""
+        node, fake = a_node(place)
+        with node:
+            node.view(COUNT, ledger_version=500)
+            with node._connection.fresh():
+                other = Thread(target=node.view, args=(COUNT,), kwargs={"ledger_version": 500})
+                other.start()
+                other.join()
+                assert len(fake.sent("POST /view")) == 1
+                node.view(COUNT, ledger_version=500)
+                assert len(fake.sent("POST /view")) == 2
+            node.view(COUNT, ledger_version=500)
+        assert len(fake.sent("POST /view")) == 2
+
+    def test_requests_are_counted_per_thread(self, place):
+        """A probe's number of requests has none of a sweep beside it."""
+        node, _ = a_node(place)
+        with node:
+            other = Thread(target=node.ledger)
+            other.start()
+            other.join()
+            before = node._connection.sent
+            node.ledger()
+            assert (before, node._connection.sent) == (0, 1)
+
+    def test_no_noted_version_gets_lost(self, place):
+        """Versions of a module that many threads read at once are all known to an offline session."""
+        node, _ = a_node(place)
+        keeper, slow = node._keeper, node._keeper.looked_up
+
+        def slowly(where):
+            known = slow(where)
+            sleep(0.002)
+            return known
+
+        with node:
+            node.module("0x1", "m", ledger_version=1)
+            keeper.looked_up = slowly
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(lambda version: keeper.note_looked_up("/somewhere", version), range(40)))
+            assert slow("/somewhere") == list(range(40))
