@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -13,6 +14,7 @@ import pytest
 import toolkit
 from toolkit.client.node import Node
 from toolkit.client.transport import Answer, SessionTransport
+from toolkit.errors import ClosedError
 from toolkit.gas.cause import causes_of
 from toolkit.gas.steps import steps_of
 
@@ -66,7 +68,7 @@ def through(url):
     made: list[Node] = []
 
     def make(gate: Gate) -> Node:
-        made.append(Node(url, transport=gate, cache=None))
+        made.append(Node(url, transport=gate, cache=None, max_in_flight=1))
         return made[-1]
 
     yield make
@@ -181,3 +183,24 @@ def test_outages_leave_intervals_and_break_nothing(through, ledger):
     others = found.drop(at + 2)
     assert others["exact"].all()
     assert set(others["cause"]) == {"code"}
+
+
+def test_a_run_that_goes_on_with_another_build_says_so(through, ledger, tmp_path):
+    """Readings before and after the node's upgrade are told apart: steps between them have the cause `node`."""
+    at = mark(ledger, "tenfold")
+
+    def stops(path: str, query: dict[str, list[str]]) -> None:
+        if path.endswith("/view") and int(query["ledger_version"][0]) >= at:
+            time.sleep(0.3)  # what came before is kept by then
+            raise ClosedError("the node is being upgraded")
+
+    calls, versions = {"size": SIZE}, [*range(at - 5, at), at + 1]
+    broken = toolkit.Study(node=through(Gate(stops, build="one")), calls=calls, versions=versions)
+    with pytest.raises(ClosedError):
+        broken.run(tmp_path / "run", progress=False)
+    again = toolkit.Study(node=through(Gate(build="two")), calls=calls, versions=versions)
+    run = again.run(tmp_path / "run", progress=False)
+    rows = run.observations.sort_values("ledger_version")
+    assert rows["node_build"].tolist() == ["one"] * 5 + ["two"]
+    assert run.steps["cause"].tolist() == ["node"]
+    assert "from one to two" in run.steps["explanation"].tolist()[0]
