@@ -34,24 +34,6 @@ def steps_of(run, label: str) -> pd.DataFrame:
     return run.steps[run.steps["label"] == label]
 
 
-def dense_steps(ledger, function: str, arguments=(), types=()) -> list[int]:
-    """Return every version at which a view's gas or success differs from the version before, asked one by one."""
-    from toolkit.errors import ToolkitError
-
-    found, before = [], None
-    for version in range(ledger.head + 1):
-        try:
-            outcome = ledger.view(function, list(arguments), list(types), version=version)[1]
-        except ToolkitError as error:
-            outcome = type(error).__name__
-        except Exception as error:  # noqa: BLE001 - the ledger's own refusals have classes of their own
-            outcome = f"{type(error).__name__} {getattr(error, 'vm_error_code', None)}"
-        if version and outcome != before:
-            found.append(version)
-        before = outcome
-    return found
-
-
 def test_the_demo_study_is_the_same_under_data():
     """The study under data/ is the one that ships."""
     shipped = ROOT / "toolkit" / "gas" / "studies" / "demo.toml"
@@ -112,22 +94,6 @@ def test_the_upgrade_is_found_exactly_with_its_cause(run, ledger):
         assert step["cause"] == "code"
         assert "upgraded the called module 0xfa17::vault (added preview)" in step["explanation"]
     assert steps_of(run, "vault share price").set_index("version_after").loc[at, "change"] < 0
-
-
-def test_growth_is_found_step_by_step(run, ledger):
-    """The order book's view: the search finds every step that a dense sweep finds."""
-    found = steps_of(run, "order book depth")
-    assert found["exact"].all()
-    dense = dense_steps(ledger, "0xb00c::order_book::depth")
-    assert set(found["version_after"]) == set(dense)
-    assert truth(ledger, "closed its day") in set(found["version_after"])
-    assert (found["cause"] != "unknown").all()
-
-
-def test_the_search_reads_few_versions(run, ledger):
-    """Fewer than five in a hundred of the dense sweep's requests."""
-    views = run.observations[run.observations["source"] == "view@version"]
-    assert len(views) < 0.05 * 6 * (ledger.head + 1)
 
 
 def test_simulations_carry_the_split(run):
