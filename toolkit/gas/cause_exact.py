@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit.frames.text import short_addresses
+from toolkit.frames.text import short_addresses, visible
 from toolkit.gas.cause_words import (
     config_words,
     module_words,
@@ -20,7 +20,6 @@ from toolkit.gas.evidence import UNREAD
 from toolkit.gas.steps import Cause
 from toolkit.gas.tables import Table, key_words, tables_of
 from toolkit.gas.writes import Write, Written
-from toolkit.move.ids import ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from toolkit.gas.evidence import Evidence
     from toolkit.gas.packages import Dependencies
     from toolkit.gas.steps import Step
+    from toolkit.move.ids import ModuleId
 
 __all__ = ["cause_at"]
 
@@ -112,12 +112,11 @@ def _config(case: _Case) -> str:
 
 def _modules(case: _Case) -> tuple[str, str]:
     """Say which modules changed: those that the call runs or may run, and those it declares no need of."""
-    modules = [ModuleId.parse(str(write.module)) for write in case.written.modules]
-    if not modules:
+    if not case.written.modules:
         return "", ""
     needs = _dependencies(case)
     told: dict[bool, list[str]] = {True: [], False: []}
-    for module in modules:
+    for module in case.written.modules:
         words, reached = module_words(module, case.called, needs, case.ends, case.evidence)
         if words:
             told[reached].append(words)
@@ -167,8 +166,7 @@ def _set_up(write: Write, case: _Case) -> bool:
 def _new_modules(case: _Case) -> list[ModuleId]:
     """Return the modules that this transaction published for the first time."""
     found = []
-    for write in case.written.modules:
-        module = ModuleId.parse(str(write.module))
+    for module in case.written.modules:
         try:
             before = case.evidence.module(module, case.step.version_before)
         except UNREAD:
@@ -194,7 +192,7 @@ def _group_words(case: _Case, group: Sequence[Write], tables: dict[str, Table]) 
     where = f"{table.resource}.{table.field}" if table else f"table {first.handle}"
     key = key_words(first, table, case.evidence, case.step.version_after)
     what = f"item {key}" if len(group) == 1 else f"{len(group)} items"
-    return f"{what} of {short_addresses(where)}"
+    return f"{what} of {visible(short_addresses(where), 200)}"
 
 
 def _wrote(named: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client.companion import ABSENT
 from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
+from toolkit.frames.text import visible
 from toolkit.gas.packages import REGISTRY, Dependencies, Package, dependencies, packages_of
 from toolkit.move.tags import parse_type_tag
 from toolkit.wire.features import enabled_features
@@ -100,8 +101,8 @@ class Evidence:
 def reason(error: Exception) -> str:
     """Say in a few words why a read told nothing."""
     if isinstance(error, NodeError):
-        told = error.message if len(error.message) <= _MOST_REASON else f"{error.message[: _MOST_REASON - 3]}..."
-        return f"the node answered {error.status} {error.error_code or ''}: {told}".replace(" :", ":")
+        code = f" {visible(error.error_code, 40)}" if error.error_code else ""
+        return f"the node answered {error.status}{code}: {visible(error.message, _MOST_REASON)}"
     if isinstance(error, NodeUnreachable):
         return "the node did not answer"
-    return str(error)[: 2 * _MOST_REASON]
+    return visible(error, 2 * _MOST_REASON)

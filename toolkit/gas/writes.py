@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.errors import InputError
+from toolkit.errors import InputError, SchemaError
 from toolkit.move.address import parse_address
+from toolkit.move.ids import ModuleId
 from toolkit.wire.rows import transaction_rows
 
 if TYPE_CHECKING:
@@ -62,11 +63,8 @@ class Write(NamedTuple):
 
     @property
     def document(self) -> Any:
-        """What was written, as parsed JSON; None where it was deleted or is no JSON."""
-        try:
-            return None if self.data is None else json.loads(self.data)
-        except ValueError:
-            return None
+        """What was written, as parsed JSON; None where it was deleted, or cannot be read."""
+        return None if self.data is None else _parsed(self.data)
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,18 @@ class Written:
         return cls(writes, frozenset(_payers(transaction, facts["sender"])), facts)
 
     @cached_property
-    def modules(self) -> tuple[Write, ...]:
-        """Modules written or deleted."""
-        return tuple(write for write in self.writes if write.module is not None)
+    def modules(self) -> tuple[ModuleId, ...]:
+        """Modules written or deleted.
+
+        Raises
+        ------
+        SchemaError
+            If a change names something that is no module.
+        """
+        try:
+            return tuple(ModuleId.parse(write.module) for write in self.writes if write.module is not None)
+        except InputError as error:
+            raise SchemaError(f"a change of transaction {self.facts['hash']} names no module: {error}") from None
 
     @cached_property
     def schedule(self) -> tuple[str, ...]:
@@ -174,9 +181,16 @@ def _is_config(tag: str) -> bool:
 def _payers(transaction: Any, sender: str | None) -> Sequence[str]:
     """Return who may have paid: the sender, and the fee payer where the signature names one."""
     raw = getattr(transaction, "signature_raw", None)
-    signature = json.loads(bytes(raw)) if raw is not None else None
-    other = _padded(signature.get("fee_payer_address")) if isinstance(signature, dict) else None
+    other = None if raw is None else _padded(_field(_parsed(bytes(raw)), "fee_payer_address"))
     return [address for address in (sender, other) if address is not None]
+
+
+def _parsed(text: str | bytes) -> Any:
+    """Return JSON as Python values; None for what is none, nests too deep, or holds a number of thousands of digits."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _field(document: Any, name: str) -> Any:

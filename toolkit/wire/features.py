@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from toolkit.errors import InputError, SchemaError
 from toolkit.move.ids import parse_hex
 from toolkit.wire.integers import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["enabled_features", "feature_name"]
 
@@ -50,7 +48,7 @@ def feature_name(number: int) -> str | None:
     return _NAMES[number - 1] if 1 <= number <= len(_NAMES) else None
 
 
-def enabled_features(data: Mapping[str, Any]) -> frozenset[int]:
+def enabled_features(data: Any) -> frozenset[int]:
     """Return the numbers of the flags that are on.
 
     Parameters
@@ -64,7 +62,7 @@ def enabled_features(data: Mapping[str, Any]) -> frozenset[int]:
     SchemaError
         If it does not have that shape.
     """
-    bits = data.get("features")
+    bits = data.get("features") if isinstance(data, Mapping) else None
     try:
         held = bits if isinstance(bits, bytes) else parse_hex(str(bits))
     except InputError:

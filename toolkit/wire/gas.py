@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,7 +12,7 @@ from toolkit.errors import SchemaError
 from toolkit.wire.integers import clip, parse_u64, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from toolkit.wire.structs import Event
 
@@ -178,7 +179,7 @@ class GasSchedule:
     entries: dict[str, int]
 
     @classmethod
-    def from_resource(cls, data: Mapping[str, Any]) -> Self:
+    def from_resource(cls, data: Any) -> Self:
         """Read the data of ``0x1::gas_schedule::GasScheduleV2`` or ``GasSchedule``.
 
         Parameters
@@ -195,7 +196,7 @@ class GasSchedule:
         SchemaError
             If it does not have that shape, or names a parameter twice.
         """
-        rows = data.get("entries")
+        rows = data.get("entries") if isinstance(data, Mapping) else None
         if not isinstance(rows, list | tuple):
             raise SchemaError(f"entries: expected a list, got {shorten(rows)}", column="entries")
         entries: dict[str, int] = {}

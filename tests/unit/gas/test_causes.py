@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, struct, user_transaction
 from tests.unit.gas.observed import cause_of
@@ -587,3 +589,61 @@ def test_of_very_many_steps_the_largest_are_looked_into(monkeypatch):
     left = [one for one in steps if "not looked for" in found[one].explanation]
     assert left == steps[:6]
     assert {found[one].kind for one in left} == {"unknown"}
+
+
+ODD_KEYS = [
+    "type",
+    "data",
+    "packages",
+    "name",
+    "entries",
+    "features",
+    "abi",
+    "handle",
+    "modules",
+    "structs",
+    "fee_payer_address",
+]
+ALL_CHANGES = [
+    resource("0x1::gas_schedule::GasScheduleV2", "0x1"),
+    resource("0x1::features::Features", "0x1"),
+    resource("0x1::staking_config::StakingConfig", "0x1"),
+    resource("0xca11::m::Book", "0xca11"),
+    written(),
+    written("odd", "0x9"),
+    item(),
+    *PAYMENT,
+]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 2**70) | st.sampled_from(["", "0x1", "1", "0x1::m::S", "\u202e", "é"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(ODD_KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+ODD_CHANGES = st.builds(
+    lambda kind, inner: {"type": kind, "address": "0x1", "state_key_hash": "0x1", "module": "0x1::a b", "data": inner},
+    st.sampled_from(["write_resource", "write_module", "delete_module", "delete_resource", "later"]),
+    JSON,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    changes=st.lists(ODD_CHANGES | st.sampled_from(ALL_CHANGES), max_size=6),
+    answers=st.lists(JSON | st.builds(lambda inner: {"type": "x", "data": inner}, JSON), min_size=1, max_size=5),
+    signature=JSON,
+)
+def test_nothing_a_node_answers_ends_the_search_for_causes(changes, answers, signature):
+    """Whatever JSON stands where a schedule, a registry, a module or a change should: each step has a cause."""
+    told = user_transaction(10, type="user_transaction", changes=changes, signature=signature)
+
+    class Odd(FakeNode):
+        def send(self, request):
+            if "/resource/" in request.url or "/module/" in request.url:
+                return answer(answers[len(request.url) % len(answers)])
+            return super().send(request)
+
+    node = Node(URL, transport=Odd({"GET /transactions/by_version/10": answer(told)}), max_in_flight=1)
+    for one in (step(), step(9, 50)):
+        cause = cause_of(one, node, FUNCTION)
+        assert cause.kind in {"schedule", "code", "config", "state", "mixed", "node", "unexplained", "unknown"}
+        assert cause.explanation.isprintable()
