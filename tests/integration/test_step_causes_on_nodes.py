@@ -16,6 +16,7 @@ from toolkit.client.node import Node
 from toolkit.client.transport import Answer, SessionTransport
 from toolkit.errors import ClosedError
 from toolkit.gas.cause import causes_of
+from toolkit.gas.provenance import provenance
 from toolkit.gas.steps import steps_of
 
 if TYPE_CHECKING:
@@ -204,3 +205,13 @@ def test_a_run_that_goes_on_with_another_build_says_so(through, ledger, tmp_path
     assert rows["node_build"].tolist() == ["one"] * 5 + ["two"]
     assert run.steps["cause"].tolist() == ["node"]
     assert "from one to two" in run.steps["explanation"].tolist()[0]
+
+
+def test_provenance_of_a_node_that_refuses_the_reads_is_unknown(through) -> None:
+    """Neither schedule nor code is guessed, and nothing is raised."""
+    node = through(Gate(closed("/resource/", "/module/")))
+    told = provenance(node, first=0, last=299, functions=["0xfa17::vault::share_price"])
+    assert told == {
+        "gas_schedule": {"first": None, "last": None},
+        "modules": {"0xfa17::vault": {"first": None, "last": None}},
+    }

@@ -18,6 +18,7 @@ from toolkit.gas.executors import executor_name, opened_executor
 from toolkit.gas.locking import locked
 from toolkit.gas.opening import open_run
 from toolkit.gas.proof import closing, prove_whole
+from toolkit.gas.provenance import provenance
 from toolkit.gas.reading import NodeReader, Where
 from toolkit.gas.scan import turning_points
 from toolkit.gas.shards import Shard
@@ -113,6 +114,7 @@ def _complete(
         for node, plan in zip(nodes, manifest["nodes"], strict=True):
             mine = [step for step in steps if step.node == plan["node"]]
             causes |= causes_of(mine, node, functions, advance=bar.advance)
+            plan["provenance"] = provenance(node, first=plan["first"], last=plan["last"], functions=functions.values())
     store.write_steps(rows_frame(STEPS, step_columns(steps, causes)))
     kept = {name: entry for name, entry in manifest.items() if name != "steps_between_shards"}
     store.write_manifest(kept | closing(store))

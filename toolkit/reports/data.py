@@ -7,7 +7,8 @@ from math import log
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit.plots.changes import told
-from toolkit.plots.series import is_model, records, require
+from toolkit.plots.series import records, require
+from toolkit.reports.provenance import Provenance, provenance_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +22,6 @@ __all__ = [
     "Event",
     "FailureGroup",
     "GasSplit",
-    "Provenance",
     "ReportData",
     "RunLike",
     "build",
@@ -232,24 +232,6 @@ class FailureGroup:
 
 
 @dataclass(frozen=True)
-class Provenance:
-    """Where the figures come from: facts of the observations, and entries of the run's manifest."""
-
-    nodes: tuple[str, ...]
-    node_builds: tuple[str, ...]
-    chain_ids: tuple[int, ...]
-    toolkit_versions: tuple[str, ...]
-    sources: tuple[str, ...]
-    model: bool
-    readings: int
-    versions: int
-    first_version: int | None
-    last_version: int | None
-    head_version: int | None
-    manifest: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
 class ReportData:
     """All a report says. `observations` and `steps` are the frames themselves, for figures and CSV."""
 
@@ -313,7 +295,7 @@ def build(run: RunLike) -> ReportData:
         calls=_calls(observations, steps),
         splits=_splits(observations),
         failures=_failures(observations),
-        provenance=_provenance(observations, run.manifest),
+        provenance=provenance_of(observations, run.manifest),
         observations=observations,
         steps=steps,
     )
@@ -441,47 +423,3 @@ def _failure(rows: pd.DataFrame, code: str, *, executed: bool) -> FailureGroup:
         last_version=int(rows["ledger_version"].max()),
         example=str(messages.iloc[-1]) if len(messages) else "",
     )
-
-
-def _provenance(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> Provenance:
-    versions, known = observations["ledger_version"], len(observations) > 0
-    heads = observations["head_version"].dropna() if "head_version" in observations.columns else versions[:0]
-    return Provenance(
-        nodes=tuple(_unique(observations, "node")),
-        node_builds=tuple(_unique(observations, "node_build")),
-        chain_ids=tuple(int(chain) for chain in _unique(observations, "chain_id")),
-        toolkit_versions=tuple(_unique(observations, "toolkit_version")),
-        sources=tuple(_unique(observations, "source")),
-        model=is_model(observations),
-        readings=len(observations),
-        versions=len(versions.unique()),
-        first_version=int(versions.min()) if known else None,
-        last_version=int(versions.max()) if known else None,
-        head_version=int(heads.max()) if len(heads) else None,
-        manifest=tuple(_flat(manifest)),
-    )
-
-
-def _unique(frame: pd.DataFrame, column: str) -> list[str]:
-    return sorted(map(str, frame[column].dropna().unique())) if column in frame.columns else []
-
-
-def _flat(manifest: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Entries of the manifest as (name, text); study and completeness are told elsewhere."""
-    entries: list[tuple[str, str]] = []
-    for key, value in manifest.items():
-        name = prefix + str(key).replace("_", " ")
-        if name in {"study", "complete", "format"} or value is None:
-            continue
-        if isinstance(value, dict):
-            entries += _flat(value, f"{name}: ")
-        elif isinstance(value, (list, tuple)) and value and all(isinstance(one, dict) for one in value):
-            for place, one in enumerate(value, 1):
-                entries += _flat(one, f"{name} {place}: " if len(value) > 1 else f"{name}: ")
-        elif isinstance(value, (list, tuple)):
-            few = 6
-            shown = ", ".join(map(str, value[:few]))
-            entries.append((name, shown if len(value) <= few else f"{len(value):,}: {shown}, ... {value[-1]}"))
-        else:
-            entries.append((name, f"{value:,}" if type(value) is int else str(value)))
-    return entries

@@ -158,6 +158,11 @@ def _provenance(data: ReportData) -> Iterator[str]:
         ["readings", f"{facts.readings:,} at {facts.versions:,} ledger versions"],
         ["head when read", words.gas(facts.head_version)],
         ["toolkit version", ", ".join(map(code, facts.toolkit_versions))],
+        *(["gas schedule", code(words.schedule_at_ends(schedule))] for schedule in facts.schedules),
+        *(
+            [f"code of {code(one.module)}", code(" to ".join(dict.fromkeys(map(words.digest, one.digests))))]
+            for one in facts.modules
+        ),
         *([code(name), code(text)] for name, text in facts.manifest),
     ]
     yield _table(["what", "value"], rows, numbers_from=2)

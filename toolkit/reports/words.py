@@ -11,8 +11,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolkit.reports.data import Change, Event, ReportData
+    from toolkit.reports.provenance import ScheduleAtEnds
 
-__all__ = ["CAUSES", "amount", "apt", "gas", "headline", "place", "share", "short_hash", "span", "where"]
+__all__ = [
+    "CAUSES",
+    "amount",
+    "apt",
+    "digest",
+    "gas",
+    "headline",
+    "place",
+    "schedule_at_ends",
+    "share",
+    "short_hash",
+    "span",
+    "where",
+]
 
 CAUSES = {
     "schedule": "gas schedule",
@@ -150,3 +164,20 @@ def apt(octas: int) -> str:
     whole, rest = divmod(abs(octas), 10**8)
     digits = f"{rest:08d}".rstrip("0")
     return (MINUS if octas < 0 else "") + f"{whole:,}" + (f".{digits}" if digits else "")
+
+
+def schedule_at_ends(schedule: ScheduleAtEnds) -> str:
+    """Say which gas schedule stood at the first and the last version of a run."""
+    one, two = (
+        f"feature version {'not said' if feature is None else f'{feature:,}'}, digest {digest(mark)}"
+        for feature, mark in zip(schedule.feature_versions, schedule.digests, strict=True)
+    )
+    first, last = schedule.versions
+    if one == two:
+        return f"{one}, at {first:,} and at {last:,}"
+    return f"at {first:,} {one}; at {last:,} {two}"
+
+
+def digest(text: str | None) -> str:
+    """Write a digest; plain words where there is none."""
+    return "not there, or not said" if text is None else text
