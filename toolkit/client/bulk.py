@@ -94,6 +94,12 @@ class Progress:
 @contextmanager
 def progress_bar(total: int, what: str, *, show: bool) -> Iterator[Progress]:
     """Show a progress bar while the block runs: in notebooks, and on terminals, but not in a log file."""
-    hidden = not show or ("ipykernel" not in sys.modules and not sys.stderr.isatty())
+    hidden = not show or not (_in_notebook() or sys.stderr.isatty())
     with tqdm(total=total, desc=what, unit="call", disable=hidden, leave=False) as bar:
         yield Progress(bar)
+
+
+def _in_notebook() -> bool:
+    """Tell whether a kernel runs this; that one is merely imported says nothing."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

@@ -9,6 +9,7 @@ from toolkit.client.companion import ABSENT
 from toolkit.errors import NotFound
 from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import DIFF
+from toolkit.frames.values import compact_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,7 @@ def _row(change: dict[str, Any], companion: Companion, version: int) -> dict[str
     row = {name: change[name] for name in ("type", "address", "resource_type", "handle", "key")}
     if change["resource_type"] is not None and change["address"] is not None:
         before = _resource(companion, change["address"], change["resource_type"], version)
-        after = None if deleted else change["data"]
+        after = None if deleted or change["data"] is None else compact_json(json.loads(change["data"]))
         return row | {"before": before, "after": after, "fields_changed": _changed(before, after)}
     if change["handle"] is None or change["key"] is None:
         return None
@@ -50,7 +51,7 @@ def _resource(companion: Companion, address: str, resource: str, version: int) -
         if error.error_code not in ABSENT:
             raise
         return None
-    return json.dumps(json.loads(body).get("data"), separators=(",", ":"), ensure_ascii=False)
+    return compact_json(json.loads(body).get("data"))
 
 
 def _changed(before: str | None, after: str | None) -> list[str]:

@@ -3,9 +3,14 @@
 from toolkit.frames.build import item_frame, rows_frame, view_frame
 from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
 from toolkit.frames.schema import (
+    BALANCES,
     CHANGES,
+    COMPARISON,
+    DIFF,
     EVENTS,
+    KEYS,
     OBSERVATIONS,
+    SCHEDULE_DIFF,
     STEPS,
     TABLE_ITEMS,
     TRANSACTIONS,
@@ -15,9 +20,14 @@ from toolkit.frames.schema import (
 )
 
 __all__ = [
+    "BALANCES",
     "CHANGES",
+    "COMPARISON",
+    "DIFF",
     "EVENTS",
+    "KEYS",
     "OBSERVATIONS",
+    "SCHEDULE_DIFF",
     "STEPS",
     "TABLE_ITEMS",
     "TRANSACTIONS",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from toolkit.move.layout import Layout
 
-__all__ = ["JSON_TEXT", "flattened", "inferred_column", "text_column", "typed_column"]
+__all__ = ["JSON_TEXT", "compact_json", "flattened", "inferred_column", "text_column", "typed_column"]
 
 JSON_TEXT = "JSON text"
 

@@ -92,6 +92,14 @@ class TestDiff:
         assert list(row["fields_changed"]) == ["total"]
         assert fake.sent(PURSE)[0][0]["ledger_version"] == "1000"
 
+    def test_both_sides_are_spelt_alike(self):
+        """However the node spaces its JSON, equal state is equal text, digits and letters as they are."""
+        data = {"total": str(2**256 - 1), "name": "Ü"}
+        sim, _ = simulated({PURSE: held(data)}, changes=[resource(data)])
+        (row,) = sim.diff().to_dict("records")
+        assert row["before"] == row["after"] == f'{{"total":"{2**256 - 1}","name":"Ü"}}'
+        assert list(row["fields_changed"]) == []
+
     def test_a_new_resource_has_no_before(self):
         """All its fields are changes."""
         gone = refused(404, "resource_not_found", head=ledger())

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit import frames
 from toolkit.errors import SchemaError
 from toolkit.frames import schema as dictionary
 from toolkit.frames.build import rows_frame
@@ -25,6 +26,13 @@ SMALL = Schema(
         Column("when", pa.timestamp("us", tz="UTC"), "a time"),
     ),
 )
+
+
+def test_the_package_gives_every_schema():
+    """What is in the data dictionary can be imported from `toolkit.frames`."""
+    assert {schema.name for schema in SCHEMAS} == {
+        one.name for one in (getattr(frames, name) for name in frames.__all__) if isinstance(one, Schema)
+    }
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
