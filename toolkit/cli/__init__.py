@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolkit import __version__
-from toolkit.cli import calls, schedules, studies
+from toolkit.cli import calls, schedules, studies, study_files
 from toolkit.errors import NodeError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-study_app = typer.Typer(help="Run gas studies.", no_args_is_help=True, rich_markup_mode=None)
+study_app = typer.Typer(help="Write, plan and run gas studies.", no_args_is_help=True, rich_markup_mode=None)
+study_app.command("new")(study_files.study_new)
+study_app.command("plan")(study_files.study_plan)
+study_app.command("schema")(study_files.study_schema)
 study_app.command("run")(studies.study_run)
 app.command()(studies.demo)
 app.command()(studies.node)

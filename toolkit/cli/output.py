@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["JSON_FORMAT", "argument", "check_suffix", "print_facts", "print_frame", "print_json", "write_frame"]
+__all__ = [
+    "JSON_FORMAT",
+    "argument",
+    "check_suffix",
+    "print_facts",
+    "print_frame",
+    "print_json",
+    "write_frame",
+    "write_text",
+]
 
 JSON_FORMAT = 1
 """Number of the shape that ``--json`` prints; it goes up when the shape changes."""
@@ -98,10 +107,26 @@ def write_frame(frame: pd.DataFrame, place: Path) -> None:
     """
     check_suffix(place)
     write = _WRITERS[place.suffix.lower()]
+    _put(place, lambda part: write(frame, part))
+
+
+def write_text(text: str, place: Path) -> None:
+    """Write text to a file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    _put(place, lambda part: part.write_text(text, encoding="utf-8", newline="\n"))
+
+
+def _put(place: Path, write: Callable[[Path], Any]) -> None:
+    """Write beside the place, then move: a file appears whole or not at all."""
     part = place.with_name(f".{place.name}.part")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        write(frame, part)
+        write(part)
         part.replace(place)
     except OSError as error:
         raise InputError(f"--out {place}: cannot be written ({error.strerror or error})") from None

@@ -128,6 +128,7 @@ class Node:
         self.name = name or url
         self.max_in_flight = max_in_flight
         self._timeout_s = timeout_s
+        self.requests_per_second = requests_per_second
         self.probed: Probe | None = None
         engine, pace = None, Pace(requests_per_second)
         if transport is not None and cache == "default":

@@ -15,6 +15,7 @@ _SCHEMAS = (
     schema.BALANCES,
     schema.DIFF,
     schema.KEYS,
+    schema.PLAN,
     schema.OBSERVATIONS,
     schema.STEPS,
     schema.COMPARISON,

@@ -331,6 +331,22 @@ KEYS = Schema(
 )
 """Columns of a table key frame after ``key``."""
 
+PLAN = Schema(
+    "plan",
+    (
+        _text("node", "URL of the node, without credentials", source="study", required=True),
+        _text("label", "the call as people name it", source="study", required=True),
+        _text("source", _SOURCES, source="study", required=True),
+        _u64("first", "first version read", required=True),
+        _u64("last", "last version read", required=True),
+        _u64("requests", "requests at least", required=True),
+        _u64("requests_most", "requests at most; more than at least for a step search only", required=True),
+        _u64("bytes", "sent and received at least, by an assumed size of each answer", "bytes", required=True),
+        _u64("bytes_most", "the same at most", "bytes", required=True),
+    ),
+)
+"""One row per node and call of a study that is not run yet."""
+
 OBSERVATIONS = Schema(
     "observations",
     (

@@ -13,6 +13,7 @@ from toolkit.errors import StudyError
 from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.proof import closing, prove_whole
+from toolkit.gas.reading import shard_range
 from toolkit.gas.scan import rows_digest, turning_points
 from toolkit.gas.shards import WHOLE, Shard
 from toolkit.gas.steps import Cause, Step, step_columns, steps_of
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["merge_runs"]
 
-_SAME = ("node", "chain_id", "first", "last", "step", "versions", "anchor")
+_SAME = ("node", "chain_id", "first", "last", "step", "versions", "committed", "anchor")
 _STEP_KEY = ("node", "fingerprint", "version_before", "version_after")
 _OF_A_SHARD = ("shard", "started_at", "finished_at", "executor", "environment", "rows_digest", "counts", "resumed_rows")
 
@@ -146,7 +147,9 @@ def _joined(plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
     noted = [plan["committed_read"] for plan in plans if "committed_read" in plan]
     if not noted:
         return plans[0]
-    return plans[0] | {"committed_read": {"to": plans[0]["last"], "rows": sum(one["rows"] for one in noted)}}
+    return plans[0] | {
+        "committed_read": {"to": shard_range(plans[0], WHOLE)[-1], "rows": sum(one["rows"] for one in noted)}
+    }
 
 
 def _steps(parts: Sequence[_Part], store: RunStore) -> tuple[pd.DataFrame, int]:

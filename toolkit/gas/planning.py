@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit.client.connect import connect
+from toolkit.client.fetch import PAGE
 from toolkit.client.versions import Versions, resolve_versions
+from toolkit.gas.observing import COMMITTED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from contextlib import ExitStack
     from datetime import datetime
 
     from toolkit.client.node import Node
+    from toolkit.gas.calls import Call
     from toolkit.gas.study import Study
 
-__all__ = ["planned_versions", "resolve_study"]
+__all__ = ["committed_pages", "committed_range", "connected", "planned_versions", "resolve_study"]
 
 
 def resolve_study(study: Study, node: Node) -> dict[str, Any]:
@@ -28,8 +33,9 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
     -------
     dict
         ``node``, ``node_build``, ``model``, ``chain_id``, ``head``, ``oldest``, ``first``, ``last``, ``versions``
-        (listed ones), ``step`` (of a range) and ``notes`` (what was clipped). What was resolved holds for the whole
-        run, also when it is resumed.
+        (listed ones), ``step`` (of a range), ``notes`` (what was clipped or cannot be read), ``committed`` (the ranges
+        of calls that have one of their own, by fingerprint) and ``committed_span`` (first and last version of them
+        all). What was resolved holds for the whole run, also when it is resumed.
 
     Raises
     ------
@@ -46,7 +52,15 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
     wanted: Versions = search.versions if search else (study.versions.plan or -1)
     plan = resolve_versions(wanted, head=head, oldest=oldest, version_at=version_at)
     versions = plan.versions
-    return {
+    listed = not isinstance(wanted, str)  # a range is clipped, listed versions are kept
+    notes = [*plan.notes, *(_out_of_reach(versions, head=head, oldest=oldest) if listed else ())]
+    committed = {}
+    for call in study.calls:
+        if call.versions is not None:
+            own = resolve_versions(call.versions, head=head, oldest=oldest, version_at=version_at)
+            committed[call.fingerprint] = [own.versions[0], own.versions[-1]]
+            notes += [f"{call.name}: {note}" for note in own.notes]
+    resolved = {
         "node": node.name,
         "node_build": info.git_hash,
         "model": (info.git_hash or "").startswith("embedded"),
@@ -57,8 +71,18 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
         "last": max(versions, default=head),
         "versions": None if search or isinstance(versions, range) else list(versions),
         "step": versions.step if isinstance(versions, range) else None,
-        "notes": list(plan.notes),
+        "committed": committed,
+        "notes": notes,
     }
+    ranges = [committed_range(resolved, call) for call in study.calls if call.source == COMMITTED]
+    span = [min(first for first, _ in ranges), max(last for _, last in ranges)] if ranges else None
+    return resolved | {"committed_span": span}
+
+
+def connected(study: Study, stack: ExitStack) -> list[Node]:
+    """Connect to the nodes that a study names, at its pace; they are closed with the stack."""
+    pace = study.requests_per_second
+    return [stack.enter_context(connect(name, requests_per_second=pace)) for name in study.nodes]
 
 
 def planned_versions(plan: Mapping[str, Any]) -> Sequence[int]:
@@ -66,3 +90,29 @@ def planned_versions(plan: Mapping[str, Any]) -> Sequence[int]:
     if plan["versions"] is not None:
         return list(plan["versions"])
     return range(plan["first"], plan["last"] + 1, plan["step"])
+
+
+def committed_range(plan: Mapping[str, Any], call: Call) -> tuple[int, int]:
+    """Return the first and last version whose transactions a committed call looks at."""
+    first, last = plan.get("committed", {}).get(call.fingerprint, (plan["first"], plan["last"]))
+    return first, last
+
+
+def committed_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pages (first version, number of versions) that hold every version of some ranges, each once."""
+    pages: list[tuple[int, int]] = []
+    reached = -1
+    for first, last in sorted(ranges):
+        starts = range(max(first, reached + 1), last + 1, PAGE)
+        pages += [(start, min(PAGE, last + 1 - start)) for start in starts]
+        reached = max(reached, last)
+    return pages
+
+
+def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[str]:
+    """Say which versions that were listed one by one cannot be read: they become rows with the node's error."""
+    pruned = sum(version < oldest for version in versions)
+    beyond = sum(version > head for version in versions)
+    gone = f"{pruned} of {len(versions)} listed versions: pruned, the oldest is {oldest}; their rows say so"
+    early = f"{beyond} of {len(versions)} listed versions: above the head {head}; their rows say so"
+    return [text for count, text in ((pruned, gone), (beyond, early)) if count]

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toolkit.client.bulk import run_many
-from toolkit.client.fetch import PAGE
 from toolkit.errors import ClosedError, ToolkitError
 from toolkit.gas.observers import learn_module, observe_elsewhere, observe_views
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin
-from toolkit.gas.planning import planned_versions
+from toolkit.gas.planning import committed_pages, committed_range, planned_versions
 from toolkit.gas.scan import Outcome, outcome_of, outcomes_read, versions_read
 from toolkit.gas.search import next_round
 from toolkit.gas.shards import WHOLE, Shard
@@ -70,8 +69,9 @@ def planned_of(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
 
 
 def shard_range(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
-    """Return the versions whose committed transactions a shard reads."""
-    return shard.slice(range(plan["first"], plan["last"] + 1))
+    """Return the versions among which a shard reads committed transactions."""
+    first, last = plan.get("committed_span") or (plan["first"], plan["last"])
+    return shard.slice(range(first, last + 1))
 
 
 class NodeReader:
@@ -221,34 +221,52 @@ class NodeReader:
     # committed transactions -----------------------------------------------------------------------------------
 
     def _read_committed(self, calls: Sequence[Call]) -> None:
-        """Read the transactions of the range page by page and keep those of the wanted functions."""
+        """Read the transactions of each call's range page by page and keep those of the wanted functions."""
         versions = shard_range(self._plan, self._where.shard)
         if not calls or not versions:
             return
-        last = versions[-1]
-        starts = range(max(versions[0], committed_so_far(self._plan, calls, self._known) + 1), last + 1, PAGE)
-        self._collector.bar.expect(len(starts))
+        first, last = max(versions[0], committed_so_far(self._plan, calls, self._known) + 1), versions[-1]
+        ranges = {call.fingerprint: committed_range(self._plan, call) for call in calls}
+        pages = committed_pages((max(one, first), min(other, last)) for one, other in ranges.values())
+        self._collector.bar.expect(len(pages))
         known = {call.fingerprint: set(self._found(call).tolist()) for call in calls}
-        for place in range(0, len(starts), _PAGES):
-            some = starts[place : place + _PAGES]
-            self._read_pages(calls, known, [(start, min(PAGE, last + 1 - start)) for start in some])
+        for place in range(0, len(pages), _PAGES):
+            some = pages[place : place + _PAGES]
+            self._read_pages(calls, ranges, known, some)
             self._collector.flush()
-            self._note({"to": min(last, some[-1] + PAGE - 1), "rows": sum(map(len, known.values()))})
+            read_to = last if place + _PAGES >= len(pages) else sum(some[-1]) - 1
+            self._note({"to": read_to, "rows": sum(map(len, known.values()))})
+        if not pages:
+            self._note({"to": last, "rows": sum(map(len, known.values()))})
 
     def _read_pages(
-        self, calls: Sequence[Call], known: Mapping[str, set[int]], pages: Sequence[tuple[int, int]]
+        self,
+        calls: Sequence[Call],
+        ranges: Mapping[str, tuple[int, int]],
+        known: Mapping[str, set[int]],
+        pages: Sequence[tuple[int, int]],
     ) -> None:
         by_function = {str(FunctionId.parse(call.function)): call for call in calls}
 
+        def wanted(call: Call, version: int) -> bool:
+            first, last = ranges[call.fingerprint]
+            return first <= version <= last and version not in known[call.fingerprint]
+
         def rows_of(page: tuple[int, int]) -> list[dict[str, Any]]:
-            rows = []
-            transactions = self._node.transactions(*page)
+            try:
+                transactions = self._node.transactions(*page)
+            except ClosedError:
+                raise
+            except ToolkitError as error:  # a page that fails is a row of every call that it may have held
+                starts = ((call, max(page[0], ranges[call.fingerprint][0])) for call in calls)
+                return [self._failed_page(*start, error) for start in starts if start[1] < sum(page) and wanted(*start)]
             functions = transaction_rows(transactions).transactions["function"]
-            for transaction, function in zip(transactions, functions, strict=True):
-                call = by_function.get(function)
-                if call and transaction.version not in known[call.fingerprint]:
-                    rows.append(self._origin.committed(call.name, call.fingerprint, transaction, datetime.now(UTC)))
-            return rows
+            found = ((by_function.get(name), one) for name, one in zip(functions, transactions, strict=True))
+            return [
+                self._origin.committed(call.name, call.fingerprint, one, datetime.now(UTC))
+                for call, one in found
+                if call is not None and wanted(call, one.version)
+            ]
 
         bar = self._collector.bar
         for _, rows in run_many(pages, rows_of, in_flight=self._node.max_in_flight, advance=bar.advance):
@@ -256,6 +274,10 @@ class NodeReader:
             for row in rows:
                 known[row["fingerprint"]].add(row["ledger_version"])
                 self._collector.take(row)
+
+    def _failed_page(self, call: Call, version: int, error: ToolkitError) -> dict[str, Any]:
+        now = datetime.now(UTC)
+        return self._origin.failed(call.name, call.fingerprint, COMMITTED, version, error=error, observed_at=now)
 
 
 def committed_so_far(plan: Mapping[str, Any], calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]]) -> int:

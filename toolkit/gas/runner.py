@@ -8,7 +8,6 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.bulk import progress_bar
-from toolkit.client.connect import connect
 from toolkit.errors import InputError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
@@ -17,6 +16,7 @@ from toolkit.gas.collecting import Collector
 from toolkit.gas.executors import executor_name, opened_executor
 from toolkit.gas.locking import locked
 from toolkit.gas.opening import open_run
+from toolkit.gas.planning import connected
 from toolkit.gas.proof import closing, prove_whole
 from toolkit.gas.provenance import provenance
 from toolkit.gas.reading import NodeReader, Where
@@ -58,7 +58,7 @@ def run_study(
     try:
         with locked(path), ExitStack() as stack:
             pool = stack.enter_context(opened_executor(executor))
-            nodes = [node] if node is not None else [stack.enter_context(connect(name)) for name in study.nodes]
+            nodes = [node] if node is not None else connected(study, stack)
             manifest = open_run(store, study, nodes, shard=part, executor=executor_name(pool, max_tasks))
             if not manifest["complete"] or manifest.get("steps_between_shards"):
                 _read_rows(study, nodes, manifest, store, Where(pool, max_tasks, part), progress=progress)

@@ -81,10 +81,12 @@ def check_shardable(study: Study, plans: Sequence[Mapping[str, Any]]) -> None:
     """
     if all(call.source == SIMULATE for call in study.calls):
         return
-    wanted = study.versions.find_steps or study.versions.plan
+    ranges = [call.versions for call in study.calls if call.versions is not None]
+    choices = [study.versions.find_steps or study.versions.plan, *ranges]
+    wanted = next((choice for choice in choices if _counts_from_head(choice)), None)
     for plan in plans:
         held = f"{plan['node']} holds {plan['oldest']} to {plan['head']} now"
-        if _counts_from_head(wanted):
+        if wanted is not None:
             raise StudyError(
                 f"shards have to agree on the versions, but {wanted!r} counts from the head, which moves; write both "
                 f"bounds as numbers, such as {plan['first']}:{plan['last']} ({held})"
@@ -100,4 +102,4 @@ def _counts_from_head(wanted: str | Sequence[int] | None) -> bool:
     if isinstance(wanted, str):
         parsed = VersionPlan.parse(wanted)
         return any(isinstance(bound, int) and bound < 0 for bound in (parsed.first, parsed.last))
-    return wanted is None or any(version < 0 for version in wanted)
+    return wanted is not None and any(version < 0 for version in wanted)

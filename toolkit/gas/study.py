@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from pathlib import Path
 
+    from toolkit.gas.plan import Plan
     from toolkit.gas.run import Run
 
 __all__ = ["Call", "Study", "VersionChoice"]
@@ -148,6 +149,26 @@ class Study(FileModel):
         ]
         text = json.dumps(observed, sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def plan(self) -> Plan:
+        """Tell what a run would send, how long it would take and what it cannot read, without sending it.
+
+        Asks each node for its head and oldest version only (and for block times, where the versions are dates).
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        InputError
+            If the versions cannot be read on a node.
+        NodeError, NodeUnreachable
+            If a node does not tell its ledger.
+        """
+        from toolkit.gas.plan import plan_study
+
+        return plan_study(self, self._node)
 
     def run(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -10,17 +11,20 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from toolkit.errors import StudyError
+from toolkit.frames.text import visible
 from toolkit.gas.grids import CallEntry
 from toolkit.gas.placing import FileModel, misspelt
 from toolkit.gas.thresholds import Threshold, Waiver
 from toolkit.gas.version_choice import VersionChoice
 
-__all__ = ["SHIPPED", "StudyFile", "checked_keys", "file_schema", "read_toml"]
+__all__ = ["SHIPPED", "StudyFile", "checked_keys", "file_schema", "read_toml", "write_starter"]
 
 SHIPPED = ("demo",)
 """Studies that come with the package."""
 
 _MOST_BYTES = 1_000_000
+_STARTER = "starter.toml"
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 
 
 class StudyFile(FileModel):
@@ -37,6 +41,7 @@ class StudyFile(FileModel):
     requests_per_second: Annotated[float, Field(gt=0)] | None = None
     """Most requests started per second on each node; unlimited by default."""
     versions: VersionChoice
+    """Which ledger versions the views are read at."""
     call: Annotated[list[CallEntry], Field(min_length=1)]
     """The calls; write [[call]] before each."""
     thresholds: Threshold | None = None
@@ -64,6 +69,8 @@ def read_toml(source: str | Path, what: str) -> dict[str, Any]:
         If there is no such file, or it is no TOML of a reasonable size.
     """
     text = _text(source, what)
+    if _LONG_KEY.search(text):  # tomllib takes time by the square of a key's parts
+        raise StudyError(f"{what} {source}: a key with more than 64 parts is no key of a {what}")
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -92,21 +99,44 @@ def file_schema() -> dict[str, Any]:
     call["oneOf"] = [{"required": [name]} for name in ("view", "simulate", "committed")]
     versions = schema["$defs"]["VersionChoice"]
     versions["oneOf"] = [{"required": [name]} for name in ("plan", "find_steps")]
+    schema["$comment"] = "written by: ledger-toolkit study schema"
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_without_null(schema)}
+
+
+def write_starter(path: str | Path) -> Path:
+    """Write a commented study file to start from, which runs as it is.
+
+    Raises
+    ------
+    StudyError
+        If there is something at the path already, or nothing can be written there.
+    """
+    place = Path(path)
+    text = resources.files("toolkit.gas").joinpath("studies", _STARTER).read_text("utf-8")
+    try:
+        with place.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise StudyError(f"{place} exists already and is left as it is; choose another name") from None
+    except OSError as error:
+        raise StudyError(f"{place} cannot be written: {error.strerror}") from None
+    return place
 
 
 def _text(source: str | Path, what: str) -> str:
     if what == "study" and str(source) in SHIPPED:
         return resources.files("toolkit.gas").joinpath("studies", f"{source}.toml").read_text("utf-8")
     path = Path(source)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise StudyError(f"{what} {path}: not a file")  # a pipe or a device may never end
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise StudyError(f"{what} {path}: not a file")  # a pipe or a device may never end
         with path.open("rb") as file:
             content = file.read(_MOST_BYTES + 1)
     except OSError as error:
         more = f", or one that ships: {', '.join(SHIPPED)}" if what == "study" else ""
         raise StudyError(f"{what} {path}: {error.strerror}; give a TOML file{more}") from None
+    except ValueError:  # a NUL, which no path has
+        raise StudyError(f"{what} {visible(path)}: no path of a file") from None
     if len(content) > _MOST_BYTES:
         raise StudyError(f"{what} {path}: the file is larger than {_MOST_BYTES:,} bytes")
     try:

@@ -1,0 +1,208 @@
+"""The plan of a study: requests, time, bytes and what cannot be read, before anything of it is sent."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import toolkit
+from tests.unit.client.fakes import FakeNode
+from toolkit import embedded
+from toolkit.client.node import Node
+from toolkit.errors import InputError, NodeUnreachable
+from toolkit.frames.schema import PLAN
+from toolkit.gas.plan import CallPlan, NodePlan, Plan
+from toolkit.gas.planning import committed_pages, committed_range, resolve_study
+from toolkit.gas.study import Study
+
+SIZE = {"view": "0xcafe::registry::size"}
+MOVE = {"simulate": "0x1::aptos_account::transfer", "sender": "0xa11ce", "arguments": ["0xb0b", 100]}
+REGISTER = {"committed": "0xcafe::registry::register"}
+
+
+@pytest.fixture(scope="module")
+def url():
+    """Serve a short ledger whose first 600 versions or so are pruned."""
+    ledger = embedded.Ledger.with_history(seed=7, versions=1_000, window=400)
+    with embedded.serve(ledger, port=0) as address:
+        yield address
+
+
+@pytest.fixture
+def node(url):
+    with toolkit.connect(url) as client:
+        yield client
+
+
+def node_plan(**changes):
+    """Return a plan of one view at 1,000 versions."""
+    call = CallPlan("a", "view@version", 0, 999, 1_000, 1_000, 1_000_000, 1_000_000)
+    plan = NodePlan("n", None, False, 4, 999, 0, 0.1, 64, None, 0, (call,), ())
+    return replace(plan, **changes)
+
+
+def requests_of(plan):
+    return {call.label: (call.requests, call.requests_most) for call in plan.nodes[0].calls}
+
+
+def test_each_kind_of_call_has_its_requests(node):
+    """A view one per version, a simulation one, committed transactions one per hundred."""
+    study = Study(node=node, calls={"view": SIZE, "move": MOVE, "log": REGISTER}, versions="700:899")
+    plan = study.plan()
+    assert requests_of(plan) == {"view": (200, 200), "move": (1, 1), "log": (2, 2)}
+    assert plan.requests == (203, 203)
+
+
+def test_a_search_has_a_least_and_a_most(node):
+    """The grid at least, the limit at most; a range with fewer versions than the limit bounds it too."""
+    search = toolkit.FindSteps("700:", initial=9, max_requests=50)
+    assert requests_of(Study(node=node, calls={"view": SIZE}, versions=search).plan()) == {"view": (9, 50)}
+    search = toolkit.FindSteps("990:", initial=5, max_requests=50)
+    assert requests_of(Study(node=node, calls={"view": SIZE}, versions=search).plan()) == {"view": (5, 10)}
+
+
+def test_the_plan_is_what_the_run_then_sends(node):
+    """The observations of the run are as many as were planned."""
+    study = Study(node=node, calls={"view": SIZE, "move": MOVE}, versions="700:999/37")
+    assert study.plan().requests == (38, 38)
+    assert len(study.run(progress=False).observations) == 38
+
+
+def test_nothing_of_the_study_is_sent():
+    """A node that would refuse every call of the study plans it all the same."""
+    fake = FakeNode()
+    plan = Study(node=Node("http://node.test/v1", transport=fake), calls={"view": SIZE, "move": MOVE}).plan()
+    assert plan.requests[0] > 0
+    assert {where for where, _, _ in fake.asked} == {"GET "}
+
+
+def test_what_is_pruned_is_told(node):
+    """A range is clipped, listed versions are kept and counted; both are in the notes of the node."""
+    oldest = node.ledger().oldest_version
+    clipped = Study(node=node, calls={"view": SIZE}, versions="0:899").plan()
+    assert clipped.notes == (f"{node.name}: versions 0 to {oldest - 1} are pruned; reading from {oldest}",)
+    assert requests_of(clipped) == {"view": (900 - oldest, 900 - oldest)}
+    listed = Study(node=node, calls={"view": SIZE}, versions=[5, 700, 9_999]).plan()
+    assert f"1 of 3 listed versions: pruned, the oldest is {oldest}" in listed.notes[0]
+    assert "1 of 3 listed versions: above the head 999" in listed.notes[1]
+
+
+def test_versions_that_cannot_be_read_at_all_are_refused(node):
+    """There is nothing to plan."""
+    with pytest.raises(InputError, match=r"this node holds \d+ to 999"):
+        Study(node=node, calls={"view": SIZE}, versions="0:99").plan()
+
+
+def test_committed_transactions_may_have_a_range_of_their_own(node):
+    """It is resolved and clipped like the plan's."""
+    study = Study(node=node, calls={"log": {**REGISTER, "versions": "100:-101"}, "view": SIZE}, versions="900:")
+    call, oldest = study.plan().nodes[0].calls[0], node.ledger().oldest_version
+    assert (call.first, call.last, call.requests) == (oldest, 899, 3)
+    resolved = resolve_study(study, node)
+    assert committed_range(resolved, study.calls[0]) == (oldest, 899)
+    assert resolved["notes"] == [f"log: versions 100 to {oldest - 1} are pruned; reading from {oldest}"]
+
+
+def test_only_the_own_range_of_committed_transactions_is_read(node):
+    """Rows outside of it are not kept, though another call reads those pages."""
+    calls = {
+        "part": {**REGISTER, "versions": "900:"},
+        "all": {"committed": "0xb00c::order_book::place"},
+    }
+    rows = Study(node=node, calls=calls, versions="600:").run(progress=False).observations
+    assert rows[rows["label"] == "part"]["ledger_version"].min() >= 900
+    assert rows[rows["label"] == "all"]["ledger_version"].min() < 900
+
+
+@pytest.mark.parametrize(
+    ("ranges", "pages"),
+    [
+        ([], []),
+        ([(0, 0)], [(0, 1)]),
+        ([(0, 249)], [(0, 100), (100, 100), (200, 50)]),
+        ([(50, 120), (0, 99)], [(0, 100), (100, 21)]),
+        ([(0, 9), (500, 509)], [(0, 10), (500, 10)]),
+        ([(0, 500), (100, 200)], [(0, 100), (100, 100), (200, 100), (300, 100), (400, 100), (500, 1)]),
+    ],
+)
+def test_pages_hold_every_version_once(ranges, pages):
+    """Whatever the ranges share."""
+    assert committed_pages(ranges) == pages
+
+
+def test_the_time_rests_on_the_pace_the_latency_or_the_machine():
+    """The slowest of the three counts."""
+    assert node_plan(pace=10.0).seconds == (100.0, 100.0)
+    assert node_plan(in_flight=10).seconds == (10.0, 10.0)
+    assert node_plan(latency_s=0.0001).seconds == (0.5, 0.5)
+    assert node_plan(pace=10.0, rounds=5, latency_s=2.0).seconds == (100.0, 110.0)
+
+
+def test_the_words_say_what_the_time_rests_on():
+    """Measured, asked for, or assumed."""
+    assert "10 requests a second as asked for" in repr(Plan("t", (node_plan(pace=10.0),)))
+    assert "10 at once, 100.0 ms measured" in repr(Plan("t", (node_plan(in_flight=10),)))
+    assert "assumed: 2,000 calls a second" in repr(Plan("t", (node_plan(latency_s=0.0001),)))
+    assert "bytes: about 1 MB (assumed" in repr(Plan("t", (node_plan(),)))
+
+
+@pytest.mark.parametrize(
+    ("requests", "words"),
+    [
+        (0, "less than 1 s"),
+        (90, "about 90 s"),
+        (600, "about 10 min"),
+        (36_000, "about 10 h"),
+        (1_000_000, "about 12 days"),
+    ],
+)
+def test_durations_are_told_as_people_do(requests, words):
+    """In the unit that fits."""
+    call = replace(node_plan().calls[0], requests=requests, requests_most=requests)
+    assert f"time: {words} (" in repr(Plan("t", (node_plan(pace=1.0, calls=(call,)),)))
+
+
+def test_several_nodes_are_summed():
+    """Requests, bytes and time of one node after the other."""
+    plan = Plan("t", (node_plan(pace=10.0), node_plan(pace=20.0, notes=("x",))))
+    assert plan.requests == (2_000, 2_000)
+    assert plan.bytes == (2_000_000, 2_000_000)
+    assert plan.seconds == (150.0, 150.0)
+    assert plan.notes == ("n: x",)
+
+
+def test_the_frame_and_the_document_say_the_same(node):
+    """One row per call; the document is JSON."""
+    plan = Study(node=node, calls={"view": SIZE, "move": MOVE}, versions="700:799").plan()
+    frame = plan.to_frame()
+    assert list(frame.columns) == PLAN.names
+    assert frame["requests"].tolist() == [100, 1]
+    document = json.loads(json.dumps(plan.document()))
+    assert document["requests"] == [101, 101]
+    assert [call["label"] for call in document["nodes"][0]["calls"]] == ["view", "move"]
+
+
+def test_hostile_labels_are_harmless():
+    """In text and in HTML."""
+    call = replace(node_plan().calls[0], label="<script>\x1b[31m")
+    plan = Plan("<b>\x1b", (node_plan(calls=(call,)),))
+    for text in (repr(plan), plan._repr_html_()):
+        assert "\x1b" not in text
+    assert "<script>" not in plan._repr_html_()
+    assert "Plan of <b>&lt;b&gt;" in plan._repr_html_()
+
+
+def test_a_node_that_does_not_answer_is_told():
+    """There is no plan without its ledger."""
+    with pytest.raises(NodeUnreachable):
+        Study(nodes=["http://127.0.0.1:9/v1"], calls={"view": SIZE}).plan()
+
+
+def test_a_pace_is_measured_by_one_answer_only():
+    """A second one would wait for the pace, and the wait would be taken for latency."""
+    fake = FakeNode()
+    study = Study(node=Node("http://node.test/v1", transport=fake, requests_per_second=1_000), calls={"view": SIZE})
+    assert study.plan().nodes[0].pace == 1_000
+    assert len(fake.asked) == 2

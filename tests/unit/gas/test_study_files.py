@@ -1,0 +1,234 @@
+"""Study files on disk: hostile ones, the schema for editors, the starter, documents of older runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from datetime import date
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import toolkit
+from toolkit.errors import StudyError
+from toolkit.gas.study import Study
+from toolkit.gas.study_file import write_starter
+
+ROOT = Path(__file__).resolve().parents[3]
+VIEW = '[versions]\nplan = "0:-1"\n[[call]]\nview = "0x1::m::f"\n'
+
+
+@pytest.fixture
+def load(tmp_path):
+    def write_and_load(content):
+        place = tmp_path / "study.toml"
+        place.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return Study.load(place)
+
+    return write_and_load
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("a = " + "[" * 200_000, id="deep lists"),
+        pytest.param("a = " + "{a=" * 100_000, id="deep tables"),
+        pytest.param(VIEW + "arguments = " + "[" * 90 + "]" * 90, id="arguments in arguments"),
+        pytest.param("title." + "a." * 100_000 + "a = 1\n" + VIEW, id="deep keys"),
+        pytest.param("[versions." + "a." * 100_000 + "a]\nplan = 1\n", id="deep tables by name"),
+        pytest.param("title = " + "9" * 5_000 + "\n" + VIEW, id="a number of 5,000 digits"),
+        pytest.param(bytes(range(256)) * 100, id="binary"),
+        pytest.param(b"PAR1" + b"\0" * 1_000, id="a Parquet file"),
+        pytest.param(b"\xff\xfe" + VIEW.encode("utf-16-le"), id="UTF-16"),
+        pytest.param("", id="empty"),
+        pytest.param("# nothing", id="a comment"),
+        pytest.param("x" * 999_999, id="one long line"),
+        pytest.param('"\\u0000" = 1\n' + VIEW, id="a NUL as key"),
+        pytest.param(VIEW.replace("0x1::m::f", "0x1::m::\\u202e"), id="a function that reads backwards"),
+        pytest.param("versions = 1979-05-27\n[[call]]\n", id="a date"),
+    ],
+)
+def test_a_hostile_file_is_one_clear_line(load, content):
+    """Whatever the bytes: a StudyError that names the file, in one short line."""
+    with pytest.raises(StudyError) as caught:
+        load(content)
+    told = str(caught.value)
+    assert "study.toml" in told
+    assert "\n" not in told
+    assert "\0" not in told
+    assert len(told) < 700
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    """A FIFO that nobody writes to, and a device without an end, are refused at once."""
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("this system has no named pipes")
+    os.mkfifo(tmp_path / "pipe.toml")
+    for place in (tmp_path / "pipe.toml", Path("/dev/zero")):
+        with pytest.raises(StudyError, match="not a file"):
+            Study.load(place)
+
+
+def test_a_name_that_is_no_path_is_refused():
+    """A NUL in a name is no file."""
+    with pytest.raises(StudyError, match="no path of a file"):
+        Study.load("a\0b.toml")
+
+
+def with_dates_as_text(value):
+    """Return TOML content as JSON has it."""
+    if isinstance(value, dict):
+        return {name: with_dates_as_text(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [with_dates_as_text(item) for item in value]
+    return value.isoformat() if isinstance(value, date) else value
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = toolkit.Study.json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_the_shipped_studies_fit_the_schema(validator, tmp_path):
+    """The demo, the starter, and a study with everything in it."""
+    texts = [
+        (ROOT / "data" / "studies" / "demo.toml").read_text("utf-8"),
+        write_starter(tmp_path / "new.toml").read_text("utf-8"),
+        uncommented((tmp_path / "new.toml").read_text("utf-8")),
+    ]
+    for text in texts:
+        validator.validate(with_dates_as_text(tomllib.loads(text)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"titel": "x"},
+        {"versions": {}},
+        {"versions": {"plan": "0:-1", "find_steps": "0:-1"}},
+        {"call": []},
+        {"call": [{"label": "x"}]},
+        {"call": [{"view": "0x1::m::f", "committed": "0x1::m::f"}]},
+        {"call": [{"view": "0x1::m::f", "argumets": []}]},
+        {"call": [{"view": "0x1::m::f", "grid": {"arguments": [1]}}]},
+        {"node": "mainnet", "nodes": ["testnet"]},
+        {"thresholds": {"percent": -1}},
+        {"waiver": [{"call": "x"}]},
+        {"requests_per_second": 0},
+    ],
+)
+def test_the_schema_refuses_what_loading_refuses(validator, change):
+    """An editor marks the mistakes that would be told when the study is loaded."""
+    good = {"versions": {"plan": "0:-1"}, "call": [{"view": "0x1::m::f"}]}
+    validator.validate(good)
+    Study.from_document(good)
+    assert not validator.is_valid(good | change)
+    with pytest.raises(StudyError):
+        Study.from_document(good | change)
+
+
+def test_the_schema_describes_every_key(validator):
+    """Completion shows what a key is for."""
+    tables = [validator.schema, *validator.schema["$defs"].values()]
+    keys = [(name, key) for table in tables for name, key in table["properties"].items()]
+    assert len(keys) > 25
+    assert [name for name, key in keys if not key.get("description")] == []
+
+
+def test_the_schema_under_data_is_the_one_in_code():
+    """`ledger-toolkit study schema --out data/studies/study.schema.json` writes it."""
+    assert json.loads((ROOT / "data" / "studies" / "study.schema.json").read_text()) == Study.json_schema()
+
+
+def uncommented(text):
+    """Return the starter with the choices it offers in comments taken: the other node, the search, the waiver."""
+    taken = (
+        text.replace('node = "embedded" ', "# ").replace('plan = "0:-1/200" ', "# ").replace("# plan =", "## plan =")
+    )
+    for key in (
+        "nodes",
+        "requests_per_second",
+        "find_steps",
+        "initial",
+        "max_requests",
+        "gas_units",
+        "call",
+        "reason",
+        "expires",
+    ):
+        taken = taken.replace(f"# {key} =", f"{key} =")
+    return taken.replace("# [[waiver]]", "[[waiver]]")
+
+
+def test_what_the_starter_offers_in_comments_works_too(tmp_path):
+    """A newcomer who takes a comment sign away has a study that loads."""
+    text = uncommented(write_starter(tmp_path / "new.toml").read_text("utf-8"))
+    (tmp_path / "taken.toml").write_text(text)
+    study = Study.load(tmp_path / "taken.toml")
+    assert study.nodes == ("mainnet", "testnet")
+    assert study.versions.search is not None
+    assert study.requests_per_second == 20
+    assert study.waivers[0].call == "order book depth"
+    assert study.thresholds.gas_units == 50
+
+
+def test_the_starter_is_never_written_over_a_file(tmp_path):
+    """What is there stays."""
+    place = tmp_path / "study.toml"
+    place.write_text("mine")
+    with pytest.raises(StudyError, match="exists already and is left as it is"):
+        write_starter(place)
+    assert place.read_text() == "mine"
+    with pytest.raises(StudyError, match="cannot be written"):
+        write_starter(tmp_path / "none" / "study.toml")
+
+
+OLD_DOCUMENT = {
+    "title": "Old",
+    "nodes": ["embedded"],
+    "versions": {"plan": "0:-1/5", "initial": 33, "max_requests": 2000},
+    "call": [
+        {"label": "size", "view": "0x" + "0" * 60 + "cafe::registry::size", "type_arguments": [], "arguments": []},
+        {
+            "label": "t",
+            "simulate": "0x1::aptos_account::transfer",
+            "type_arguments": [],
+            "arguments": ["0xb0b", 100],
+            "sender": "0xa11ce",
+            "gas_unit_price": 100,
+        },
+        {"label": "c", "committed": "0xcafe::registry::register", "type_arguments": [], "arguments": []},
+    ],
+}
+
+
+def test_the_document_of_an_older_run_opens_with_its_digest():
+    """A run of an earlier version can be read and gone on with."""
+    study = Study.from_document(OLD_DOCUMENT)
+    assert study.document() == OLD_DOCUMENT
+    assert study.digest == "421646791f61bb1acc111b68ca3c1054"
+
+
+def test_a_node_named_twice_is_refused():
+    """Its rows could not be told apart."""
+    with pytest.raises(StudyError, match="named twice"):
+        Study(calls=[{"view": "0x1::m::f"}], nodes=["mainnet", "mainnet"])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ({"view": "0x1::m::f", "versions": "0:9"}, "versions belongs to committed transactions"),
+        ({"committed": "0x1::m::f", "arguments": [1]}, "arguments belongs to a view or simulation"),
+        ({"committed": "0x1::m::f", "versions": "0:9/3"}, "`versions` of committed transactions is a plain range"),
+        ({"committed": "0x1::m::f", "versions": "0-9"}, "version plan '0-9' is not understood"),
+    ],
+)
+def test_keys_of_another_kind_of_call_are_refused(call, words):
+    """Nothing that is written down is left out of account."""
+    with pytest.raises(StudyError, match=words):
+        Study(calls=[call])

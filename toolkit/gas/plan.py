@@ -1,0 +1,252 @@
+"""What a study would send, how long it would take and what it cannot read, told before any of it is sent."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from math import ceil, log2
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from toolkit.client.fetch import PAGE
+from toolkit.client.versions import evenly
+from toolkit.frames.build import rows_frame
+from toolkit.frames.schema import PLAN
+from toolkit.gas.observing import COMMITTED, SIMULATE
+from toolkit.gas.plan_words import plan_html, plan_text
+from toolkit.gas.planning import committed_pages, committed_range, connected, planned_versions, resolve_study
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+    from toolkit.client.node import Node
+    from toolkit.gas.calls import Call
+    from toolkit.gas.study import Study
+
+__all__ = ["CallPlan", "NodePlan", "Plan", "plan_study"]
+
+BYTES = {"view@version": 1_000, SIMULATE: 10_000, COMMITTED: 5_400 * PAGE}
+"""Bytes of one request and its answer, headers included. A committed transaction is 5.4 kB in the mean of 10,000."""
+FASTEST = 2_000.0
+"""Calls per second that this machine turns into rows at most; a far node is slower, and known by its latency."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """One call of a study on one node.
+
+    Attributes
+    ----------
+    label, source : str
+    first, last : int
+        Ledger versions between which it is read, both included.
+    requests, requests_most : int
+        Requests at least, and at most; they differ for a step search only.
+    bytes, bytes_most : int
+        Bytes sent and received, by an assumed size of each request and answer.
+    """
+
+    label: str
+    source: str
+    first: int
+    last: int
+    requests: int
+    requests_most: int
+    bytes: int
+    bytes_most: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """A study on one node.
+
+    Attributes
+    ----------
+    node : str
+    node_build : str or None
+    model : bool
+        True for the embedded node, whose gas is a model.
+    chain_id, head, oldest : int
+        The chain; the newest and the oldest version the node holds.
+    latency_s : float
+        Time of one ``GET /v1`` in seconds, measured.
+    in_flight : int
+        Requests at once.
+    pace : float or None
+        Requests per second that were asked for at most.
+    rounds : int
+        Most rounds of a step search, each of which waits for the one before it; 0 where nothing is searched.
+    pages : int
+        Pages of committed transactions, which all calls of such transactions share.
+    calls : tuple of CallPlan
+    notes : tuple of str
+        What is pruned, or does not exist yet.
+    """
+
+    node: str
+    node_build: str | None
+    model: bool
+    chain_id: int
+    head: int
+    oldest: int
+    latency_s: float
+    in_flight: int
+    pace: float | None
+    rounds: int
+    pages: int
+    calls: tuple[CallPlan, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def per_second(self) -> float:
+        """Requests per second to expect: the pace, what the latency allows, or what this machine can take in."""
+        return min(self.pace or FASTEST, self.in_flight / max(self.latency_s, 1e-6), FASTEST)
+
+    @property
+    def requests(self) -> tuple[int, int]:
+        """Requests at least and at most; calls of committed transactions share their pages."""
+        return _summed([(call.requests, call.requests_most) for call in self._own()], more=self.pages)
+
+    @property
+    def bytes(self) -> tuple[int, int]:
+        """Bytes at least and at most."""
+        return _summed([(call.bytes, call.bytes_most) for call in self._own()], more=self.pages * BYTES[COMMITTED])
+
+    def _own(self) -> list[CallPlan]:
+        return [call for call in self.calls if call.source != COMMITTED]
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Seconds at least and at most."""
+        least, most = (count / self.per_second for count in self.requests)
+        return least, most + self.rounds * self.latency_s
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What a study would send to each node.
+
+    Attributes
+    ----------
+    title : str
+    nodes : tuple of NodePlan
+    """
+
+    title: str
+    nodes: tuple[NodePlan, ...]
+
+    @property
+    def requests(self) -> tuple[int, int]:
+        """Requests at least and at most, over all nodes."""
+        return _summed([node.requests for node in self.nodes])
+
+    @property
+    def bytes(self) -> tuple[int, int]:
+        """Bytes at least and at most, over all nodes."""
+        return _summed([node.bytes for node in self.nodes])
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Seconds at least and at most; nodes are read one after another."""
+        both = [node.seconds for node in self.nodes]
+        return sum(least for least, _ in both), sum(most for _, most in both)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is pruned or does not exist yet, by node."""
+        return tuple(f"{node.node}: {note}" for node in self.nodes for note in node.notes)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per node and call: versions, requests and bytes at least and at most."""
+        rows = [{"node": node.node, **asdict(call)} for node in self.nodes for call in node.calls]
+        return rows_frame(PLAN, {name: [row[name] for row in rows] for name in PLAN.names})
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as JSON can hold it."""
+        told = [
+            asdict(node)
+            | {"requests": list(node.requests), "bytes": list(node.bytes), "seconds": [*map(_rounded, node.seconds)]}
+            for node in self.nodes
+        ]
+        return {
+            "title": self.title,
+            "requests": list(self.requests),
+            "bytes": list(self.bytes),
+            "seconds": [*map(_rounded, self.seconds)],
+            "assumed_bytes_per_request": dict(BYTES),
+            "nodes": told,
+        }
+
+    def __repr__(self) -> str:
+        return plan_text(self)
+
+    def _repr_html_(self) -> str:
+        return plan_html(self)
+
+
+def plan_study(study: Study, node: Node | None) -> Plan:
+    """Plan a study; see `Study.plan`."""
+    with ExitStack() as stack:
+        nodes = [node] if node is not None else connected(study, stack)
+        return Plan(study.title, tuple(_node_plan(study, reached) for reached in nodes))
+
+
+def _node_plan(study: Study, node: Node) -> NodePlan:
+    latency_s = _latency_s(node)
+    resolved = resolve_study(study, node)
+    search = study.versions.search
+    span = resolved["last"] - resolved["first"] + 1
+    cell = span / max(1, search.initial - 1) if search else 1
+    return NodePlan(
+        node=resolved["node"],
+        node_build=resolved["node_build"],
+        model=resolved["model"],
+        chain_id=resolved["chain_id"],
+        head=resolved["head"],
+        oldest=resolved["oldest"],
+        latency_s=latency_s,
+        in_flight=node.max_in_flight,
+        pace=node.requests_per_second,
+        rounds=1 + ceil(log2(max(1, cell))) if search else 0,
+        pages=len(committed_pages(committed_range(resolved, call) for call in study.calls if call.source == COMMITTED)),
+        calls=tuple(_call_plan(study, call, resolved) for call in study.calls),
+        notes=tuple(resolved["notes"]),
+    )
+
+
+def _latency_s(node: Node) -> float:
+    """Measure one answer; a paced node is asked once: then comes the pace."""
+    times = []
+    for _ in range(1 if node.requests_per_second else 3):
+        began = perf_counter()
+        node.info()
+        times.append(perf_counter() - began)
+    return min(times)
+
+
+def _call_plan(study: Study, call: Call, resolved: Mapping[str, Any]) -> CallPlan:
+    first, last = resolved["first"], resolved["last"]
+    search = study.versions.search
+    if call.source == SIMULATE:
+        first = last = resolved["head"]
+        least = most = 1
+    elif call.source == COMMITTED:
+        first, last = committed_range(resolved, call)
+        least = most = ceil((last + 1 - first) / PAGE)
+    elif search is not None:
+        least = len(evenly(first, last, search.initial))
+        most = min(search.max_requests, last + 1 - first)
+    else:
+        least = most = len(planned_versions(resolved))
+    size = BYTES[call.source]
+    return CallPlan(call.name, call.source, first, last, least, most, least * size, most * size)
+
+
+def _summed(pairs: Sequence[tuple[int, int]], *, more: int = 0) -> tuple[int, int]:
+    return sum(least for least, _ in pairs) + more, sum(most for _, most in pairs) + more
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 3)
