@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 import toolkit
-from tests.unit.client.fakes import FakeNode
+from tests.unit.client.fakes import FakeNode, refused
 from toolkit import embedded
 from toolkit.client.node import Node
-from toolkit.errors import InputError, NodeUnreachable
+from toolkit.errors import InputError, NodeUnreachable, StudyError
 from toolkit.frames.schema import PLAN
 from toolkit.gas.plan import CallPlan, NodePlan, Plan
 from toolkit.gas.planning import committed_pages, committed_range, resolve_study
@@ -39,7 +39,7 @@ def node(url):
 def node_plan(**changes):
     """Return a plan of one view at 1,000 versions."""
     call = CallPlan("a", "view@version", 0, 999, 1_000, 1_000, 1_000_000, 1_000_000)
-    plan = NodePlan("n", None, False, 4, 999, 0, 0.1, 64, None, 0, (call,), ())
+    plan = NodePlan("n", None, False, 4, 999, 0, 0.1, 64, None, 0, 0, (call,), ())
     return replace(plan, **changes)
 
 
@@ -114,6 +114,59 @@ def test_only_the_own_range_of_committed_transactions_is_read(node):
     rows = Study(node=node, calls=calls, versions="600:").run(progress=False).observations
     assert rows[rows["label"] == "part"]["ledger_version"].min() >= 900
     assert rows[rows["label"] == "all"]["ledger_version"].min() < 900
+
+
+def test_calls_of_committed_transactions_share_their_pages(node):
+    """Two functions over one range are looked for in the same pages, which are sent once."""
+    calls = {"one": REGISTER, "two": {"committed": "0xb00c::order_book::place"}}
+    plan = Study(node=node, calls=calls, versions="700:899").plan()
+    assert [call.requests for call in plan.nodes[0].calls] == [2, 2]
+    assert plan.requests == (2, 2)
+    assert plan.bytes == (2 * 540_000, 2 * 540_000)
+
+
+def test_ranges_apart_are_read_without_what_lies_between(node):
+    """Two ranges of a hundred versions are two pages, in one run and in shards alike."""
+    calls = {
+        "early": {**REGISTER, "versions": "700:799"},
+        "late": {"committed": "0xb00c::order_book::place", "versions": "900:999"},
+    }
+    study = Study(node=node, calls=calls, versions="990:999")
+    assert study.plan().requests == (2, 2)
+    run = study.run(progress=False)
+    assert run.observations["ledger_version"].between(700, 799).sum() > 0
+    assert run.observations["ledger_version"].between(900, 999).sum() > 0
+    assert not run.observations["ledger_version"].between(800, 899).any()
+
+
+def test_shards_of_own_ranges_merge_into_the_whole(node, tmp_path):
+    """Also where a shard's part of the span holds no page at all."""
+    calls = {
+        "early": {**REGISTER, "versions": "700:719"},
+        "late": {"committed": "0xb00c::order_book::place", "versions": "980:999"},
+    }
+    study = Study(node=node, calls=calls, versions="990:999")
+    for number in (1, 2, 3):
+        study.run(tmp_path / str(number), shard=(number, 3), progress=False)
+    merged = toolkit.Run.merge([tmp_path / str(number) for number in (1, 2, 3)], tmp_path / "all")
+    assert merged.manifest["rows_digest"] == study.run(progress=False).manifest["rows_digest"]
+
+
+def test_shards_refuse_own_ranges_that_count_from_the_head(node, tmp_path):
+    """The head moves, and the shards would not fit together."""
+    study = Study(node=node, calls={"log": {**REGISTER, "versions": "-100:"}}, versions="990:999")
+    with pytest.raises(StudyError, match="'-100:' counts from the head"):
+        study.run(tmp_path / "x", shard=(1, 2), progress=False)
+
+
+def test_a_page_that_fails_is_a_row_of_each_call_it_may_hold():
+    """A node that offers no list of transactions leaves a run of rows that say so."""
+    fake = FakeNode({"GET /transactions": refused(403, "api_disabled")})
+    calls = {"log": REGISTER, "late": {"committed": "0x1::m::f", "versions": "950:960"}}
+    study = Study(node=Node("http://node.test/v1", transport=fake), calls=calls, versions="801:1000")
+    rows = study.run(progress=False).observations
+    told = sorted(zip(rows["label"], rows["ledger_version"], rows["error_code"], strict=True))
+    assert told == [("late", 950, "api_disabled"), ("log", 801, "api_disabled"), ("log", 901, "api_disabled")]
 
 
 @pytest.mark.parametrize(
