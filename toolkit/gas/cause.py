@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["causes_of"]
 
-_MOST_STEPS = 2_000
+_MOST_STEPS = 500
 _PRUNED = frozenset({"version_pruned", "block_pruned"})
 _RULES = frozenset({"api_disabled", "rejected_by_filter", "version_not_found"})
 """Errors that tell of the node's own rules, not of the ledger."""
@@ -53,7 +53,7 @@ def causes_of(
     Returns
     -------
     dict of Step to Cause
-        One for every step: ``unknown``, with the reason, where the node does not offer the reads. Of more than 2,000
+        One for every step: ``unknown``, with the reason, where the node does not offer the reads. Of more than 500
         steps only the largest are looked into, and the others are ``unknown`` for that reason.
 
     Notes
