@@ -1,4 +1,4 @@
-"""Commands around runs: demo, study run, report. And the embedded node served by itself."""
+"""Commands around runs: demo, study run, study merge, report. And the embedded node served by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from toolkit.gas.run import Run
 
-__all__ = ["demo", "node", "report", "study_run"]
+__all__ = ["demo", "node", "report", "study_merge", "study_run"]
 
 
 def demo(
@@ -66,13 +66,31 @@ def node(
 def study_run(
     study: Annotated[str, typer.Argument(help="A TOML file, or demo.")],
     out: Annotated[Path, typer.Option(help="Folder of the run; one that was broken off there is continued.")],
+    *,
+    executor: Annotated[
+        str | None, typer.Option(help="Where views are read: threads:8, processes:4, or tcp://host:8786 (Dask).")
+    ] = None,
+    max_tasks: Annotated[int, typer.Option(min=1, help="Most ranges of calls in flight on the executor.")] = 8,
+    shard: Annotated[str | None, typer.Option(help="Read one part only, such as 2/5; merge the parts later.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a study and write its observations."""
+    """Run a study and write its observations. Broken off at any moment, the same command goes on where it stopped."""
     from toolkit.gas.study import Study
 
-    _print_run(Study.load(study).run(out, progress=not quiet), {"run": str(out)}, as_json=as_json)
+    run = Study.load(study).run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
+    _print_run(run, {"run": str(out)}, as_json=as_json)
+
+
+def study_merge(
+    shards: Annotated[list[Path], typer.Argument(help="Folders of the complete runs of all shards, in any order.")],
+    out: Annotated[Path, typer.Option(help="Folder of the merged run; missing or empty.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Merge the shards of a study into one run, and prove that nothing is missing or doubled."""
+    from toolkit.gas.run import Run
+
+    _print_run(Run.merge(shards, out), {"run": str(out)}, as_json=as_json)
 
 
 def report(
@@ -99,8 +117,11 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     lines = step_words(run.steps)
     counts = run.manifest["counts"]
     if as_json:
-        print_json({"title": run.study.title, "counts": counts, "steps": lines, **extra})
+        facts = {"counts": counts, "rows_digest": run.digest, "resumed_rows": run.manifest["resumed_rows"]}
+        print_json({"title": run.study.title, **facts, "steps": lines, **extra})
         return
     for line in lines:
         print(visible(line, 400))
-    print(f"{counts['observations']} observations, {counts['failures']} of them failed calls: {run.path}")
+    resumed = run.manifest["resumed_rows"]
+    earlier = f", {resumed} kept from before it was broken off" if resumed and run.manifest.get("attempts") else ""
+    print(f"{counts['observations']} observations, {counts['failures']} of them failed calls{earlier}: {run.path}")

@@ -19,7 +19,7 @@ __all__ = ["executor_failure", "executor_name", "opened_executor"]
 _POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
 _SCHEDULER = re.compile(r"(tcp|tls|ucx|ws|wss)://\S+")
 _FORMS = "threads:8, processes:4, or the address of a Dask scheduler such as tcp://host:8786"
-_CONNECT_S = 30
+_CONNECT_S = 10
 
 
 @contextmanager
@@ -85,9 +85,7 @@ def executor_name(executor: Executor | None, max_tasks: int) -> str:
     """Say in a few words where views are read."""
     if executor is None:
         return "in this process"
-    return (
-        f"{type(executor).__module__.partition('.')[0]} {type(executor).__name__}, at most {max_tasks} ranges at once"
-    )
+    return f"{type(executor).__module__}.{type(executor).__qualname__}, at most {max_tasks} ranges at once"
 
 
 def executor_failure(error: BaseException) -> StudyError | None:

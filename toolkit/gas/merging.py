@@ -76,9 +76,7 @@ def _check_shards(parts: Sequence[_Part]) -> None:
     """Make sure that each shard is there, and once."""
     numbers = sorted({part.shard.of for part in parts})
     if len(numbers) > 1:
-        raise StudyError(
-            f"shards of different divisions do not fit together: some of {numbers[0]}, some of {numbers[-1]}"
-        )
+        raise StudyError(f"shards do not fit together: some are of {numbers[0]}, some of {numbers[-1]}")
     by_shard: dict[Shard, Path] = {}
     for part in parts:
         if part.shard in by_shard:

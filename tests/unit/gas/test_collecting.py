@@ -1,0 +1,107 @@
+"""Observations wait until they are worth a write, and are written however the reading ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.gas.observed import manifest, row, table
+from toolkit.client.bulk import progress_bar
+from toolkit.errors import StudyError
+from toolkit.gas.collecting import Collector
+from toolkit.gas.store import RunStore
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def take_and_raise(collector, error):
+    """Take one row, and fail before it is written."""
+    with collector:
+        collector.take(row(1))
+        raise error
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = RunStore(tmp_path / "run")
+    store.create(manifest())
+    return store
+
+
+@pytest.fixture
+def bar():
+    with progress_bar(0, "test", show=False) as bar:
+        yield bar
+
+
+def test_rows_are_written_by_the_thousand(store, bar):
+    """999 wait, the thousandth writes them all; the rest is written at the end."""
+    with Collector(store, bar, clock=Clock()) as collector:
+        for version in range(999):
+            collector.take(row(version))
+        assert store.rows() == 0
+        collector.take(row(999))
+        assert store.rows() == 1_000
+        collector.take(row(1_000))
+        collector.take_table(table(row(1_001), row(1_002)))
+        assert store.rows() == 1_000
+    assert store.observations()["ledger_version"].tolist() == list(range(1_003))
+
+
+def test_rows_of_a_slow_node_are_written_in_time(store, bar):
+    """What came is never older than ten seconds when a kill comes."""
+    clock = Clock()
+    with Collector(store, bar, clock=clock) as collector:
+        collector.take(row(1))
+        clock.now = 9.9
+        collector.take(row(2))
+        assert store.rows() == 0
+        clock.now = 10.0
+        collector.take(row(3))
+        assert store.rows() == 3
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_what_came_is_kept_however_reading_ends(store, bar, error):
+    """An interrupt or a failure: the rows that wait are written first."""
+    with pytest.raises(error):
+        take_and_raise(Collector(store, bar), error)
+    assert store.rows() == 1
+
+
+def test_a_full_disk_does_not_hide_what_came_first(store, bar, monkeypatch):
+    """Where the last write fails too, the first error is the one that is told."""
+
+    def full(*_):
+        raise StudyError("no space")
+
+    monkeypatch.setattr(store, "add", full)
+    with pytest.raises(KeyboardInterrupt):
+        take_and_raise(Collector(store, bar), KeyboardInterrupt)
+    with pytest.raises(StudyError, match="no space"), Collector(store, bar) as collector:
+        collector.take(row(1))
+
+
+def test_progress_tells_rate_failures_and_time_left(store, capsys):
+    """On a terminal: how many of how many, what is left at this rate, and how many calls failed so far."""
+    from tqdm import tqdm
+
+    from toolkit.client.bulk import Progress
+
+    with tqdm(total=0, desc="observing", unit="call", mininterval=0, ascii=True) as shown:
+        bar = Progress(shown)
+        bar.expect(10, found=5)
+        with Collector(store, bar) as collector:
+            for version in range(4):
+                collector.take(row(version, error="x" if version < 3 else None))
+        assert (shown.n, shown.total, shown.initial) == (9, 15, 5)
+        shown.refresh()
+    text = capsys.readouterr().err
+    assert "observing" in text
+    assert "9/15" in text
+    assert "3 failed" in text
+    assert "call/s" in text

@@ -1,0 +1,149 @@
+"""What parts hold: digests, steps, versions, whatever the order and division of the rows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.gas.observed import NOW, frame, manifest, row, table
+from toolkit.frames.schema import OBSERVATIONS
+from toolkit.gas import store as module
+from toolkit.gas.scan import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
+from toolkit.gas.steps import steps_of
+from toolkit.gas.store import RunStore
+
+NODE = "http://node.test/v1"
+ROWS = [
+    row(1, 10),
+    row(2, 2**64 - 1, value_digest="ab"),
+    row(3, error="http_503"),
+    row(4, None, value_digest=""),
+    row(1, 7, label="b", vm_status="é\n", source="committed", ledger_timestamp=NOW),
+]
+
+
+def stored(path, *writes, **more):
+    """Return a run with one write after another."""
+    store = RunStore(path)
+    store.create(manifest(calls=("a", "b")) | more)
+    for rows in writes:
+        store.add(table(*rows))
+    return store
+
+
+def test_the_digest_depends_on_the_rows_alone(tmp_path, monkeypatch):
+    """One part or five, in any order, the same rows have the same digest."""
+    whole = rows_digest(stored(tmp_path / "whole", ROWS))
+    monkeypatch.setattr(module, "PART_ROWS", 1)
+    parts = stored(tmp_path / "parts", *[[one] for one in reversed(ROWS)])
+    assert len(parts.part_files()) == len(ROWS)
+    assert rows_digest(parts) == whole
+
+
+def test_the_digest_leaves_out_when_and_by_what_a_row_was_read(tmp_path):
+    """Another head, clock, port, version of this package or prose of an error: the same digest."""
+    other = {
+        "node": "http://127.0.0.1:4711/v1",
+        "head_version": 99,
+        "error_message": "try again",
+        "observed_at": NOW + timedelta(days=1),
+        "toolkit_version": "9",
+    }
+    assert set(other) == set(LEFT_OUT)
+    again = stored(tmp_path / "b", [one | other for one in ROWS], nodes=[{"node": other["node"]}])
+    assert rows_digest(again) == rows_digest(stored(tmp_path / "a", ROWS))
+
+
+@pytest.mark.parametrize("column", [name for name in OBSERVATIONS.names if name not in LEFT_OUT])
+def test_the_digest_sees_every_other_column(tmp_path, column):
+    """A change of one cell, or a null in place of a zero or an empty text, is another digest."""
+    changed = {
+        "chain_id": 9,
+        "model": True,
+        "success": False,
+        "ledger_version": 9,
+        "status": 9,
+        "ledger_timestamp": NOW + timedelta(microseconds=1),
+    }.get(column, "x" if OBSERVATIONS.arrow().field(column).type == "string" else 9)
+    before = rows_digest(stored(tmp_path / "a", ROWS))
+    assert rows_digest(stored(tmp_path / "b", [ROWS[0] | {column: changed}, *ROWS[1:]])) != before
+    empty = {str: "", int: 0, bool: False}.get(type(changed))
+    if column not in {"label", "fingerprint", "source", "chain_id", "ledger_version", "model"} and empty is not None:
+        sides = [stored(tmp_path / str(at), [row(1) | {column: cell}]) for at, cell in enumerate((empty, None))]
+        assert rows_digest(sides[0]) != rows_digest(sides[1])
+
+
+def test_the_digest_sees_a_missing_and_a_doubled_row(tmp_path):
+    """No row more, no row less."""
+    digests = [
+        rows_digest(stored(tmp_path / str(n), rows)) for n, rows in enumerate((ROWS, ROWS[1:], [*ROWS, ROWS[0]]))
+    ]
+    assert len(set(digests)) == 3
+    assert rows_digest(stored(tmp_path / "none")) != digests[0]
+
+
+def test_texts_are_told_apart_by_their_borders(tmp_path):
+    """The same letters over two cells, divided elsewhere, are other rows."""
+    one = [row(1, value_digest="ab"), row(2, value_digest="c")]
+    two = [row(1, value_digest="a"), row(2, value_digest="bc")]
+    assert rows_digest(stored(tmp_path / "a", one)) != rows_digest(stored(tmp_path / "b", two))
+
+
+def test_versions_are_found_by_call_and_node(tmp_path):
+    """Sorted, and of the node that is asked for."""
+    store = stored(tmp_path, [row(7), row(3)], [row(5), row(9, node="http://other.test/v1"), row(4, label="b")])
+    found = {mark: versions.tolist() for mark, versions in versions_read(store, NODE).items()}
+    assert found == {"a-print": [3, 5, 7], "b-print": [4]}
+    assert versions_read(stored(tmp_path / "none"), NODE) == {}
+
+
+def test_outcomes_of_a_search_come_back(tmp_path):
+    """Gas, success and error; None where no answer came; other calls are left out."""
+    store = stored(tmp_path, [row(1, 10), row(2, error="x"), row(3, error="http_503"), row(4, label="b")])
+    assert outcomes_read(store, NODE, ["a-print"]) == {"a-print": {1: (10, True, None), 2: (None, None, "x"), 3: None}}
+
+
+def test_failures_are_counted(tmp_path):
+    """Rows with an error code."""
+    assert count_failures(stored(tmp_path, ROWS)) == 1
+
+
+OUTCOMES = st.sampled_from([10, 20, None, "refused", "http_503"])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.tuples(OUTCOMES, st.sampled_from("ab"), st.sampled_from(["n", "m"])), max_size=30), st.integers(1, 9)
+)
+def test_steps_are_the_same_told_from_their_turning_points(tmp_path_factory, given_rows, part):
+    """Whatever was read, in whatever parts: few rows tell the steps that all rows tell."""
+    rows = [
+        row(
+            place,
+            *([] if isinstance(what, str) else [what]),
+            label=label,
+            node=node,
+            **({"error": what} if isinstance(what, str) else {}),
+        )
+        for place, (what, label, node) in enumerate(given_rows)
+    ]
+    store = RunStore(tmp_path_factory.mktemp("run"))
+    store.create(manifest(calls=("a", "b")) | {"nodes": [{"node": "n"}, {"node": "m"}]})
+    for start in range(0, len(rows), part):
+        store.add(table(*rows[start : start + part]))
+    points = turning_points(store)
+    assert steps_of(points) == steps_of(store.observations())
+    assert list(points.columns) == OBSERVATIONS.names
+    told = [one for one in rows if one["error_code"] != "http_503"]
+    assert len(points) <= min(len(told), 2 * len(steps_of(points)))
+
+
+def test_only_views_have_turning_points(tmp_path):
+    """Committed transactions differ in their arguments, so their gas tells no step."""
+    store = stored(tmp_path, [row(1, 10, source="committed"), row(2, 99, source="committed")])
+    assert len(turning_points(store)) == 0
+    pd.testing.assert_frame_equal(turning_points(stored(tmp_path / "none")), frame())
