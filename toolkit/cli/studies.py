@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +13,7 @@ from toolkit.cli.options import JsonOption, QuietOption
 from toolkit.cli.output import print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from toolkit.gas.run import Run
 
@@ -78,7 +80,8 @@ def study_run(
     """Run a study and write its observations. Broken off at any moment, the same command goes on where it stopped."""
     from toolkit.gas.study import Study
 
-    run = Study.load(study).run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
+    with _interrupt_told():
+        run = Study.load(study).run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
     _print_run(run, {"run": str(out)}, as_json=as_json)
 
 
@@ -107,6 +110,16 @@ def report(
         print_json({"report": str(written)})
     else:
         print(f"Report: {written}")
+
+
+@contextmanager
+def _interrupt_told() -> Iterator[None]:
+    """Say what a run that was interrupted has kept; the exit code is set where commands end."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        print(f"\nledger-toolkit: {stop}", file=sys.stderr)
+        raise
 
 
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:

@@ -1,0 +1,138 @@
+"""Runs killed, interrupted and locked out for real, from the command line: resumed, never restarted, never mixed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import toolkit
+from toolkit.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDY = """
+title = "Broken off"
+node = "{url}"
+requests_per_second = {pace}
+[versions]
+plan = "0:{last}"
+[[call]]
+label = "size"
+view = "0xcafe::registry::size"
+[[call]]
+label = "transfer 100"
+simulate = "0x1::aptos_account::transfer"
+sender = "0xa11ce"
+arguments = ["0xb0b", 100]
+[[call]]
+label = "registrations"
+committed = "0xcafe::registry::register"
+versions = "0:499"
+"""
+
+
+@pytest.fixture(scope="module")
+def study_file(url, tmp_path_factory):
+    """Return a study of 3,000 readings that takes two seconds."""
+    place = tmp_path_factory.mktemp("study") / "study.toml"
+    place.write_text(STUDY.format(url=url, pace=1_500, last=2_999))
+    return place
+
+
+@pytest.fixture(scope="module")
+def whole(study_file, tmp_path_factory):
+    """Return the run that nobody disturbed."""
+    return toolkit.Study.load(study_file).run(tmp_path_factory.mktemp("whole") / "run", progress=False)
+
+
+@contextmanager
+def command(study_file, out, *options):
+    """Run ``study run`` as a process of its own."""
+    words = [sys.executable, "-m", "toolkit", "study", "run", str(study_file), "--out", str(out), *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def rows_in(out):
+    """Count the rows that are in the parts now."""
+    from toolkit.gas.store import RunStore
+
+    return RunStore(Path(out)).rows()
+
+
+def wait_for(out, rows):
+    """Wait until so many rows are written."""
+    deadline = time.monotonic() + 30
+    while rows_in(out) < rows:
+        assert time.monotonic() < deadline, "the run writes nothing"
+        time.sleep(0.02)
+
+
+def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file, whole, tmp_path):
+    """kill -9 in the midst of reading: what was written stays, the same command goes on, and the digests are equal."""
+    out, kept = tmp_path / "run", 0
+    for wanted in (1_000, 2_000):
+        with command(study_file, out) as process:
+            wait_for(out, wanted)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait(10) == -signal.SIGKILL
+        assert not toolkit.Run.open(out).complete
+        assert rows_in(out) >= wanted > kept
+        kept = rows_in(out)
+    with command(study_file, out, "--json") as process:
+        printed, _ = process.communicate(timeout=60)
+    told = json.loads(printed)
+    run = toolkit.Run.open(out)
+    assert told["resumed_rows"] == run.manifest["resumed_rows"] == kept
+    assert told["rows_digest"] == run.digest == whole.digest
+    assert run.manifest["attempts"] == 3
+    assert run.observations.drop(columns="observed_at").equals(whole.observations.drop(columns="observed_at"))
+    assert run.steps.equals(whole.steps)
+    assert not list(out.rglob("*.part"))
+    assert not (out / "run.lock").exists()
+
+
+def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, tmp_path):
+    """Ctrl-C: one line, code 130; meanwhile a second run into the folder is refused at once; then it goes on."""
+    out = tmp_path / "run"
+    with command(study_file, out) as process:
+        wait_for(out, 1_000)
+        with pytest.raises(
+            toolkit.StudyError, match=rf"in use by another run \(process {process.pid} on .*choose another"
+        ):
+            toolkit.Study.load(study_file).run(out, progress=False)
+        process.send_signal(signal.SIGINT)
+        _, words = process.communicate(timeout=20)
+        assert process.returncode == 130
+    kept = rows_in(out)
+    assert f"stopped; {kept:,} observations are kept in {out}" in words
+    assert "goes on from there" in words
+    assert "Traceback" not in words
+    assert toolkit.Study.load(study_file).run(out, progress=False).digest == whole.digest
+
+
+def test_shards_merge_from_the_command_line(url, tmp_path, monkeypatch, capsys):
+    """Two shards, merged and proved: the digest of the whole; one of them alone is refused with the one that is missing."""
+    study_file = tmp_path / "study.toml"
+    study_file.write_text(STUDY.format(url=url, pace=10_000, last=99))
+    whole = toolkit.Study.load(study_file).run(progress=False)
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2):
+        assert main(["study", "run", "study.toml", "--out", f"s{number}", "--shard", f"{number}/2", "--quiet"]) == 0
+    assert main(["study", "merge", "s1", "--out", "m"]) == 2
+    assert "shards are missing: 2/2" in capsys.readouterr().err
+    assert main(["study", "merge", "s2", "s1", "--out", "m", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows_digest"] == whole.digest
