@@ -30,7 +30,7 @@ LOG_RATIO = 20
 RUG_STRIP = 0.045
 """Share of the axes' height given to each failing call."""
 MOST_RUG_ROWS = 6
-LEGEND_COLUMNS = 8
+LEGEND_COLUMNS = 9
 MARK_COLUMNS = 400
 FEW_DOTS = 150
 """More transactions than this are drawn as smaller dots: they would run into a bar."""

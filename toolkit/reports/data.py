@@ -41,6 +41,8 @@ OBSERVATION_COLUMNS = (
 )
 MOST_FAILURE_GROUPS = 50
 MOST_SPLITS = 200
+NEW_CALL = 0.25
+"""Size of a call that starts to answer: worth telling, but nothing got dearer by it."""
 
 
 class CallLike(Protocol):
@@ -113,9 +115,11 @@ class Change:
 
     @property
     def size(self) -> float:
-        """How much it is, to order changes by: log of the ratio; a call that comes or goes counts as doubling."""
-        if self.gas_before is None or self.gas_after is None:
-            return log(2)
+        """How much it is, to order changes by: log of the ratio; a call that stops answering counts as fourfold."""
+        if self.gas_before is None:
+            return NEW_CALL if self.gas_after is not None else 0.0
+        if self.gas_after is None:
+            return log(4)
         return abs(log(max(self.gas_after, 1) / max(self.gas_before, 1)))
 
 
@@ -147,8 +151,8 @@ class Event:
 
     @property
     def weight(self) -> float:
-        """How much it matters, to choose what is told first: the calls concerned, then the largest change."""
-        return len(self.changes) - 1 + self.changes[0].size
+        """How much it matters, to choose what is told first: the sizes of its changes together."""
+        return sum(change.size for change in self.changes)
 
 
 @dataclass(frozen=True)

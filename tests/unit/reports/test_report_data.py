@@ -9,6 +9,7 @@ import pytest
 from tests.unit.plots import synthetic_run
 from toolkit.errors import SchemaError
 from toolkit.reports import build
+from toolkit.reports.data import NEW_CALL
 from toolkit.reports.words import apt, gas, headline, place, share, short_hash
 
 
@@ -45,8 +46,8 @@ def test_headline_says_which_where_how_much_and_why() -> None:
         "4 other calls changed there too. Cause (gas schedule): "
         "the gas schedule changed: 38 parameters tenfold (feature version 30 to 31)."
     )
-    assert others[0].startswith("At version 3,901: ")
-    assert others[1] == (
+    assert others[1].startswith("At version 3,901: ")
+    assert others[0] == (
         "At versions 125\u20132,400: names registered from 4 to 20 gas units (\u00d75) in 16 steps. Cause (state): "
         "largest step: table items were written by 0xcafe::registry::register; the view walks over every name."
     )
@@ -54,9 +55,11 @@ def test_headline_says_which_where_how_much_and_why() -> None:
 
 
 def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
-    """A report of many changes keeps those of several calls, by version."""
-    chosen = build(run()).weightiest(2)
-    assert [event.version_after for event in chosen] == [2_503, 3_901]
+    """A report of many changes keeps those that weigh most, all calls together, by version."""
+    data = build(run())
+    assert [event.version_after for event in data.weightiest(3)] == [2_400, 2_503, 3_901]
+    born = next(event for event in data.events if event.version_after == synthetic_run.BORN)
+    assert born.weight == NEW_CALL
 
 
 def test_headline_of_an_unresolved_change_names_the_interval() -> None:
