@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import SchemaError
 from toolkit.frames.text import visible
-from toolkit.gas.cause_words import abi_words, feature_words
+from toolkit.gas.cause_words import change_words, feature_words
 from toolkit.gas.evidence import UNREAD, reason
 from toolkit.gas.schedules import schedule_words
 from toolkit.gas.steps import Cause
@@ -80,11 +80,8 @@ def _schedule(ends: tuple[int, int], evidence: Evidence) -> str:
 def _code(ends: tuple[int, int], evidence: Evidence, called: ModuleId) -> str:
     """Say what happened to the called module, and to the packages it stands on, by their upgrade numbers."""
     before, after = (evidence.module(called, version) for version in ends)
-    told = []
-    if before.told and after.told and before.digest != after.digest:
-        done = "deleted" if after.digest is None else "upgraded" if before.digest else "published"
-        what = "" if after.digest is None else f" ({abi_words(before.abi, after.abi)})"
-        told.append(f"{done} the called module {called.wire}{what}")
+    changed = change_words(before, after, f"the called module {called.wire}") if before.told and after.told else ""
+    told = [changed] if changed else []
     needed = [found for version in ends if (found := evidence.dependencies(called, version)) is not None]
     if not needed and not told:
         raise SchemaError(f"no package registry names {called.wire}, so what it depends on is not known")

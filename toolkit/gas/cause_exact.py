@@ -13,6 +13,7 @@ from toolkit.gas.cause_words import (
     config_words,
     module_words,
     resource_words,
+    role_of,
     schedule_step_words,
     transaction_words,
 )
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["cause_at"]
 
 _MOST_NAMED = 3
+_MOST_READ = 30
+"""Modules of one transaction that are compared with what was there before."""
 
 
 class _Case(NamedTuple):
@@ -111,15 +114,24 @@ def _config(case: _Case) -> str:
 
 
 def _modules(case: _Case) -> tuple[str, str]:
-    """Say which modules changed: those that the call runs or may run, and those it declares no need of."""
+    """Say which modules changed: those that the call runs or may run, and those it declares no need of.
+
+    The nearest to the called module are looked into; of a whole framework the rest is counted.
+    """
     if not case.written.modules:
         return "", ""
     needs = _dependencies(case)
+    roles = sorted((role_of(module, case.called, needs), module) for module in case.written.modules)
     told: dict[bool, list[str]] = {True: [], False: []}
-    for module in case.written.modules:
-        words, reached = module_words(module, case.called, needs, case.ends, case.evidence)
+    for looked, (role, module) in enumerate(roles):
+        named = told[role.reached]
+        if looked >= _MOST_READ or len(named) >= _MOST_NAMED:
+            rest = sum(one.reached == role.reached for one, _ in roles[looked:])
+            named.append(f"wrote {rest} more module{'' if rest == 1 else 's'}")
+            break
+        words = module_words(module, role, case.ends, case.evidence)
         if words:
-            told[reached].append(words)
+            named.append(words)
     return " and ".join(told[True]), " and ".join(told[False])
 
 
@@ -137,16 +149,14 @@ def _dependencies(case: _Case) -> Dependencies | None:
 
 def _state(case: _Case) -> tuple[list[str], list[str]]:
     """Name the state that was written: what is of the called module, and what is not."""
-    state = [write for write in case.written.state if not _set_up(write, case)]
     tables: dict[str, Table] = {}
-    if any(write.handle for write in state):
+    if any(write.handle for write in case.written.state):
         tables = tables_of(case.called, case.written, case.evidence, case.step.version_after)
-        # A table of a module that is new was filled by its set-up.
-        new = tuple(f"{module}::" for module in _new_modules(case))
-        state = [w for w in state if not (w.handle in tables and tables[w.handle].resource.startswith(new or ("\0",)))]
+    state = [(write, _home(write, tables)) for write in case.written.state]
+    state = [(write, home) for write, home in state if not _set_up(home, case)]
     prefix = f"{case.called}::"
-    own = [write for write in state if _home(write, tables).startswith(prefix)]
-    return _named(case, own, tables), _named(case, [write for write in state if write not in own], tables)
+    own, others = ([write for write, home in state if home.startswith(prefix) is wanted] for wanted in (True, False))
+    return _named(case, own, tables), _named(case, others, tables)
 
 
 def _home(write: Write, tables: dict[str, Table]) -> str:
@@ -156,24 +166,16 @@ def _home(write: Write, tables: dict[str, Table]) -> str:
     return tables[write.handle].resource if write.handle in tables else ""
 
 
-def _set_up(write: Write, case: _Case) -> bool:
-    """Tell whether a resource was written by the set-up of a module that is new: that belongs to its code."""
-    if write.resource is None:
+def _set_up(resource: str, case: _Case) -> bool:
+    """Tell whether a resource is one that the set-up of a new module makes: that belongs to the module's code."""
+    module = next((one for one in case.written.modules if resource.startswith(f"{one}::")), None)
+    if module is None:
         return False
-    return write.resource.startswith(tuple(f"{module}::" for module in _new_modules(case)))
-
-
-def _new_modules(case: _Case) -> list[ModuleId]:
-    """Return the modules that this transaction published for the first time."""
-    found = []
-    for module in case.written.modules:
-        try:
-            before = case.evidence.module(module, case.step.version_before)
-        except UNREAD:
-            continue
-        if before.told and before.digest is None:
-            found.append(module)
-    return found
+    try:
+        before = case.evidence.module(module, case.step.version_before)
+    except UNREAD:
+        return False
+    return before.told and before.digest is None
 
 
 def _named(case: _Case, writes: Sequence[Write], tables: dict[str, Table]) -> list[str]:

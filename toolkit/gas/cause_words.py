@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.frames.text import short_addresses, visible
 from toolkit.gas.evidence import FEATURES, FRAMEWORK, UNREAD, reason
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from fractions import Fraction
 
+    from toolkit.client.abis import Known
     from toolkit.gas.evidence import Evidence
     from toolkit.gas.packages import Dependencies
     from toolkit.gas.steps import Step
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ROUNDED",
+    "Role",
     "abi_words",
+    "change_words",
     "config_words",
     "feature_words",
     "module_words",
     "resource_words",
+    "role_of",
     "schedule_step_words",
     "transaction_words",
 ]
@@ -95,46 +99,61 @@ def feature_words(before: frozenset[int], after: frozenset[int]) -> str:
     return " and ".join(told)
 
 
-def module_words(
-    module: ModuleId, called: ModuleId, needs: Dependencies | None, ends: Ends, evidence: Evidence
-) -> tuple[str, bool]:
-    """Say what happened to a module, and whether the called one runs it, or may.
+class Role(NamedTuple):
+    """What a module is to the called one; roles sort by nearness.
 
-    Returns
-    -------
-    tuple of (str, bool)
-        Words, empty where the module is the same as before; and False where the called module's package, and all
-        that it needs, declare no need of this module.
+    Attributes
+    ----------
+    distance : int
+        0 for the called module itself.
+    words : str
+    reached : bool
+        False where the called module's package, and all that it needs, declare no need of the module.
     """
-    role, reached = _role(module, called, needs)
+
+    distance: int
+    words: str
+    reached: bool = True
+
+
+def role_of(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> Role:
+    """Say what a module is to the called one, by what the packages declare."""
+    name, caller = module.wire, called.wire
+    if module == called:
+        return Role(0, f"the called module {name}")
+    if needs is None:
+        return Role(3, f"module {name} (no registry tells whether {caller} depends on it)")
+    if module.address == called.address and module.name in needs.own.modules:
+        return Role(1, f"module {name}, of the called module's own package {visible(needs.own.name, 40)}")
+    if needs.needs(module):
+        return Role(2, f"module {name}, a dependency of the called module {caller}")
+    if not needs.complete:
+        return Role(3, f"module {name} (not all dependencies of {caller} could be read)")
+    return Role(
+        4, f"module {name}, which {caller} declares no need of, and nothing else that could tell", reached=False
+    )
+
+
+def module_words(module: ModuleId, role: Role, ends: Ends, evidence: Evidence) -> str:
+    """Say what happened to a module; empty where it is the same as before."""
     try:
         before, after = (evidence.module(module, version) for version in ends)
     except UNREAD as error:
-        return f"wrote {role} (what changed in it is not known: {reason(error)})", reached
+        return f"wrote {role.words} (what changed in it is not known: {reason(error)})"
     if not (before.told and after.told):
-        return f"wrote {role} (the node does not offer modules, so what changed in it is not known)", reached
+        return f"wrote {role.words} (the node does not offer modules, so what changed in it is not known)"
+    return change_words(before, after, role.words)
+
+
+def change_words(before: Known, after: Known, what: str) -> str:
+    """Say what happened between two readings of a module; empty where they are equal."""
     if before.digest == after.digest:
-        return "", reached
+        return ""
     if after.digest is None:
-        return f"deleted {role}", reached
+        return f"deleted {what}"
     if before.digest is None:
-        return f"published {role} ({abi_words(None, after.abi).replace('added', 'with', 1)})", reached
-    return f"upgraded {role} ({abi_words(before.abi, after.abi)})", reached
-
-
-def _role(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> tuple[str, bool]:
-    """Say what a module is to the called one."""
-    if module == called:
-        return f"the called module {module.wire}", True
-    if needs is None:
-        return f"module {module.wire} (no registry tells whether {called.wire} depends on it)", True
-    if module.address == called.address and module.name in needs.own.modules:
-        return f"module {module.wire}, of the called module's own package {visible(needs.own.name, 40)}", True
-    if needs.needs(module):
-        return f"module {module.wire}, a dependency of the called module {called.wire}", True
-    if not needs.complete:
-        return f"module {module.wire} (not all dependencies of {called.wire} could be read)", True
-    return f"module {module.wire}, which {called.wire} declares no need of, and nothing else that could tell", False
+        return f"published {what} ({abi_words(None, after.abi).replace('added', 'with', 1)})"
+    return f"upgraded {what} ({abi_words(before.abi, after.abi)})"
 
 
 def abi_words(before: ModuleAbi | None, after: ModuleAbi | None) -> str:

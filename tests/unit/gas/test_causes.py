@@ -296,6 +296,30 @@ class TestCode:
         node = Node(URL, transport=FakeNode(routes), abis={("0xca11", "m"): decode_module_abi(M)})
         assert cause_of(step(), node, FUNCTION).kind == "code"
 
+    def test_a_framework_upgrade_names_the_nearest_and_counts_the_rest(self):
+        """A hundred modules at once: the called one first, then its own package's, then what it needs, then a number."""
+        many = [written(f"a{n:03}", "0x1") for n in range(100)] + [
+            written("helper"),
+            written("math", "0xdeb"),
+            written(),
+        ]
+        routes = registry("0x1", [package("framework", *(f"a{n:03}" for n in range(100)))])
+        routes |= changed("helper", "0xca11") | changed("math", "0xdeb") | both("/accounts/0xca11/module/m", M, NEWER)
+        for n in range(100):
+            routes |= changed(f"a{n:03}", "0x1")
+        fake = FakeNode(
+            QUIET
+            | routes
+            | {"GET /transactions/by_version/10": answer(user_transaction(10, type="user_transaction", changes=many))}
+        )
+        cause = cause_of(step(), Node(URL, transport=fake), FUNCTION)
+        told = cause.explanation.partition(") ")[2].split(" and ")
+        assert told[0].startswith("upgraded the called module 0xca11::m")
+        assert "0xca11::helper" in told[1]
+        assert "0xdeb::math" in told[2]
+        assert told[3] == "wrote 100 more modules"
+        assert len([place for place, *_ in fake.asked if "/module/" in place]) < 30
+
     def test_an_odd_registry_does_not_end_the_search_for_a_cause(self):
         """A registry of another shape tells nothing, and is no crash."""
         odd = held("0x1::code::PackageRegistry", {"packages": 5}, address="0xca11")
