@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 _MOST_NAMED = 6
+_FAR = 1_000
 ROUNDED = " (gas is rounded up to whole units, so small figures move by less)"
 _CURVES = "0x1::storage_gas::"
 
@@ -122,16 +123,16 @@ def role_of(module: ModuleId, called: ModuleId, needs: Dependencies | None) -> R
     if module == called:
         return Role(0, f"the called module {name}")
     if needs is None:
-        return Role(3, f"module {name} (no registry tells whether {caller} depends on it)")
-    if module.address == called.address and module.name in needs.own.modules:
+        return Role(_FAR, f"module {name} (no registry tells whether {caller} depends on it)")
+    distance = needs.distance(module)
+    if distance == 0:
         return Role(1, f"module {name}, of the called module's own package {visible(needs.own.name, 40)}")
-    if needs.needs(module):
-        return Role(2, f"module {name}, a dependency of the called module {caller}")
+    if distance is not None:
+        return Role(1 + distance, f"module {name}, a dependency of the called module {caller}")
     if not needs.complete:
-        return Role(3, f"module {name} (not all dependencies of {caller} could be read)")
-    return Role(
-        4, f"module {name}, which {caller} declares no need of, and nothing else that could tell", reached=False
-    )
+        return Role(_FAR, f"module {name} (not all dependencies of {caller} could be read)")
+    words = f"module {name}, which {caller} declares no need of, and nothing else that could tell"
+    return Role(_FAR, words, reached=False)
 
 
 def module_words(module: ModuleId, role: Role, ends: Ends, evidence: Evidence) -> str:

@@ -53,9 +53,10 @@ class Dependencies(NamedTuple):
         """All of them, the module's own first."""
         return (self.own, *self.others)
 
-    def needs(self, module: ModuleId) -> bool:
-        """Tell whether a module is in one of the packages."""
-        return any(package.address == module.address and module.name in package.modules for package in self.packages)
+    def distance(self, module: ModuleId) -> int | None:
+        """Return the place among the packages of the one that holds a module, 0 being the own; None where none does."""
+        holds = (package.address == module.address and module.name in package.modules for package in self.packages)
+        return next((place for place, held in enumerate(holds) if held), None)
 
 
 def packages_of(data: Any, address: str) -> tuple[Package, ...]:
