@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolkit.cli.options import JsonOption, QuietOption
-from toolkit.cli.output import print_json
+from toolkit.cli.output import print_json, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -131,7 +131,7 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     counts = run.manifest["counts"]
     if as_json:
         facts = {"counts": counts, "rows_digest": run.digest, "resumed_rows": run.manifest["resumed_rows"]}
-        print_json({"title": run.study.title, **facts, "steps": lines, **extra})
+        print_json({"title": run.study.title, **facts, "steps": records(run.steps), "words": lines, **extra})
         return
     for line in lines:
         print(visible(line, 400))

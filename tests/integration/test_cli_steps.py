@@ -1,0 +1,42 @@
+"""`ledger-toolkit study run`: what it tells of steps, to people and to programs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolkit.cli import main
+
+
+@pytest.fixture
+def study(url, tmp_path):
+    """Write a study of one call that steps when the vault is published, upgraded, and at the tenfold schedule."""
+    place = tmp_path / "study.toml"
+    place.write_text(
+        f'node = "{url}"\n[versions]\nfind_steps = "0:-1"\n[[call]]\nlabel = "price"\nview = "0xfa17::vault::share_price"\n'
+    )
+    return place
+
+
+def test_steps_are_told_in_words(study, tmp_path, capsys):
+    """The cause once, the call below it, by how much."""
+    assert main(["study", "run", str(study), "--out", str(tmp_path / "run"), "--quiet"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0].split(" ")[-1] for line in lines[:6:2]] == ["code", "code", "schedule"]
+    assert lines[1:6:2] == [
+        "  price: starts to answer, with 6 gas units",
+        "  price: 6 to 3 gas units (-50.0 %)",
+        "  price: 3 to 30 gas units (+900.0 %)",
+    ]
+
+
+def test_steps_are_rows_for_programs(study, tmp_path, capsys):
+    """--json holds every column of the steps frame, and the words."""
+    assert main(["study", "run", str(study), "--out", str(tmp_path / "run"), "--quiet", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [step["cause"] for step in told["steps"]] == ["code", "code", "schedule"]
+    assert [step["cause_parts"] for step in told["steps"]] == [["code"], ["code"], ["schedule"]]
+    assert [(step["gas_before"], step["gas_after"]) for step in told["steps"]] == [(None, 6), (6, 3), (3, 30)]
+    assert {step["transaction_type"] for step in told["steps"]} == {"user_transaction"}
+    assert len(told["words"]) == 6
