@@ -55,6 +55,26 @@ def _with(body, **changes):
     return body | changes
 
 
+def test_types_nest_eight_deep_and_no_deeper(url):
+    """Eight levels are read and do not fit what is stored, nine are refused; a struct around them counts as one."""
+
+    def nested(levels):
+        return "vector<" * levels + "u8" + ">" * levels
+
+    view = {"function": "0xcafe::registry::handle", "type_arguments": [], "arguments": []}
+    path = f"{url}/tables/{requests.post(f'{url}/view', json=view, timeout=10).json()[0]}/item"
+    item = {"key_type": "0x1::string::String", "value_type": nested(8), "key": "alice"}
+    too_deep = f"{nested(9)} has gone over the limit of recursive types 8"
+    _check(requests.post(path, json=item, timeout=10), 500, "internal_error", "Failed to deserialize table item")
+    for field in ("key_type", "value_type"):
+        refused = requests.post(path, json=item | {field: nested(9)}, timeout=10)
+        _check(refused, 400, "invalid_input", too_deep)
+    held = [requests.post(f"{url}/view", json=BALANCE | {"type_arguments": [nested(n)]}, timeout=10) for n in (7, 8, 9)]
+    assert held[0].json() == ["0"]
+    _check(held[1], 400, "invalid_input", "type '0x1::coin::CoinStore<vector<", 2021)
+    _check(held[2], 400, "invalid_input", too_deep)
+
+
 @pytest.mark.parametrize(
     ("body", "code", "message", "vm_error_code"),
     [

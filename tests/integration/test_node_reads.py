@@ -66,10 +66,52 @@ def test_a_module_is_bytecode_and_abi_at_the_version_asked(get, ledger):
 
 
 def test_modules_and_resources_are_listed(get):
-    """Everything under an address in one page."""
+    """Everything under an address, in one page where it fits."""
     assert [module["abi"]["name"] for module in get("/accounts/0xcafe/modules").json()] == ["registry"]
     types = {resource["type"] for resource in get("/accounts/0xcafe/resources").json()}
     assert {"0xcafe::registry::Registry", "0x1::code::PackageRegistry", "0x1::account::Account"} <= types
+
+
+@pytest.mark.parametrize("what", ["resources", "modules"])
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_pages_of_an_account_joined_are_all_of_it(get, what, limit):
+    """The cursor of a page is where the next one starts; the last page has none."""
+    path = "/accounts/0x1/" + what
+    whole = get(path)
+    assert "x-aptos-cursor" not in whole.headers
+    joined, query, pages = [], {}, 0
+    while True:
+        page = get(path, limit=limit, **query)
+        joined += page.json()
+        pages += 1
+        if "x-aptos-cursor" not in page.headers:
+            break
+        query = {"start": page.headers["X-Aptos-Cursor"]}
+    assert joined == whole.json()
+    assert pages > 1
+    assert parse_headers(get(path, limit=1).headers).cursor is not None
+
+
+def test_a_cursor_that_is_none_is_refused(get):
+    """A cursor is hex; one past everything gives an empty page."""
+    refused = get("/accounts/0x1/resources", start="here")
+    assert (refused.status_code, refused.json()["error_code"]) == (400, "web_framework_error")
+    assert get("/accounts/0x1/resources", start="0xff").json() == []
+    assert get("/accounts/0x1/modules", limit=0).json()["error_code"] == "invalid_input"
+
+
+def test_a_balance_is_read_by_coin_type_and_by_asset(get, ledger):
+    """Coins and what became the paired fungible asset add up; by the asset's address only that asset counts."""
+    apt = "0x1::aptos_coin::AptosCoin"
+    for account in ("0xa11ce", *(f"0x7ade{number:x}" for number in range(12))):
+        whole, asset = (get(f"/accounts/{account}/balance/{kind}").json() for kind in (apt, "0xa"))
+        assert whole == ledger.view("0x1::coin::balance", [account], [apt])[0][0]
+        stored = ledger.resource(account, f"0x1::coin::CoinStore<{apt}>")
+        assert whole - asset == (0 if stored is None else stored["coin"]["value"])
+    assert get("/accounts/0xdead/balance/0xa").json() == get(f"/accounts/0xdead/balance/{apt}").json() == 0
+    gold = ledger.view("0x901d::gold::metadata")[0][0]
+    assert get(f"/accounts/0x901d/balance/{gold}").json() == 0
+    assert get("/accounts/0xa11ce/balance/coin").status_code == 400
 
 
 def test_a_resource_reads_at_any_kept_version(get, ledger):

@@ -8,6 +8,7 @@ LEDGER_TOOLKIT_SDK_TESTS=required in the environment it fails instead.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import importlib.util
 import json
 import os
@@ -16,6 +17,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from toolkit import embedded
 
@@ -24,13 +26,13 @@ RECORD = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Re
 SCRIPT = """
 import { createRequire } from "node:module";
 const require = createRequire(process.argv[2] + "/");
-const { Account, Aptos, AptosConfig, Network } = require("@aptos-labs/ts-sdk");
+const { Account, Aptos, AptosConfig, Ed25519PrivateKey, Network } = require("@aptos-labs/ts-sdk");
 const [url, handle] = process.argv.slice(3);
 const address = (text) => "0x" + text.padStart(64, "0");
 const [alice, bob] = [address("a11ce"), address("b0b")];
 const aptos = new Aptos(new AptosConfig({ network: Network.CUSTOM, fullnode: url }));
 const data = { function: "0x1::aptos_account::transfer", functionArguments: [bob, 100] };
-const stranger = Account.generate();
+const [stranger, holder] = [Account.generate(), Account.fromPrivateKey({ privateKey: new Ed25519PrivateKey("0x" + "07".repeat(32)) })];
 const { build, simulate } = aptos.transaction;
 const balance = { function: "0x1::coin::balance", typeArguments: ["0x1::aptos_coin::AptosCoin"], functionArguments: [alice] };
 const first = async (answer) => { const [r] = await answer; return [r.success, r.vm_status, r.signature.type]; };
@@ -43,7 +45,8 @@ const out = {
   json: await aptos.viewJson({ payload: balance }),
   item: await aptos.getTableItem({ handle, data: { key: "alice", key_type: "0x1::string::String", value_type: "0xcafe::registry::Record" } }),
   keyless: await first(simulate.simple({ transaction: await build.simple({ sender: alice, data }) })),
-  keyed: await first(simulate.simple({ signerPublicKey: stranger.publicKey, transaction: await build.simple({ sender: alice, data }) })),
+  keyed: await first(simulate.simple({ signerPublicKey: holder.publicKey, transaction: await build.simple({ sender: holder.accountAddress, data }) })),
+  foreign: await first(simulate.simple({ signerPublicKey: stranger.publicKey, transaction: await build.simple({ sender: alice, data }) })),
   nonce: await first(simulate.simple({ transaction: await build.simple({ sender: alice, data, options: { replayProtectionNonce: 7 } }) })),
   sponsored: await first(simulate.simple({ transaction: await build.simple({ sender: stranger.accountAddress,
     data: { function: address("cafe") + "::registry::register", functionArguments: ["mine"] }, withFeePayer: true }) })),
@@ -145,6 +148,8 @@ def test_the_typescript_sdk_reads_views_and_simulates(url, ledger, tmp_path, typ
     script = tmp_path / "client.mjs"
     script.write_text(SCRIPT)
     handle = ledger.view("0xcafe::registry::handle")[0][0]
+    holder = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32).public_key().public_bytes_raw()
+    ledger.fund(f"0x{hashlib.sha3_256(holder + bytes(1)).hexdigest()}")
     command = [typescript_sdk, str(script), str(TS), url, handle]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2_000:]
@@ -158,5 +163,6 @@ def test_the_typescript_sdk_reads_views_and_simulates(url, ledger, tmp_path, typ
     assert told["item"]["owner"] == "0xa11ce"
     fine = [True, "Executed successfully"]
     assert told["keyless"][:2] == told["keyed"][:2] == told["nonce"][:2] == told["sponsored"][:2] == fine
+    assert told["foreign"] == [False, "INVALID_AUTH_KEY", "ed25519_signature"]
     assert told["sponsored"][2] == "fee_payer_signature"
     assert told["agents"] == [False, "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH", "multi_agent_signature"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import pytest
 import requests
 
 import toolkit
 from toolkit import embedded
-from toolkit.move import FunctionId
+from toolkit.move import FunctionId, parse_address
 from toolkit.move.bcs import encode_bcs
 from toolkit.move.layout import Address, UInt
 from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
@@ -79,7 +80,7 @@ def _simulate(url, raw, signature=NONE, **query):
 
 def test_a_signed_transaction_in_bcs_is_simulated(url):
     """The answer repeats what was sent; its hash is the chain's hash of those bytes."""
-    signed = SignedTransaction(_raw(), Ed25519Signature(bytes(32)))
+    signed = SignedTransaction(_raw(), NONE)
     simulated = _post(url, signed).json()[0]
     assert simulated["success"], simulated["vm_status"]
     assert simulated["payload"]["arguments"] == ["0xb0b", "100"]
@@ -277,6 +278,47 @@ def test_several_signers_are_refused_only_if_all_signed(url, keys):
         good = [key.sign(message) for key in keys]
         assert _refused(url, raw, shape(kind, good))
         assert not _refused(url, raw, shape(kind, [good[0], bytes(64), good[2]]))
+
+
+def test_a_public_key_must_be_the_accounts(url, ledger, keys):
+    """The key an address was made from runs; another's is a prologue failure; without a key nothing is checked."""
+    own = f"0x{hashlib.sha3_256(_public(keys[0]) + bytes(1)).hexdigest()}"
+    ledger.fund(own)
+    raw = replace(_raw(), sender=parse_address(own))
+    assert _simulate(url, raw, Ed25519Signature(_public(keys[0])))["success"]
+    assert _simulate(url, raw, NONE)["success"]
+    for signature in (
+        Ed25519Signature(_public(keys[1])),
+        SingleSenderSignature(SingleKeySignature(PublicKey(_public(keys[0])))),  # the same key by another scheme
+    ):
+        refused = _simulate(url, raw, signature)
+        assert (refused["success"], refused["vm_status"]) == (False, "INVALID_AUTH_KEY")
+        assert (refused["gas_used"], refused["changes"], refused["events"]) == ("0", [], [])
+    # an account that does not exist yet has its address as its key; too poor to pay, but past the key's check
+    newcomer = f"0x{hashlib.sha3_256(_public(keys[2]) + bytes(1)).hexdigest()}"
+    unknown = replace(raw, sender=parse_address(newcomer))
+    told = [_simulate(url, unknown, Ed25519Signature(_public(key)))["vm_status"] for key in (keys[2], keys[1])]
+    assert told == ["INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "INVALID_AUTH_KEY"]
+
+
+def test_the_keys_of_all_signers_are_checked(url, ledger, keys):
+    """Secondary signers and a fee payer with a key of somebody else: refused before anything runs."""
+    own, other = (f"0x{hashlib.sha3_256(_public(key) + bytes(1)).hexdigest()}" for key in keys[:2])
+    ledger.fund(own)
+    ledger.fund(other)
+    raw = replace(_raw(), sender=parse_address(own))
+    right, wrong = Ed25519Signature(_public(keys[1])), Ed25519Signature(_public(keys[2]))
+    first = Ed25519Signature(_public(keys[0]))
+    for second, expected in (
+        (right, "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH"),
+        (wrong, "INVALID_AUTH_KEY"),
+        (NONE, "NUMBER"),
+    ):
+        both = MultiAgentSignature(first, secondary_signer_addresses=[other], secondary_signers=[second])
+        assert _simulate(url, raw, both)["vm_status"].startswith(expected)
+    for payer, success in ((right, True), (wrong, False), (NONE, True)):
+        paid = FeePayerSignature(first, fee_payer_address=other, fee_payer_signer=payer)
+        assert _simulate(url, raw, paid)["success"] is success
 
 
 def test_an_account_signature_shows_as_single_sender(url, keys):

@@ -11,15 +11,22 @@ import http.client
 import json
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from toolkit import embedded
+from toolkit.embedded.contract import Module, u8, u64, view
 from toolkit.embedded.http.operations import VIEW_BCS
 from toolkit.embedded.http.simulation import SIGNED_TRANSACTION_BCS
+from toolkit.move import FunctionId, address_to_bytes, parse_address
+from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedPayloadV2
+from toolkit.wire.signatures import Ed25519Signature
+from toolkit.wire.transactions import RawTransaction, SignedTransaction
 
 APT = "0x1::aptos_coin::AptosCoin"
 NAME = "0x1::string::String"
@@ -57,18 +64,70 @@ class Row(NamedTuple):
     vm: int | None = None
     headers: Mapping[str, str | None] = MappingProxyType({})
     method: str = "POST"
+    access: str = "all"  # a key of ACCESS
 
 
-def _item(status, code, message="", *, path=ITEM_PATH, headers=None, **changes):
-    return Row(path, ITEM | changes, status, code, message, None, headers or {})
+class Odd(Module, address="0xbad"):
+    """Functions that no compiler would let through, for the rows that only they can bring about."""
+
+    @view
+    def nothing(self) -> None:
+        """Return no value."""
+
+    @view
+    def too_large(self) -> u8:
+        """Return what a u8 cannot hold."""
+        return 256
+
+    @view
+    def endless(self) -> u64:
+        """Never return."""
+        return sum(1 for _ in self.each(iter(int, 1)))
 
 
-def _view(status, code, message="", vm=None, *, path="/view", headers=None, **changes):
-    return Row(path, VIEW | changes, status, code, message, vm, headers or {})
+#: What a node's operator may refuse.
+ACCESS = {
+    "all": embedded.Access(),
+    "no views": embedded.Access(views=["0xcafe::registry::size"]),
+    "no json": embedded.Access(json_output=False),
+    "no bcs": embedded.Access(bcs_output=False),
+    "no simulation": embedded.Access(simulation=False),
+    "not alice": embedded.Access(blocked_senders=["0xa11ce"]),
+}
+KEY = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
 
 
-def _simulate(status, code, message="", *, path=SIMULATE, headers=None, **changes):
-    return Row(path, SIMULATION | changes, status, code, message, None, headers or {})
+def _signed(payload, *, valid=False):
+    """Return a signed transaction in BCS, its signature zeros or (`valid`) a real one."""
+    raw = RawTransaction(parse_address("0xa11ce"), 0, payload, 2000, 100, 32_503_680_000, 4)
+    signature = Ed25519Signature(KEY.public_key().public_bytes_raw())
+    if valid:
+        message = SignedTransaction(raw, signature).signing_message()
+        signature = Ed25519Signature(KEY.public_key().public_bytes_raw(), signature=KEY.sign(message))
+    return SignedTransaction(raw, signature).to_bcs()
+
+
+TRANSFER = EncodedEntryFunction(
+    FunctionId.parse("0x1::aptos_account::transfer"), (), (address_to_bytes("0xb0b"), (1).to_bytes(8, "little"))
+)
+SIGNED = {"Content-Type": SIGNED_TRANSACTION_BCS}
+
+
+def _item(status, code, message="", *, path=ITEM_PATH, headers=None, access="all", **changes):
+    return Row(path, ITEM | changes, status, code, message, None, headers or {}, access=access)
+
+
+def _view(status, code, message="", vm=None, *, path="/view", headers=None, access="all", **changes):
+    return Row(path, VIEW | changes, status, code, message, vm, headers or {}, access=access)
+
+
+def _odd(code, message, function, *, vm=None, headers=None):
+    body = {"function": f"0xbad::odd::{function}", "type_arguments": [], "arguments": []}
+    return Row("/view", body, 400, code, message, vm, headers or {})
+
+
+def _simulate(status, code, message="", *, path=SIMULATE, headers=None, access="all", **changes):
+    return Row(path, SIMULATION | changes, status, code, message, None, headers or {}, access=access)
 
 
 NO_LENGTH: dict[str, str | None] = {"Content-Length": None, "Transfer-Encoding": "chunked"}
@@ -91,6 +150,9 @@ ROWS = [
     _item(404, "table_item_not_found", "Table Item not found by Table handle(", key_type="u8", key=1),
     _item(404, "version_not_found", "Ledger version not found", path=f"{ITEM_PATH}?ledger_version=999999"),
     _item(410, "version_pruned", "Ledger version(1) has been pruned", path=f"{ITEM_PATH}?ledger_version=1"),
+    _item(403, "api_disabled", "Get table item with JSON output is disabled on this endpoint", access="no json"),
+    _item(403, "api_disabled", "Get table item with BCS output is disabled on this endpoint", headers=BCS,
+          access="no bcs"),
     _item(500, "internal_error", "Failed to deserialize table item retrieved from DB", value_type="vector<u64>"),
     Row(RAW_PATH, {"key": "0x05616c696365"}, 200, None, headers=BCS),
     Row(RAW_PATH, {"key": "0x05616c696365"}, 403, "api_disabled", "Get raw table item is not allowed."),
@@ -110,6 +172,14 @@ ROWS = [
     _view(400, "invalid_input", "", 2021, type_arguments=["0x1::aptos_coin::NewCoin"]),
     _view(400, "invalid_input", "Move abort in 0x", 4016, function="0xcafe::registry::record_of", type_arguments=[],
           arguments=["nobody"]),
+    _odd("invalid_input", "view function must return values", "nothing", vm=1011),
+    _odd("invalid_input", "Out of gas", "endless", vm=4002),
+    _odd("internal_error", "Failed to render the returned values", "too_large"),
+    _odd("internal_error", "Failed to render the returned values", "too_large", headers=BCS),
+    _view(403, "invalid_input", f"Function {'0' * 63}1::coin::balance is not allowed", access="no views"),
+    _view(403, "api_disabled", "View function with JSON output is disabled on this endpoint", access="no json"),
+    _view(403, "api_disabled", "View function with BCS output is disabled on this endpoint", headers=BCS,
+          access="no bcs"),
     _view(400, FRAMEWORK, PARSING, function="coin"),
     Row("/view", "[]", 400, FRAMEWORK, PARSING),
     _view(404, "version_not_found", "Ledger version not found", path="/view?ledger_version=999999"),
@@ -127,11 +197,21 @@ ROWS = [
               payload=SCRIPT | {"code": {"bytecode": "0x01"}}),
     _simulate(400, "invalid_input", f"{FAILED}Module bundle payload has been removed",
               payload={"type": "module_bundle_payload"}),
+    Row(SIMULATE, _signed(TRANSFER), 200, None, headers=SIGNED),
+    Row(SIMULATE, _signed(TRANSFER, valid=True), 400, "invalid_input",
+        "Simulated transactions must not have a valid signature", headers=SIGNED),
+    Row(SIMULATE, _signed(EncodedPayloadV2(None)), 400, "invalid_input",
+        "Simulated transaction invalid: an empty payload needs a multisig address", headers=SIGNED),
+    _simulate(200, None, sequence_number="99"),
+    _simulate(403, "api_disabled", "Simulate transaction is disabled on this endpoint", access="no simulation"),
+    _simulate(403, "api_disabled", "Simulate transaction with JSON output is disabled on this endpoint",
+              access="no json"),
+    _simulate(403, "invalid_input", "Transaction not allowed by simulation filter", access="not alice"),
     Row(SIMULATE, b"\0", 400, "invalid_input", "Failed to deserialize input into SignedTransaction",
         headers={"Content-Type": SIGNED_TRANSACTION_BCS}),
     _simulate(400, FRAMEWORK, PARSING, sender=7),
     _simulate(400, FRAMEWORK, PARSING, sequence_number=0),
-    _simulate(403, "api_disabled", "Simulate transaction with BCS output is disabled", headers=BCS),
+    _simulate(200, None, headers=BCS),
     # 1 Common: the web framework's
     *(
         row
@@ -152,13 +232,20 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def ledger():
-    return embedded.Ledger.with_history(versions=400, window=200)
+    grown = embedded.Ledger.with_history(versions=400, window=200)
+    grown.publish(Odd)
+    return grown
 
 
 @pytest.fixture(scope="module")
-def node(ledger):
-    with embedded.serve(ledger) as url:
-        yield urlsplit(url)
+def nodes(ledger):
+    """Return the address of a node for each kind of access; a view may use little gas."""
+    with ExitStack() as stack:
+        limits = embedded.Limits(view_gas=1_000)
+        yield {
+            name: urlsplit(stack.enter_context(embedded.serve(ledger, access=access, limits=limits)))
+            for name, access in ACCESS.items()
+        }
 
 
 def _send(node, path, row):
@@ -179,10 +266,10 @@ def _send(node, path, row):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.method} {row.path} {row.status} {row.code}")
-def test_each_row_of_the_status_tables(node, ledger, capsys, row):
+def test_each_row_of_the_status_tables(nodes, ledger, capsys, row):
     """Status, error code, text, VM code and headers are those of the wire facts."""
     path = row.path.replace("{handle}", ledger.view("0xcafe::registry::handle")[0][0])
-    status, headers, body = _send(node, path, row)
+    status, headers, body = _send(nodes[row.access], path, row)
     if os.environ.get("LEDGER_TOOLKIT_TRANSCRIPT"):
         shown = {name: value for name, value in headers.items() if name.startswith(("x-", "content-t", "allow"))}
         with capsys.disabled():
@@ -191,7 +278,8 @@ def test_each_row_of_the_status_tables(node, ledger, capsys, row):
             )
     assert status == row.status, body
     success = row.code is None
-    assert ("x-aptos-ledger-version" in headers) is (row.code not in {FRAMEWORK, "api_disabled"})
+    without_ledger = row.code in {FRAMEWORK, "api_disabled"} or status == 403
+    assert ("x-aptos-ledger-version" in headers) is not without_ledger
     assert ("x-aptos-gas-used" in headers) is (success and row.path in {"/view", SIMULATE})
     if success:
         assert headers["content-type"] == row.headers.get("Accept", "application/json")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded.framework.account import Account, NonceValidation
 from toolkit.embedded.framework.aptos_coin import APTOS_COIN
@@ -12,7 +12,9 @@ from toolkit.embedded.meter import FreeMeter
 from toolkit.embedded.session import Session
 from toolkit.embedded.state import resource_key
 from toolkit.embedded.transaction import encode_stored
+from toolkit.move import address_to_bytes
 from toolkit.move.bcs import decode_bcs
+from toolkit.wire.authentication import authentication_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,12 +42,20 @@ class Snapshot(NamedTuple):
     chain_id: int
 
 
-def find_refusal(snapshot: Snapshot, transaction: Transaction) -> str | None:
-    """Return the status name of the first check a transaction fails, or None."""
-    return next((status for failed, status in _checks(snapshot, transaction) if failed), None)
+def find_refusal(snapshot: Snapshot, transaction: Transaction, *, check_keys: bool) -> str | None:
+    """Return the status name of the first check a transaction fails, or None.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    transaction : Transaction
+    check_keys : bool
+        Whether public keys must be those of the accounts; a signer without one passes, as in a node's simulation.
+    """
+    return next((status for failed, status in _checks(snapshot, transaction, check_keys) if failed), None)
 
 
-def _checks(snapshot: Snapshot, transaction: Transaction) -> Iterator[tuple[bool, str]]:
+def _checks(snapshot: Snapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
     """Yield the checks in order: whether it fails, and the status it fails with."""
     raw, schedule = transaction.raw, snapshot.schedule
     price, gas = raw.gas_unit_price, raw.max_gas_amount
@@ -57,6 +67,7 @@ def _checks(snapshot: Snapshot, transaction: Transaction) -> Iterator[tuple[bool
     yield price > schedule["txn.max_price_per_gas_unit"], "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"
     yield raw.chain_id != snapshot.chain_id, "BAD_CHAIN_ID"
     yield raw.expiration_timestamp_secs * _MICROSECONDS <= snapshot.timestamp_us, "TRANSACTION_EXPIRED"
+    yield check_keys and _has_foreign_key(snapshot, transaction), "INVALID_AUTH_KEY"
     if transaction.nonce is not None:
         yield _nonce_used(snapshot, raw.sender, transaction.nonce), "NONCE_ALREADY_USED"
     else:
@@ -70,10 +81,27 @@ def _checks(snapshot: Snapshot, transaction: Transaction) -> Iterator[tuple[bool
     yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
 
 
-def _sequence_number(snapshot: Snapshot, address: str) -> int:
+def _account(snapshot: Snapshot, address: str) -> dict[str, Any] | None:
+    """Return an account, or None before its first transaction."""
     kind = snapshot.code.struct(Account.Account, ())
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
-    return 0 if value is None else int(decode_bcs(kind.layout, value.data)["sequence_number"])
+    return None if value is None else dict(decode_bcs(kind.layout, value.data))
+
+
+def _sequence_number(snapshot: Snapshot, address: str) -> int:
+    account = _account(snapshot, address)
+    return 0 if account is None else int(account["sequence_number"])
+
+
+def _has_foreign_key(snapshot: Snapshot, transaction: Transaction) -> bool:
+    """Tell whether a signer's public key is not the one of its account."""
+    for address, signature in transaction.authenticators():
+        key = authentication_key(signature)
+        if key is not None:
+            account = _account(snapshot, address)
+            if key != (address_to_bytes(address) if account is None else account["authentication_key"]):
+                return True
+    return False
 
 
 def _can_pay(snapshot: Snapshot, address: str, octas: int) -> bool:

@@ -108,7 +108,10 @@ class CodeSet:
             if wanted != len(arguments):
                 raise InputError(f"{struct.__name__} takes {wanted} type arguments, got {len(arguments)}")
             kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
-            tag = str(parse_type_tag(kind.text))
+            try:
+                tag = str(parse_type_tag(kind.text))
+            except InputError as error:  # a type argument at the limit, and now one type around it
+                raise VmError("TYPE_RESOLUTION_FAILURE", str(error)) from None
             group = None if struct.move_group is None else str(parse_type_tag(struct.move_group))
             known = self._structs.keep((struct, arguments), StructType(tag, kind, self.layout(kind.text), group))
         return known

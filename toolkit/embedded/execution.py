@@ -10,7 +10,7 @@ from toolkit.embedded.framework.aptos_coin import APTOS_COIN
 from toolkit.embedded.framework.coin import Coin
 from toolkit.embedded.framework.configuration import TransactionFee
 from toolkit.embedded.meter import FREE, Charges, FreeMeter, Meter
-from toolkit.embedded.outcomes import EXECUTED, VmError
+from toolkit.embedded.outcomes import EXECUTED, SUCCESS, VmError
 from toolkit.embedded.payloads import call_function, lift_arguments, run_executable
 from toolkit.embedded.session import EmittedEvent, Session, store_value
 from toolkit.embedded.state import StateValue, state_key_bytes
@@ -70,7 +70,11 @@ def run_unmetered(snapshot: Snapshot, body: Callable[[Session], None], *, seed: 
 
 
 def execute(
-    snapshot: Snapshot, transaction: Transaction, body: Callable[[Session, Transaction], None] = run_executable
+    snapshot: Snapshot,
+    transaction: Transaction,
+    body: Callable[[Session, Transaction], None] = run_executable,
+    *,
+    check_keys: bool = False,
 ) -> Output:
     """Run a transaction: checks, the call, storage, fees.
 
@@ -82,21 +86,31 @@ def execute(
         What is asked for.
     body : callable, optional
         Runs what is asked for in a session; by default what the payload says.
+    check_keys : bool, default False
+        Whether public keys must be those of the accounts; the ledger itself signs with stand-ins.
 
     Returns
     -------
     Output
         A transaction whose checks fail is discarded: gas 0, nothing written.
     """
-    refusal = find_refusal(snapshot, transaction)
+    refusal = find_refusal(snapshot, transaction, check_keys=check_keys)
     if refusal is not None:
-        return Output(success=False, vm_status=refusal, charges=FREE, writes={}, events=(), discarded=True)
+        return Output(
+            success=False,
+            vm_status=refusal,
+            charges=FREE,
+            writes={},
+            events=(),
+            discarded=True,
+            execution_status=VmError(refusal).execution_status,
+        )
     raw = transaction.raw
     meter = Meter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
     seed = bytes.fromhex(transaction.hash[2:])
     session = Session(snapshot.state, snapshot.version, snapshot.code, meter, seed=seed)
     stored: dict[StateKey, StateValue | None] = {}
-    vm_status, success = EXECUTED, True
+    vm_status, success, status = EXECUTED, True, SUCCESS
     try:
         _charge_intrinsic(meter, transaction.size)
         body(session, transaction)
@@ -105,12 +119,12 @@ def execute(
     except VmError as error:
         session.rollback()
         stored = {}
-        vm_status, success = error.vm_status, False
+        vm_status, success, status = error.vm_status, False, error.execution_status
         meter.storage_fee = meter.refund = 0
     charges = meter.charges()
     _finish(session, snapshot, transaction, charges)
     writes = {key: _kept(snapshot, stored, key, data) for key, data in session.writes.items()}
-    return Output(success, vm_status, charges, writes, tuple(session.events))
+    return Output(success, vm_status, charges, writes, tuple(session.events), execution_status=status)
 
 
 def _charge_intrinsic(meter: Meter, size: int) -> None:

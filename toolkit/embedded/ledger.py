@@ -509,9 +509,16 @@ class Ledger:
         )
         return Transaction(SignedTransaction(raw, signature))
 
-    def simulate(self, transaction: Transaction) -> Output:
-        """Execute a transaction at the head without committing it."""
-        return execute(self.chain.snapshot(self.head), transaction)
+    def simulate(self, transaction: Transaction, *, check_keys: bool = False) -> Output:
+        """Execute a transaction at the head without committing it.
+
+        Parameters
+        ----------
+        transaction : Transaction
+        check_keys : bool, default False
+            Whether public keys must be those of the accounts, as a node checks; what `prepare` makes has stand-ins.
+        """
+        return execute(self.chain.snapshot(self.head), transaction, check_keys=check_keys)
 
     def mark(self, version: int, kind: MilestoneKind, text: str) -> None:
         """Remember that the transaction of a version changed what calls cost or do; see `milestones`."""

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["VM_STATUS_CODES", "AbortCode", "MoveAbort", "VmError", "already_exists", "invalid_argument"]
+from toolkit.move import ModuleId
+from toolkit.move.bcs import Writer
+
+__all__ = ["SUCCESS", "VM_STATUS_CODES", "AbortCode", "MoveAbort", "VmError", "already_exists", "invalid_argument"]
 __all__ += ["invalid_state", "not_found", "out_of_range", "permission_denied", "resource_exhausted"]
 
 EXECUTED = "Executed successfully"
+
+# BCS of an ``ExecutionStatus``, by variant.
+_OUT_OF_GAS, _MOVE_ABORT, _EXECUTION_FAILURE, _MISCELLANEOUS = range(1, 5)
+SUCCESS = b"\x00"
 
 #: VM status numbers by name, as ``vm_error_code`` shows them (wire facts, section 9).
 VM_STATUS_CODES = {
@@ -151,6 +158,24 @@ class VmError(Exception):
         """Text of a view's error body."""
         return self.message or self.vm_status
 
+    @property
+    def execution_status(self) -> bytes:
+        """BCS of the transaction's ``ExecutionStatus``; where in the bytecode it failed, a model does not know."""
+        writer = Writer()
+        if self.status == "OUT_OF_GAS":
+            writer.uleb128(_OUT_OF_GAS)
+        elif self.status in _EXECUTION_FAILURES:
+            writer.uleb128(_EXECUTION_FAILURE)
+            _write_location(writer, "::".join(self.location.split("::")[:2]))
+            writer.u16(0)
+            writer.u16(0)
+        else:
+            writer.uleb128(_MISCELLANEOUS)
+            writer.bool(self.vm_error_code > 0)
+            if self.vm_error_code:
+                writer.u64(self.vm_error_code)
+        return writer.getvalue()
+
 
 class MoveAbort(VmError):  # noqa: N818 - what Move calls it
     """A contract aborted.
@@ -174,3 +199,25 @@ class MoveAbort(VmError):  # noqa: N818 - what Move calls it
     def vm_status(self) -> str:
         """Text of a transaction's ``vm_status``, and of a view's error."""
         return self._text
+
+    @property
+    def execution_status(self) -> bytes:
+        """BCS of the transaction's ``ExecutionStatus``, with the reason's name where it has one."""
+        writer = Writer()
+        writer.uleb128(_MOVE_ABORT)
+        _write_location(writer, self.module)
+        writer.u64(self.code.code)
+        writer.bool(bool(self.code.name))
+        if self.code.name:
+            writer.string(self.code.name)
+            writer.string(self.code.description)
+        return writer.getvalue()
+
+
+def _write_location(writer: Writer, module: str) -> None:
+    """Append where execution ended: a module, or else a script."""
+    writer.uleb128(0 if module else 1)
+    if module:
+        at = ModuleId.parse(module)
+        writer.address(at.address)
+        writer.string(at.name)

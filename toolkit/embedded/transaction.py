@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from toolkit.embedded.outcomes import SUCCESS
 from toolkit.errors import InputError
 from toolkit.move import parse_address
 from toolkit.move.bcs import Writer
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.session import EmittedEvent
     from toolkit.embedded.state import StateKey, StateValue
     from toolkit.wire.bcs_payloads import EncodedEntryFunction
+    from toolkit.wire.signatures import AccountSignature, TransactionSignature
     from toolkit.wire.transactions import SignedTransaction
 
     Executable = EncodedEntryFunction | EncodedScript
@@ -81,6 +83,17 @@ class Transaction:
             case _:
                 self.executable = payload
 
+    def authenticators(self) -> list[tuple[str, AccountSignature | TransactionSignature]]:
+        """Return everybody who authenticates the transaction, the fee payer last, each with its signature."""
+        signature = self.signed.signature
+        if not isinstance(signature, MultiAgentSignature | FeePayerSignature):
+            return [(self.raw.sender, signature)]
+        found: list[tuple[str, AccountSignature | TransactionSignature]] = [(self.raw.sender, signature.sender)]
+        found += zip(self.signers[1:], signature.secondary_signers, strict=True)
+        if isinstance(signature, FeePayerSignature):
+            found.append((parse_address(signature.fee_payer_address), signature.fee_payer_signer))
+        return found
+
     @property
     def payer(self) -> str:
         """Who pays the fee."""
@@ -106,6 +119,7 @@ class Output(NamedTuple):
     writes: dict[StateKey, StateValue | None]
     events: tuple[EmittedEvent, ...]
     discarded: bool = False
+    execution_status: bytes = SUCCESS  # BCS
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from toolkit.move.bcs import Writer
     from toolkit.wire.signatures import AccountSignature, TransactionSignature
 
-__all__ = ["read_account_signature", "read_signature", "write_account_signature", "write_signature"]
+__all__ = [
+    "read_account_signature",
+    "read_signature",
+    "write_account_signature",
+    "write_public_key",
+    "write_signature",
+]
 
 _KEY_TYPES = (
     "ed25519",
@@ -156,7 +162,7 @@ def _read_single_key(reader: Reader) -> SingleKeySignature:
 
 
 def _write_single_key(writer: Writer, signature: SingleKeySignature) -> None:
-    _write_key(writer, signature.public_key)
+    write_public_key(writer, signature.public_key)
     _write_any_signature(writer, signature.signature)
 
 
@@ -176,7 +182,7 @@ def _read_multi_key(reader: Reader) -> MultiKeySignature:
 def _write_multi_key(writer: Writer, signature: MultiKeySignature) -> None:
     writer.uleb128(len(signature.public_keys))
     for key in signature.public_keys:
-        _write_key(writer, key)
+        write_public_key(writer, key)
     writer.u8(signature.signatures_required)
     writer.uleb128(len(signature.signatures))
     for entry in signature.signatures:
@@ -249,7 +255,8 @@ def _read_key(reader: Reader) -> PublicKey:
     return PublicKey(reader.bytes(), type=kind)
 
 
-def _write_key(writer: Writer, key: PublicKey) -> None:
+def write_public_key(writer: Writer, key: PublicKey) -> None:
+    """Append a typed public key."""
     writer.uleb128(_KEY_TYPES.index(key.type))
     if key.type in ("keyless", "federated_keyless"):  # a structure, not bytes with a length
         writer.fixed(_data(key.value))

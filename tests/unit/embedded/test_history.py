@@ -16,9 +16,9 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 
 #: What histories must hash to, by seed and versions, on every platform and Python.
 DIGESTS = {
-    (7, 5_000): "23cea10f439a50a81fb23c720668d0b5bd860efad5b734fe2726ea99499fde01",
-    (7, 1_000): "9bad997e1864e91edd57fb5d4d57bfb23358eb0f4179323b706a031299b4c705",
-    (11, 300): "c27471865250341243f8472a3ddcf2511490c3c7e40e389a0f7f39ae85ced659",
+    (7, 5_000): "4a9bf2c3a63cd679a48cd38096105b6e443accb79c8e29aa4f5ae2c47a96f9c0",
+    (7, 1_000): "44aea84ac2c22aba7e42f497e8bae0a1c17c4f02b8f7f0d3e73fb83d694ec0f7",
+    (11, 300): "aa41856a8f1543792909a420540e0e5790774fdff587e8f8497523e5aacec21a",
 }
 
 

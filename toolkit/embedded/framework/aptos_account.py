@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolkit.embedded.contract import (
     Module,
+    Object,
     TypeArgument,
     address,
     entry,
@@ -18,8 +19,12 @@ from toolkit.embedded.contract import (
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.aptos_coin import APTOS_COIN
 from toolkit.embedded.framework.coin import Coin
+from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
+from toolkit.move import parse_type_tag
 
 __all__ = ["AptosAccount"]
+
+_METADATA = parse_type_tag("0x1::fungible_asset::Metadata")
 
 
 class AptosAccount(Module, address="0x1"):
@@ -45,6 +50,14 @@ class AptosAccount(Module, address="0x1"):
     def transfer_coins(self, coin_type: TypeArgument, source: signer, to: address, amount: u64) -> None:
         """Transfer any coin, making the receiving account if it does not exist."""
         self._transfer(coin_type, source, to, amount)
+
+    @entry
+    def transfer_fungible_assets(
+        self, source: signer, metadata: Object[FungibleAsset.Metadata], to: address, amount: u64
+    ) -> None:
+        """Transfer a fungible asset, making the receiving account if it does not exist."""
+        self.use(Account).create_account_if_does_not_exist(to)
+        self.use(PrimaryFungibleStore).transfer(_METADATA, source, metadata, to, amount)
 
     @entry
     def batch_transfer(self, source: signer, recipients: vector[address], amounts: vector[u64]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from toolkit.embedded.contract import Module, Struct, address, entry, permission_denied, signer, u64
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.coin import Coin
-from toolkit.move import parse_address, parse_type_tag
+from toolkit.move import StructTag, parse_address
 
 __all__ = ["APTOS_COIN", "CORE_RESOURCES", "AptosCoin"]
 
-APTOS_COIN = parse_type_tag("0x1::aptos_coin::AptosCoin")
+APTOS_COIN = StructTag("0x1", "aptos_coin", "AptosCoin")
 
 #: The account that may mint on a test network.
 CORE_RESOURCES = parse_address("0xa550c18")

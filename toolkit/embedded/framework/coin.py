@@ -265,7 +265,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         elif left < 0:
             self.use(PrimaryFungibleStore).mint(str(self._pair(coin_type)), payer, -left)
 
-    def create_pairing(self, coin_type: TypeArgument) -> None:
+    def create_pairing(self, coin_type: StructTag) -> None:
         """Make the fungible asset that is the pair of the gas coin."""
         info = self._info(coin_type)
         self.use(FungibleAsset).create_at(PAIRED_APT, "0x1", info.symbol, info.name, info.decimals)
@@ -275,16 +275,19 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         pairs.add(self._type_info(coin_type), Object(PAIRED_APT))
 
     def _pair(self, coin_type: TypeArgument) -> Object[FungibleAsset.Metadata] | None:
-        """Return the metadata object paired with a coin, or None."""
+        """Return the metadata object paired with a coin, or None; what is no struct is no coin, and has none."""
         pairs = self.borrow(Coin.CoinConversionMap, "0x1").coin_to_fungible_asset_map
+        if not isinstance(coin_type, StructTag):
+            return None
         described = self._type_info(coin_type)
         return pairs.borrow(described) if pairs.contains(described) else None
 
-    def _type_info(self, coin_type: TypeArgument) -> TypeInfoModule.TypeInfo:
+    def _type_info(self, coin_type: StructTag) -> TypeInfoModule.TypeInfo:
         self.charge("aptos_framework.type_info.type_of.base")
-        name = coin_type if isinstance(coin_type, StructTag) else StructTag("0x0", "", "")
         return TypeInfoModule.TypeInfo(
-            account_address=name.address, module_name=name.module.encode(), struct_name=name.name.encode()
+            account_address=coin_type.address,
+            module_name=coin_type.module.encode(),
+            struct_name=coin_type.name.encode(),
         )
 
     def _coins(self, coin_type: TypeArgument, owner: str) -> int:

@@ -67,6 +67,8 @@ class Answer:
         Content type.
     gas_used : int, optional
         Gas units, for the header.
+    cursor : str, optional
+        Where the next page starts, for the header.
     with_ledger : bool, default True
         Whether the headers tell the state of the ledger.
     headers : mapping, optional
@@ -77,6 +79,7 @@ class Answer:
     status: int = 200
     media_type: str = JSON
     gas_used: int | None = None
+    cursor: str | None = None
     with_ledger: bool = True
     headers: Mapping[str, str] = field(default_factory=dict)
 

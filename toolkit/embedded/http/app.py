@@ -63,7 +63,7 @@ class WireResponse:
             *((name.lower().encode(), value.encode()) for name, value in answer.headers.items()),
         ]
         if answer.with_ledger:
-            headers += node.headers(answer.gas_used)
+            headers += node.headers(answer.gas_used, answer.cursor)
         self._answer = answer
         self._headers = headers
 

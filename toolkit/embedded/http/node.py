@@ -123,7 +123,7 @@ class Node:
         self.access = access or Access()
         self._headers: tuple[tuple[int, int], list[tuple[bytes, bytes]]] | None = None
 
-    def headers(self, gas_used: int | None = None) -> list[tuple[bytes, bytes]]:
+    def headers(self, gas_used: int | None = None, cursor: str | None = None) -> list[tuple[bytes, bytes]]:
         """Return the ledger headers of the head, in lower case as HTTP servers send them."""
         with self.chain.lock:
             stamp = (self.chain.head, self.chain.oldest_version)
@@ -132,9 +132,9 @@ class Node:
                 texts = ledger_headers(self.chain.ledger_state(), brand=self.brand)
                 encoded = [(name.lower().encode(), text.encode()) for name, text in texts.items()]
                 known = self._headers = (stamp, encoded)
-        if gas_used is None:
-            return known[1]
-        return [*known[1], (f"x-{self.brand.lower()}-gas-used".encode(), str(gas_used).encode())]
+        brand = self.brand.lower()
+        own = [(f"x-{brand}-gas-used", gas_used), (f"x-{brand}-cursor", cursor)]
+        return [*known[1], *((name.encode(), str(value).encode()) for name, value in own if value is not None)]
 
     def version(self, call: Call) -> int:
         """Return the ledger version a request reads: the one in its query, or the head.

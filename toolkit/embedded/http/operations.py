@@ -9,7 +9,7 @@ from toolkit.embedded.http.answers import BCS, JSON, Answer, ApiError, encode, i
 from toolkit.embedded.http.calls import bind, plain_arguments, type_tag
 from toolkit.embedded.http.nesting import check_view_nesting
 from toolkit.embedded.http.parsing import json_body, media_type, path_address, shown
-from toolkit.embedded.outcomes import VmError
+from toolkit.embedded.outcomes import VM_STATUS_CODES, VmError
 from toolkit.embedded.state import table_key
 from toolkit.errors import SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, address_from_bytes, parse_hex, wire_address
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["VIEW_BCS", "raw_table_item", "refuse_submission", "table_item", "view"]
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
+_BAD_VIEW = VM_STATUS_CODES["INVALID_MAIN_FUNCTION_SIGNATURE"]
 
 
 def table_item(node: Node, call: Call) -> Answer:
@@ -95,15 +96,20 @@ def view(node: Node, call: Call) -> Answer:
         bound = bind(node.chain.code_at(version), function, tags, kind="view")
         plain = plain_arguments(bound, arguments)
     if not bound.function.mark.is_view:
-        invalid_input("function not marked as view function", vm_error_code=1011)
+        invalid_input("function not marked as view function", vm_error_code=_BAD_VIEW)
+    if not bound.returns:
+        invalid_input("view function must return values", vm_error_code=_BAD_VIEW)
     try:
         values, gas_used = run_view(node.chain.snapshot(version), bound, plain, tags, max_gas=node.limits.view_gas)
     except VmError as error:
         invalid_input(error.view_message, vm_error_code=error.vm_error_code)
-    if call.wants_bcs():
-        encoded = b"".join(map(encode_bcs, bound.returns, values))
-        return Answer(uleb128(len(values)) + encoded, media_type=BCS, gas_used=gas_used)
-    return Answer(encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
+    try:
+        if call.wants_bcs():
+            encoded = b"".join(map(encode_bcs, bound.returns, values))
+            return Answer(uleb128(len(values)) + encoded, media_type=BCS, gas_used=gas_used)
+        return Answer(encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
+    except SchemaError as error:  # the function returned what its type cannot hold
+        raise ApiError(400, "internal_error", f"Failed to render the returned values: {error}") from None
 
 
 def refuse_submission(node: Node, call: Call) -> Answer:

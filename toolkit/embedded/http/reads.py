@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded import render
+from toolkit.embedded.execution import run_view
 from toolkit.embedded.framework.account import Account
-from toolkit.embedded.framework.coin import Coin
 from toolkit.embedded.groups import decode_group, read_resource
 from toolkit.embedded.http.answers import Answer, ApiError, bad_framework, encode, invalid_input, not_found
 from toolkit.embedded.http.parsing import (
+    address_of,
     boolean_query,
     integer_query,
     path_address,
@@ -18,14 +20,19 @@ from toolkit.embedded.http.parsing import (
     query_u64,
     shown,
 )
-from toolkit.embedded.state import resource_key
+from toolkit.embedded.outcomes import VmError
+from toolkit.embedded.state import module_key, resource_key, state_key_bytes
 from toolkit.errors import InputError
-from toolkit.move import StructTag, address_to_bytes, parse_type_tag, wire_address, wire_type
+from toolkit.move import StructTag, address_to_bytes, parse_hex, parse_type_tag, wire_address, wire_type
 from toolkit.move.bcs import decode_bcs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from toolkit.embedded.http.answers import Call
     from toolkit.embedded.http.node import Node
+    from toolkit.embedded.state import StateKey
+    from toolkit.move import TypeTag
 
 __all__ = ["GETS", "gas_estimate"]
 
@@ -34,6 +41,7 @@ _DEFAULT_PAGE = 25
 _PAGE_OF_STATE = 9_999
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 _VERSIONS_LOOKED_AT = 30
+_METADATA = parse_type_tag("0x1::fungible_asset::Metadata")
 
 
 def index(node: Node, call: Call) -> Answer:
@@ -88,13 +96,12 @@ def module(node: Node, call: Call) -> Answer:
 
 
 def modules(node: Node, call: Call) -> Answer:
-    """``GET /v1/accounts/{address}/modules``, in one page."""
+    """``GET /v1/accounts/{address}/modules``, page by page."""
     address = path_address(call, "address")
     version = node.version(call)
-    _check_page(call)
     code = node.chain.code_at(version)
-    names = sorted(name for owner, name in code.modules if owner == address)
-    return _json([render.module_json(code, address, name) for name in names])
+    keys, cursor = _page(call, (module_key(owner, name) for owner, name in code.modules if owner == address))
+    return _json([render.module_json(code, address, str(key.name)) for key in keys], cursor=cursor)
 
 
 def resource(node: Node, call: Call) -> Answer:
@@ -119,32 +126,36 @@ def resource(node: Node, call: Call) -> Answer:
 
 
 def resources(node: Node, call: Call) -> Answer:
-    """``GET /v1/accounts/{address}/resources``, in one page."""
+    """``GET /v1/accounts/{address}/resources``, page by page; a group counts as one."""
     address = path_address(call, "address")
     version = node.version(call)
-    _check_page(call)
     code, state = node.chain.code_at(version), node.chain.state
+    stored = (key for key in state.keys_of(address, version) if key.kind in {"resource", "group"})
+    keys, cursor = _page(call, stored)
     found = []
-    for key in state.keys_of(address, version):
+    for key in keys:
         value = state.read(key, version)
-        if value is None or key.kind not in {"resource", "group"}:
-            continue
-        members = {str(key.name): value.data} if key.kind == "resource" else decode_group(value.data)
-        found += [render.resource_json(code, tag, data) for tag, data in members.items()]
-    return _json(found)
+        data = b"" if value is None else value.data  # `keys_of` yields only what is there
+        members = {str(key.name): data} if key.kind == "resource" else decode_group(data)
+        found += [render.resource_json(code, tag, member) for tag, member in members.items()]
+    return _json(found, cursor=cursor)
 
 
 def balance(node: Node, call: Call) -> Answer:
-    """``GET /v1/accounts/{address}/balance/{asset_type}``: a bare number; 0 where nothing is held."""
-    address = path_address(call, "address")
-    try:
-        asset = parse_type_tag(call.path["asset_type"])
-    except InputError:
-        bad_framework(f"failed to parse path `asset_type`: invalid asset type {shown(call.path['asset_type'])}")
+    """``GET /v1/accounts/{address}/balance/{asset_type}``: a bare number; 0 where nothing is held.
+
+    The asset is a coin type (then its paired fungible asset counts too) or the address of a fungible asset.
+    """
+    address, text = path_address(call, "address"), call.path["asset_type"]
+    asset = address_of(text)
     version = node.version(call)
-    kind = node.chain.code_at(version).struct(Coin.CoinStore, (asset,))
-    value = node.chain.state.read(resource_key(address, kind.tag), version)
-    return _json(0 if value is None else decode_bcs(kind.layout, value.data)["coin"]["value"])
+    if asset is not None:
+        return _json(_view(node, version, "primary_fungible_store", (_METADATA,), address, asset))
+    try:
+        coin = parse_type_tag(text)
+    except InputError:
+        bad_framework(f"failed to parse path `asset_type`: invalid asset type {shown(text)}")
+    return _json(_view(node, version, "coin", (coin,), address))
 
 
 def transactions(node: Node, call: Call) -> Answer:
@@ -233,13 +244,46 @@ def gas_price(node: Node, call: Call) -> Answer:
     return _json(gas_estimate(node))
 
 
-def _check_page(call: Call) -> None:
-    if integer_query(call, "limit", bits=16, default=_PAGE_OF_STATE) == 0:
+def _view(node: Node, version: int, module: str, tags: tuple[TypeTag, ...], *arguments: str) -> int:
+    """Return what a module's ``balance`` says; nothing is held where a type is no asset or the view fails."""
+    snapshot = node.chain.snapshot(version)
+    try:
+        bound = snapshot.code.function("0x1", module, "balance", tags)
+        values, _ = run_view(snapshot, bound, arguments, tags)
+    except VmError:
+        return 0
+    return int(values[0])
+
+
+def _page(call: Call, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | None]:
+    """Return the keys of one page, in the order of their bytes, and the cursor that leads to the next."""
+    limit = min(integer_query(call, "limit", bits=16, default=_PAGE_OF_STATE), _PAGE_OF_STATE)
+    if limit == 0:
         invalid_input("Given limit value (0) must not be zero")
+    start = _cursor(call)
+    rest = [(data, key) for key in keys if (data := state_key_bytes(key)) >= start]
+    rest.sort(key=itemgetter(0))
+    following = f"0x{rest[limit][0].hex()}" if len(rest) > limit else None
+    return [key for _, key in rest[:limit]], following
 
 
-def _json(value: Any) -> Answer:
-    return Answer(encode(value))
+def _cursor(call: Call) -> bytes:
+    """Return the state key that a page starts at: what the header of the page before said."""
+    text = call.query.get("start")
+    if text is None:
+        return b""
+    try:
+        return parse_hex(text)
+    except InputError:
+        bad_framework(
+            'failed to parse parameter `start`: failed to parse "string(StateKeyWrapper)": '
+            f"Failed to decode hex string: {shown(text)} (occurred while parsing "
+            '"optional<string(StateKeyWrapper)>")'
+        )
+
+
+def _json(value: Any, *, cursor: str | None = None) -> Answer:
+    return Answer(encode(value), cursor=cursor)
 
 
 def _bcs(data: bytes) -> Answer:

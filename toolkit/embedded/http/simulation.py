@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.embedded import render
 from toolkit.embedded.execution import run_view
-from toolkit.embedded.http.answers import JSON, Answer, ApiError, encode, invalid_input
+from toolkit.embedded.http.answers import BCS, JSON, Answer, encode, invalid_input
 from toolkit.embedded.http.bodies import signed_from_json
 from toolkit.embedded.http.nesting import check_transaction_nesting
 from toolkit.embedded.http.parsing import boolean_query, media_type, shown
 from toolkit.embedded.http.reads import gas_estimate
 from toolkit.embedded.http.verification import has_valid_signature
+from toolkit.embedded.on_chain_data import simulation_bcs
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.transaction import Transaction
 from toolkit.errors import ToolkitError
@@ -60,10 +61,11 @@ def simulate(node: Node, call: Call) -> Answer:
     if transaction.executable is None and transaction.multisig_address is None:
         invalid_input("Simulated transaction invalid: an empty payload needs a multisig address")
     version = node.chain.head
-    output = node.ledger.simulate(transaction)
+    output = node.ledger.simulate(transaction, check_keys=True)
+    gas_used = output.charges.total_charge_gas_units
     if call.wants_bcs():
-        message = "Simulate transaction with BCS output is disabled on this endpoint: a model has no write sets"
-        raise ApiError(403, "api_disabled", message, with_ledger=False)
+        encoded = simulation_bcs(transaction, output, state=node.chain.state, version=version)
+        return Answer(encoded, media_type=BCS, gas_used=gas_used)
     answer = render.simulation_json(
         node.chain.code_at(version),
         transaction,
@@ -71,7 +73,7 @@ def simulate(node: Node, call: Call) -> Answer:
         version=version,
         timestamp_us=node.chain.blocks[-1].timestamp_us,
     )
-    return Answer(encode([answer]), gas_used=output.charges.total_charge_gas_units)
+    return Answer(encode([answer]), gas_used=gas_used)
 
 
 def _from_bcs(body: bytes) -> SignedTransaction:
