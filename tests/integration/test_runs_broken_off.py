@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -53,12 +54,17 @@ def whole(study_file, tmp_path_factory):
 
 
 @contextmanager
-def command(study_file, out, *options):
-    """Run ``study run`` as a process of its own."""
-    words = [sys.executable, "-m", "toolkit", "study", "run", str(study_file), "--out", str(out), *options]
+def command(study_file, out, *options, under=()):
+    """Run ``study run`` as a process of its own, perhaps under another command."""
+    words = [*under, sys.executable, "-m", "toolkit", "study", "run", str(study_file), "--out", str(out), *options]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
-        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        words,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     ) as process:
         try:
             yield process
@@ -122,6 +128,24 @@ def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, t
     assert "goes on from there" in words
     assert "Traceback" not in words
     assert toolkit.Study.load(study_file).run(out, progress=False).digest == whole.digest
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash, whose ulimit stands for a full disk")
+def test_a_full_disk_loses_nothing_that_was_written(study_file, whole, tmp_path):
+    """The system refuses a write amid the run: one line that says so; with room again, the run goes on."""
+    out = tmp_path / "run"
+    with command(study_file, out, under=["bash", "-c", 'ulimit -f 40; exec "$@"', "bash"]) as process:
+        _, words = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "could not be written: " in words
+    assert "File too large" in words
+    assert "what was written before is kept" in words
+    assert "Traceback" not in words
+    assert 1_000 <= rows_in(out) < 3_000
+    assert sorted(place.name for place in out.rglob("*") if place.is_file()) == ["part-00000000.parquet", "run.json"]
+    run = toolkit.Study.load(study_file).run(out, progress=False)
+    assert run.manifest["resumed_rows"] >= 1_000
+    assert run.digest == whole.digest
 
 
 def test_shards_merge_from_the_command_line(url, tmp_path, monkeypatch, capsys):

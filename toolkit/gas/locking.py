@@ -45,8 +45,9 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         handle = _taken(place, folder)
         try:
-            os.ftruncate(handle, 0)
-            os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
+            with suppress(OSError):  # for people to read; a full disk is told of where it matters
+                os.ftruncate(handle, 0)
+                os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
             yield
         finally:
             # Removed while it is held, so that nobody can be left with the lock of a file that is gone.

@@ -83,7 +83,12 @@ def _started(study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any
 def _taken_up(store: RunStore, study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any]:
     manifest = store.manifest()
     if manifest["study_digest"] != study.digest:
-        raise StudyError(f"{store.path} holds a run of another study; choose another folder, or go on with that study")
+        now, then = study.document(), manifest["study"]
+        differ = [name for name in now if now[name] != then.get(name)]
+        raise StudyError(
+            f"{store.path} holds a run of another study ({', '.join(differ)} differ); choose another folder, or go on "
+            "with that study"
+        )
     held = manifest.get("shard")
     if Shard.parse(held) != shard:
         raise StudyError(

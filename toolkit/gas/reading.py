@@ -142,8 +142,8 @@ class NodeReader:
         found = self._found(call)
         for start in range(0, len(versions), _BLOCK):
             block = np.array(versions[start : start + _BLOCK], np.uint64)
-            block = block[~np.isin(block, found)] if len(found) else block
-            yield from ((call, version) for version in block.tolist())
+            low, high = np.searchsorted(found, block[[0, -1]])  # both are sorted: little is looked through
+            yield from ((call, version) for version in block[~np.isin(block, found[low : high + 1])].tolist())
 
     def _read_searches(self, calls: Sequence[Call]) -> None:
         marks = [call.fingerprint for call in calls]

@@ -61,8 +61,11 @@ def run_study(
             nodes = [node] if node is not None else connected(study, stack)
             manifest = open_run(store, study, nodes, shard=part, executor=executor_name(pool, max_tasks))
             if not manifest["complete"] or manifest.get("steps_between_shards"):
-                _read_rows(study, nodes, manifest, store, Where(pool, max_tasks, part), progress=progress)
-                _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
+                try:
+                    _read_rows(study, nodes, manifest, store, Where(pool, max_tasks, part), progress=progress)
+                    _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
+                except KeyboardInterrupt:
+                    raise KeyboardInterrupt(_stopped(store)) from None
     finally:
         if made:
             with suppress(OSError):  # a run is in it
@@ -73,21 +76,23 @@ def run_study(
 def _read_rows(
     study: Study, nodes: Sequence[Node], manifest: dict[str, Any], store: RunStore, where: Where, *, progress: bool
 ) -> None:
-    """Read what is missing on every node; an interrupt says what is kept and how to go on."""
-    try:
-        for node, plan in zip(nodes, manifest["nodes"], strict=True):
+    """Read what is missing on every node."""
+    for node, plan in zip(nodes, manifest["nodes"], strict=True):
 
-            def note(committed: dict[str, int], plan: dict[str, Any] = plan) -> None:
-                plan["committed_read"] = committed
-                store.write_manifest(manifest)
+        def note(committed: dict[str, int], plan: dict[str, Any] = plan) -> None:
+            plan["committed_read"] = committed
+            store.write_manifest(manifest)
 
-            with progress_bar(0, "observing", show=progress) as bar, Collector(store, bar) as collector:
-                NodeReader(study, node, plan, store=store, collector=collector, where=where, note=note).read_all()
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(
-            f"stopped; {store.rows():,} observations are kept in {store.path}. Run the same study with "
-            f"out={str(store.path)!r} again and it goes on from there"
-        ) from None
+        with progress_bar(0, "observing", show=progress) as bar, Collector(store, bar) as collector:
+            NodeReader(study, node, plan, store=store, collector=collector, where=where, note=note).read_all()
+
+
+def _stopped(store: RunStore) -> str:
+    """Say what an interrupted run has kept and how to go on."""
+    return (
+        f"stopped; {store.rows():,} observations are kept in {store.path}. Run the same study with "
+        f"out={str(store.path)!r} again and it goes on from there"
+    )
 
 
 def _complete(

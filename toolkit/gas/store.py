@@ -21,6 +21,7 @@ from toolkit.dtypes.parquet import write_frame
 from toolkit.errors import StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS
+from toolkit.gas.locking import locked
 from toolkit.gas.ordering import Order
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _MANIFEST = "run.json"
 _STEPS = "steps.parquet"
 _ENTRIES = {"study": dict, "study_digest": str, "nodes": list, "complete": bool}
 _PART = re.compile(r"part-\d{8}\.parquet")
+_LEFT_OVER = re.compile(r"\.(run\.json|steps\.parquet|part-\d{8}\.parquet)\.\d+\.part")
+_TEXTS = [field.name for field in OBSERVATIONS.arrow() if pa.types.is_string(field.type)]
 _UNREADABLE = (OSError, ValueError, pa.ArrowException)
 
 
@@ -79,8 +82,9 @@ class RunStore:
     def discard(self, title: str) -> None:
         """Remove the files of a run of the study of that title, to begin anew; anything else in the folder stays."""
         if self.exists() and self.manifest()["study"].get("title") == title:
-            for place in (*self.part_files(), self.path / _STEPS, self.path / _MANIFEST):
-                place.unlink(missing_ok=True)
+            with locked(self.path):
+                for place in (*self.part_files(), self.path / _STEPS, self.path / _MANIFEST):
+                    place.unlink(missing_ok=True)
 
     def manifest(self) -> dict[str, Any]:
         """Read ``run.json``."""
@@ -121,17 +125,17 @@ class RunStore:
         UserWarning
             Of each damaged part: its rows are to be read again.
         """
-        for folder in (self.path, self._parts):
-            for place in folder.glob(".*.part"):
+        for place in (*self.path.glob(".*.part"), *self._parts.glob(".*.part")):
+            if _LEFT_OVER.fullmatch(place.name):
                 place.unlink(missing_ok=True)
         for place in self.part_files():
             try:
-                pq.read_metadata(place)
+                _read(place, OBSERVATIONS.names, _TEXTS)  # whole: a bad page shows in its checksum alone
             except _UNREADABLE:
                 aside = place.with_name(f"{place.stem}.damaged-{place.stat().st_mtime_ns}")
                 place.replace(aside)
                 warnings.warn(
-                    f"{place} is damaged, probably cut short; renamed to {aside.name}, its rows are read again",
+                    f"{place} is damaged, cut short perhaps; renamed to {aside.name}, its rows are read again",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -195,15 +199,13 @@ class RunStore:
 
     def observations(self) -> pd.DataFrame:
         """Read all parts as one observation frame, by node and call in the order of the study, then by version."""
-        schema = OBSERVATIONS.arrow()
-        texts = [field.name for field in schema if pa.types.is_string(field.type)]
-        parts = list(self.tables(coded=texts))
+        parts = list(self.tables(coded=_TEXTS))
         if not parts:
             return rows_frame(OBSERVATIONS, {})
         # Texts stay codes until the rows are in order: a million rows are then a tenth of the bytes to move.
         table = self.order.sorted(pa.concat_tables(parts).unify_dictionaries())
         del parts
-        return to_pandas(table.cast(schema))
+        return to_pandas(table.cast(OBSERVATIONS.arrow()))
 
     def steps(self) -> pd.DataFrame | None:
         """Read the steps, None where the run has not come that far."""

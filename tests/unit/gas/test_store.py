@@ -15,6 +15,7 @@ from toolkit.errors import StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, STEPS
 from toolkit.gas import store as module
+from toolkit.gas.locking import locked
 from toolkit.gas.store import PART_ROWS, RunStore
 
 
@@ -163,6 +164,9 @@ def test_bytes_that_changed_on_the_disk_are_noticed(store):
     place.write_bytes(data)
     with pytest.raises(StudyError, match=r"part-00000000\.parquet cannot be read"):
         store.observations()
+    with pytest.warns(UserWarning, match="is damaged"):
+        store.mend()
+    assert store.rows() == 0
 
 
 def test_what_a_killed_writer_left_is_cleaned_up(store):
@@ -170,10 +174,11 @@ def test_what_a_killed_writer_left_is_cleaned_up(store):
     store.add(table(row(1)))
     for name in (".run.json.77.part", "parts/.part-00000001.parquet.77.part"):
         (store.path / name).write_bytes(b"PAR1 half")
-    (store.path / "notes.part").write_text("mine")
+    for name in ("notes.part", ".notes.part"):
+        (store.path / name).write_text("mine")
     assert store.observations()["ledger_version"].tolist() == [1]
     store.mend()
-    assert files(store) == ["notes.part", "parts/part-00000000.parquet", "run.json"]
+    assert files(store) == [".notes.part", "notes.part", "parts/part-00000000.parquet", "run.json"]
 
 
 def test_an_interrupt_amid_a_write_leaves_the_old_file(store, monkeypatch):
@@ -262,6 +267,13 @@ def test_another_studys_run_is_not_discarded(store):
     before = files(store)
     store.discard("another")
     assert files(store) == before
+
+
+def test_a_run_that_is_being_written_is_not_discarded(store):
+    """Whoever writes has the folder for itself."""
+    with locked(store.path), pytest.raises(StudyError, match="in use by another run"):
+        store.discard("mine")
+    assert store.exists()
 
 
 def test_discarding_nothing_is_no_error(tmp_path):
