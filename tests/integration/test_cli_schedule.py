@@ -107,3 +107,4 @@ def test_a_snapshot_and_its_node_give_the_same_schedule(node, ledger):
     assert node.gas_schedule(at - 1) == node.at(at - 1).gas_schedule()
     assert node.gas_schedule() == node.gas_schedule(ledger.head)
     assert node.gas_schedule(at - 1) != node.gas_schedule(at)
+    assert repr(node.gas_schedule(at)) == "GasSchedule(feature_version=45, 512 parameters)"

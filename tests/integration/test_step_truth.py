@@ -8,7 +8,10 @@ import toolkit
 from tests.integration.truth import Counting, Outcome, dense_steps, true_kind
 from toolkit import embedded
 from toolkit.frames.build import plain_columns
+from toolkit.gas.cause import causes_of
 from toolkit.gas.observing import VIEW
+from toolkit.gas.steps import Step
+from toolkit.gas.study import Call
 from toolkit.move import parse_type_tag
 
 TOLD = [
@@ -162,3 +165,32 @@ def test_other_histories_hold_too(seed, versions, tmp_path):
     assert found_steps(run) == {call.name: dense_steps(ledger, call) for call in run.study.calls}
     told = plain_columns(run.steps, ["version_after", "cause"])
     assert told["cause"] == [true_kind(ledger, version) for version in told["version_after"]]
+
+
+APT = "0x1::aptos_coin::AptosCoin"
+OTHERS = [
+    {"view": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0x7adea"]},  # moves to the paired asset
+    {"view": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]},
+    {"view": "0xb00c::order_book::open_orders_of", "arguments": ["0x7ade3"]},
+    {"view": "0xfa17::vault::balance_of", "arguments": ["0x7ade3"]},
+    {"view": "0xcafe::trial::greeting"},  # deleted on the way
+    {"view": "0xfeed::price_feed::price"},
+]
+
+
+@pytest.mark.parametrize("call", OTHERS, ids=lambda call: call["view"].partition("::")[2])
+def test_calls_outside_of_the_demo_have_their_true_causes_too(node, ledger, call):
+    """Every step of the dense sweep itself, however found: its cause is what the history did, or ordinary life."""
+    one = Call.of(call)
+    steps = [
+        Step("n", one.name, one.fingerprint, VIEW, version - 1, version, *before_after(sides))
+        for version, sides in dense_steps(ledger, one).items()
+    ]
+    causes = causes_of(steps, node, {one.fingerprint: one.function})
+    assert [causes[step].kind for step in steps] == [true_kind(ledger, step.version_after) for step in steps]
+    assert steps
+
+
+def before_after(sides):
+    """Return gas, success and error before and after, in the order of a `Step`."""
+    return [value for pair in zip(*sides, strict=True) for value in pair]

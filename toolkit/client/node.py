@@ -394,7 +394,31 @@ class Node:
         return self._companion.gas_price()
 
     def gas_schedule(self, ledger_version: int | None = None) -> GasSchedule:
-        """Return the on-chain gas schedule at a version. Source: resource ``0x1::gas_schedule::GasScheduleV2``."""
+        """Return the on-chain gas schedule.
+
+        Parameters
+        ----------
+        ledger_version : int, optional
+            Version whose state is read; the head by default.
+
+        Returns
+        -------
+        GasSchedule
+            With ``feature_version`` and ``entries``, each parameter's value by name.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            If the node does not tell it.
+
+        See Also
+        --------
+        toolkit.schedule_diff : Compares two of them.
+
+        Notes
+        -----
+        Source: resource ``0x1::gas_schedule::GasScheduleV2`` of ``0x1``.
+        """
         return self._companion.gas_schedule(ledger_version)
 
     def probe(self) -> Probe:

@@ -93,13 +93,13 @@ def _parts(case: _Case) -> dict[str, str]:
     found = {kind: words for kind, words in strong.items() if words}
     own, others = _state(case)
     if found:
-        return found | ({"state": _wrote(own)} if own else {})
+        return found | ({"state": own} if own else {})
     if own or others:
-        return {"state": _wrote(own or others)}
+        return {"state": own or others}
     if strangers:  # by elimination: nothing else was written that could reach the call
         return {"code": strangers}
-    upkeep = _named(case, case.written.upkeep, {})
-    return {"state": f"wrote nothing but what every transaction writes: {_listed(upkeep)}"} if upkeep else {}
+    upkeep = _words(case, case.written.upkeep, {})
+    return {"state": f"{upkeep}; every transaction or block does that, and nothing else was written"} if upkeep else {}
 
 
 def _schedule(case: _Case) -> str:
@@ -147,7 +147,7 @@ def _dependencies(case: _Case) -> Dependencies | None:
     return None
 
 
-def _state(case: _Case) -> tuple[list[str], list[str]]:
+def _state(case: _Case) -> tuple[str, str]:
     """Name the state that was written: what is of the called module, and what is not."""
     tables: dict[str, Table] = {}
     if any(write.handle for write in case.written.state):
@@ -156,7 +156,7 @@ def _state(case: _Case) -> tuple[list[str], list[str]]:
     state = [(write, home) for write, home in state if not _set_up(home, case)]
     prefix = f"{case.called}::"
     own, others = ([write for write, home in state if home.startswith(prefix) is wanted] for wanted in (True, False))
-    return _named(case, own, tables), _named(case, others, tables)
+    return _words(case, own, tables), _words(case, others, tables)
 
 
 def _home(write: Write, tables: dict[str, Table]) -> str:
@@ -178,29 +178,28 @@ def _set_up(resource: str, case: _Case) -> bool:
     return before.told and before.digest is None
 
 
-def _named(case: _Case, writes: Sequence[Write], tables: dict[str, Table]) -> list[str]:
-    """Name resources by type and table items by key, writes of one type or one table together."""
-    groups: dict[str, list[Write]] = {}
+def _words(case: _Case, writes: Sequence[Write], tables: dict[str, Table]) -> str:
+    """Name resources by type and table items by key, those of one type or one table together; empty without any."""
+    groups: dict[tuple[bool, str], list[Write]] = {}
     for write in writes:
-        groups.setdefault(write.resource or str(write.handle), []).append(write)
-    return [_group_words(case, group, tables) for group in groups.values()]
+        groups.setdefault((write.deleted, write.resource or str(write.handle)), []).append(write)
+    told = []
+    for verb, deleted in (("wrote", False), ("deleted", True)):
+        named = [_group_words(case, group, tables) for key, group in groups.items() if key[0] is deleted]
+        if named:
+            more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+            told.append(f"{verb} {', '.join(named[:_MOST_NAMED])}{more}")
+    return " and ".join(told)
 
 
 def _group_words(case: _Case, group: Sequence[Write], tables: dict[str, Table]) -> str:
     first = group[0]
     if first.resource is not None:
         return resource_words(first.resource, [str(write.address) for write in group])
-    table = tables.get(first.handle or "")
+    if first.handle is None:
+        return f"a change of a kind not known here, {visible(first.kind, 40)}"
+    table = tables.get(first.handle)
     where = f"{table.resource}.{table.field}" if table else f"table {first.handle}"
     key = key_words(first, table, case.evidence, case.step.version_after)
     what = f"item {key}" if len(group) == 1 else f"{len(group)} items"
     return f"{what} of {visible(short_addresses(where), 200)}"
-
-
-def _wrote(named: Sequence[str]) -> str:
-    return f"wrote {_listed(named)}"
-
-
-def _listed(named: Sequence[str]) -> str:
-    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return ", ".join(named[:_MOST_NAMED]) + more

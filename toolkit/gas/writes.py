@@ -62,6 +62,11 @@ class Write(NamedTuple):
     data: str | None
 
     @property
+    def deleted(self) -> bool:
+        """Whether it took something away."""
+        return self.kind.startswith("delete")
+
+    @property
     def document(self) -> Any:
         """What was written, as parsed JSON; None where it was deleted, or cannot be read."""
         return None if self.data is None else _parsed(self.data)
@@ -124,8 +129,11 @@ class Written:
         return tuple(
             write
             for write in self.writes
-            if (write.handle, write.key) == _SUPPLY_ITEM
-            or (write.resource is not None and self._is_upkeep(write.resource, write.address, own_stores))
+            if not write.deleted
+            and (
+                (write.handle, write.key) == _SUPPLY_ITEM
+                or (write.resource is not None and self._is_upkeep(write.resource, write.address, own_stores))
+            )
         )
 
     @cached_property

@@ -162,7 +162,7 @@ def find_fee_statement(events: Sequence[Event]) -> FeeStatement | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GasSchedule:
     """The gas schedule a ledger charges by.
 
@@ -177,6 +177,9 @@ class GasSchedule:
 
     feature_version: int
     entries: dict[str, int]
+
+    def __repr__(self) -> str:
+        return f"GasSchedule(feature_version={self.feature_version}, {len(self.entries)} parameters)"
 
     @classmethod
     def from_resource(cls, data: Any) -> Self:

@@ -446,7 +446,19 @@ class TestState:
         """Where only balances were written, they are the state that changed."""
         cause = exact(*PAYMENT)
         assert cause.kind == "state"
-        assert "nothing but what every transaction writes" in cause.explanation
+        assert "every transaction or block does that, and nothing else was written" in cause.explanation
+
+    def test_a_balance_that_is_taken_away_is_no_payment(self):
+        """Who turns coins into assets deletes a store: that is what the transaction does."""
+        gone = {"address": ALICE, "state_key_hash": "0x1", "type": "delete_resource", "resource": COIN}
+        cause = exact(gone, *PAYMENT_IN_ASSETS, function="0x1::coin::balance")
+        assert cause.kind == "state"
+        assert cause.explanation.endswith(" deleted 0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> of 0xa11ce")
+
+    def test_a_kind_of_change_that_is_not_known_is_told_as_one(self):
+        """A newer node may write what this toolkit has no word for."""
+        cause = exact({"type": "write_something", "state_key_hash": "0x1"}, *PAYMENT)
+        assert "wrote a change of a kind not known here, write_something" in cause.explanation
 
     def test_the_clock_alone_is_state(self):
         """A view of the time steps with a block."""
