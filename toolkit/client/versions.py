@@ -30,9 +30,9 @@ _MOST_VERSIONS = 50_000_000
 class FindSteps:
     """Find every step in gas within a range of versions instead of reading all of them.
 
-    Neighbouring versions whose outcome (gas, success, error code) differs are halved, all pairs of a round at once, down
-    to adjacent versions. A change that reverts between two neighbouring versions of the first grid is not seen; a
-    finer grid sees more. A version that gets no answer is gone round, and what stays unresolved is told as an interval.
+    Neighbouring versions whose outcome (gas, success, error code) differs are halved, all pairs of a round at once,
+    down to adjacent versions. A change that reverts between two neighbouring versions of the first grid is not seen; a
+    finer grid sees more. A version that gets no answer is gone round; what stays unresolved is told as an interval.
 
     Parameters
     ----------
