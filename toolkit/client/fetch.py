@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolkit.client.bulk import progress_bar, run_many
 from toolkit.client.sweep import sweep
 from toolkit.client.versions import Versions, resolve_versions
-from toolkit.errors import ClosedError, InputError, NodeError, SchemaError, ToolkitError
+from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames.build import item_frame, view_frame
 from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
 from toolkit.frames.transactions import transaction_frames
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from toolkit.client.prepared import Prepared
     from toolkit.client.results import Simulation, TableItem
     from toolkit.client.versions import ResolvedPlan
+    from toolkit.client.view_calls import PreparedViews
     from toolkit.move.layout import Layout
     from toolkit.wire.requests import SimulationRequest, ViewFunction
 
@@ -145,7 +146,18 @@ def fetch_views(
     ]
     if times:
         records = [_dated(record, stamps) for record in records]
-    return view_frame(records, typed=typed, flatten=flatten, named=not _is_view(calls))
+    unanswered = typed and all(record.values is None for record in records)
+    layouts = _head_returns(ready.values()) if unanswered else None
+    return view_frame(records, typed=typed, flatten=flatten, named=not _is_view(calls), layouts=layouts)
+
+
+def _head_returns(ready: Iterable[PreparedViews]) -> tuple[Layout, ...] | None:
+    """Return the layouts as of the head, where all calls share them: what a frame without any answer is typed by."""
+    try:
+        found = {call.layouts() for call in ready}
+    except (NodeError, NodeUnreachable, SchemaError):
+        return None
+    return found.pop() if len(found) == 1 else None
 
 
 def fetch_table_items(

@@ -66,7 +66,8 @@ class ViewResult:
     def record(self, call: str | None = None) -> ViewRecord:
         """Return the result as the record a frame is built from."""
         head = self.ledger.version if self.ledger else None
-        return ViewRecord(call, self.ledger_version, head, self.gas_used, self.values, self.layouts, self.raw)
+        answer = (self.gas_used, self.values, self.layouts, self.raw)
+        return ViewRecord(call, self.ledger_version, head, *answer, types=self.types)
 
     def _repr_html_(self) -> str:
         types = ", ".join(self.types) or "unknown; inferred from JSON"

@@ -89,6 +89,11 @@ class PreparedViews:
         asked = f"view {self._call.function}{at_version(version)}"
         return Prepared(pinned(form.request, version), asked, finish, version, gas=True)
 
+    def layouts(self) -> tuple[Layout, ...] | None:
+        """Return the layouts of what the call returns by the ABI at the highest head seen, None where none is known."""
+        abis = self._context.abis.at(self._context.head())
+        return _returns(self._call, function_abi(self._call.function, abis), abis).layouts
+
     def _form(self, abis: AbisAt) -> _Form:
         call = self._call
         function = function_abi(call.function, abis)

@@ -40,7 +40,12 @@ def plain_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, list[A
 
 
 def view_frame(
-    records: Sequence[ViewRecord], *, typed: bool = True, flatten: bool = False, named: bool = False
+    records: Sequence[ViewRecord],
+    *,
+    typed: bool = True,
+    flatten: bool = False,
+    named: bool = False,
+    layouts: tuple[Layout, ...] | None = None,
 ) -> pd.DataFrame:
     """Build the frame of view calls, one row per record, in their order.
 
@@ -53,6 +58,8 @@ def view_frame(
         Replace struct columns by one column per field, ``value.field``.
     named : bool, default False
         Put the ``call`` column first.
+    layouts : tuple of Layout, optional
+        Of the return values, for a frame in which no call tells them.
 
     Returns
     -------
@@ -76,7 +83,7 @@ def view_frame(
         }
     )
     if typed:
-        values = _value_columns(records)
+        values = _value_columns(records, layouts)
     else:
         values = [text_column("value", [record.raw for record in records], source="return values")]
     table = _inserted(table, flattened(values) if flatten else values, after="head_version")
@@ -149,13 +156,13 @@ def _given_column(name: str, layout: Layout | None, values: Sequence[Any]) -> Na
     return typed_column(name, layout, values, source=source, typing="given")
 
 
-def _value_columns(records: Sequence[ViewRecord]) -> list[NamedColumn]:
+def _value_columns(records: Sequence[ViewRecord], default: tuple[Layout, ...] | None) -> list[NamedColumn]:
     layouts = {record.layouts for record in records if record.values is not None and record.layouts is not None}
     inferred = any(record.values is not None and record.layouts is None for record in records)
     widths = {len(record.values) for record in records if record.values is not None}
     if len(layouts) > 1 or len(widths) > 1:
         raise SchemaError(_differing_types(records))
-    known = next(iter(layouts), None) or next((record.layouts for record in records if record.layouts), None)
+    known = next(iter(layouts), None) or default
     width = next(iter(widths), None) or (len(known) if known else 1)
     columns = []
     for position in range(width):
@@ -171,14 +178,17 @@ def _value_columns(records: Sequence[ViewRecord]) -> list[NamedColumn]:
 
 def _differing_types(records: Sequence[ViewRecord]) -> str:
     """Tell which calls or versions return what, in a few words."""
-    seen: dict[str, str] = {}
+    seen: dict[Any, str] = {}
     for record in records:
         if record.values is not None:
-            words = ", ".join(str(layout) for layout in record.layouts or ()) or f"{len(record.values)} values"
-            seen.setdefault(words, f"{record.call or 'the call'} at version {record.ledger_version}")
-    parts = "; ".join(f"{where} returns ({words})" for words, where in seen.items())
+            types = ", ".join(record.types) or f"{len(record.values)} values"
+            seen.setdefault(
+                record.layouts or types,
+                f"{record.call or 'the call'} at version {record.ledger_version} returns {types}",
+            )
     return (
-        f"calls that return different types do not fit one typed frame: {parts}. Fetch them apart, or pass typed=False"
+        f"calls that return different types, or structs whose fields have changed, do not fit one typed frame: "
+        f"{'; '.join(seen.values())}. Fetch them apart, or pass typed=False"
     )
 
 

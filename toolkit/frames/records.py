@@ -55,6 +55,8 @@ class ViewRecord:
         The answer as JSON text.
     failure : Failure or None
     ledger_timestamp : datetime or None
+    types : tuple of str
+        Move types of the return values, for texts.
     """
 
     call: str | None
@@ -66,6 +68,7 @@ class ViewRecord:
     raw: str | None
     failure: Failure | None = None
     ledger_timestamp: datetime | None = None
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,18 +141,30 @@ class TestViews:
         node, _ = node_with()
         calls = {"count": COUNT, "flag": FLAG}
         with pytest.raises(
-            SchemaError, match=r"count at version 500 returns.*flag at version 500 returns.*typed=False"
+            SchemaError, match=r"count at version 500 returns u64; flag at version 500 returns bool.*typed=False"
         ):
             fetch_views(node, calls, versions=[500], progress=False)
         frame = fetch_views(node, calls, versions=[500], typed=False, progress=False)
         assert frame["value"].tolist() == ['"500"', "true"]
 
-    def test_all_failures_still_give_the_type_less_column(self):
-        """Where no call answered the value column is there, and null."""
+    @pytest.mark.parametrize("versions", [[107, 117], []], ids=["all failed", "no versions"])
+    def test_a_frame_without_an_answer_is_typed_by_the_head(self, versions):
+        """Where no call answered, the value column is there, null, and of the type that the function returns."""
         node, _ = node_with()
-        frame = fetch_views(node, COUNT, versions=[107, 117], progress=False)
+        frame = fetch_views(node, COUNT, versions=versions, progress=False)
         assert frame["value"].isna().all()
+        assert len(frame) == len(versions)
+        assert str(frame["value"].dtype) == "uint64[pyarrow]"
+
+    def test_a_frame_without_an_answer_of_calls_that_differ_has_no_type(self):
+        """Which of them should it be? Text then, as for a node that offers no modules."""
+        node, _ = node_with()
+        frame = fetch_views(node, {"count": COUNT, "flag": FLAG}, versions=[107], progress=False)
         assert len(frame) == 2
+        assert str(frame["value"].dtype) == "string"
+        node, _ = node_with({M_PATH: refused(403, "forbidden")})
+        frame = fetch_views(node, COUNT, versions=[107], progress=False)
+        assert str(frame["value"].dtype) == "string"
 
     def test_times_cost_one_read_per_block(self):
         """ledger_timestamp is filled on request only, a block at a time."""

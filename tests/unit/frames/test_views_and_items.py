@@ -43,7 +43,8 @@ def record(*values, types=("u64",), version=5, call=None, failure=None):
     layouts = tuple(layout(kind) for kind in types) if types is not None else None
     if failure is not None:
         return ViewRecord(call, version, None, None, None, None, None, failure)
-    return ViewRecord(call, version, 1_000, 12, values, layouts, json.dumps(values[0], default=str), None)
+    raw = json.dumps(values[0], default=str)
+    return ViewRecord(call, version, 1_000, 12, values, layouts, raw, None, types=types or ())
 
 
 def plain(series):
@@ -128,7 +129,7 @@ class TestViews:
         with pytest.raises(SchemaError) as caught:
             view_frame(records)
         text = str(caught.value)
-        assert "a at version 1 returns" in text
+        assert "a at version 1 returns u64; b at version 2 returns bool" in text
         assert "b at version 2 returns" in text
         assert "typed=False" in text
 
