@@ -162,6 +162,8 @@ def test_every_shape_of_signature_is_simulated(node, shape):
     if shape == "everything given":
         assert (sim.success, sim.vm_status) == (False, "SEQUENCE_NUMBER_TOO_NEW")
         assert sim.affordable_max_gas is None
+    elif "key" in shape or "ed25519" in shape:  # understood, and judged: these invented keys are not the account's
+        assert (sim.success, sim.vm_status) == (False, "INVALID_AUTH_KEY")
     elif "second" in shape or "agent" in shape:
         assert sim.transaction.sender.endswith("a11ce")
     else:
