@@ -20,6 +20,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from toolkit import embedded
+from toolkit.embedded.contract import Event, Module, address, entry, signer
 
 APT = "0x1::aptos_coin::AptosCoin"
 RECORD = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}
@@ -32,10 +33,17 @@ const address = (text) => "0x" + text.padStart(64, "0");
 const [alice, bob] = [address("a11ce"), address("b0b")];
 const aptos = new Aptos(new AptosConfig({ network: Network.CUSTOM, fullnode: url }));
 const data = { function: "0x1::aptos_account::transfer", functionArguments: [bob, 100] };
-const [stranger, holder] = [Account.generate(), Account.fromPrivateKey({ privateKey: new Ed25519PrivateKey("0x" + "07".repeat(32)) })];
+const [holder, payer] = ["07", "08"].map((byte) => Account.fromPrivateKey({ privateKey: new Ed25519PrivateKey("0x" + byte.repeat(32)) }));
+const stranger = Account.generate();
+const meeting = { function: address("9a12") + "::pair::meet", functionArguments: [] };
 const { build, simulate } = aptos.transaction;
 const balance = { function: "0x1::coin::balance", typeArguments: ["0x1::aptos_coin::AptosCoin"], functionArguments: [alice] };
 const first = async (answer) => { const [r] = await answer; return [r.success, r.vm_status, r.signature.type]; };
+const sponsoredBy = async (feePayer) => {
+  const transaction = await build.simple({ sender: holder.accountAddress, data, withFeePayer: true });
+  transaction.feePayerAddress = feePayer;
+  return transaction;
+};
 const out = {
   chain: await aptos.getChainId(),
   sequence: (await aptos.getAccountInfo({ accountAddress: alice })).sequence_number,
@@ -50,12 +58,19 @@ const out = {
   nonce: await first(simulate.simple({ transaction: await build.simple({ sender: alice, data, options: { replayProtectionNonce: 7 } }) })),
   sponsored: await first(simulate.simple({ transaction: await build.simple({ sender: stranger.accountAddress,
     data: { function: address("cafe") + "::registry::register", functionArguments: ["mine"] }, withFeePayer: true }) })),
-  agents: await first(simulate.multiAgent({ transaction: await build.multiAgent({ sender: alice, secondarySignerAddresses: [bob], data }) })),
+  sponsoredKeyed: await first(simulate.simple({ signerPublicKey: holder.publicKey, feePayerPublicKey: payer.publicKey,
+    transaction: await sponsoredBy(payer.accountAddress) })),
+  sponsoredForeign: await first(simulate.simple({ signerPublicKey: holder.publicKey, feePayerPublicKey: stranger.publicKey,
+    transaction: await sponsoredBy(payer.accountAddress) })),
+  agents: await first(simulate.multiAgent({ transaction: await build.multiAgent({ sender: alice, secondarySignerAddresses: [bob], data: meeting }) })),
+  agentsKeyed: await first(simulate.multiAgent({ signerPublicKey: holder.publicKey, secondarySignersPublicKeys: [payer.publicKey],
+    transaction: await build.multiAgent({ sender: holder.accountAddress, secondarySignerAddresses: [payer.accountAddress], data: meeting }) })),
 };
 console.log(JSON.stringify(out, (_, value) => (typeof value === "bigint" ? value.toString() : value)));
 """
 
 
+HOLDER, PAYER = b"\x07" * 32, b"\x08" * 32
 TS = Path(__file__).parent / "ts"
 INSTALL_TIMEOUT_S = 120
 
@@ -65,6 +80,13 @@ def _missing(reason):
     if os.environ.get("LEDGER_TOOLKIT_SDK_TESTS") == "required":
         pytest.fail(f"LEDGER_TOOLKIT_SDK_TESTS=required, but {reason}")
     pytest.skip(reason)
+
+
+def _transcribe(capsys, told):
+    """Print what an SDK was told, with LEDGER_TOOLKIT_TRANSCRIPT in the environment."""
+    if os.environ.get("LEDGER_TOOLKIT_TRANSCRIPT"):
+        with capsys.disabled():
+            print("\n".join(["", *(f"{name}: {json.dumps(value)}" for name, value in told.items())]))
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +110,29 @@ def typescript_sdk():
     return node
 
 
+class Pair(Module, address="0x9a12"):
+    """A function that two have to sign."""
+
+    class Met(Event):
+        """Who met."""
+
+        first: address
+        second: address
+
+    @entry
+    def meet(self, one: signer, other: signer) -> None:
+        """Say who signed."""
+        self.emit(Pair.Met(first=one, second=other))
+
+
 @pytest.fixture(scope="module")
 def ledger():
-    return embedded.Ledger.with_history(versions=400)
+    grown = embedded.Ledger.with_history(versions=400)
+    grown.publish(Pair)
+    for seed in (HOLDER, PAYER):
+        public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+        grown.fund(f"0x{hashlib.sha3_256(public + bytes(1)).hexdigest()}")
+    return grown
 
 
 @pytest.fixture(scope="module")
@@ -99,20 +141,27 @@ def url(ledger):
         yield served
 
 
-def test_the_python_sdk_reads_views_and_simulates(url, ledger):
-    """Node, account, resources, views in JSON and BCS, a table item, and a simulated transfer."""
+def test_the_python_sdk_reads_views_and_simulates(url, ledger, capsys):
+    """Node, account, resources, views in JSON and BCS, a table item; simple, multi-agent and fee-payer simulations."""
     if importlib.util.find_spec("aptos_sdk") is None:
         _missing("aptos-sdk is not installed")
     from aptos_sdk import async_client as sdk
     from aptos_sdk.account import Account
     from aptos_sdk.account_address import AccountAddress
+    from aptos_sdk.authenticator import Authenticator, FeePayerAuthenticator, MultiAgentAuthenticator
     from aptos_sdk.bcs import Serializer
-    from aptos_sdk.transactions import EntryFunction, TransactionArgument, TransactionPayload
+    from aptos_sdk.transactions import (
+        EntryFunction,
+        FeePayerRawTransaction,
+        MultiAgentRawTransaction,
+        SignedTransaction,
+        TransactionArgument,
+        TransactionPayload,
+    )
     from aptos_sdk.type_tag import StructTag, TypeTag
 
     alice, bob = (AccountAddress.from_str_relaxed(text) for text in ("0xa11ce", "0xb0b"))
-    key = Account.generate()
-    ledger.fund(str(key.address()))
+    key, other = (Account.load_key(f"0x{seed.hex()}") for seed in (HOLDER, PAYER))
     handle = ledger.view("0xcafe::registry::handle")[0][0]
     balance = ledger.view("0x1::coin::balance", ["0xa11ce"], [APT])[0][0]
     apt = TypeTag(StructTag.from_str(APT))
@@ -123,24 +172,53 @@ def test_the_python_sdk_reads_views_and_simulates(url, ledger):
         [TransactionArgument(bob, Serializer.struct), TransactionArgument(100, Serializer.u64)],
     )
 
+    reads, told = {}, {}
+
     async def use() -> None:
         client = sdk.RestClient(url)
-        assert (await client.info())["git_hash"] == "embedded-model-1"
-        assert await client.chain_id() == 4
-        assert await client.account_balance(alice) == balance
-        assert (await client.account_resource(alice, "0x1::account::Account"))["type"] == "0x1::account::Account"
-        assert json.loads(await client.view("0x1::coin::balance", [APT], ["0xa11ce"])) == [str(balance)]
+        reads["build"] = (await client.info())["git_hash"]
+        reads["chain"] = await client.chain_id()
+        reads["balance"] = await client.account_balance(alice)
+        reads["resource"] = (await client.account_resource(alice, "0x1::account::Account"))["type"]
+        reads["view"] = json.loads(await client.view("0x1::coin::balance", [APT], ["0xa11ce"]))
         argument = [TransactionArgument(alice, Serializer.struct)]
-        assert await client.view_bcs_payload("0x1::coin", "balance", [apt], argument) == [str(balance)]
+        reads["view in BCS"] = await client.view_bcs_payload("0x1::coin", "balance", [apt], argument)
         item = await client.get_table_item(handle, RECORD["key_type"], RECORD["value_type"], "alice")
-        assert item["owner"] == "0xa11ce"
+        reads["item"] = item["owner"]
         raw = await client.create_bcs_transaction(key, TransactionPayload(transfer))
         for estimate in (False, True):
             (simulated,) = await client.simulate_transaction(raw, key, estimate_gas_usage=estimate)
-            assert simulated["success"], simulated["vm_status"]
+            told[f"transfer, estimate {estimate}"] = simulated
+        call = TransactionPayload(EntryFunction.natural(f"0x{'9a12':0>64}::pair", "meet", [], []))
+        meeting = await client.create_bcs_transaction(key, call)
+        both = MultiAgentRawTransaction(meeting, [other.address()])
+        second = [(other.address(), other.sign_simulated_transaction(both))]
+        agents = MultiAgentAuthenticator(key.sign_simulated_transaction(both), second)
+        (told["two signers"],) = await client.simulate_bcs_transaction(
+            SignedTransaction(meeting, Authenticator(agents))
+        )
+        for name, payer in (("fee payer", other), ("fee payer, key of somebody else", Account.generate())):
+            paid = FeePayerRawTransaction(raw, [], other.address())
+            signed = (other.address(), payer.sign_simulated_transaction(paid))
+            authenticator = FeePayerAuthenticator(key.sign_simulated_transaction(paid), [], signed)
+            (told[name],) = await client.simulate_bcs_transaction(SignedTransaction(raw, Authenticator(authenticator)))
         await client.close()
 
     asyncio.run(use())
+    results = {name: [one["success"], one["vm_status"], one["signature"]["type"]] for name, one in told.items()}
+    _transcribe(capsys, reads | results)
+    assert reads == {
+        "build": "embedded-model-1",
+        "chain": 4,
+        "balance": balance,
+        "resource": "0x1::account::Account",
+        "view": [str(balance)],
+        "view in BCS": [str(balance)],
+        "item": "0xa11ce",
+    }
+    refused = results.pop("fee payer, key of somebody else")
+    assert refused == [False, "INVALID_AUTH_KEY", "fee_payer_signature"]
+    assert [result[:2] for result in results.values()] == [[True, "Executed successfully"]] * 4, results
 
 
 def test_the_typescript_sdk_reads_views_and_simulates(url, ledger, tmp_path, typescript_sdk, capsys):
@@ -148,15 +226,11 @@ def test_the_typescript_sdk_reads_views_and_simulates(url, ledger, tmp_path, typ
     script = tmp_path / "client.mjs"
     script.write_text(SCRIPT)
     handle = ledger.view("0xcafe::registry::handle")[0][0]
-    holder = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32).public_key().public_bytes_raw()
-    ledger.fund(f"0x{hashlib.sha3_256(holder + bytes(1)).hexdigest()}")
     command = [typescript_sdk, str(script), str(TS), url, handle]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2_000:]
     told = json.loads(done.stdout.splitlines()[-1])
-    if os.environ.get("LEDGER_TOOLKIT_TRANSCRIPT"):
-        with capsys.disabled():
-            print("\n".join(["", *(f"{name}: {json.dumps(value)}" for name, value in told.items())]))
+    _transcribe(capsys, told)
     balance = str(ledger.view("0x1::coin::balance", ["0xa11ce"], [APT])[0][0])
     assert (told["chain"], told["module"], told["price"]) == (4, "coin", 100)
     assert told["view"] == told["json"] == [balance]
@@ -165,4 +239,6 @@ def test_the_typescript_sdk_reads_views_and_simulates(url, ledger, tmp_path, typ
     assert told["keyless"][:2] == told["keyed"][:2] == told["nonce"][:2] == told["sponsored"][:2] == fine
     assert told["foreign"] == [False, "INVALID_AUTH_KEY", "ed25519_signature"]
     assert told["sponsored"][2] == "fee_payer_signature"
-    assert told["agents"] == [False, "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH", "multi_agent_signature"]
+    assert told["sponsoredKeyed"] == [*fine, "fee_payer_signature"]
+    assert told["sponsoredForeign"] == [False, "INVALID_AUTH_KEY", "fee_payer_signature"]
+    assert told["agents"] == told["agentsKeyed"] == [*fine, "multi_agent_signature"]
