@@ -76,12 +76,15 @@ class Progress:
 
     def expect(self, more: int, *, found: int = 0) -> None:
         """Move the end; what was `found` done already counts as done, but not for the rate."""
-        if self._bar.disable:  # it has no end to move
+        bar = self._bar
+        if bar.disable:  # it has no end to move
             return
-        self._bar.total = (self._bar.total or 0) + more + found
-        self._bar.initial += found
-        self._bar.n += found
-        self._bar.refresh()
+        done, began = bar.n, bar.start_t
+        # In a notebook `reset` alone moves the end that is drawn; it also starts from nothing, which is taken back.
+        bar.reset(total=(bar.total or 0) + more + found)
+        bar.initial += found
+        bar.n, bar.start_t = done + found, began
+        bar.refresh()
 
     def advance(self, done: int, *, failed: int = 0) -> None:
         """Move on; how many failed so far is told beside the rate."""
