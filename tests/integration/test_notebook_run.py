@@ -33,7 +33,7 @@ def test_a_run_is_stopped_and_the_same_cell_goes_on(kernel, url, tmp_path):
     assert words[0] == "stopped;"
     kept = int(words[1].replace(",", ""))
     assert kept >= PLANNED // 2
-    assert f"are kept in {tmp_path / 'run'}. Run the same study with out=" in kernel.text
+    assert f"are kept in {tmp_path / 'run'}; the same call or command goes on from there" in kernel.text
     assert kernel.run(cell) == "ok"
     assert kernel.bar > kept
     assert kernel.text.split() == ["True", str(PLANNED), str(kept)]

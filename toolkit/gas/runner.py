@@ -65,7 +65,7 @@ def run_study(
                     _read_rows(study, nodes, manifest, store, Where(pool, max_tasks, part), progress=progress)
                     _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
                 except KeyboardInterrupt:
-                    raise KeyboardInterrupt(_stopped(store)) from None
+                    raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None
     finally:
         if made:
             with suppress(OSError):  # a run is in it
@@ -87,12 +87,10 @@ def _read_rows(
             NodeReader(study, node, plan, store=store, collector=collector, where=where, note=note).read_all()
 
 
-def _stopped(store: RunStore) -> str:
+def _stopped(store: RunStore, *, named: bool) -> str:
     """Say what an interrupted run has kept and how to go on."""
-    return (
-        f"stopped; {store.rows():,} observations are kept in {store.path}. Run the same study with "
-        f"out={str(store.path)!r} again and it goes on from there"
-    )
+    again = "the same call or command" if named else f"the same call with out={str(store.path)!r}"
+    return f"stopped; {store.rows():,} observations are kept in {store.path}; {again} goes on from there"
 
 
 def _complete(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -147,7 +149,9 @@ def test_a_run_that_was_broken_off_goes_on(tmp_path):
             raise KeyboardInterrupt
         return answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))
 
-    with pytest.raises(KeyboardInterrupt, match=r"stopped; [\d,]+ observations are kept in .*again and it goes on"):
+    with pytest.raises(
+        KeyboardInterrupt, match=r"stopped; [\d,]+ observations are kept in .*; the same call or command goes on"
+    ):
         run(out, node=made_node({"POST /view": breaking})[0], versions="0:2500")
     left = Run.open(out)
     assert not left.complete
@@ -160,6 +164,18 @@ def test_a_run_that_was_broken_off_goes_on(tmp_path):
     assert found.complete
     assert found.manifest["resumed_rows"] == kept
     assert found.manifest["attempts"] == 2
+
+
+def test_an_interrupted_run_without_a_folder_says_where_it_is():
+    """Nobody named a folder, so the text names the one to go on with."""
+    node = made_node({"POST /view": lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)})[0]
+    with pytest.raises(
+        KeyboardInterrupt, match=r"the same call with out='(.*ledger-toolkit-run-.*)' goes on"
+    ) as stopped:
+        run(None, node=node)
+    place = Path(str(stopped.value).split("'")[1])
+    assert run(place).complete
+    shutil.rmtree(place)
 
 
 def test_a_search_that_was_broken_off_goes_on(tmp_path):
