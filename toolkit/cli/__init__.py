@@ -1,6 +1,6 @@
 """The command ``ledger-toolkit``: parse, call one public function, print.
 
-Exit codes: 0 done; 1 kept for a failed gate; 2 the command, a study file or a value cannot be used; 3 the node
+Exit codes: 0 done; 1 a call regressed (compare); 2 the command, a study file or a value cannot be used; 3 the node
 refused; 4 the node did not answer; 130 interrupted. Results go to stdout, errors to stderr in one line.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolkit import __version__
-from toolkit.cli import calls, schedules, studies, study_files
+from toolkit.cli import calls, comparing, schedules, studies, study_files
 from toolkit.errors import NodeError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ BAD_INPUT, REFUSED, UNREACHABLE, INTERRUPTED = 2, 3, 4, 130
 app = typer.Typer(
     name="ledger-toolkit",
     help="Typed frames, gas studies and an embedded node for the REST interface of a Move ledger.",
-    epilog="Exit codes: 0 done, 2 bad input, 3 the node refused, 4 no answer, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 a call regressed (compare), 2 bad input, 3 the node refused, 4 no answer, "
+    "130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -48,6 +49,7 @@ app.command("table-item")(calls.table_item)
 app.command()(calls.simulate)
 app.add_typer(study_app, name="study")
 app.command()(studies.report)
+app.command()(comparing.compare)
 app.command()(schedules.schedule)
 
 

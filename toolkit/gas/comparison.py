@@ -4,25 +4,42 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pandas as pd
 
 from toolkit.errors import InputError
 from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import COMPARISON, OBSERVATIONS
-from toolkit.gas.observing import is_no_answer
+from toolkit.gas.comparison_words import comparison_html, comparison_text
+from toolkit.gas.gate import Gate, Rules, judge
+from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, is_no_answer
+from toolkit.gas.sides import Side, last_observations, read_side
+from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from datetime import date
 
-__all__ = ["Comparison", "compare", "last_observations"]
+    import pandas as pd
 
+    from toolkit.gas.study import Study
+
+__all__ = ["KINDS", "Comparison", "compare", "last_observations"]
+
+KINDS = ("changed", "unreachable", "added", "removed", "unchanged")
+"""Kinds of calls, what needs a look first."""
+
+_SOURCES = (VIEW, SIMULATE, COMMITTED)
 _SPLIT = ("execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas")
+_SIDED = {
+    "ledger_version": "version",
+    "gas_used": "gas",
+    "success": "success",
+    "error_code": "error",
+    "vm_status": "vm_status",
+} | dict(zip(_SPLIT, _SPLIT, strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """The calls of two sides and how they differ.
 
@@ -33,10 +50,16 @@ class Comparison:
         percent of the baseline, success, error codes, and the split where it is known.
     warnings : tuple of str
         What makes the two sides hard to compare, such as different node builds.
+    names : tuple of str
+        How the two sides were named.
+    study : Study or None
+        The study of the after side, where that is a run: its thresholds and waivers are the ones to judge by.
     """
 
     calls: pd.DataFrame
     warnings: tuple[str, ...] = ()
+    names: tuple[str, str] = ("before", "after")
+    study: Study | None = None
 
     def _of(self, kind: str) -> pd.DataFrame:
         return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
@@ -66,66 +89,118 @@ class Comparison:
         """Calls that got no answer on one side, so that nothing can be said."""
         return self._of("unreachable")
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many calls there are of each kind."""
+        return {kind: int((self.calls["kind"] == kind).sum()) for kind in KINDS}
 
-def compare(before: Any, after: Any) -> Comparison:
+    def gate(
+        self,
+        threshold: Any = None,
+        *,
+        study: Study | None = None,
+        waivers: Sequence[Any] | None = None,
+        today: date | None = None,
+    ) -> Gate:
+        """Judge which calls regressed.
+
+        A call regresses where its gas rises over a limit; where it succeeded before and now fails; and where one side
+        got no answer or told no gas, for nothing then says that it is as cheap as before. Committed transactions
+        differ in their arguments: they are judged only where the call has thresholds of its own in `study`.
+
+        Parameters
+        ----------
+        threshold : Threshold, str, int or list, optional
+            Limit of calls without one of their own: ``"2%"``, ``50`` gas units, or both in a list, of which either
+            counts. By default that of `study`.
+        study : Study, optional
+            Whose thresholds, and waivers where none are given, count; `Comparison.study` is the after run's own.
+        waivers : sequence of Waiver or mapping, optional
+            Calls that are excused.
+        today : date, optional
+            Day by which waivers expire; today's date in UTC by default.
+
+        Returns
+        -------
+        Gate
+
+        Raises
+        ------
+        InputError
+            If there is no call that can be judged, so that nothing was checked.
+        """
+        return judge(self.calls, Rules.of(threshold, study, waivers), today=today)
+
+    def __repr__(self) -> str:
+        return comparison_text(self)
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self)
+
+
+def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
     """Compare the last observation of each call on two sides.
 
     Parameters
     ----------
     before, after : DataFrame, Run, str or Path
-        Observations, a run, or the folder of one. Of several observations of a call the last one counts.
+        Observations, a run, the folder of one, or ``runs/x@1000``: the run as it stood at ledger version 1000. Of
+        several observations of a call the last one counts.
+    source : str or (str, str), optional
+        Compare observations of one source only: ``view@version``, ``simulate@now`` or ``committed``. Two of them ask
+        for sources to be mixed: the before side's first is then matched with the after side's second, by label.
 
     Returns
     -------
     Comparison
-        Calls are matched by fingerprint and source, so sources are never mixed.
+        Calls are matched by fingerprint and source, so sources are never mixed unless asked for by name.
 
     Raises
     ------
     InputError
-        If a side is no observation frame.
+        If a side is no observation frame, or a source is none.
+    StudyError
+        If a path holds no run, or nothing at or before the version.
 
     Warns
     -----
     UserWarning
-        If the node's builds, or the chains, of the two sides differ.
+        If the node's builds, or the chains, of the two sides differ, if a run is not complete, or sources are mixed.
     """
-    one, two = (last_observations(_frame(side)) for side in (before, after))
-    several = max(frame["node"].nunique() for frame in (one, two)) > 1
-    first, second = _by_key(one, by_node=several), _by_key(two, by_node=several)
-    rows = [_row(first.get(key), second.get(key)) for key in dict.fromkeys([*first, *second])]
-    rows.sort(key=lambda row: (row["label"], row["source"]))
-    notes = _notes(one, two)
+    sides = read_side(before), read_side(after)
+    pair = _sources(source)
+    frames = [_of_source(side.last, one) for side, one in zip(sides, pair or (None, None), strict=True)]
+    mixed = pair is not None and pair[0] != pair[1]
+    several = max(frame["node"].nunique() for frame in frames) > 1
+    key = [*(["label"] if mixed else ["fingerprint", "source"]), *(["node"] if several else [])]
+    first, second = (_by_key(frame, key) for frame in frames)
+    rows = [_row(first.get(one), second.get(one)) for one in dict.fromkeys([*first, *second])]
+    rows.sort(key=lambda row: (row["label"], row["source"], row["node"]))
+    notes = _notes(sides, frames)
+    if pair is not None and mixed:
+        notes.append(f"{pair[0]} is compared with {pair[1]}, as asked for: their gas may differ for that alone")
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
-    return Comparison(rows_frame(COMPARISON, {name: [row[name] for row in rows] for name in COMPARISON.names}), notes)
+    names = sides[0].name or "before", sides[1].name or "after"
+    table = {name: [row[name] for row in rows] for name in COMPARISON.names}
+    return Comparison(rows_frame(COMPARISON, table), tuple(notes), names, sides[1].study)
 
 
-def last_observations(observations: pd.DataFrame, *, version: int | None = None) -> pd.DataFrame:
-    """Return the last observation of each call and source, at or before `version` where one is given."""
-    if version is not None:
-        observations = observations[observations["ledger_version"] <= version]
-    ordered = observations.sort_values("ledger_version", kind="stable")
-    return ordered.groupby(["node", "fingerprint", "source"], sort=False).tail(1).sort_index().reset_index(drop=True)
+def _sources(source: Any) -> tuple[str, str] | None:
+    if source is None:
+        return None
+    pair = (source, source) if isinstance(source, str) else source
+    if not isinstance(pair, list | tuple) or len(pair) != 2 or not set(pair) <= set(_SOURCES):  # noqa: PLR2004 - a pair
+        raise InputError(f"source is one of {', '.join(_SOURCES)}, or two of them in a tuple, got {shorten(source)}")
+    return pair[0], pair[1]
 
 
-def _frame(side: Any) -> pd.DataFrame:
-    if isinstance(side, str | Path):
-        from toolkit.gas.run import Run
-
-        side = Run.open(side)
-    frame = side if isinstance(side, pd.DataFrame) else getattr(side, "observations", None)
-    if not isinstance(frame, pd.DataFrame):
-        raise InputError(f"compare takes observation frames, runs or run folders, got {type(side).__name__}")
-    missing = [name for name in OBSERVATIONS.names if name not in frame.columns]
-    if missing:
-        raise InputError(f"compare needs observation frames; columns {missing} are missing")
-    return frame
+def _of_source(frame: pd.DataFrame, source: str | None) -> pd.DataFrame:
+    return frame if source is None else frame[frame["source"] == source]
 
 
-def _by_key(frame: pd.DataFrame, *, by_node: bool) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the rows as plain values by call and source; of several nodes by node too."""
-    names = ("fingerprint", "source", "node") if by_node else ("fingerprint", "source")
+def _by_key(frame: pd.DataFrame, names: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return the rows as plain values by what they are matched by."""
     columns = plain_columns(frame, OBSERVATIONS.names)
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     return {tuple(row[name] for name in names): row for row in rows}
@@ -134,9 +209,11 @@ def _by_key(frame: pd.DataFrame, *, by_node: bool) -> dict[tuple[str, ...], dict
 def _row(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
     known: Mapping[str, Any] = after or before or {}
     sides = {"before": before or {}, "after": after or {}}
-    row = {name: known[name] for name in ("label", "fingerprint", "source")} | {"kind": _kind(before, after)}
-    named = {"ledger_version": "version", "gas_used": "gas", "success": "success", "error_code": "error"}
-    for column, name in (named | dict(zip(_SPLIT, _SPLIT, strict=True))).items():
+    row = {name: known[name] for name in ("label", "fingerprint", "source", "node", "model")}
+    row["kind"] = _kind(before, after)
+    if before and after and before["source"] != after["source"]:
+        row["source"] = f"{before['source']} to {after['source']}"
+    for column, name in _SIDED.items():
         for side, values in sides.items():
             row[f"{name}_{side}"] = values.get(column)
     gas_before, gas_after = row["gas_before"], row["gas_after"]
@@ -159,11 +236,19 @@ def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> 
     return "unchanged" if same else "changed"
 
 
-def _notes(before: pd.DataFrame, after: pd.DataFrame) -> tuple[str, ...]:
+def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> list[str]:
     notes = []
     for column, what in (("chain_id", "chains"), ("node_build", "node builds")):
-        sides = [sorted(frame[column].dropna().astype(str).unique()) for frame in (before, after)]
-        if sides[0] and sides[1] and sides[0] != sides[1]:
-            one, two = (", ".join(side) for side in sides)
+        found = [sorted(frame[column].dropna().astype(str).unique()) for frame in frames]
+        if found[0] and found[1] and found[0] != found[1]:
+            one, two = (", ".join(side) for side in found)
             notes.append(f"the two sides come from different {what} ({one}; {two}): gas may differ for that alone")
-    return tuple(notes)
+    models = [set(frame["model"].astype(bool)) for frame in frames]
+    if models[0] and models[1] and models[0] != models[1]:
+        notes.append("one side is of the embedded node, whose gas is a model: the sides cannot be compared")
+    notes += [
+        f"the {name} side is a run that is not complete: calls may be missing"
+        for name, side in zip(("before", "after"), sides, strict=True)
+        if not side.complete
+    ]
+    return notes

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
-from toolkit.errors import StudyError
+from toolkit.errors import InputError, StudyError
 from toolkit.frames.text import visible
 from toolkit.gas.grids import CallEntry
 from toolkit.gas.placing import FileModel, misspelt
-from toolkit.gas.thresholds import Threshold, Waiver
+from toolkit.gas.thresholds import Threshold, Waiver, read_waivers
 from toolkit.gas.version_choice import VersionChoice
 
-__all__ = ["SHIPPED", "StudyFile", "checked_keys", "file_schema", "read_toml", "write_starter"]
+__all__ = ["SHIPPED", "StudyFile", "checked_keys", "file_schema", "read_toml", "read_waiver_file", "write_starter"]
 
 SHIPPED = ("demo",)
 """Studies that come with the package."""
@@ -77,6 +77,24 @@ def read_toml(source: str | Path, what: str) -> dict[str, Any]:
         raise StudyError(f"{what} {source}: nested too deeply to be a {what}") from None
     except ValueError as error:  # also for a number of thousands of digits
         raise StudyError(f"{what} {source}: not TOML: {str(error)[:200]}") from None
+
+
+def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
+    """Read a TOML file of ``[[waiver]]`` entries and nothing else.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be read, or something in it cannot be used, naming the place.
+    """
+    document = read_toml(source, "waivers")
+    for key in document:
+        if key != "waiver":
+            raise StudyError(f"waivers {source}: {misspelt(key, ['waiver'], 'of a file of waivers')}")
+    try:
+        return read_waivers(document.get("waiver", []))
+    except InputError as error:
+        raise StudyError(f"waivers {source}: {error}") from None
 
 
 def checked_keys(document: Any) -> None:

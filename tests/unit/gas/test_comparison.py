@@ -5,10 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tests.unit.gas.observed import frame, row
+from tests.unit.gas.observed import frame, manifest, row, table
 from toolkit.errors import InputError, StudyError
 from toolkit.frames.schema import COMPARISON
 from toolkit.gas.comparison import compare, last_observations
+from toolkit.gas.store import RunStore
+from toolkit.gas.study import Study
 
 
 def kinds(comparison):
@@ -175,3 +177,98 @@ def test_a_folder_without_a_run_is_refused(tmp_path):
     """A path is opened as a run."""
     with pytest.raises(StudyError, match="holds no run"):
         compare(frame(row(1)), tmp_path)
+
+
+# sources, asked for by name -------------------------------------------------------------------------------------
+
+
+SIM = {"source": "simulate@now", "fingerprint": "sim-print"}
+
+
+def test_one_source_can_be_asked_for():
+    """Rows of the others are left out of both sides."""
+    before, after = frame(row(1, 10), row(1, 99, **SIM)), frame(row(2, 11), row(2, 99, **SIM))
+    found = only(compare(before, after, source="view@version"))
+    assert (found["source"], found["change"]) == ("view@version", 1)
+
+
+def test_two_sources_are_mixed_only_when_asked_for_by_name():
+    """They are then matched by label, named in the row, and warned about."""
+    before, after = frame(row(1, 10, **SIM)), frame(row(2, 12, source="committed", fingerprint="other"))
+    apart = compare(before, after)
+    assert sorted(apart.calls["kind"]) == ["added", "removed"]
+    with pytest.warns(UserWarning, match="simulate@now is compared with committed, as asked for"):
+        mixed = compare(before, after, source=("simulate@now", "committed"))
+    found = only(mixed)
+    assert (found["kind"], found["change"], found["source"]) == ("changed", 2, "simulate@now to committed")
+
+
+def test_a_pair_of_one_source_mixes_nothing():
+    """It is that source, by fingerprint, without a warning."""
+    found = compare(frame(row(1)), frame(row(2)), source=("view@version", "view@version"))
+    assert found.warnings == ()
+    assert kinds(found) == {"a": "unchanged"}
+
+
+@pytest.mark.parametrize("source", ["view", "", 5, ("view@version",), ("view@version", "x"), ["committed"] * 3])
+def test_what_is_no_source_is_refused(source):
+    """The three there are, are named."""
+    with pytest.raises(InputError, match="source is one of view@version, simulate@now, committed"):
+        compare(frame(row(1)), frame(row(2)), source=source)
+
+
+def test_the_embedded_node_and_a_real_one_cannot_be_compared():
+    """One side's gas is a model."""
+    with pytest.warns(UserWarning, match="whose gas is a model"):
+        compare(frame(row(1)), frame(row(2, model=True)))
+
+
+# runs and paths -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    """Write a run of two versions."""
+    study = Study(calls=[{"label": "a", "view": "0x1::m::f"}], thresholds="2%")
+    store = RunStore(tmp_path / "x")
+    store.make_folder()
+    store.create(manifest() | {"study": study.document(), "fingerprints": ["a-print"], "complete": True})
+    store.add(table(row(1_000, 10), row(2_000, 20)))
+    return tmp_path / "x"
+
+
+def test_a_side_is_a_run_at_a_version(run_folder):
+    """`x@1000` is the run as it stood there; the plain folder is its end."""
+    found = compare(f"{run_folder}@1500", run_folder)
+    assert (only(found)["gas_before"], only(found)["gas_after"]) == (10, 20)
+    assert (only(found)["version_before"], only(found)["version_after"]) == (1_000, 2_000)
+    assert found.names == (f"{run_folder}@1500", str(run_folder))
+    assert found.study.thresholds.percent == 2
+
+
+def test_a_folder_whose_own_name_has_an_at_is_opened_as_such(run_folder):
+    """What is there goes before what it could mean."""
+    named = run_folder.with_name("x@1000")
+    run_folder.rename(named)
+    assert only(compare(named, f"{named}@1000"))["gas_after"] == 10
+
+
+def test_a_version_before_the_run_begins_is_refused(run_folder):
+    """An empty side would let everything pass."""
+    with pytest.raises(StudyError, match="no observation at or before version 999; its first version is 1000"):
+        compare(f"{run_folder}@999", run_folder)
+
+
+@pytest.mark.parametrize("path", ["none@1000", "none", "@5"])
+def test_a_path_without_a_run_is_refused(tmp_path, path):
+    """Named as such."""
+    with pytest.raises(StudyError, match="holds no run"):
+        compare(str(tmp_path / path), frame(row(1)))
+
+
+def test_a_run_that_is_not_complete_is_warned_about(run_folder):
+    """Calls may be missing from it."""
+    store = RunStore(run_folder)
+    store.write_manifest(store.manifest() | {"complete": False})
+    with pytest.warns(UserWarning, match="the after side is a run that is not complete"):
+        compare(frame(row(1)), run_folder)

@@ -1,0 +1,266 @@
+"""The gate: what regresses, what is waived until when, what cannot be judged and is not passed over in silence."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from datetime import date
+
+import pytest
+
+from tests.unit.gas.observed import frame, row
+from toolkit.errors import InputError
+from toolkit.gas.comparison import compare
+from toolkit.gas.comparison_words import comparison_html, comparison_text
+from toolkit.gas.study import Study
+from toolkit.reports.comparison import FORMATS, comparison_json, comparison_markdown
+
+TODAY = date(2026, 6, 1)
+WAIVER = {"call": "a", "reason": "known", "expires": "2026-06-01"}
+
+
+def gate(before, after, threshold="2%", **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        comparison = compare(frame(*before), frame(*after))
+    return comparison.gate(threshold, today=TODAY, **options)
+
+
+def study_with(**keys):
+    return Study(calls=[{"label": "a", "view": "0x1::m::f", **keys.pop("call", {})}], **keys)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "threshold", "reason"),
+    [
+        (100, 102, "2%", None),
+        (100, 103, "2%", r"100 to 103 gas units \(\+3, \+3.0 %\) is over 2 %"),
+        (1_000, 1_060, 50, r"1,000 to 1,060 gas units \(\+60, \+6.0 %\) is over 50 gas units"),
+        (100, 50, "0%", None),
+        (0, 1, "2%", r"0 to 1 gas units \(\+1\) is over 2 %"),
+        (100, 10_000, None, None),
+    ],
+)
+def test_a_rise_over_the_limit_is_a_regression(before, after, threshold, reason):
+    """The limit itself is not; without a limit no rise is."""
+    found = gate([row(1, before)], [row(2, after)], threshold)
+    assert found.passed == (reason is None)
+    assert found.judged == 1
+    if reason:
+        import re
+
+        assert re.fullmatch(reason, found.regressions[0].reason)
+
+
+@pytest.mark.parametrize("threshold", ["2%", "9%", None])
+def test_a_success_that_becomes_a_failure_is_a_regression(threshold):
+    """Whatever the limits: an error of a view, an abort of a simulation with its reason."""
+    error = gate([row(1)], [row(2, error="invalid_input")], threshold)
+    assert error.regressions[0].reason == "succeeded before and now fails: invalid_input"
+    source = {"source": "simulate@now"}
+    abort = gate([row(1, **source)], [row(2, success=False, vm_status="Move abort E_TAKEN", **source)], threshold)
+    assert abort.regressions[0].reason == "succeeded before and now fails: Move abort E_TAKEN"
+
+
+def test_a_failure_that_ends_is_no_regression():
+    """There is no baseline, and nothing got worse; it is told that it was not judged."""
+    found = gate([row(1, error="x"), row(1, label="b")], [row(2, 900), row(2, label="b")])
+    assert found.passed
+    assert found.notes == ("not judged: 'a': failed before, so there is no baseline",)
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_no_answer_is_not_passed_over(side):
+    """Nothing says that the call is as cheap as before."""
+    rows = {"before": [row(1)], "after": [row(2)]}
+    rows[side] = [row(1, error="http_503")]
+    found = gate(rows["before"], rows["after"])
+    assert found.regressions[0].reason == f"no answer on the {side} side: http_503; nothing can be said"
+
+
+def test_a_node_that_tells_no_gas_is_not_passed_over():
+    """A missing figure is no small figure."""
+    found = gate([row(1)], [row(2, None)])
+    assert found.regressions[0].reason == "no gas was told on the after side; nothing can be said"
+    assert gate([row(1)], [row(2, None)], None).passed
+
+
+def test_calls_of_one_side_are_told_and_not_judged():
+    """There is nothing to compare them with."""
+    found = gate([row(1), row(1, label="old")], [row(2), row(2, label="new")])
+    assert found.judged == 1
+    assert set(found.notes) == {
+        "not judged: 'old': only on the before side",
+        "not judged: 'new': only on the after side",
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [([], []), ([row(1)], []), ([row(1, label="x")], [row(1, label="y")]), ([row(1, error="x")], [row(1, error="x")])],
+)
+def test_a_gate_that_checked_nothing_does_not_pass(before, after):
+    """Bad input, not a green light."""
+    with pytest.raises(InputError, match="nothing to check"):
+        gate(before, after)
+
+
+def test_committed_transactions_are_judged_only_by_limits_of_their_own():
+    """The last one of either side has arguments of its own: a failing one is its sender's mistake."""
+    before, after = row(1, source="committed"), row(2, source="committed", success=False)
+    others = [row(1, label="b")], [row(2, label="b")]
+    found = gate([before, *others[0]], [after, *others[1]])
+    assert found.passed
+    assert "committed transactions differ in their arguments" in found.notes[0]
+    own = study_with(call={"thresholds": {"percent": 5}})
+    assert not gate([before], [after], study=own).passed
+
+
+def test_a_call_may_have_limits_of_its_own():
+    """They stand in place of the general one, looser or tighter."""
+    own = study_with(call={"thresholds": {"percent": 50}}, thresholds={"percent": 2})
+    before, after = [row(1, 100), row(1, 100, label="b")], [row(2, 140), row(2, 101, label="b")]
+    assert gate(before, after, None, study=own).passed
+    assert not gate(before, after, "0.5%", study=own).passed
+    assert [one.label for one in gate(before, after, "0.5%", study=own).regressions] == ["b"]
+
+
+def test_a_waiver_excuses_until_its_day_has_passed():
+    """The last day is included; afterwards the gate fails again and says why."""
+    before, after = [row(1, 100)], [row(2, 200)]
+    held = gate(before, after, waivers=[WAIVER])
+    assert held.passed
+    assert held.waived[0].waiver.reason == "known"
+    over = gate(before, after, waivers=[WAIVER | {"expires": "2026-05-31"}])
+    assert not over.passed
+    assert over.notes == ("the waiver of 'a' expired on 2026-05-31 and no longer counts: known",)
+
+
+def test_waivers_of_the_study_count_unless_others_are_given():
+    """What is given goes first."""
+    study = study_with(waivers=[WAIVER])
+    before, after = [row(1, 100)], [row(2, 200)]
+    assert gate(before, after, study=study).passed
+    assert not gate(before, after, study=study, waivers=[]).passed
+
+
+def test_a_waiver_for_nothing_is_told():
+    """A misspelt label excuses nobody."""
+    found = gate([row(1)], [row(2)], waivers=[WAIVER | {"call": "typo"}])
+    assert found.notes == ("a threshold or waiver is of no call of this comparison: 'typo'",)
+
+
+def test_regressions_of_several_nodes_are_told_apart():
+    """A call that got dearer on one of two nodes regresses there."""
+    other = {"node": "http://other.test/v1"}
+    found = gate([row(1, 10), row(1, 10, **other)], [row(2, 10), row(2, 20, **other)])
+    assert [one.node for one in found.regressions] == ["http://other.test/v1"]
+    assert found.judged == 2
+
+
+# what is written ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def written():
+    split = {"execution_gas_units": 5, "io_gas_units": 3, "storage_fee_octas": 100}
+    before = [
+        row(1, 100, label="dearer", **split),
+        row(1, 100, label="cheaper"),
+        row(1, label="breaks"),
+        row(1, label="same"),
+        row(1, label="gone"),
+        row(1, label="lost"),
+    ]
+    after = [
+        row(2, 150, label="dearer", **(split | {"io_gas_units": 53})),
+        row(2, 50, label="cheaper"),
+        row(2, label="breaks", error="invalid_input"),
+        row(2, label="same", value_digest="x"),
+        row(2, label="new"),
+        row(2, label="lost", error="unreachable"),
+    ]
+    comparison = compare(frame(*before), frame(*after))
+    return comparison, comparison.gate("2%", waivers=[WAIVER | {"call": "dearer"}], today=TODAY)
+
+
+def test_the_text_opens_with_the_verdict(written):
+    """Then what regressed, what is waived, and the table, the worst first."""
+    lines = comparison_text(*written).splitlines()
+    assert lines[1] == "gate FAILED: 2 regressions; 5 calls judged"
+    assert "regression: breaks: succeeded before and now fails: invalid_input" in lines
+    assert any(
+        line.startswith("waived: dearer: 100 to 150 gas units") and "until 2026-06-01: known" in line for line in lines
+    )
+    assert "3 changed, 1 unreachable, 1 added, 1 removed, 1 unchanged" in lines
+    table = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert set(table[1:3]) == {"breaks", "lost"}
+    assert table[3:] == ["dearer", "io", "cheaper"]
+    assert lines[-3:] == ["added: new", "removed: gone", "unchanged: same"]
+
+
+def test_the_markdown_is_one_table(written):
+    """Each row has the columns of the head."""
+    text = comparison_markdown(*written)
+    assert "- gate FAILED: 2 regressions; 5 calls judged" in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in rows} == {7}
+    assert any("`dearer` | 100 | 150 | +50 | +50.0 %" in line for line in rows)
+
+
+def test_the_json_holds_every_call_and_the_verdict(written):
+    """With the limits and each regression's reason."""
+    told = json.loads(comparison_json(*written))
+    assert (told["format"], told["gate"]["passed"], told["gate"]["judged"]) == (1, False, 5)
+    assert {call["label"]: call["kind"] for call in told["calls"]} == {
+        "breaks": "changed",
+        "cheaper": "changed",
+        "dearer": "changed",
+        "gone": "removed",
+        "lost": "unreachable",
+        "new": "added",
+        "same": "unchanged",
+    }
+    assert {one["label"] for one in told["gate"]["regressions"]} == {"breaks", "lost"}
+    assert told["gate"]["waived"][0]["waiver"] == {"call": "dearer", "reason": "known", "expires": "2026-06-01"}
+
+
+def test_integers_beyond_what_readers_hold_are_text_in_json():
+    """2^53 and more."""
+    told = json.loads(comparison_json(compare(frame(row(1, 2**60)), frame(row(2, 2**60 + 1)))))
+    assert told["calls"][0]["gas_after"] == str(2**60 + 1)
+
+
+HOSTILE = "<script>alert(1)</script>|`x`\x1b[31m\u202e\n# head"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_hostile_text_is_harmless_everywhere(form):
+    """Labels, error codes, VM status, reasons of waivers, names of sides, nodes."""
+    before = [row(1, 10, label=HOSTILE), row(1, 10, label="b", node=HOSTILE)]
+    after = [
+        row(2, label=HOSTILE, error=HOSTILE, node_build=HOSTILE),
+        row(2, 90, label="b", node=HOSTILE, vm_status=HOSTILE, success=False),
+    ]
+    with pytest.warns(UserWarning, match="node builds"):
+        comparison = compare(frame(*before), frame(*after))
+    waiver = {"call": HOSTILE, "reason": HOSTILE, "expires": "2026-06-01"}
+    for rules in ([], [waiver]):
+        text = FORMATS[form](comparison, comparison.gate("2%", waivers=rules, today=TODAY))
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "\n# head" not in text
+        if form == "markdown":
+            assert "|`x`" not in text
+            assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {7}
+    assert "<script>" not in comparison_html(comparison)
+    assert "<script>" not in comparison._repr_html_()
+    assert "\x1b" not in repr(comparison)
+
+
+def test_a_comparison_of_nothing_is_words_too():
+    """Empty sides have no table."""
+    comparison = compare(frame(), frame())
+    assert "no calls" in repr(comparison)
+    assert "<table" not in comparison._repr_html_()
+    assert json.loads(comparison_json(comparison))["calls"] == []

@@ -1,0 +1,105 @@
+"""The command ``compare``: two runs side by side, and a gate that fails a build."""
+
+from __future__ import annotations
+
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolkit.cli.options import JsonOption
+from toolkit.cli.output import write_text
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    from toolkit.gas.comparison import Comparison
+    from toolkit.gas.gate import Gate
+
+__all__ = ["REGRESSED", "compare"]
+
+REGRESSED = 1
+"""Exit code of a failed gate."""
+
+_BY_ENDING = {".md": "markdown", ".json": "json", ".txt": "text"}
+
+
+class Format(StrEnum):
+    """How a comparison is written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+def compare(  # noqa: PLR0917 - typer makes options of parameters
+    before: Annotated[str, typer.Argument(help="Folder of a run, or DIR@VERSION: the run as it stood there.")],
+    after: Annotated[str, typer.Argument(help="Folder of a run, or DIR@VERSION.")],
+    fail_over: Annotated[
+        list[str] | None,
+        typer.Option(help="Most a call may rise: 2% or 50 (gas units). Repeat it for both; either counts."),
+    ] = None,
+    study: Annotated[
+        Path | None, typer.Option(help="Study file with thresholds and waivers; by default the after run's study.")
+    ] = None,
+    waivers: Annotated[
+        Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of the study's.")
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(help="view@version, simulate@now or committed only; FIRST,SECOND mixes two.")
+    ] = None,
+    form: Annotated[Format | None, typer.Option("--format", help="By default as --out ends, else text.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write: .md, .json or .txt.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 2: bad input."""
+    from toolkit.gas.comparison import compare as compared
+    from toolkit.gas.study import Study
+    from toolkit.reports.comparison import FORMATS
+
+    written = _format(form, out, as_json=as_json)
+    pair: Any = source.split(",") if source and "," in source else source
+    rules = Study.load(study) if study else None
+    with warnings.catch_warnings():
+        if out is None:
+            warnings.simplefilter("ignore")  # what is printed tells them
+        comparison = compared(before, after, source=pair)
+    rules = rules or comparison.study
+    gate = _judged(comparison, fail_over, rules, waivers)
+    text = FORMATS[written](comparison, gate)
+    if out is None:
+        print(text, end="")
+    else:
+        write_text(text, out)
+        verdict = "" if gate is None else f"; gate {'passed' if gate.passed else 'FAILED'}"
+        print(f"Comparison: {out}{verdict}")
+    if gate is not None and not gate.passed:
+        raise typer.Exit(REGRESSED)
+
+
+def _format(form: Format | None, out: Path | None, *, as_json: bool) -> str:
+    if as_json and form not in {None, Format.JSON}:
+        raise InputError(f"give either --json or --format {form}, not both")
+    if as_json:
+        return "json"
+    if form is not None:
+        return form.value
+    if out is None:
+        return "text"
+    found = _BY_ENDING.get(out.suffix.lower())
+    if found is None:
+        raise InputError(f"--out {out}: the name ends in {', '.join(_BY_ENDING)}, or --format says how it is written")
+    return found
+
+
+def _judged(comparison: Comparison, fail_over: list[str] | None, study: Any, waivers: Path | None) -> Gate | None:
+    """Judge by what is given; where nothing sets a limit there is no gate."""
+    from toolkit.gas.gate import Rules
+    from toolkit.gas.study_file import read_waiver_file
+
+    excused = None if waivers is None else read_waiver_file(waivers)
+    threshold = fail_over or None
+    if not Rules.of(threshold, study, excused).has_limits:
+        return None
+    return comparison.gate(threshold, study=study, waivers=excused)

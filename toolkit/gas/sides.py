@@ -1,0 +1,98 @@
+"""One side of a comparison: a frame, a run, a run's folder, or a run's folder at a ledger version."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from toolkit.errors import InputError, StudyError
+from toolkit.frames.schema import OBSERVATIONS
+from toolkit.wire.integers import shorten
+
+if TYPE_CHECKING:
+    from toolkit.gas.study import Study
+
+__all__ = ["Side", "last_observations", "read_side"]
+
+_AT_VERSION = re.compile(r"(.+)@(\d{1,20})")
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One side of a comparison.
+
+    Attributes
+    ----------
+    name : str
+        How it was given, where it was a path.
+    last : DataFrame
+        The last observation of each call and source.
+    complete : bool
+        False for a run that was broken off.
+    study : Study or None
+        The study of a run.
+    """
+
+    name: str
+    last: pd.DataFrame
+    complete: bool = True
+    study: Study | None = None
+
+
+def read_side(side: Any) -> Side:
+    """Open a side of a comparison.
+
+    Parameters
+    ----------
+    side : DataFrame, Run, str or Path
+        ``runs/x@1000`` is the run in ``runs/x`` as it stood at ledger version 1000.
+
+    Returns
+    -------
+    Side
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or a frame lacks columns.
+    StudyError
+        If there is no such run, or it holds nothing at or before that version.
+    """
+    if isinstance(side, str | Path):
+        return _of_path(str(side))
+    frame = side if isinstance(side, pd.DataFrame) else getattr(side, "observations", None)
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(f"compare takes observation frames, runs or run folders, got {type(side).__name__}")
+    missing = [name for name in OBSERVATIONS.names if name not in frame.columns]
+    if missing:
+        raise InputError(f"compare needs observation frames; columns {missing} are missing")
+    name = "" if frame is side else str(side.path)
+    return Side(name, last_observations(frame), getattr(side, "complete", True), getattr(side, "study", None))
+
+
+def last_observations(observations: pd.DataFrame, *, version: int | None = None) -> pd.DataFrame:
+    """Return the last observation of each call and source, at or before `version` where one is given."""
+    if version is not None:
+        observations = observations[observations["ledger_version"] <= version]
+    ordered = observations.sort_values("ledger_version", kind="stable")
+    return ordered.groupby(["node", "fingerprint", "source"], sort=False).tail(1).sort_index().reset_index(drop=True)
+
+
+def _of_path(path: str) -> Side:
+    from toolkit.gas.run import Run
+
+    found = None if Path(path).exists() else _AT_VERSION.fullmatch(path)  # a folder's own name may have an @
+    if found is None:
+        run = Run.open(path)
+        return Side(path, last_observations(run.observations), run.complete, run.study)
+    run, version = Run.open(found[1]), int(found[2])
+    last = run.at(version)
+    if not len(last):
+        first = run.observations["ledger_version"].min() if len(run.observations) else None
+        since = "it holds no observations" if first is None else f"its first version is {first}"
+        raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version}; {since}")
+    return Side(path, last, run.complete, run.study)
