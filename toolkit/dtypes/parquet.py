@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["read_parquet", "write_parquet"]
 
+_MOST_TEXT = 2**31
+"""Bytes of text that a column of Arrow's `string` holds."""
+
 
 def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a frame to one Parquet file, whole or not at all.
@@ -53,8 +56,16 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 def write_frame(frame: pd.DataFrame, place: Path) -> None:
     """Write a frame as Parquet in place; for who moves the file by themselves, else see `write_parquet`."""
-    table = to_arrow(frame)
+    table = _narrowed(to_arrow(frame))
     pq.write_table(table, place, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
+
+
+def _narrowed(table: pa.Table) -> pa.Table:
+    """Give text the type `string` that schemas say, where pandas holds it as `large_string` and it fits."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_large_string(field.type) and table.column(place).nbytes < _MOST_TEXT:
+            table = table.set_column(place, field.with_type(pa.string()), table.column(place).cast(pa.string()))
+    return table
 
 
 def _encodings(schema: pa.Schema) -> dict[str, object]:

@@ -114,8 +114,7 @@ def test_the_parts_on_disk_have_these_types(run):
     """Whoever reads them."""
     schema = pq.read_schema(next((run.path / "parts").glob("*.parquet")))
     for name, (kind, _) in CONTRACT.items():
-        found = schema.field(name).type
-        assert (found.value_type if pa.types.is_dictionary(found) else found) == kind
+        assert schema.field(name).type == kind
 
 
 def test_an_empty_frame_has_the_columns_too():
@@ -143,7 +142,7 @@ def test_a_view_has_gas_and_a_digest_of_its_value(run):
     assert rows["head_version"].tolist() == [1_000, 1_000]
     assert rows["gas_used"].tolist() == [12, 12]
     assert rows["success"].all()
-    assert rows["value_digest"].nunique() == 1
+    assert len(set(rows["value_digest"])) == 1
     assert rows[["execution_gas_units", "status", "error_code", "vm_status"]].isna().all(axis=None)
 
 
