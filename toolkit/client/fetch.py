@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from toolkit.client.node import Node
     from toolkit.client.prepared import Prepared
-    from toolkit.client.results import Simulation, TableItem
+    from toolkit.client.results import Simulation
     from toolkit.client.versions import ResolvedPlan
     from toolkit.client.view_calls import PreparedViews
     from toolkit.move.layout import Layout
@@ -202,19 +202,15 @@ def fetch_table_items(
     plan = plan_versions(node, versions)
     given = list(keys)
 
-    tasks = [(key, version) for key in given for version in plan.versions]
-
-    def prepare(task: tuple[Any, int]) -> Prepared[TableItem]:
-        key, version = task
-        return node.prepare_item(handle, key=key, key_type=key_type, value_type=value_type, ledger_version=version)
-
-    outcomes = _swept(node, tasks, prepare, what="table items", show=progress)
+    ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
+    tasks = [(place, version) for place in range(len(given)) for version in plan.versions]
+    outcomes = _swept(node, tasks, lambda task: ready[task[0]].at(task[1]), what="table items", show=progress)
     items = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
     records = [
-        TableItemRecord(key, version, _head_of(outcome), None, Failure.of(outcome))
+        TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
         if isinstance(outcome, Exception)
         else outcome.record()
-        for (key, version), outcome in zip(tasks, outcomes, strict=True)
+        for (place, version), outcome in zip(tasks, outcomes, strict=True)
     ]
     newest = items[-1] if items else None
     key_layout, value_layout = (

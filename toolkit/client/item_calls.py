@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.client.connection import json_body, parsed_json, path
-from toolkit.client.context import BCS, JSON, Context, at_version
+from toolkit.client.abis import Made
+from toolkit.client.connection import json_body, parsed_json, path, pinned
+from toolkit.client.context import BCS, JSON, at_version
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import TableItem
 from toolkit.frames.text import visible
@@ -16,46 +18,83 @@ from toolkit.move.tags import parse_type_tag, wire_type
 from toolkit.move.values import decode_json, encode_argument
 
 if TYPE_CHECKING:
-    from toolkit.client.transport import Answer
+    from toolkit.client.abis import AbisAt
+    from toolkit.client.context import Context
+    from toolkit.client.transport import Answer, Request
+    from toolkit.move.layout import Layout
 
-__all__ = ["prepare_item"]
+__all__ = ["PreparedItems"]
 
 
-def prepare_item(
-    context: Context, handle: str, key: Any, *, key_type: str, value_type: str, version: int | None
-) -> Prepared[TableItem]:
-    """Make the read of a table item ready to be sent.
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a read travels, but for the version, and what comes back."""
+
+    request: Request
+    key_layout: Layout
+    value_layout: Layout
+    in_bcs: bool
+
+
+class PreparedItems:
+    """The read of one table item, ready to be sent at any version; what does not depend on it is done once.
+
+    Parameters
+    ----------
+    context : Context
+    handle : str
+    key : object
+    key_type, value_type : str
 
     Raises
     ------
-    InputError, SchemaError
-        If handle or a type cannot be read, or the key does not fit its type.
+    InputError
+        If handle or a type cannot be read.
     """
-    handle = parse_table_handle(handle)
-    key_tag, value_tag = parse_type_tag(key_type), parse_type_tag(value_type)
-    abis = context.abis_for(version)
-    key_layout, value_layout = abis.layout(key_tag), abis.layout(value_tag)
-    use_bcs = context.encoding == "bcs" and is_closed(value_layout)
-    body = {
-        "key_type": wire_type(key_tag),
-        "value_type": wire_type(value_tag),
-        "key": encode_argument(key_layout, key, where="table key"),
-    }
 
-    def finish(answer: Answer) -> TableItem:
-        headers = context.headers(answer)
-        read, layout = abis.version if version is None else version, value_layout
+    def __init__(self, context: Context, handle: str, key: Any, *, key_type: str, value_type: str) -> None:
+        self._context = context
+        self._handle, self._key = parse_table_handle(handle), key
+        self._key_tag, self._value_tag = parse_type_tag(key_type), parse_type_tag(value_type)
+        self._asked = f"item {visible(repr(key), 60)} of table {self._handle}"
+        self._forms = Made(context.abis, self._form)
+
+    def at(self, version: int | None) -> Prepared[TableItem]:
+        """Make the read ready to be sent at a version, None being the head.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the key does not fit its type.
+        """
+        encoded_by = self._context.head() if version is None else version
+        form = self._forms.at(encoded_by)
+
+        def finish(answer: Answer) -> TableItem:
+            return self._item(answer, form, version, encoded_by)
+
+        return Prepared(pinned(form.request, version), self._asked + at_version(version), finish, version)
+
+    def _form(self, abis: AbisAt) -> _Form:
+        key_layout, value_layout = abis.layout(self._key_tag), abis.layout(self._value_tag)
+        body = {
+            "key_type": wire_type(self._key_tag),
+            "value_type": wire_type(self._value_tag),
+            "key": encode_argument(key_layout, self._key, where="table key"),
+        }
+        in_bcs = self._context.encoding == "bcs" and is_closed(value_layout)
+        where = path("tables", self._handle, "item")
+        request = self._context.post(where, json_body(body), accept=BCS if in_bcs else JSON)
+        return _Form(request, key_layout, value_layout, in_bcs)
+
+    def _item(self, answer: Answer, form: _Form, version: int | None, encoded_by: int) -> TableItem:
+        headers = self._context.headers(answer)
+        read, layout = encoded_by, form.value_layout
         if version is None and headers.ledger is not None:
             read = headers.ledger.version
-            layout = context.abis.at(read).layout(value_tag)
-        if use_bcs:
+            layout = self._context.abis.at(read).layout(self._value_tag)
+        if form.in_bcs:
             value = decode_bcs(layout, answer.body)
         else:
             value = decode_json(layout, parsed_json(answer.body, "table item"), where="table item")
-        return TableItem(handle, key, value, read, headers.ledger, key_layout, layout)
-
-    where = path("tables", handle, "item")
-    query = {"ledger_version": version}
-    request = context.post(where, json_body(body), query=query, accept=BCS if use_bcs else JSON)
-    asked = f"item {visible(repr(key), 60)} of table {handle}{at_version(version)}"
-    return Prepared(request, asked, finish, version)
+        return TableItem(self._handle, self._key, value, read, headers.ledger, form.key_layout, layout)

@@ -11,7 +11,7 @@ from toolkit.client.cache import AnswerCache
 from toolkit.client.companion import Companion
 from toolkit.client.connection import Connection
 from toolkit.client.context import Context
-from toolkit.client.item_calls import prepare_item
+from toolkit.client.item_calls import PreparedItems
 from toolkit.client.keeping import Keeper
 from toolkit.client.pace import Pace
 from toolkit.client.probing import Probe, probe
@@ -259,10 +259,8 @@ class Node:
         -----
         Source: ``POST /v1/tables/{table_handle}/item``. A node cannot list the keys of a table.
         """
-        prepared = self.prepare_item(
-            handle, key=key, key_type=key_type, value_type=value_type, ledger_version=ledger_version
-        )
-        return self._connection.perform(prepared)
+        ready = self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type)
+        return self._connection.perform(ready.at(ledger_version))
 
     def simulate(
         self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
@@ -343,13 +341,9 @@ class Node:
         """Make a view ready to be sent at many versions by its ``at(version)``: much of the work is then done once."""
         return PreparedViews(self._context, call)
 
-    def prepare_item(
-        self, handle: str, *, key: Any, key_type: str, value_type: str, ledger_version: int | None = None
-    ) -> Prepared[TableItem]:
-        """Make the read of a table item ready to be sent, alone or with many others."""
-        return prepare_item(
-            self._context, handle, key, key_type=key_type, value_type=value_type, version=ledger_version
-        )
+    def prepare_items(self, handle: str, *, key: Any, key_type: str, value_type: str) -> PreparedItems:
+        """Make the read of a table item ready to be sent, at one or many versions by its ``at(version)``."""
+        return PreparedItems(self._context, handle, key, key_type=key_type, value_type=value_type)
 
     # companion reads ------------------------------------------------------------------------------------------
 
