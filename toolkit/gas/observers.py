@@ -120,8 +120,11 @@ def observe_elsewhere(
                 if not pending:
                     return
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                while done:
-                    take(done.pop().result())
+                ended = [future for future in done if not future.cancelled() and future.exception() is None]
+                for future in ended:
+                    take(future.result())
+                for future in done.difference(ended):
+                    future.result()  # raises, once what came beside it is taken
         except Exception as error:
             failure = executor_failure(error)
             if failure is None:
