@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 import toolkit
 from toolkit import embedded
+from toolkit.cli import main
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +22,21 @@ def url(ledger):
     """Return the URL of a real HTTP server over the seeded ledger."""
     with embedded.serve(ledger, port=0) as address:
         yield address
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """Return a function that runs the command line in this process, in a folder: a start of Python takes seconds."""
+
+    def run(*arguments: str, cwd=None) -> subprocess.CompletedProcess:
+        with monkeypatch.context() as patch:
+            if cwd is not None:
+                patch.chdir(cwd)
+            code = main(arguments)
+        told = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, told.out, told.err)
+
+    return run
 
 
 @pytest.fixture

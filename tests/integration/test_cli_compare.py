@@ -40,13 +40,14 @@ expires = 2999-12-31
     return folder
 
 
-def compare(runs, *arguments):
-    return toolkit_command("compare", *arguments, cwd=runs)
+@pytest.fixture
+def compare(runs, command):
+    return lambda *arguments: command("compare", *arguments, cwd=runs)
 
 
 def test_the_study_of_the_run_is_the_gate(runs):
     """Its limits fail the build, its waiver excuses, and the verdict stands first."""
-    done = compare(runs, "x@1000", "x@4999")
+    done = toolkit_command("compare", "x@1000", "x@4999", cwd=runs)
     assert done.returncode == 1, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "x@1000 compared with x@4999"
@@ -65,9 +66,9 @@ def test_the_study_of_the_run_is_the_gate(runs):
         (["x", "x@1000", "--fail-over", "0%"], 0),
     ],
 )
-def test_exit_codes_of_the_gate(runs, arguments, code):
+def test_exit_codes_of_the_gate(compare, arguments, code):
     """0 where nothing regressed, 1 where something did; either of two limits counts."""
-    assert compare(runs, *arguments).returncode == code
+    assert compare(*arguments).returncode == code
 
 
 @pytest.mark.parametrize(
@@ -84,51 +85,51 @@ def test_exit_codes_of_the_gate(runs, arguments, code):
         (["x", "x", "--format", "pdf"], "pdf"),
     ],
 )
-def test_bad_input_is_exit_2_and_one_line(runs, arguments, words):
+def test_bad_input_is_exit_2_and_one_line(compare, arguments, words):
     """A build tells a broken gate from a failed one."""
-    assert words in one_clear_line(compare(runs, *arguments), 2)
+    assert words in one_clear_line(compare(*arguments), 2)
 
 
-def test_a_waivers_file_stands_in_place_of_the_study_s(runs):
+def test_a_waivers_file_stands_in_place_of_the_study_s(compare, runs):
     """An expired one no longer excuses, and is told."""
     (runs / "waivers.toml").write_text('[[waiver]]\ncall = "size"\nreason = "old"\nexpires = 2001-01-01\n')
-    done = compare(runs, "x@1000", "x", "--waivers", "waivers.toml")
+    done = compare("x@1000", "x", "--waivers", "waivers.toml")
     assert done.returncode == 1
     assert "gate FAILED: 2 regressions" in done.stdout
     assert "the waiver of 'size' expired on 2001-01-01 and no longer counts: old" in done.stdout
 
 
-def test_a_study_file_of_today_may_judge_an_older_run(runs):
+def test_a_study_file_of_today_may_judge_an_older_run(compare, runs):
     """Limits and waivers change; what was observed does not."""
     text = (runs / "study.toml").read_text().replace("percent = 1\n", "percent = 1e6\n")
     (runs / "loose.toml").write_text(text)
-    done = compare(runs, "x@1000", "x", "--study", "loose.toml")
+    done = compare("x@1000", "x", "--study", "loose.toml")
     assert done.returncode == 0
     assert "gate passed" in done.stdout
 
 
 @pytest.mark.parametrize(("name", "start"), [("c.md", "# `x@1000`"), ("c.json", "{"), ("c.txt", "x@1000 compared")])
-def test_it_is_written_by_the_ending_of_the_file(runs, name, start):
+def test_it_is_written_by_the_ending_of_the_file(compare, runs, name, start):
     """Markdown, JSON or text; one line says where and what the verdict is; the exit code is the gate's."""
-    done = compare(runs, "x@1000", "x", "--out", name)
+    done = compare("x@1000", "x", "--out", name)
     assert done.returncode == 1
     assert done.stdout.strip() == f"Comparison: {name}; gate FAILED"
     assert (runs / name).read_text().startswith(start)
 
 
-def test_json_on_stdout_is_whole(runs):
+def test_json_on_stdout_is_whole(compare):
     """For programs, with a format number."""
-    told = json.loads(compare(runs, "x@1000", "x", "--json").stdout)
+    told = json.loads(compare("x@1000", "x", "--json").stdout)
     assert told["format"] == 1
     assert told["gate"]["passed"] is False
     assert [call["label"] for call in told["calls"]] == ["depth", "size"]
 
 
-def test_without_any_limit_there_is_no_gate(runs):
+def test_without_any_limit_there_is_no_gate(compare, runs):
     """A comparison is then told, and nothing fails."""
     bare = (runs / "study.toml").read_text().replace("[thresholds]\npercent = 1\n", "")
     (runs / "bare.toml").write_text(bare)
-    done = compare(runs, "x@1000", "x", "--study", "bare.toml")
+    done = compare("x@1000", "x", "--study", "bare.toml")
     assert done.returncode == 0
     assert "gate" not in done.stdout
     assert "2 changed" in done.stdout
@@ -143,3 +144,21 @@ def test_the_same_in_python(runs):
     assert found.gate(study=found.study).waived[0].label == "depth"
     run = toolkit.Run.open(runs / "x")
     assert toolkit.compare(run.at(1_000), run).counts == found.counts
+
+
+def test_a_study_of_two_nodes_is_planned_run_and_compared_by_node(url, tmp_path):
+    """One study, two networks: rows, plans and comparisons tell them apart."""
+    ledger = toolkit.embedded.Ledger.with_history(seed=7, versions=3_000)
+    with toolkit.embedded.serve(ledger, port=0) as other:
+        study = toolkit.Study(
+            nodes=[url, other], calls={"size": {"view": SIZE}}, versions="0:2999/4", requests_per_second=10_000
+        )
+        plan = study.plan()
+        run = study.run(tmp_path / "x", progress=False)
+        found = toolkit.compare(run.at(1_500), run)
+    assert plan.requests == (8, 8)
+    assert [node.head for node in plan.nodes] == [4_999, 2_999]
+    assert {node.pace for node in plan.nodes} == {10_000}
+    assert run.observations.groupby("node").size().tolist() == [4, 4]
+    assert sorted(found.calls["node"]) == sorted(plan.to_frame()["node"])
+    assert len(found.gate("1%").regressions) in {0, 2}

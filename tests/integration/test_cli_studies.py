@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from tests.integration.test_cli import one_clear_line, toolkit_command
+from tests.integration.test_cli import one_clear_line
 
 
-def test_the_starter_plans_and_runs_as_it_is(tmp_path):
+def test_the_starter_plans_and_runs_as_it_is(command, tmp_path):
     """`study new`, `study plan`, `study run`: three commands, no network, and the plan tells what the run reads."""
-    written = toolkit_command("study", "new", "study.toml", cwd=tmp_path)
+    written = command("study", "new", "study.toml", cwd=tmp_path)
     assert written.stdout.splitlines() == ["Study: study.toml", "Next: ledger-toolkit study plan study.toml"]
-    planned = toolkit_command("study", "plan", "study.toml", "--json", cwd=tmp_path)
+    planned = command("study", "plan", "study.toml", "--json", cwd=tmp_path)
     plan = json.loads(planned.stdout)
     assert plan["format"] == 1
     calls = {call["label"]: call for call in plan["nodes"][0]["calls"]}
@@ -25,43 +25,43 @@ def test_the_starter_plans_and_runs_as_it_is(tmp_path):
         "transfer 100 octas",
         "registrations",
     }
-    done = toolkit_command("study", "run", "study.toml", "--out", "run", "--quiet", "--json", cwd=tmp_path)
+    done = command("study", "run", "study.toml", "--out", "run", "--quiet", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     views = sum(call["requests"] for call in calls.values() if call["source"] != "committed")
     assert json.loads(done.stdout)["counts"]["observations"] >= views
-    again = one_clear_line(toolkit_command("study", "new", "study.toml", cwd=tmp_path), 2)
+    again = one_clear_line(command("study", "new", "study.toml", cwd=tmp_path), 2)
     assert "exists already and is left as it is" in again
 
 
-def test_a_plan_in_words_sends_nothing_and_ends_well():
+def test_a_plan_in_words_sends_nothing_and_ends_well(command):
     """`study plan demo` prints a table and what it rests on."""
-    done = toolkit_command("study", "plan", "demo")
+    done = command("study", "plan", "demo")
     assert done.returncode == 0, done.stderr
     assert "nothing of it has been sent" in done.stdout
     assert "33 to " in done.stdout
     assert "time: " in done.stdout
 
 
-def test_a_plan_of_a_dead_node_is_one_line(tmp_path):
+def test_a_plan_of_a_dead_node_is_one_line(command, tmp_path):
     """Exit 4, as for every command that gets no answer."""
     study = '[versions]\nplan = "0:9"\n[[call]]\nview = "0x1::m::f"\n'
     (tmp_path / "study.toml").write_text('node = "http://127.0.0.1:9"\n' + study)
-    one_clear_line(toolkit_command("study", "plan", str(tmp_path / "study.toml")), 4)
+    one_clear_line(command("study", "plan", str(tmp_path / "study.toml")), 4)
 
 
-def test_the_schema_is_printed_or_written(tmp_path):
+def test_the_schema_is_printed_or_written(command, tmp_path):
     """The same JSON either way."""
-    printed = toolkit_command("study", "schema")
-    written = toolkit_command("study", "schema", "--out", "s.json", cwd=tmp_path)
+    printed = command("study", "schema")
+    written = command("study", "schema", "--out", "s.json", cwd=tmp_path)
     assert written.stdout.strip() == "Schema: s.json"
     assert json.loads(printed.stdout) == json.loads((tmp_path / "s.json").read_text())
 
 
-@pytest.mark.parametrize("command", ["plan", "run"])
-def test_a_mistake_in_a_study_is_one_line(tmp_path, command):
+@pytest.mark.parametrize("name", ["plan", "run"])
+def test_a_mistake_in_a_study_is_one_line(command, tmp_path, name):
     """The place, the key, the key that was meant."""
     study = tmp_path / "typo.toml"
     study.write_text('[versions]\nplan = "0:9"\n[[call]]\nlabel = "size"\nview = "0x1::m::f"\nargumets = []\n')
-    more = ["--out", str(tmp_path / "run")] if command == "run" else []
-    line = one_clear_line(toolkit_command("study", command, str(study), *more), 2)
+    more = ["--out", str(tmp_path / "run")] if name == "run" else []
+    line = one_clear_line(command("study", name, str(study), *more), 2)
     assert "call 1 ('size'): `argumets` is no key here; did you mean `arguments`?" in line

@@ -15,6 +15,7 @@ from toolkit.wire.node import decode_account, decode_block, decode_gas_price_est
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from toolkit.wire.headers import LedgerState
     from toolkit.wire.node import AccountInfo, Block, GasPriceEstimate, NodeInfo
 
 __all__ = ["ABSENT", "Companion"]
@@ -126,11 +127,12 @@ class Companion:
             self._connection.get(where, asked=f"transaction of version {version}", pinned=version).body
         )[0]
 
-    def transactions(self, start: int, limit: int) -> list[Any]:
-        """Read and decode one page of committed transactions."""
+    def transactions(self, start: int, limit: int) -> tuple[list[Any], LedgerState | None]:
+        """Read and decode one page of committed transactions; with it the node's head when it answered."""
         query = {"start": start, "limit": limit}
         asked = f"transactions {start} to {start + limit - 1}"
-        return decode_transactions(self._connection.get("/transactions", asked=asked, query=query).body)
+        answer = self._connection.get("/transactions", asked=asked, query=query)
+        return decode_transactions(answer.body), parse_headers(answer.headers).ledger
 
     def gas_price(self) -> GasPriceEstimate:
         """Read the price estimates."""

@@ -381,6 +381,10 @@ class Node:
 
     def transactions(self, start: int, limit: int = 100) -> list[Any]:
         """Return a page of committed transactions, decoded. Source: ``GET /v1/transactions?start=&limit=``."""
+        return self._companion.transactions(start, limit)[0]
+
+    def transaction_page(self, start: int, limit: int = 100) -> tuple[list[Any], LedgerState | None]:
+        """Return a page as `transactions` does, and the node's head when it answered, where it told."""
         return self._companion.transactions(start, limit)
 
     def gas_price(self) -> GasPriceEstimate:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from toolkit.client.results import Simulation, ViewResult
+    from toolkit.wire.headers import LedgerState
     from toolkit.wire.payloads import EntryFunction
     from toolkit.wire.requests import SimulationRequest, ViewFunction
 
@@ -97,9 +98,12 @@ class Origin:
             }
         )
 
-    def committed(self, label: str, mark: str, transaction: Any, observed_at: datetime) -> dict[str, Any]:
+    def committed(
+        self, label: str, mark: str, transaction: Any, observed_at: datetime, *, head: LedgerState | None = None
+    ) -> dict[str, Any]:
         """Observe a committed transaction."""
-        return self.row(label, mark, COMMITTED, transaction.version, observed_at) | _charged(transaction)
+        row = self.row(label, mark, COMMITTED, transaction.version, observed_at) | _charged(transaction)
+        return row | {"head_version": head.version if head else None}
 
 
 def _charged(transaction: Any) -> dict[str, Any]:

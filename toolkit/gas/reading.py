@@ -254,7 +254,7 @@ class NodeReader:
 
         def rows_of(page: tuple[int, int]) -> list[dict[str, Any]]:
             try:
-                transactions = self._node.transactions(*page)
+                transactions, head = self._node.transaction_page(*page)
             except ClosedError:
                 raise
             except ToolkitError as error:  # a page that fails is a row of every call that it may have held
@@ -263,7 +263,7 @@ class NodeReader:
             functions = transaction_rows(transactions).transactions["function"]
             found = ((by_function.get(name), one) for name, one in zip(functions, transactions, strict=True))
             return [
-                self._origin.committed(call.name, call.fingerprint, one, datetime.now(UTC))
+                self._origin.committed(call.name, call.fingerprint, one, datetime.now(UTC), head=head)
                 for call, one in found
                 if call is not None and wanted(call, one.version)
             ]

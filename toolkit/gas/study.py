@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, PrivateAttr
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Study", "VersionChoice"]
 
 _MOST_CALLS = 10_000
+_MOST_NAMED = 10
 _JUDGING = frozenset({"thresholds", "waiver", "requests_per_second"})
 """Keys that change nothing of what is observed; they may change while a run goes on, so no digest holds them."""
 
@@ -85,7 +87,7 @@ class Study(FileModel):
         fields["calls"] = _calls(calls)
         if thresholds is not None:
             fields["thresholds"] = placed("thresholds", Threshold.of, thresholds, of=Threshold)
-        fields["waivers"] = read_waivers(waivers)
+        fields["waivers"] = _of_calls(read_waivers(waivers), fields["calls"])
         placed("study", lambda: BaseModel.__init__(self, **fields), of=Study)
         self._node = node if isinstance(node, Node) else None
 
@@ -284,3 +286,14 @@ def _all_differ(made: list[tuple[str, Call]], what: str, read: Callable[[Call], 
             among = f"{place}: its grid makes twice the same {what}, {call.name!r}"
             raise StudyError(among if other == place else f"{place} has the same {what} as {other}")
         seen[read(call)] = place
+
+
+def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waiver, ...]:
+    """Refuse a waiver of no call: a misspelt label would excuse nobody."""
+    labels = [call.name for call in calls]
+    for number, waiver in enumerate(waivers, start=1):
+        if waiver.call not in labels:
+            close = get_close_matches(waiver.call, labels, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(labels[:_MOST_NAMED])}"
+            raise StudyError(f"{named_place('waiver', number, waiver.call)}, `call`: no call has this label{meant}")
+    return waivers

@@ -127,6 +127,7 @@ def test_every_row_says_where_it_comes_from(run):
     rows = run.observations
     assert set(rows["source"]) == {VIEW, SIMULATE, COMMITTED} == {"view@version", "simulate@now", "committed"}
     assert set(rows["chain_id"]) == {4}
+    assert set(rows["head_version"]) == {1_000}
     assert set(rows["node"]) == {"http://node.test/v1"}
     assert set(rows["node_build"]) == {"abc"}
     assert not rows["model"].any()

@@ -150,3 +150,9 @@ def test_a_pace_is_above_0(pace):
     """Anything else is refused by name."""
     with pytest.raises(StudyError, match="`requests_per_second`"):
         Study(calls=[VIEW], requests_per_second=pace)
+
+
+def test_a_waiver_of_a_study_names_one_of_its_calls():
+    """A misspelt label is told with the one that was meant."""
+    with pytest.raises(StudyError, match=r"waiver 1 \('sise'\), `call`: no call has this label; did you mean 'size'"):
+        Study(calls=[VIEW | {"label": "size"}], waivers=[WAIVER | {"call": "sise"}])
