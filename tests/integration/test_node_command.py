@@ -44,6 +44,15 @@ def test_faults_by_option_meet_the_requests_they_say():
     assert fine.elapsed.total_seconds() >= 0.005
 
 
+def test_the_first_requests_meet_faults_in_turn():
+    """For the next n requests, and by schedule: the first two are refused, one passes, the fourth is cut."""
+    with _serving("--first", "503*2,ok,cut") as (_, url), requests.Session() as session:
+        assert [session.get(url, timeout=10).status_code for _ in range(3)] == [503, 503, 200]
+        with pytest.raises(requests.RequestException):
+            session.get(url, timeout=10)
+        assert session.get(url, timeout=10).status_code == 200
+
+
 def test_ctrl_c_ends_it_cleanly_while_a_request_waits():
     """The exit code is that of an interrupt, nothing is on standard error, and the port is free at once."""
     with _serving("--latency", "30s") as (process, url):
@@ -72,6 +81,7 @@ def _ignore_failure(url):
         (("--fault", "418"), "unknown fault '418'"),
         (("--fault", "429:2"), "a share from 0 to 1"),
         (("--latency", "soon"), "soon"),
+        (("--first", "503*many"), "503*many"),
         (("--brand", "a b"), "brand"),
         (("--versions", "10"), "200"),
         (("--port", "70000"), "65535"),

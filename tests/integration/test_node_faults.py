@@ -111,6 +111,14 @@ def test_what_is_no_fault_is_refused(text):
         embedded.parse_fault(text)
 
 
+def test_faults_in_turn_are_read_from_the_command_line():
+    """Kinds by commas, each as often as it says; the message names the part that is none."""
+    assert embedded.parse_schedule("429, ok*2,cut") == ["429", None, None, "cut"]
+    for text, part in (("503*x", "503\\*x"), ("503,,cut", "''"), ("ok*999999", "ok\\*999999"), ("418", "418")):
+        with pytest.raises(InputError, match=part):
+            embedded.parse_schedule(text)
+
+
 def test_latencies_are_read_from_the_command_line():
     """Milliseconds and seconds; anything else is refused."""
     assert (embedded.parse_latency("20ms"), embedded.parse_latency("1.5s")) == (0.02, 1.5)

@@ -49,6 +49,9 @@ def node(
     fault: Annotated[
         list[str] | None, typer.Option(help="What goes wrong and how often, like 429:0.05; may be repeated.")
     ] = None,
+    first: Annotated[
+        str, typer.Option(help="What goes wrong with the first requests, in turn, like 503*3,ok,cut.")
+    ] = "",
     brand: Annotated[str, typer.Option(help="The maker's token in header names.")] = "APTOS",
 ) -> None:
     """Serve the embedded ledger on loopback until Ctrl-C. Its gas is a model, not a Move VM's."""
@@ -58,6 +61,7 @@ def node(
 
     rates = [embedded.parse_fault(text) for text in fault or ()]
     faults = embedded.Faults(latency_s=embedded.parse_latency(latency), rates=rates)
+    faults.schedule(embedded.parse_schedule(first) if first else ())
     ledger = embedded.Ledger.with_history(seed=seed, versions=versions, window=window)
     with embedded.serve(ledger, port=port, brand=brand, faults=faults) as url:
         print(f"Embedded ledger node (model gas): {url}", flush=True)

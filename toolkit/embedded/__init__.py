@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolkit.embedded.contract import Event, Module, Resource, Struct, entry, public, view
-    from toolkit.embedded.http.faults import Fault, Faults, parse_fault, parse_latency
+    from toolkit.embedded.http.faults import Fault, Faults, parse_fault, parse_latency, parse_schedule
     from toolkit.embedded.http.node import Access, Limits
     from toolkit.embedded.http.server import Server, serve, start
     from toolkit.embedded.ledger import Ledger
@@ -28,6 +28,7 @@ __all__ = [
     "entry",
     "parse_fault",
     "parse_latency",
+    "parse_schedule",
     "public",
     "serve",
     "start",
@@ -49,6 +50,7 @@ _WHERE = {
     "entry": "contract",
     "parse_fault": "http.faults",
     "parse_latency": "http.faults",
+    "parse_schedule": "http.faults",
     "public": "contract",
     "serve": "http.server",
     "start": "http.server",

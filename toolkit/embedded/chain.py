@@ -143,7 +143,7 @@ class Chain:
             version,
             self.code_at(version),
             self.schedule_at(version),
-            self.block_of(version).timestamp_us,
+            self.transaction(version).timestamp_us,
             self.chain_id,
         )
 

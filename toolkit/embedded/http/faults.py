@@ -19,7 +19,7 @@ from toolkit.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FAULTS", "Fault", "Faults", "parse_fault", "parse_latency"]
+__all__ = ["FAULTS", "Fault", "Faults", "parse_fault", "parse_latency", "parse_schedule"]
 
 FaultKind = Literal["429", "500", "503", "507", "cut", "html", "slow"]
 
@@ -42,6 +42,8 @@ _HTML = (
     b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>"
 )
 _LATENCY = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
+_TURN = re.compile(r"(?P<kind>\w+)(?:\*(?P<times>\d{1,6}))?", re.ASCII)
+_MOST_TURNS = 100_000
 _SCALE = 1 << 32
 
 
@@ -171,6 +173,37 @@ def parse_fault(text: str) -> Fault:
     except ValueError:
         raise InputError(f"fault {text!r}: expected KIND or KIND:RATE with a rate from 0 to 1") from None
     return Fault(kind, share)  # type: ignore[arg-type]  # checked by the class
+
+
+def parse_schedule(text: str) -> list[FaultKind | None]:
+    """Read faults of the first requests in turn, as the command line takes them.
+
+    Parameters
+    ----------
+    text : str
+        ``503*3,ok,cut``: kinds by commas, each as often as its ``*N`` says; ``ok`` lets a request pass.
+
+    Raises
+    ------
+    InputError
+        If a part is none.
+
+    Examples
+    --------
+    >>> parse_schedule("503*2,ok,cut")
+    ['503', '503', None, 'cut']
+    """
+    kinds: list[FaultKind | None] = []
+    for part in text.split(","):
+        match = _TURN.fullmatch(part.strip())
+        if match is None or int(match["times"] or 1) > _MOST_TURNS:
+            raise InputError(
+                f"first faults: {part.strip()[:40]!r} is not KIND or KIND*N with N up to {_MOST_TURNS}; write "
+                "them like 503*3,ok,cut"
+            )
+        kind = None if match["kind"] == "ok" else Fault(match["kind"]).kind  # type: ignore[arg-type]  # checked by the class
+        kinds += [kind] * int(match["times"] or 1)
+    return kinds
 
 
 def parse_latency(text: str) -> float:
