@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.frames.build import plain_columns
 from toolkit.frames.text import short_addresses, visible
+from toolkit.gas.observing import VIEW
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.gas.comparison import Comparison
     from toolkit.gas.gate import Gate, Regression
@@ -63,9 +64,19 @@ def comparison_html(comparison: Comparison) -> str:
     parts = [f"<p>{html.escape(line)}</p>" for line in said]
     rows = table_rows(comparison, name)
     if rows:
-        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-        parts.append(f"<table><tr>{''.join(f'<th>{head}</th>' for head in HEAD)}</tr>{body}</table>")
+        parts.append(html_table(HEAD, rows))
     return "".join([*parts, *(f"<p>{line}</p>" for line in others_words(comparison, name))])
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table whose first column is text and whose others are numbers; cells are escaped already."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        sides = ("left", *["right"] * (len(cells) - 1))
+        told = (f'<{tag} style="text-align:{side}">{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))
+        return f"<tr>{''.join(told)}</tr>"
+
+    return f"<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
 
 
 def label_text(text: str, limit: int = _LONGEST_LABEL) -> str:
@@ -113,10 +124,11 @@ def table_rows(comparison: Comparison, name: Callable[..., str]) -> list[tuple[s
     several = len({row["node"] for row in rows}) > 1
     cells: list[tuple[str, ...]] = []
     for row in rows:
+        kind = "" if row["source"] == VIEW else f" ({name(row['source'].removesuffix('@now'))})"
         where = f" ({name(row['node'])})" if several else ""
-        cells.append((f"{name(row['label'])}{where}", *_numbers(row, name)))
+        cells.append((f"{name(row['label'])}{kind}{where}", *_numbers(row, name)))
         cells += [
-            (f"  {what}", f"{before:,}", f"{after:,}", f"{after - before:+,}", "", "")
+            (f"of which {what}", f"{before:,}", f"{after:,}", f"{after - before:+,}", "", "")
             for column, what in _SPLIT.items()
             if (before := row[f"{column}_before"]) is not None
             and (after := row[f"{column}_after"]) is not None

@@ -64,7 +64,7 @@ class Regression:
     waiver: Waiver | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Gate:
     """What a comparison was judged to be.
 
@@ -91,6 +91,11 @@ class Gate:
     def passed(self) -> bool:
         """True where nothing regressed that is not waived."""
         return not self.regressions
+
+    def __repr__(self) -> str:
+        from toolkit.gas.comparison_words import gate_words, label_text
+
+        return "\n".join(gate_words(self, label_text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import html
 from typing import TYPE_CHECKING
 
 from toolkit.frames.text import short_addresses, visible
+from toolkit.gas.comparison_words import html_table
 from toolkit.gas.observing import COMMITTED, SIMULATE
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ def plan_html(plan: Plan) -> str:
     """Return a plan as HTML for a notebook; all text in it is escaped."""
     parts = [f"<p>Plan of <b>{html.escape(visible(plan.title))}</b> (nothing of it has been sent)</p>"]
     for node in plan.nodes:
-        names = "".join(f"<th>{name}</th>" for name in _HEAD)
-        rows = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(node))
-        parts.append(f"<p>{html.escape(_node_words(node))}</p><table><tr>{names}</tr>{rows}</table>")
+        rows = [tuple(map(html.escape, row)) for row in _rows(node)]
+        parts.append(f"<p>{html.escape(_node_words(node))}</p>{html_table(_HEAD, rows)}")
         parts += [f"<p>{html.escape(line)}</p>" for line in _remarks(node)]
     return "".join(parts)
 

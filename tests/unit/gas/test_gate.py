@@ -184,6 +184,12 @@ def written():
     return comparison, comparison.gate("2%", waivers=[WAIVER | {"call": "dearer"}], today=TODAY)
 
 
+def test_a_gate_shows_itself_in_words(written):
+    """At a prompt: the verdict, the rules, the reasons."""
+    lines = repr(written[1]).splitlines()
+    assert lines[:2] == ["gate FAILED: 2 regressions; 5 calls judged", "rules: a rise over 2 % is a regression"]
+
+
 def test_the_text_opens_with_the_verdict(written):
     """Then what regressed, what is waived, and the table, the worst first."""
     lines = comparison_text(*written).splitlines()
@@ -195,7 +201,7 @@ def test_the_text_opens_with_the_verdict(written):
     assert "3 changed, 1 unreachable, 1 added, 1 removed, 1 unchanged" in lines
     table = [line.split()[0] for line in lines if line.startswith("  ")]
     assert set(table[1:3]) == {"breaks", "lost"}
-    assert table[3:] == ["dearer", "io", "cheaper"]
+    assert table[3:] == ["dearer", "of", "cheaper"]
     assert lines[-3:] == ["added: new", "removed: gone", "unchanged: same"]
 
 
