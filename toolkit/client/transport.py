@@ -338,7 +338,9 @@ class SessionTransport:
         except HopelessError as error:
             raise HopelessError(f"{hop.where}: {error}") from None
         except (requests.RequestException, OSError, ValueError) as error:
-            raise self._translated(hop.where, error) from error
+            translated = self._translated(hop.where, error)
+            _forget_request(error)
+            raise translated from error
 
     def _translated(self, where: str, error: Exception) -> NodeUnreachable:
         innermost = _innermost(error)
@@ -384,6 +386,14 @@ def _bounded_body(response: requests.Response) -> bytes:
             raise HopelessError(too_large())
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+def _forget_request(error: BaseException | None) -> None:
+    """Take the request off an error and all behind it: its headers hold the key, and clusters pickle whole chains."""
+    while error is not None:
+        if isinstance(error, requests.RequestException):
+            error.request = error.response = None
+        error = error.__cause__ or error.__context__
 
 
 def _innermost(error: BaseException) -> BaseException:
