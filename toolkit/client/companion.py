@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.connection import Connection, json_body, parsed_json, path
+from toolkit.client.prepared import Prepared
 from toolkit.errors import Forbidden, InputError, NotFound, SchemaError
 from toolkit.move.address import parse_address, wire_address
 from toolkit.wire.answers import decode_transactions
@@ -117,8 +118,12 @@ class Companion:
 
     def block(self, version: int) -> Block:
         """Read the block that holds a version, without its transactions."""
-        where = path("blocks", "by_version", version)
-        return decode_block(self._connection.get(where, asked=f"block of version {version}", pinned=version).body)
+        return self._connection.perform(self.prepare_block(version))
+
+    def prepare_block(self, version: int) -> Prepared[Block]:
+        """Make the read of a block ready to be sent, alone or with many others."""
+        request = self._connection.request("GET", path("blocks", "by_version", version))
+        return Prepared(request, f"block of version {version}", lambda answer: decode_block(answer.body), version)
 
     def transaction(self, version: int) -> Any:
         """Read and decode the committed transaction of a version."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client.bulk import progress_bar, run_many
 from toolkit.client.sweep import sweep
+from toolkit.client.times import block_times
 from toolkit.client.versions import Versions, resolve_versions
 from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames.build import item_frame, view_frame
@@ -135,7 +136,7 @@ def fetch_views(
     for call in named.values():
         function = FunctionId.parse(call.function)
         node.abis.prepare(function.address, function.module, ordered)
-    stamps = _timestamps(node, ordered) if times else {}
+    stamps = block_times(node, ordered, show=progress) if times else {}
 
     tasks = [(name, version) for name in named for version in plan.versions]
     ready = {name: node.prepare_views(call) for name, call in named.items()}
@@ -389,21 +390,5 @@ def _head_of(error: Exception) -> int | None:
     return ledger.version if ledger else None
 
 
-def _timestamps(node: Node, versions: Sequence[int]) -> dict[int, datetime | None]:
-    """Date versions by their blocks, one read per block."""
-    stamps: dict[int, datetime | None] = {}
-    covered, stamp = -1, None
-    for version in versions:
-        if version > covered:
-            try:
-                block = node.block(version)
-            except NodeError:
-                stamps[version] = None
-                continue
-            covered, stamp = block.last_version, block.block_timestamp
-        stamps[version] = stamp
-    return stamps
-
-
-def _dated(record: ViewRecord, stamps: Mapping[int, datetime | None]) -> ViewRecord:
+def _dated(record: ViewRecord, stamps: Mapping[int, datetime]) -> ViewRecord:
     return replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0))

@@ -345,6 +345,10 @@ class Node:
         """Make the read of a table item ready to be sent, at one or many versions by its ``at(version)``."""
         return PreparedItems(self._context, handle, key, key_type=key_type, value_type=value_type)
 
+    def prepare_block(self, ledger_version: int) -> Prepared[Block]:
+        """Make the read of the block that holds a version ready to be sent."""
+        return self._companion.prepare_block(ledger_version)
+
     # companion reads ------------------------------------------------------------------------------------------
 
     def info(self) -> NodeInfo:
