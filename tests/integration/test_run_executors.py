@@ -76,7 +76,7 @@ def test_a_cluster_worker_that_dies_loses_nothing(whole, cluster, slow_study, tm
     """A worker killed amid the run: its ranges are read by the others, none lost, none doubled."""
     victim = next(iter(cluster.run(os.getpid).values()))
     killer = kill_when_rows_come(tmp_path / "run", victim)
-    run = slow_study.run(tmp_path / "run", executor=cluster.get_executor(), max_tasks=4, progress=False)
+    run = slow_study.run(tmp_path / "run", executor=cluster, max_tasks=4, progress=False)
     killer.join()
     assert victim not in cluster.run(os.getpid).values()
     assert run.complete

@@ -28,7 +28,7 @@ def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
 
     Parameters
     ----------
-    given : Executor, str or None
+    given : Executor, str, Dask client or None
         ``"threads:8"``, ``"processes:4"``, ``"tcp://host:8786"`` (a Dask scheduler), or any executor.
 
     Raises
@@ -38,8 +38,11 @@ def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
     StudyError
         If no scheduler answers.
     """
-    if given is None or hasattr(given, "submit"):
-        yield given  # type: ignore[misc] # what has `submit` is an executor
+    if given is None or isinstance(given, Executor):
+        yield given
+        return
+    if hasattr(given, "get_executor"):  # a Dask client, as people have it at hand
+        yield given.get_executor()
         return
     text = str(given)
     if match := _POOL.fullmatch(text):

@@ -191,9 +191,9 @@ class Study(FileModel):
             Folder of the run; made where it is missing. A run that was broken off there is continued. By default a
             temporary folder that lives as long as the returned run.
         executor : concurrent.futures.Executor or str, optional
-            Where views are read, in ranges of 100 to 1,000 calls: any executor, such as
-            ``dask.distributed.Client(...).get_executor()``, or ``"threads:8"``, ``"processes:4"``,
-            ``"tcp://host:8786"`` (a Dask scheduler; needs the extra ``dask``). By default here, over the bulk engine.
+            Where views are read, in ranges of 100 to 1,000 calls: any executor, a ``dask.distributed.Client`` or its
+            ``get_executor()``, ``"threads:8"``, ``"processes:4"``, or ``"tcp://host:8786"`` (a Dask scheduler; needs
+            the extra ``dask``). By default here, over the bulk engine.
             Simulations and committed transactions are read here in any case. Ranges answer with their rows, so
             workers need this package and a way to the node, but no disk and no folder in common.
         max_tasks : int, default 8
