@@ -429,6 +429,9 @@ class Ledger:
             If an upgrade would break what relies on the code before, or the script fails.
         """
         package = self._package(upgrades, None) if upgrades else None
+        if package is not None and package.owner != "0x1":
+            at = wire_address(package.owner)
+            raise InputError(f"governance upgrades modules at 0x1, got one at {at}: use publish for that")
         blob = None if schedule is None else self._schedule_blob(schedule)
         script = GovernanceScript(package, blob, tuple(enable), tuple(disable))
         transaction = self.prepare(script.call(), sender="0x1", max_gas_amount=2_000_000)

@@ -11,7 +11,7 @@ from toolkit.embedded.framework.configuration import Code, Features, GasSchedule
 from toolkit.embedded.session import store_value
 from toolkit.embedded.state import module_key
 from toolkit.errors import InputError
-from toolkit.move import FunctionId
+from toolkit.move import FunctionId, wire_address
 from toolkit.move.bcs import encode_bcs
 from toolkit.move.layout import Bytes
 from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedScript
@@ -178,7 +178,7 @@ def _dependencies(definitions: Sequence[Definition], owner: str, packages: Regis
         name = _package_with(module, packages(address))
         if name is None:
             raise InputError(
-                f"{definitions[0].wire_id} uses {address}::{module}, which is not published: publish it first"
+                f"{definitions[0].wire_id} uses {wire_address(address)}::{module}, which is not published: publish it first"
             )
         found[address, name] = None
     return tuple(found)
