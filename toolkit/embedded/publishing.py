@@ -178,7 +178,8 @@ def _dependencies(definitions: Sequence[Definition], owner: str, packages: Regis
         name = _package_with(module, packages(address))
         if name is None:
             raise InputError(
-                f"{definitions[0].wire_id} uses {wire_address(address)}::{module}, which is not published: publish it first"
+                f"{definitions[0].wire_id} uses {wire_address(address)}::{module}, which is not published: "
+                "publish it first"
             )
         found[address, name] = None
     return tuple(found)
