@@ -15,15 +15,21 @@ from toolkit.wire.integers import shorten
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-__all__ = ["FileModel", "misspelt", "named_place", "placed"]
+__all__ = ["OF_THE_FILE", "FileModel", "misspelt", "named_place", "placed"]
 
 T = TypeVar("T")
+
+OF_THE_FILE = ("title", "node", "nodes", "requests_per_second")
+"""Keys that stand at the top of a study file. TOML gives a key that is written further down to the table above it."""
 
 _EXPECTED = {
     "string_type": "expected text",
     "int_type": "expected a whole number",
     "int_parsing": "expected a whole number",
     "int_from_float": "expected a whole number",
+    "float_type": "expected a number",
+    "float_parsing": "expected a number",
+    "finite_number": "expected a finite number",
     "list_type": "expected a list",
     "tuple_type": "expected a list",
     "dict_type": "expected a table",
@@ -74,6 +80,8 @@ def placed(place: str, make: Callable[..., T], *given: Any, of: type[FileModel] 
 
 def misspelt(key: object, known: Collection[str], where: str = "here") -> str:
     """Say that a key is none, with the closest one there is, or with all of them."""
+    if key in OF_THE_FILE and key not in known:
+        return f"`{key}` is no key {where}; it is one of the whole study: write it above the first [table]"
     close = get_close_matches(str(key), known, n=1)
     choices = f"did you mean `{close[0]}`?" if close else f"the keys are {', '.join(sorted(known))}"
     return f"`{visible(key, _LONGEST_NAME)}` is no key {where}; {choices}"
@@ -126,5 +134,5 @@ def _table_at(model: type[BaseModel] | None, key: str) -> type[BaseModel] | None
 def _expectation(first: Any) -> str:
     if first["type"] == "value_error":
         return str(first["msg"].removeprefix("Value error, "))
-    words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected")
+    words = _EXPECTED.get(first["type"]) or first["msg"].replace("Input should be", "expected a number")
     return words if first["type"] == "missing" else f"{words}, got {shorten(first['input'])}"

@@ -105,6 +105,8 @@ def checked_keys(document: Any) -> None:
             raise StudyError(misspelt(key, known, "of a study file"))
     if not isinstance(document.get("versions"), dict):
         raise StudyError('`versions`: expected a table such as [versions] with plan = "0:-1/200"')
+    if not isinstance(document.get("thresholds", {}), dict):
+        raise StudyError("`thresholds`: expected a table such as [thresholds] with percent = 2")
     for name in ("call", "waiver"):
         if isinstance(document.get(name), dict):
             raise StudyError(f"`{name}`: a study has a list of them; write [[{name}]] with two brackets before each")

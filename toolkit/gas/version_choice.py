@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pydantic import model_validator
+from pydantic import field_validator, model_validator
 
 from toolkit.client.versions import FindSteps, VersionPlan
 from toolkit.gas.placing import FileModel
+from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
     from typing import Self
@@ -27,6 +28,14 @@ class VersionChoice(FileModel):
     """Versions of the search's first, even grid."""
     max_requests: int = 2000
     """Most requests of the search per call; what stays unresolved then is reported as an interval."""
+
+    @field_validator("plan", mode="before")
+    @classmethod
+    def _text_or_versions(cls, plan: Any) -> Any:
+        whole = isinstance(plan, list) and all(hasattr(one, "__index__") and not isinstance(one, bool) for one in plan)
+        if plan is None or isinstance(plan, str) or whole:
+            return plan
+        raise ValueError(f"expected a version plan such as '0:-1/200' or a list of whole numbers, got {shorten(plan)}")
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:

@@ -13,8 +13,9 @@ import pytest
 
 import toolkit
 from toolkit.errors import StudyError
+from toolkit.gas.placing import OF_THE_FILE
 from toolkit.gas.study import Study
-from toolkit.gas.study_file import write_starter
+from toolkit.gas.study_file import StudyFile, write_starter
 
 ROOT = Path(__file__).resolve().parents[3]
 VIEW = '[versions]\nplan = "0:-1"\n[[call]]\nview = "0x1::m::f"\n'
@@ -59,6 +60,31 @@ def test_a_hostile_file_is_one_clear_line(load, content):
     assert "\n" not in told
     assert "\0" not in told
     assert len(told) < 700
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('thresholds = "2%"\n' + VIEW, r"`thresholds`: expected a table such as \[thresholds\] with percent = 2"),
+        (VIEW + 'thresholds = "2%"\n', "call 1, `thresholds`: expected a table, got '2%'"),
+        (VIEW + "requests_per_second = 5\n", r"`requests_per_second` is no key here; .* above the first \[table\]"),
+        ('requests_per_second = "fast"\n' + VIEW, "`requests_per_second`: expected a number, got 'fast'"),
+        ("requests_per_second = -1\n" + VIEW, "`requests_per_second`: expected a number greater than 0, got -1"),
+        (VIEW.replace('"0:-1"', "[1.5]"), "versions, `plan`: expected a version plan such as .*got .1.5"),
+        (VIEW.replace('"0:-1"', "true"), "versions, `plan`: expected a version plan such as .*got True"),
+        ('call = "x"\n[versions]\nplan = 1\n', "versions, `plan`: expected a version plan"),
+        (VIEW + '[waiver]\ncall = "x"\n', r"write \[\[waiver\]\] with two brackets"),
+    ],
+)
+def test_what_newcomers_write_is_told_in_their_words(load, text, words):
+    """The place, what was expected, and where it belongs."""
+    with pytest.raises(StudyError, match=words):
+        load(text)
+
+
+def test_keys_of_the_whole_file_are_keys_of_a_file():
+    """The hint is of keys that are there."""
+    assert set(OF_THE_FILE) < set(StudyFile.model_fields)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):
