@@ -146,6 +146,17 @@ def test_the_same_in_python(runs):
     assert toolkit.compare(run.at(1_000), run).counts == found.counts
 
 
+def test_a_run_that_goes_on_takes_the_limits_of_today(url, tmp_path):
+    """Thresholds are no part of what is observed: they may change between two attempts."""
+    calls = {"size": {"view": SIZE}}
+    run = toolkit.Study(node=url, calls=calls, versions="0:-1/3").run(tmp_path / "x", progress=False)
+    place = tmp_path / "x" / "run.json"
+    place.write_text(json.dumps(json.loads(place.read_text()) | {"complete": False}))
+    again = toolkit.Study(node=url, calls=calls, versions="0:-1/3", thresholds="3%").run(tmp_path / "x", progress=False)
+    assert (run.study.thresholds, again.study.thresholds.percent) == (None, 3)
+    assert again.digest == run.digest
+
+
 def test_a_study_of_two_nodes_is_planned_run_and_compared_by_node(url, tmp_path):
     """One study, two networks: rows, plans and comparisons tell them apart."""
     ledger = toolkit.embedded.Ledger.with_history(seed=7, versions=3_000)

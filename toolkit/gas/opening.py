@@ -53,6 +53,7 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
             return manifest
         manifest["complete"] = False  # a part is gone or was set aside
     manifest |= {
+        "study": study.document(),  # thresholds, waivers and the pace may have changed since
         "executor": executor,
         "environment": _environment(),
         "attempts": manifest.get("attempts", 0) + 1,

@@ -11,7 +11,7 @@ import toolkit
 from tests.unit.client.fakes import FakeNode, refused
 from toolkit import embedded
 from toolkit.client.node import Node
-from toolkit.errors import InputError, NodeUnreachable, StudyError
+from toolkit.errors import InputError, StudyError
 from toolkit.frames.schema import PLAN
 from toolkit.gas.plan import CallPlan, NodePlan, Plan
 from toolkit.gas.planning import committed_pages, committed_range, resolve_study
@@ -245,12 +245,6 @@ def test_hostile_labels_are_harmless():
         assert "\x1b" not in text
     assert "<script>" not in plan._repr_html_()
     assert "Plan of <b>&lt;b&gt;" in plan._repr_html_()
-
-
-def test_a_node_that_does_not_answer_is_told():
-    """There is no plan without its ledger."""
-    with pytest.raises(NodeUnreachable):
-        Study(nodes=["http://127.0.0.1:9/v1"], calls={"view": SIZE}).plan()
 
 
 def test_a_pace_is_measured_by_one_answer_only():

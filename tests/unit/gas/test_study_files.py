@@ -10,6 +10,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import toolkit
 from toolkit.errors import StudyError
@@ -237,6 +239,31 @@ def test_the_document_of_an_older_run_opens_with_its_digest():
     study = Study.from_document(OLD_DOCUMENT)
     assert study.document() == OLD_DOCUMENT
     assert study.digest == "421646791f61bb1acc111b68ca3c1054"
+
+
+arguments = st.recursive(
+    st.integers(0, 2**256) | st.text(max_size=5) | st.booleans(),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=6,
+)
+calls = st.fixed_dictionaries(
+    {"arguments": st.lists(arguments, max_size=3)},
+    optional={
+        "type_arguments": st.lists(st.sampled_from(["u8", "vector<u64>", "0x1::m::T<bool>"]), max_size=2),
+        "thresholds": st.fixed_dictionaries({"percent": st.floats(0, 1e6)}),
+    },
+)
+
+
+@given(st.lists(calls, min_size=1, max_size=4), st.integers(1, 10**6))
+def test_every_study_comes_back_from_its_document(given_calls, count):
+    """Through JSON, as a run keeps it: the same calls, the same digest, the same document."""
+    numbered = [call | {"label": f"c{n}", "view": f"0x1::m::f{n}"} for n, call in enumerate(given_calls)]
+    study = Study(calls=numbered, versions=f"0:-1/{count}")
+    again = Study.from_document(json.loads(json.dumps(study.document())))
+    assert again.digest == study.digest
+    assert again.document() == study.document()
+    assert [call.fingerprint for call in again.calls] == [call.fingerprint for call in study.calls]
 
 
 def test_a_node_named_twice_is_refused():
