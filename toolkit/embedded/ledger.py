@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-from bisect import bisect_left
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.chain import Chain
-from toolkit.embedded.execution import execute, run_view
+from toolkit.embedded.execution import execute
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.aptos_coin import CORE_RESOURCES
 from toolkit.embedded.framework.configuration import COIN_TO_FUNGIBLE_ASSET, GasSchedule
-from toolkit.embedded.groups import read_resource
 from toolkit.embedded.milestones import Milestone
-from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.payloads import run_executable
 from toolkit.embedded.publishing import GovernanceScript, Package
+from toolkit.embedded.reading import UNIX_EPOCH, LedgerReader, encode_arguments
 from toolkit.embedded.schedule import Schedule, released_schedule
 from toolkit.embedded.standins import stand_in_signature
-from toolkit.embedded.state import resource_key, table_key
+from toolkit.embedded.state import resource_key
 from toolkit.embedded.transaction import Transaction
 from toolkit.errors import InputError
 from toolkit.move import (
     FunctionId,
     ModuleId,
-    StructTag,
     parse_address,
-    parse_table_handle,
-    parse_type_tag,
     wire_address,
 )
 from toolkit.move.bcs import decode_bcs, encode_bcs
@@ -39,15 +33,12 @@ from toolkit.wire.transactions import RawTransaction, SignedTransaction
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from toolkit.embedded.code import BoundFunction
     from toolkit.embedded.contract import Module
     from toolkit.embedded.definition import Definition
     from toolkit.embedded.milestones import MilestoneKind
     from toolkit.embedded.session import Session
-    from toolkit.embedded.transaction import Block, CommittedTransaction, Output
-    from toolkit.move import TypeTag
+    from toolkit.embedded.transaction import CommittedTransaction, Output
     from toolkit.wire.bcs_payloads import EncodedPayload
-    from toolkit.wire.headers import LedgerState
 
 __all__ = ["Ledger"]
 
@@ -61,14 +52,13 @@ DEFAULT_ACCOUNTS: dict[str, int] = {
     "0xb0b": 10_000 * OCTAS_PER_APT,
 }
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
-_UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DEFAULT_MAX_GAS = 200_000
 _PUBLISHING_MAX_GAS = 1_000_000  # what one APT buys at the default price: bytecode is long, and stored by the byte
 _DEFAULT_PRICE = 100
 _EXPIRES_AFTER_S = 600
 
 
-class Ledger:
+class Ledger(LedgerReader):
     """A ledger in memory: versioned state, blocks, contracts written in Python, gas by the on-chain schedule.
 
     Its gas is a documented model (`toolkit.embedded.meter`), not a Move VM.
@@ -119,11 +109,10 @@ class Ledger:
         if window is not None and window < 1:
             raise InputError(f"window: at least 1 version must stay readable, got {window}")
         held = DEFAULT_ACCOUNTS if accounts is None else {"0x1": DEFAULT_ACCOUNTS["0x1"], **accounts}
-        self._next_time_us = (genesis_time - _UNIX_EPOCH) // timedelta(microseconds=1)
+        self._next_time_us = (genesis_time - UNIX_EPOCH) // timedelta(microseconds=1)
         self._block_us = block_time // timedelta(microseconds=1)
         self._open = False
-        self._milestones: list[Milestone] = []
-        self.chain = Chain(
+        chain = Chain(
             chain_id=chain_id,
             seed=seed,
             schedule=released_schedule(release),
@@ -133,12 +122,13 @@ class Ledger:
             accounts=[(parse_address(address), octas) for address, octas in held.items()],
             window=window,
         )
+        super().__init__(chain)
 
     @classmethod
     def with_history(cls, seed: int = 7, versions: int = 5_000, *, window: int | None = None) -> Ledger:
         """Return a ledger with a history worth studying; `milestones` tells the truth about it.
 
-        Names are registered at ``0xcafe::registry``, orders come and go at ``0xb00c::order_book``, the vault at
+        Names are registered at ``0xcafe::registry``, orders come to ``0xb00c::order_book``, the vault at
         ``0xfa17::vault`` is upgraded to cheaper code and so is the feed that ``0xde5c::desk`` calls, and governance
         changes the gas schedule (once tenfold), a feature flag, and the framework together with the schedule.
 
@@ -159,127 +149,6 @@ class Ledger:
         from toolkit.embedded.history import seeded_ledger
 
         return seeded_ledger(cls, seed=seed, versions=versions, window=window)
-
-    def __repr__(self) -> str:
-        return f"<Ledger chain_id={self.chain.chain_id} versions {self.oldest_version}..{self.head}>"
-
-    # -- what is there -------------------------------------------------------------------------------------
-
-    @property
-    def head(self) -> int:
-        """The latest ledger version."""
-        return self.chain.head
-
-    @property
-    def oldest_version(self) -> int:
-        """The oldest ledger version that is still readable."""
-        return self.chain.oldest_version
-
-    @property
-    def milestones(self) -> tuple[Milestone, ...]:
-        """What changed the cost or meaning of calls, oldest first.
-
-        In a seeded history these are all the steps in the gas of a steady view, but for ``0xb00c::order_book``, whose
-        gas moves with orders as well: at the versions of its ``place``, each a change of ``state``.
-        """
-        return tuple(self._milestones)
-
-    @property
-    def state(self) -> LedgerState:
-        """The state of the head, as a node's headers show it."""
-        return self.chain.ledger_state()
-
-    def transaction(self, version: int) -> CommittedTransaction:
-        """Return the transaction of a readable version."""
-        return self.chain.transaction(self._readable(version))
-
-    def block_of(self, version: int) -> Block:
-        """Return the block a readable version belongs to."""
-        return self.chain.block_of(self._readable(version))
-
-    def version_at(self, time: datetime) -> int:
-        """Return the first readable version at or after a time.
-
-        Raises
-        ------
-        InputError
-            If the ledger ends before that time.
-        """
-        wanted = (time - _UNIX_EPOCH) // timedelta(microseconds=1)
-        blocks = self.chain.blocks
-        index = bisect_left(blocks, wanted, key=lambda block: block.timestamp_us)
-        if index == len(blocks):
-            raise InputError(f"the ledger's time ends at {self.state.timestamp:%Y-%m-%d %H:%M}, before {time}")
-        return blocks[index].first_version
-
-    def resource(self, address: str, tag: str, version: int | None = None) -> dict[str, Any] | None:
-        """Return a resource as Python values, or None where there is none.
-
-        Parameters
-        ----------
-        address : str
-            Address it is stored under.
-        tag : str
-            Its type.
-        version : int, optional
-            Ledger version to read; the head by default.
-        """
-        at = self._readable(version)
-        kind = parse_type_tag(tag)
-        if not isinstance(kind, StructTag):
-            raise InputError(f"a resource has a struct type, got {tag!r}")
-        code = self.chain.code_at(at)
-        data = read_resource(self.chain.state, code, parse_address(address), kind, at)
-        if data is None:
-            return None
-        decoded: dict[str, Any] = decode_bcs(code.layout(str(kind)), data)
-        return decoded
-
-    def table_item(self, handle: str, key: Any, *, key_type: str, value_type: str, version: int | None = None) -> Any:
-        """Return a table item as a Python value, or None where there is none."""
-        at = self._readable(version)
-        code = self.chain.code_at(at)
-        encoded = encode_bcs(code.layout(key_type), key)
-        value = self.chain.state.read(table_key(parse_table_handle(handle), encoded), at)
-        return None if value is None else decode_bcs(code.layout(value_type), value.data)
-
-    def view(
-        self,
-        function: str,
-        arguments: Sequence[Any] = (),
-        type_arguments: Sequence[str] = (),
-        version: int | None = None,
-    ) -> tuple[list[Any], int]:
-        """Run a view function.
-
-        Parameters
-        ----------
-        function : str
-            ``0xcafe::registry::size``.
-        arguments, type_arguments : sequence
-            Python values and types.
-        version : int, optional
-            Ledger version to read; the head by default.
-
-        Returns
-        -------
-        tuple
-            Python values returned, and gas units used (a model's).
-
-        Raises
-        ------
-        InputError
-            If there is no such view, its arguments do not fit, or it aborts.
-        """
-        at = self._readable(version)
-        try:
-            bound, tags = self._bound(function, type_arguments, at)
-            if not bound.function.mark.is_view:
-                raise InputError(f"{function} is no view function")
-            plain = [decode_bcs(layout, data) for layout, data in _encoded(bound, function, arguments)]
-            return run_view(self.chain.snapshot(at), bound, plain, tags)
-        except VmError as error:
-            raise InputError(f"view {function} at version {at}: {error.vm_status}") from None
 
     # -- what happens --------------------------------------------------------------------------------------
 
@@ -309,7 +178,7 @@ class Ledger:
 
     def wait_until(self, time: datetime) -> None:
         """Let ledger time pass: the next block is at `time`."""
-        wanted = (time - _UNIX_EPOCH) // timedelta(microseconds=1)
+        wanted = (time - UNIX_EPOCH) // timedelta(microseconds=1)
         if wanted < self._next_time_us:
             raise InputError(f"ledger time does not run backwards: it is past {time}")
         self._next_time_us = wanted
@@ -359,7 +228,7 @@ class Ledger:
         """
         bound, tags = self._bound(function, type_arguments, self.head)
         call = EncodedEntryFunction(
-            FunctionId.parse(function), tags, tuple(data for _, data in _encoded(bound, function, arguments))
+            FunctionId.parse(function), tags, tuple(data for _, data in encode_arguments(bound, function, arguments))
         )
         transaction = self.prepare(
             call,
@@ -527,29 +396,7 @@ class Ledger:
         """Remember that the transaction of a version changed what calls cost or do; see `milestones`."""
         self._milestones.append(Milestone(version, kind, text))
 
-    def digest(self) -> str:
-        """Return a digest of everything readable: transactions, writes, events."""
-        hashed = hashlib.sha3_256()
-        for version in range(self.oldest_version, self.head + 1):
-            transaction = self.chain.transaction(version)
-            output = transaction.output
-            hashed.update(f"{transaction.hash}{output.vm_status}{tuple(output.charges)}".encode())
-            for key, value in output.writes.items():
-                hashed.update(repr((tuple(key), value)).encode())
-            for event in output.events:
-                hashed.update(event.type.encode() + event.data)
-        return hashed.hexdigest()
-
     # -- inside --------------------------------------------------------------------------------------------
-
-    def _readable(self, version: int | None) -> int:
-        if version is None:
-            return self.head
-        if not self.oldest_version <= version <= self.head:
-            raise InputError(
-                f"version {version} is not readable: this ledger keeps {self.oldest_version} to {self.head}"
-            )
-        return version
 
     def _schedule_blob(self, schedule: Schedule | str) -> bytes:
         chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule
@@ -562,16 +409,6 @@ class Ledger:
             return [] if registry is None else list(registry["packages"])
 
         return Package.of(contracts, name, self.chain.code_at(self.head), packages)
-
-    def _bound(
-        self, function: str, type_arguments: Sequence[str], version: int
-    ) -> tuple[BoundFunction, tuple[TypeTag, ...]]:
-        wanted = FunctionId.parse(function)
-        tags = tuple(parse_type_tag(text) for text in type_arguments)
-        try:
-            return self.chain.code_at(version).function(wanted.address, wanted.module, wanted.name, tags), tags
-        except VmError as error:
-            raise InputError(f"{function} at version {version}: {error.message}") from None
 
     def _commit(
         self,
@@ -589,11 +426,3 @@ class Ledger:
             raise InputError(f"the transaction of {sender} was refused before it ran: {output.vm_status}")
         published = definitions if output.success else ()
         return self.chain.append("user_transaction", output, request=transaction, published=published)
-
-
-def _encoded(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> list[tuple[Any, bytes]]:
-    """Pair each argument's layout with its BCS bytes."""
-    if len(arguments) != len(bound.parameters):
-        kinds = ", ".join(kind.text for kind in bound.parameter_kinds)
-        raise InputError(f"{function} takes {len(bound.parameters)} arguments ({kinds}), got {len(arguments)}")
-    return [(layout, encode_bcs(layout, value)) for layout, value in zip(bound.parameters, arguments, strict=True)]

@@ -1,0 +1,203 @@
+"""The reading side of a ledger: transactions, blocks, resources, table items and views of any version that is kept."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from toolkit.embedded.execution import run_view
+from toolkit.embedded.groups import read_resource
+from toolkit.embedded.outcomes import VmError
+from toolkit.embedded.state import table_key
+from toolkit.errors import InputError
+from toolkit.move import FunctionId, StructTag, parse_address, parse_table_handle, parse_type_tag
+from toolkit.move.bcs import decode_bcs, encode_bcs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.embedded.chain import Chain
+    from toolkit.embedded.code import BoundFunction
+    from toolkit.embedded.milestones import Milestone
+    from toolkit.embedded.transaction import Block, CommittedTransaction
+    from toolkit.move import TypeTag
+    from toolkit.wire.headers import LedgerState
+
+__all__ = ["UNIX_EPOCH", "LedgerReader", "encode_arguments"]
+
+UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class LedgerReader:
+    """What can be read of a ledger; `Ledger` adds what can happen to it.
+
+    Parameters
+    ----------
+    chain : Chain
+        Versions, blocks and state.
+    """
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self._milestones: list[Milestone] = []
+
+    def __repr__(self) -> str:
+        return f"<Ledger chain_id={self.chain.chain_id} versions {self.oldest_version}..{self.head}>"
+
+    @property
+    def head(self) -> int:
+        """The latest ledger version."""
+        return self.chain.head
+
+    @property
+    def oldest_version(self) -> int:
+        """The oldest ledger version that is still readable."""
+        return self.chain.oldest_version
+
+    @property
+    def milestones(self) -> tuple[Milestone, ...]:
+        """What changed the cost or meaning of calls, oldest first.
+
+        In a seeded history these are all the steps in the gas of a steady view, but for ``0xb00c::order_book``, whose
+        gas moves with orders as well: at the versions of its ``place``, each a change of ``state``.
+        """
+        return tuple(self._milestones)
+
+    @property
+    def state(self) -> LedgerState:
+        """The state of the head, as a node's headers show it."""
+        return self.chain.ledger_state()
+
+    def transaction(self, version: int) -> CommittedTransaction:
+        """Return the transaction of a readable version."""
+        return self.chain.transaction(self._readable(version))
+
+    def block_of(self, version: int) -> Block:
+        """Return the block a readable version belongs to."""
+        return self.chain.block_of(self._readable(version))
+
+    def version_at(self, time: datetime) -> int:
+        """Return the first readable version at or after a time.
+
+        Raises
+        ------
+        InputError
+            If the ledger ends before that time.
+        """
+        wanted = (time - UNIX_EPOCH) // timedelta(microseconds=1)
+        blocks = self.chain.blocks
+        index = bisect_left(blocks, wanted, key=lambda block: block.timestamp_us)
+        if index == len(blocks):
+            raise InputError(f"the ledger's time ends at {self.state.timestamp:%Y-%m-%d %H:%M}, before {time}")
+        return blocks[index].first_version
+
+    def resource(self, address: str, tag: str, version: int | None = None) -> dict[str, Any] | None:
+        """Return a resource as Python values, or None where there is none.
+
+        Parameters
+        ----------
+        address : str
+            Address it is stored under.
+        tag : str
+            Its type.
+        version : int, optional
+            Ledger version to read; the head by default.
+        """
+        at = self._readable(version)
+        kind = parse_type_tag(tag)
+        if not isinstance(kind, StructTag):
+            raise InputError(f"a resource has a struct type, got {tag!r}")
+        code = self.chain.code_at(at)
+        data = read_resource(self.chain.state, code, parse_address(address), kind, at)
+        if data is None:
+            return None
+        decoded: dict[str, Any] = decode_bcs(code.layout(str(kind)), data)
+        return decoded
+
+    def table_item(self, handle: str, key: Any, *, key_type: str, value_type: str, version: int | None = None) -> Any:
+        """Return a table item as a Python value, or None where there is none."""
+        at = self._readable(version)
+        code = self.chain.code_at(at)
+        encoded = encode_bcs(code.layout(key_type), key)
+        value = self.chain.state.read(table_key(parse_table_handle(handle), encoded), at)
+        return None if value is None else decode_bcs(code.layout(value_type), value.data)
+
+    def view(
+        self,
+        function: str,
+        arguments: Sequence[Any] = (),
+        type_arguments: Sequence[str] = (),
+        version: int | None = None,
+    ) -> tuple[list[Any], int]:
+        """Run a view function.
+
+        Parameters
+        ----------
+        function : str
+            ``0xcafe::registry::size``.
+        arguments, type_arguments : sequence
+            Python values and types.
+        version : int, optional
+            Ledger version to read; the head by default.
+
+        Returns
+        -------
+        tuple
+            Python values returned, and gas units used (a model's).
+
+        Raises
+        ------
+        InputError
+            If there is no such view, its arguments do not fit, or it aborts.
+        """
+        at = self._readable(version)
+        try:
+            bound, tags = self._bound(function, type_arguments, at)
+            if not bound.function.mark.is_view:
+                raise InputError(f"{function} is no view function")
+            plain = [decode_bcs(layout, data) for layout, data in encode_arguments(bound, function, arguments)]
+            return run_view(self.chain.snapshot(at), bound, plain, tags)
+        except VmError as error:
+            raise InputError(f"view {function} at version {at}: {error.vm_status}") from None
+
+    def digest(self) -> str:
+        """Return a digest of everything readable: transactions, writes, events."""
+        hashed = hashlib.sha3_256()
+        for version in range(self.oldest_version, self.head + 1):
+            transaction = self.chain.transaction(version)
+            output = transaction.output
+            hashed.update(f"{transaction.hash}{output.vm_status}{tuple(output.charges)}".encode())
+            for key, value in output.writes.items():
+                hashed.update(repr((tuple(key), value)).encode())
+            for event in output.events:
+                hashed.update(event.type.encode() + event.data)
+        return hashed.hexdigest()
+
+    def _readable(self, version: int | None) -> int:
+        if version is None:
+            return self.head
+        if not self.oldest_version <= version <= self.head:
+            raise InputError(
+                f"version {version} is not readable: this ledger keeps {self.oldest_version} to {self.head}"
+            )
+        return version
+
+    def _bound(
+        self, function: str, type_arguments: Sequence[str], version: int
+    ) -> tuple[BoundFunction, tuple[TypeTag, ...]]:
+        wanted = FunctionId.parse(function)
+        tags = tuple(parse_type_tag(text) for text in type_arguments)
+        try:
+            return self.chain.code_at(version).function(wanted.address, wanted.module, wanted.name, tags), tags
+        except VmError as error:
+            raise InputError(f"{function} at version {version}: {error.message}") from None
+
+
+def encode_arguments(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> list[tuple[Any, bytes]]:
+    """Pair each argument's layout with its BCS bytes."""
+    if len(arguments) != len(bound.parameters):
+        kinds = ", ".join(kind.text for kind in bound.parameter_kinds)
+        raise InputError(f"{function} takes {len(bound.parameters)} arguments ({kinds}), got {len(arguments)}")
+    return [(layout, encode_bcs(layout, value)) for layout, value in zip(bound.parameters, arguments, strict=True)]
