@@ -14,7 +14,7 @@ from toolkit.errors import InputError, StudyError, ToolkitError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["executor_failure", "executor_name", "opened_executor"]
+__all__ = ["executor_failure", "executor_name", "most_tasks", "opened_executor"]
 
 _POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
 _SCHEDULER = re.compile(r"(tcp|tls|ucx|ws|wss)://\S+")
@@ -82,6 +82,12 @@ def _cluster(address: str) -> Any:
         return Client(address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call] # Dask has no types
     except (OSError, ValueError) as error:
         raise StudyError(f"executor {address}: no Dask scheduler answers there ({error})") from None
+
+
+def most_tasks(given: Executor | str | None, max_tasks: int) -> int:
+    """Return the ranges in flight: no more than a named pool has workers, for each takes its share of the pace."""
+    match = _POOL.fullmatch(given) if isinstance(given, str) else None
+    return min(max_tasks, int(match[2])) if match else max_tasks
 
 
 def executor_name(executor: Executor | None, max_tasks: int) -> str:

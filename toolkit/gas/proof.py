@@ -76,6 +76,7 @@ def _missing(
         for call in study.calls:
             if call.source == VIEW:
                 found = read.get(call.fingerprint, planned[:0])
+                _refuse(store, call.name, "not of its plan", found[~np.isin(found, planned)])
                 yield call, planned[~np.isin(planned, found)]
     else:
         views = shard_calls(study, shard, VIEW)

@@ -13,7 +13,7 @@ from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.cause import causes_of
 from toolkit.gas.collecting import Collector
-from toolkit.gas.executors import executor_name, opened_executor
+from toolkit.gas.executors import executor_name, most_tasks, opened_executor
 from toolkit.gas.locking import locked
 from toolkit.gas.opening import open_run
 from toolkit.gas.planning import connected
@@ -51,7 +51,7 @@ def run_study(
 
     if max_tasks < 1:
         raise InputError(f"max_tasks is 1 or more, got {max_tasks}")
-    part = Shard.parse(shard)
+    part, tasks = Shard.parse(shard), most_tasks(executor, max_tasks)
     path = Path(mkdtemp(prefix="ledger-toolkit-run-") if out is None else out)
     store = RunStore(path)
     made = store.make_folder() or out is None
@@ -59,10 +59,10 @@ def run_study(
         with locked(path), ExitStack() as stack:
             pool = stack.enter_context(opened_executor(executor))
             nodes = [node] if node is not None else connected(study, stack)
-            manifest = open_run(store, study, nodes, shard=part, executor=executor_name(pool, max_tasks))
+            manifest = open_run(store, study, nodes, shard=part, executor=executor_name(pool, tasks))
             if not manifest["complete"] or manifest.get("steps_between_shards"):
                 try:
-                    _read_rows(study, nodes, manifest, store, Where(pool, max_tasks, part), progress=progress)
+                    _read_rows(study, nodes, manifest, store, Where(pool, tasks, part), progress=progress)
                     _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None

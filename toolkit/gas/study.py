@@ -197,7 +197,8 @@ class Study(FileModel):
             Simulations and committed transactions are read here in any case. Ranges answer with their rows, so
             workers need this package and a way to the node, but no disk and no folder in common.
         max_tasks : int, default 8
-            Most ranges in flight on the executor; each gets its share of the node's rate and requests in flight.
+            Most ranges in flight on the executor, best the number of its workers: each range gets its share of the
+            node's rate and requests in flight. A pool that is named has no more than its workers.
         shard : (int, int) or str, optional
             Read only this part of the study, such as ``(2, 5)`` or ``"2/5"``, to be merged by `Run.merge`.
         progress : bool, default True

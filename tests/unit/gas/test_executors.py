@@ -12,7 +12,7 @@ from toolkit.client.node import Node
 from toolkit.errors import InputError, NodeUnreachable, StudyError
 from toolkit.gas import observers
 from toolkit.gas.calls import Call
-from toolkit.gas.executors import executor_failure, executor_name, opened_executor
+from toolkit.gas.executors import executor_failure, executor_name, most_tasks, opened_executor
 from toolkit.gas.observing import Origin
 
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)
@@ -135,6 +135,12 @@ def test_pools_are_opened_by_name_and_closed(text, kind):
         assert kind.__name__ in executor_name(pool, 2)
     with pytest.raises(RuntimeError, match="shutdown"):
         pool.submit(int)
+
+
+@pytest.mark.parametrize(("given", "tasks"), [("threads:2", 2), ("processes:64", 8), ("tcp://x:1", 8), (None, 8)])
+def test_a_named_pool_divides_the_pace_by_its_workers(given, tasks):
+    """Ranges that only wait for a worker would leave their share of the pace unused."""
+    assert most_tasks(given, 8) == tasks
 
 
 def test_an_executor_of_the_callers_is_left_open():

@@ -145,13 +145,22 @@ def test_rows_that_are_not_those_of_the_shard_are_refused(tmp_path, harm):
 
 @pytest.mark.parametrize(
     ("harm", "words"),
-    [("lost", "1 readings of 'count' are missing"), ("doubled", "1 readings of 'count' are there more than once")],
+    [
+        ("lost", "1 readings of 'count' are missing"),
+        ("doubled", "1 readings of 'count' are there more than once"),
+        ("strange", "1 readings of 'count' are not of its plan"),
+    ],
 )
 def test_shards_that_lie_about_their_rows_do_not_pass_the_plan(tmp_path, harm, words):
     """The whole is proved by the plan, whatever the shards say of themselves."""
     paths = shards(tmp_path, 2, calls={"count": COUNT})
     first, second = (read_parquet(next((path / "parts").glob("*.parquet"))) for path in paths)
-    rows = second.iloc[1:] if harm == "lost" else pd.concat([second, first.iloc[:1]])
+    other = first.iloc[:1].assign(ledger_version=second["ledger_version"].iloc[:1] + 1)
+    rows = {
+        "lost": lambda: second.iloc[1:],
+        "doubled": lambda: pd.concat([second, first.iloc[:1]]),
+        "strange": lambda: pd.concat([second, other]),
+    }[harm]()
     write_parquet(rows.reset_index(drop=True), next((paths[1] / "parts").glob("*.parquet")))
     place = paths[1] / "run.json"
     manifest = json.loads(place.read_text()) | {"rows_digest": rows_digest(RunStore(paths[1]))}
