@@ -52,6 +52,7 @@ def test_the_study_of_the_run_is_the_gate(runs):
     lines = done.stdout.splitlines()
     assert lines[0] == "x@1000 compared with x@4999"
     assert lines[1].startswith("gate FAILED: 1 regression; 2 calls judged")
+    assert any("version 1000 lies between two readings that differ" in line for line in lines)
     assert any(line.startswith("regression: size: ") for line in lines)
     assert any(line.startswith("waived: depth: ") and "it grows by design" in line for line in lines)
     assert "Traceback" not in done.stderr
@@ -60,10 +61,10 @@ def test_the_study_of_the_run_is_the_gate(runs):
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["x@1000", "x@1000"], 0),
-        (["x@1000", "x", "--fail-over", "1000000%"], 0),
-        (["x@1000", "x", "--fail-over", "1000000%", "--fail-over", "1"], 1),
-        (["x", "x@1000", "--fail-over", "0%"], 0),
+        (["x@999", "x@999"], 0),
+        (["x@999", "x", "--fail-over", "1000000%"], 0),
+        (["x@999", "x", "--fail-over", "1000000%", "--fail-over", "1"], 1),
+        (["x", "x@999", "--fail-over", "0%"], 0),
     ],
 )
 def test_exit_codes_of_the_gate(compare, arguments, code):
@@ -93,7 +94,7 @@ def test_bad_input_is_exit_2_and_one_line(compare, arguments, words):
 def test_a_waivers_file_stands_in_place_of_the_study_s(compare, runs):
     """An expired one no longer excuses, and is told."""
     (runs / "waivers.toml").write_text('[[waiver]]\ncall = "size"\nreason = "old"\nexpires = 2001-01-01\n')
-    done = compare("x@1000", "x", "--waivers", "waivers.toml")
+    done = compare("x@999", "x", "--waivers", "waivers.toml")
     assert done.returncode == 1
     assert "gate FAILED: 2 regressions" in done.stdout
     assert "the waiver of 'size' expired on 2001-01-01 and no longer counts: old" in done.stdout
@@ -103,15 +104,15 @@ def test_a_study_file_of_today_may_judge_an_older_run(compare, runs):
     """Limits and waivers change; what was observed does not."""
     text = (runs / "study.toml").read_text().replace("percent = 1\n", "percent = 1e6\n")
     (runs / "loose.toml").write_text(text)
-    done = compare("x@1000", "x", "--study", "loose.toml")
+    done = compare("x@999", "x", "--study", "loose.toml")
     assert done.returncode == 0
     assert "gate passed" in done.stdout
 
 
-@pytest.mark.parametrize(("name", "start"), [("c.md", "# `x@1000`"), ("c.json", "{"), ("c.txt", "x@1000 compared")])
+@pytest.mark.parametrize(("name", "start"), [("c.md", "# `x@999`"), ("c.json", "{"), ("c.txt", "x@999 compared")])
 def test_it_is_written_by_the_ending_of_the_file(compare, runs, name, start):
     """Markdown, JSON or text; one line says where and what the verdict is; the exit code is the gate's."""
-    done = compare("x@1000", "x", "--out", name)
+    done = compare("x@999", "x", "--out", name)
     assert done.returncode == 1
     assert done.stdout.strip() == f"Comparison: {name}; gate FAILED"
     assert (runs / name).read_text().startswith(start)
@@ -119,7 +120,7 @@ def test_it_is_written_by_the_ending_of_the_file(compare, runs, name, start):
 
 def test_json_on_stdout_is_whole(compare):
     """For programs, with a format number."""
-    told = json.loads(compare("x@1000", "x", "--json").stdout)
+    told = json.loads(compare("x@999", "x", "--json").stdout)
     assert told["format"] == 1
     assert told["gate"]["passed"] is False
     assert [call["label"] for call in told["calls"]] == ["depth", "size"]
@@ -129,7 +130,7 @@ def test_without_any_limit_there_is_no_gate(compare, runs):
     """A comparison is then told, and nothing fails."""
     bare = (runs / "study.toml").read_text().replace("[thresholds]\npercent = 1\n", "")
     (runs / "bare.toml").write_text(bare)
-    done = compare("x@1000", "x", "--study", "bare.toml")
+    done = compare("x@999", "x", "--study", "bare.toml")
     assert done.returncode == 0
     assert "gate" not in done.stdout
     assert "2 changed" in done.stdout
@@ -139,11 +140,11 @@ def test_the_same_in_python(runs):
     """`compare` takes the same paths, and its gate the same limits."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = toolkit.compare(f"{runs / 'x'}@1000", runs / "x")
+        found = toolkit.compare(f"{runs / 'x'}@999", runs / "x")
     assert not found.gate("1%").passed
     assert found.gate(study=found.study).waived[0].label == "depth"
     run = toolkit.Run.open(runs / "x")
-    assert toolkit.compare(run.at(1_000), run).counts == found.counts
+    assert toolkit.compare(run.at(999), run).counts == found.counts
 
 
 def test_a_run_that_goes_on_takes_the_limits_of_today(url, tmp_path):

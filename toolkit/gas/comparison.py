@@ -165,7 +165,8 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     Warns
     -----
     UserWarning
-        If the node's builds, or the chains, of the two sides differ, if a run is not complete, or sources are mixed.
+        If the node's builds, or the chains, of the two sides differ, if a run is not complete, if a version lies
+        between two readings that differ, or if sources are mixed.
     """
     sides = read_side(before), read_side(after)
     pair = _sources(source)
@@ -251,4 +252,4 @@ def _notes(sides: Sequence[Side], frames: Sequence[pd.DataFrame]) -> list[str]:
         for name, side in zip(("before", "after"), sides, strict=True)
         if not side.complete
     ]
-    return notes
+    return [*notes, *(f"{side.name}: {note}" for side in sides for note in side.notes)]

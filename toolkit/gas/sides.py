@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from toolkit.errors import InputError, StudyError
+from toolkit.frames.build import plain_columns
 from toolkit.frames.schema import OBSERVATIONS
+from toolkit.gas.observing import VIEW
+from toolkit.gas.steps import OUTCOME_COLUMNS
 from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Side", "last_observations", "read_side"]
 
+_CALL = ["node", "fingerprint"]
+_MOST_NAMED = 5
 _AT_VERSION = re.compile(r"(.+)@(\d{1,20})")
 
 
@@ -35,12 +40,15 @@ class Side:
         False for a run that was broken off.
     study : Study or None
         The study of a run.
+    notes : tuple of str
+        What makes the side less certain than it looks.
     """
 
     name: str
     last: pd.DataFrame
     complete: bool = True
     study: Study | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_side(side: Any) -> Side:
@@ -95,4 +103,26 @@ def _of_path(path: str) -> Side:
         first = run.observations["ledger_version"].min() if len(run.observations) else None
         since = "it holds no observations" if first is None else f"its first version is {first}"
         raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version}; {since}")
-    return Side(path, last, run.complete, run.study)
+    return Side(path, last, run.complete, run.study, tuple(_unsettled(run.observations, last, version)))
+
+
+def _unsettled(observations: pd.DataFrame, last: pd.DataFrame, version: int) -> list[str]:
+    """Name the views that changed somewhere between the readings around a version that was not read itself."""
+    views = observations[(observations["source"] == VIEW) & (observations["ledger_version"] > version)]
+    following = _by_call(views.sort_values("ledger_version", kind="stable").groupby(_CALL, sort=False).head(1))
+    changed = [
+        f"{label!r} ({at} to {following[key][1]})"
+        for key, (label, at, *outcome) in _by_call(last[last["source"] == VIEW]).items()
+        if at < version and key in following and following[key][2:] != tuple(outcome)
+    ]
+    if not changed:
+        return []
+    more = f" and {len(changed) - _MOST_NAMED} more" if len(changed) > _MOST_NAMED else ""
+    told = f"{', '.join(changed[:_MOST_NAMED])}{more}"
+    return [f"version {version} lies between two readings that differ, of which the earlier one counts: {told}"]
+
+
+def _by_call(rows: pd.DataFrame) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """Return label, version and outcome of each row by node and call."""
+    columns = plain_columns(rows, [*_CALL, "label", "ledger_version", *OUTCOME_COLUMNS])
+    return {row[:2]: row[2:] for row in zip(*columns.values(), strict=True)}

@@ -239,11 +239,19 @@ def run_folder(tmp_path):
 
 def test_a_side_is_a_run_at_a_version(run_folder):
     """`x@1000` is the run as it stood there; the plain folder is its end."""
-    found = compare(f"{run_folder}@1500", run_folder)
+    found = compare(f"{run_folder}@1000", run_folder)
     assert (only(found)["gas_before"], only(found)["gas_after"]) == (10, 20)
     assert (only(found)["version_before"], only(found)["version_after"]) == (1_000, 2_000)
-    assert found.names == (f"{run_folder}@1500", str(run_folder))
+    assert found.names == (f"{run_folder}@1000", str(run_folder))
     assert found.study.thresholds.percent == 2
+
+
+def test_a_version_between_two_readings_that_differ_is_warned_about(run_folder):
+    """Nobody read version 1500, and the gas changed somewhere around it: the earlier reading counts, and is told."""
+    with pytest.warns(UserWarning, match=r"version 1500 lies between two readings that differ.*'a' \(1000 to 2000\)"):
+        found = compare(f"{run_folder}@1500", run_folder)
+    assert only(found)["gas_before"] == 10
+    assert compare(f"{run_folder}@2000", f"{run_folder}@2500").warnings == ()
 
 
 def test_a_folder_whose_own_name_has_an_at_is_opened_as_such(run_folder):
