@@ -54,18 +54,17 @@ def cause_between(step: Step, evidence: Evidence, called: ModuleId) -> Cause:
         else:
             if words:
                 found[kind] = words
-    between = f"between versions {ends[0]} and {ends[1]}"
     missing = f"not to be had: {'; '.join(unread)}" if unread else ""
     if found:
         kind = next(iter(found)) if len(found) == 1 else "mixed"
         caveat = f" ({missing})" if missing else ""
-        return Cause(kind, f"{between} the ledger {' and '.join(found.values())}{caveat}", parts=tuple(found))
+        return Cause(kind, f"meanwhile the ledger {' and '.join(found.values())}{caveat}", parts=tuple(found))
     if missing:
-        return Cause("unknown", f"{between} nothing that could be read differs; {missing}")
+        return Cause("unknown", f"nothing that could be read differs between the two; {missing}")
     return Cause(
         "unexplained",
-        f"{between} neither the gas schedule, nor the feature flags, nor {called.wire} or a package it needs changed; "
-        "which transaction made the step was not found out",
+        f"neither the gas schedule, nor the feature flags, nor {called.wire} or a package it needs differs between the "
+        "two; which transaction made the step was not found out",
     )
 
 
