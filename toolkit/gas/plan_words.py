@@ -74,7 +74,9 @@ def _remarks(node: NodePlan) -> list[str]:
     size = f"bytes: {_bytes_range(*node.bytes)} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
     search = any(call.requests < call.requests_most for call in node.calls)
     steps = [f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step"]
-    beside = "besides: a few reads of each called module, and of each step to find its cause"
+    beside = (
+        "not counted, in requests and in time: a few reads of each called module, and of each step to find its cause"
+    )
     return [*(f"note: {visible(note, 400)}" for note in node.notes), *(steps if search else []), time, size, beside]
 
 
