@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolkit.errors import InputError
 from toolkit.move import ModuleId
 from toolkit.move.bcs import Writer
 
@@ -73,11 +74,20 @@ class AbortCode:
         One sentence for people.
     name : str, optional
         Name of the constant; filled by the attribute it is assigned to.
+
+    Raises
+    ------
+    InputError
+        If the code is no u64.
     """
 
     code: int
     description: str
     name: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.code < 1 << 64:
+            raise InputError(f"abort code {self.code}: a u64 is expected, 0 to 2^64 - 1")
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

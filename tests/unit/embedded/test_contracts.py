@@ -9,6 +9,7 @@ import pytest
 from toolkit import embedded
 from toolkit.embedded.contract import (
     T0,
+    AbortCode,
     Event,
     Module,
     Object,
@@ -33,6 +34,14 @@ from toolkit.embedded.contract import (
 from toolkit.embedded.framework.chain import Timestamp
 from toolkit.embedded.teaching import CheaperVault, Registry, Vault
 from toolkit.errors import InputError
+
+
+def test_an_abort_code_is_a_u64():
+    """What a transaction's status could not hold is refused where it is written."""
+    assert already_exists(2**16 - 1, "").code == 0x8FFFF
+    for code in (-1, 2**64):
+        with pytest.raises(InputError, match="a u64 is expected"):
+            AbortCode(code, "")
 
 
 class Shapes(Module, address="0xca11"):
