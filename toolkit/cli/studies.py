@@ -122,7 +122,7 @@ def _interrupt_told() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        print(f"\nledger-toolkit: {stop}", file=sys.stderr)
+        print(f"\nledger-toolkit: {str(stop) or 'interrupted'}", file=sys.stderr)
         raise
 
 
