@@ -6,6 +6,7 @@ import multiprocessing
 import re
 import signal
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -104,11 +105,12 @@ def executor_failure(error: BaseException) -> StudyError | None:
     lost = isinstance(error, BrokenExecutor | CancelledError) or type(error).__module__.startswith("distributed")
     if not lost and not isinstance(error, ImportError | OSError):
         return None
-    why = (
-        "a worker needs the same ledger-toolkit and Python as here"
-        if isinstance(error, ImportError)
-        else ("a worker died or the cluster went away")
-    )
+    if isinstance(error, ImportError):
+        why = "a worker needs the same ledger-toolkit and Python as here"
+    elif isinstance(error, BrokenProcessPool):
+        why = 'a worker died; in a script, what starts processes stands under `if __name__ == "__main__":`'
+    else:
+        why = "a worker died or the cluster went away"
     return StudyError(
         f"the executor failed: {type(error).__name__}: {str(error)[:300]} ({why}). What came until then is kept; "
         "run the same study into the same folder, with a new executor, and it goes on from there"

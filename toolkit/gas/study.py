@@ -193,7 +193,8 @@ class Study(FileModel):
         executor : concurrent.futures.Executor or str, optional
             Where views are read, in ranges of 100 to 1,000 calls: any executor, a ``dask.distributed.Client`` or its
             ``get_executor()``, ``"threads:8"``, ``"processes:4"``, or ``"tcp://host:8786"`` (a Dask scheduler; needs
-            the extra ``dask``). By default here, over the bulk engine.
+            the extra ``dask``). By default here, over the bulk engine. In a script, a pool of processes is started
+            under ``if __name__ == "__main__":``, as Python wants it.
             Simulations and committed transactions are read here in any case. Ranges answer with their rows, so
             workers need this package and a way to the node, but no disk and no folder in common.
         max_tasks : int, default 8

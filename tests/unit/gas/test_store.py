@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 from pathlib import Path
 
@@ -137,6 +139,43 @@ def test_a_part_that_fails_leaves_nothing_behind(store, monkeypatch):
     monkeypatch.undo()
     store.add(table(row(2)))
     assert store.observations()["ledger_version"].tolist() == [1, 2]
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("moment", range(1, 13))
+def test_a_kill_at_any_moment_of_writing_loses_and_doubles_nothing(store, monkeypatch, moment):
+    """Whichever system call is the last: what was said to be written is there, once, and the rest can be written."""
+    calls = itertools.count(1)
+
+    def dying(real):
+        def call(*arguments):
+            if next(calls) == moment:
+                raise Killed
+            return real(*arguments)
+
+        return call
+
+    said = 0
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "write_frame", dying(module.write_frame))
+        patched.setattr(module.os, "fsync", dying(module.os.fsync))
+        patched.setattr(Path, "replace", dying(Path.replace))
+        patched.setattr(Path, "unlink", lambda *_, **__: None)  # a killed process tidies nothing up
+        with contextlib.suppress(Killed):
+            for _ in range(4):
+                store.add(many(said, PART_ROWS // 2 + 1))
+                said += PART_ROWS // 2 + 1
+    again = RunStore(store.path)
+    again.mend()
+    assert not list(store.path.rglob(".*"))
+    found = again.observations()["ledger_version"].tolist()
+    assert found == list(range(len(found)))
+    assert len(found) in {said, said + PART_ROWS // 2 + 1}  # the write that was cut off may have come through
+    again.add(many(len(found), 5))
+    assert again.rows() == len(found) + 5
 
 
 def test_a_part_cut_short_is_set_aside(store):
