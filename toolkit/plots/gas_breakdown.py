@@ -67,8 +67,7 @@ def gas_breakdown(observations: pd.DataFrame, *, ax: Axes | None = None) -> Axes
         axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
         axes.xaxis.set_major_formatter(style.NUMBERS)
         if parts.empty:
-            axes.set_yticks([])
-            axes.text(0.5, 0.5, "no simulations", transform=axes.transAxes, ha="center", color=style.MUTED)
+            style.nothing(axes, "no simulations")
             return axes
         _draw_bars(axes, parts)
         if is_model(observations):
@@ -135,16 +134,8 @@ def _draw_bars(ax: Axes, parts: pd.DataFrame) -> None:
         left += width
     for place, row, end in zip(places, records(parts), left, strict=True):
         failed = "" if row["success"] else " · execution failed"
-        ax.annotate(
-            f"{style.number(row['total'])}{failed}",
-            xy=(float(end), float(place)),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center_baseline",
-            fontsize=8,
-            color=style.INK,
-            gid="total",
-        )
+        words = f"{style.number(row['total'])}{failed}"
+        style.beside(ax, words, (float(end), float(place)), points=5, gid="total")
     ax.set_yticks(places, [_bar_name(row) for row in records(parts)], color=style.INK)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(parts) - 0.5, -0.5)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["gas_by_version"]
 
-LOG_RATIO = 20
-"""From this ratio of most to least gas on, the axis is logarithmic: below, a line would hide another."""
 RUG_STRIP = 0.045
 """Share of the axes' height given to each failing call."""
 MOST_RUG_ROWS = 6
@@ -175,7 +173,7 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
     """Choose linear or logarithmic; keep `share` of the height free at the foot."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     positive = values[values > 0]
-    if len(positive) and high / positive.min() >= LOG_RATIO:
+    if len(positive) and high / positive.min() >= style.LOG_RATIO:
         if low > 0:
             ax.set_yscale("log")
         else:

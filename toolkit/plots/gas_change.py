@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from toolkit.plots import style
 from toolkit.plots.changes import STEP_COLUMNS, told
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["change_text", "gas_change"]
 
 MOST_ROWS = 24
-LOG_RATIO = 20
 
 
 def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -57,8 +55,7 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         axes.set_title("Gas before and after")
         style.grid(axes, "x")
         if rows.empty:
-            axes.set_yticks([])
-            axes.text(0.5, 0.5, "no changes", transform=axes.transAxes, ha="center", color=style.MUTED)
+            style.nothing(axes, "no changes")
             return axes
         _draw_rows(axes, rows)
         left_out = len(known) - len(rows)
@@ -111,16 +108,7 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame) -> None:
     ax.scatter(before, places, s=34, facecolors=style.PAPER, edgecolors=colours, zorder=3, gid="before")
     ax.scatter(after, places, s=38, color=colours, zorder=3, gid="after")
     for place, old, new in zip(places, before, after, strict=True):
-        ax.annotate(
-            change_text(int(old), int(new)),
-            xy=(max(old, new), place),
-            xytext=(8, 0),
-            textcoords="offset points",
-            va="center_baseline",
-            fontsize=8,
-            color=style.INK,
-            gid="change",
-        )
+        style.beside(ax, change_text(int(old), int(new)), (max(old, new), float(place)), points=8, gid="change")
     ax.set_yticks(places, [_row_name(row) for row in records(rows)], color=style.INK)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(rows) - 0.4, -0.6)
@@ -138,16 +126,10 @@ def _row_name(row: dict[str, Any]) -> str:
 
 def _set_gas_axis(ax: Axes, values: np.ndarray) -> None:
     low, high = float(values.min()), float(values.max())
-    if low > 0 and high / low >= LOG_RATIO:
-        ax.set_xscale("log")
-        few = 1000
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < few else (1,)))
-        ax.xaxis.set_minor_formatter(NullFormatter())
+    if style.gas_axis_is_log(ax, low, high):
         ax.set_xlim(low / 1.3, high * (high / low) ** 0.12)
     else:
-        ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
         ax.set_xlim(0, 1.14 * high or 1.0)
-    ax.xaxis.set_major_formatter(style.NUMBERS)
 
 
 def _add_legend(ax: Axes, causes: list[str]) -> None:

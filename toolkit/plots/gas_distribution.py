@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from toolkit.plots import style
 from toolkit.plots.series import is_model, series_of
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["gas_distribution"]
 
 BINS = 90
-LOG_RATIO = 20
 HEIGHT = 0.78
 """Share of a row's height that its tallest bar takes."""
 FAILED_ALPHA = 0.4
@@ -74,9 +72,7 @@ def gas_distribution(
         axes.set_title("How gas is spread")
         style.grid(axes, "x")
         if not found:
-            axes.set_yticks([])
-            words = f"no readings of {figure_text(source)}"
-            axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", color=style.MUTED)
+            style.nothing(axes, f"no readings of {figure_text(source)}")
             return axes
         _draw_rows(axes, found)
         if is_model(observations):
@@ -145,17 +141,11 @@ def _row_name(series: Series) -> str:
 def _edges(ax: Axes, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Set the gas axis and return the edges of the bins on it: equal widths on the picture, whole units at least."""
     low, high = float(values.min()), float(values.max())
-    if low > 0 and high / low >= LOG_RATIO:
-        ax.set_xscale("log")
-        few = 1000
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < few else (1,)))
-        ax.xaxis.set_minor_formatter(NullFormatter())
+    if style.gas_axis_is_log(ax, low, high):
         edges = np.geomspace(low / 1.15, high * 1.15, BINS + 1).astype(np.float64)
     else:
-        ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
         width = max((high - low) * 1.1 / BINS, 1.0)
         count = int(np.ceil((high - low) / width)) + 3
         edges = low - 1.5 * width + width * np.arange(count + 1, dtype=np.float64)
-    ax.xaxis.set_major_formatter(style.NUMBERS)  # after the scale, which brings its own
     ax.set_xlim(edges[0], edges[-1])
     return edges

@@ -74,8 +74,7 @@ def gas_heatmap(observations: pd.DataFrame, *, ax: Axes | None = None, calls: Se
         axes.set_xlabel("ledger version")
         axes.set_title("Gas of each call against its first reading")
         if not found:
-            axes.set_yticks([])
-            axes.text(0.5, 0.5, "no views", transform=axes.transAxes, ha="center", color=style.MUTED)
+            style.nothing(axes, "no views")
             return axes
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)

@@ -57,9 +57,8 @@ def schedule_changes(diff: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         axes.set_title("Gas schedule: parameters changed")
         style.grid(axes, "x")
         if not shown:
-            axes.set_yticks([])
             axes.set_xticks([])
-            axes.text(0.5, 0.5, "no parameter differs", transform=axes.transAxes, ha="center", color=style.MUTED)
+            style.nothing(axes, "no parameter differs")
             return axes
         _draw(axes, shown)
         if len(groups) > len(shown):
@@ -86,7 +85,7 @@ def _draw(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]]) -> None:
         where = np.full(len(factors), place)
         ax.scatter(factors, where, s=area, color=colours, alpha=0.8, linewidth=0, gid="factor")
         if len(factors) == 1:
-            _say(ax, f"{style.TIMES}{factors[0]:.4g}", factors[0], place)
+            style.beside(ax, f"{style.TIMES}{factors[0]:.4g}", (float(factors[0]), place), points=14, gid="factor-name")
         _say_others(ax, rows, place)
     ax.set_xscale("log")
     ax.axvline(1, color=style.MUTED, linewidth=0.8)
@@ -113,19 +112,6 @@ def _factors(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float6
     told = (before > 0) & (after > 0) & (rows["kind"] == "changed").to_numpy(dtype=bool)
     factors, counts = np.unique(np.round(after[told] / before[told], 9), return_counts=True)
     return factors, counts.astype(np.float64)
-
-
-def _say(ax: Axes, words: str, x: float, y: float) -> None:
-    ax.annotate(
-        words,
-        xy=(x, y),
-        xytext=(14, 0),
-        textcoords="offset points",
-        va="center_baseline",
-        fontsize=8,
-        color=style.INK,
-        gid="factor-name",
-    )
 
 
 def _say_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:

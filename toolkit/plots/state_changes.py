@@ -60,8 +60,7 @@ def state_changes(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         axes.set_title("What is written")
         style.grid(axes, "x")
         if shown.empty:
-            axes.set_yticks([])
-            axes.text(0.5, 0.5, "no state changes", transform=axes.transAxes, ha="center", color=style.MUTED)
+            style.nothing(axes, "no state changes")
             return axes
         _draw(axes, shown)
         rest = counts.iloc[MOST_ROWS:]
@@ -102,16 +101,7 @@ def _draw(ax: Axes, counts: pd.DataFrame) -> None:
         ax.barh(places, width, left=left, height=0.56, color=colour, label=name, gid=f"kind-{kind}")
         left += width
     for place, total in zip(places, left, strict=True):
-        ax.annotate(
-            style.number(float(total)),
-            xy=(float(total), float(place)),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center_baseline",
-            fontsize=8,
-            color=style.INK,
-            gid="total",
-        )
+        style.beside(ax, style.number(float(total)), (float(total), float(place)), points=5, gid="total")
     ax.set_yticks(places, [figure_text(what, 52) for what in counts.index], color=style.INK)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(counts) - 0.5, -0.5)

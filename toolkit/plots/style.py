@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib as mpl
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +32,8 @@ PARTS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
 """Colour of each part of a transaction's gas."""
 
 DASH, TIMES, MINUS = "\u2013", "\u00d7", "\u2212"  # written as readers know them; look-alikes in code
+LOG_RATIO = 20
+"""From this ratio of most to least gas on, an axis is logarithmic: below, a mark would hide another."""
 MODEL_NOTE = "model gas: embedded node, not a Move VM"
 
 
@@ -140,6 +142,40 @@ def dress(ax: Axes) -> None:
 def grid(ax: Axes, axis: Literal["x", "y"]) -> None:
     """Draw thin grid lines across `axis`."""
     ax.grid(visible=True, axis=axis, color=GRID, linewidth=0.6)
+
+
+def nothing(ax: Axes, words: str) -> None:
+    """Say in the middle of an empty figure what there is nothing of."""
+    ax.set_yticks([])
+    ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", color=MUTED)
+
+
+def beside(ax: Axes, words: str, at: tuple[float, float], *, points: float, gid: str, colour: str = INK) -> None:
+    """Write `words` at the height of a mark, `points` right of it."""
+    ax.annotate(
+        words,
+        xy=at,
+        xytext=(points, 0),
+        textcoords="offset points",
+        va="center_baseline",
+        fontsize=8,
+        color=colour,
+        gid=gid,
+    )
+
+
+def gas_axis_is_log(ax: Axes, low: float, high: float) -> bool:
+    """Make the x axis logarithmic where gas from `low` to `high` asks for it, else ready it for whole units."""
+    log = low > 0 and high / low >= LOG_RATIO
+    if log:
+        ax.set_xscale("log")
+        few = 1000
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < few else (1,)))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
+    ax.xaxis.set_major_formatter(NUMBERS)  # after the scale, which brings its own
+    return log
 
 
 def note(ax: Axes, text: str, *, below_pt: float) -> None:
