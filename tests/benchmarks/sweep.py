@@ -30,8 +30,8 @@ from servers import nginx, slow  # noqa: E402
 PEERS = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ledger-toolkit-bench"
 PYTHON_SDK, TYPESCRIPT_SDK = "aptos-sdk==0.11.0", "@aptos-labs/ts-sdk@6.3.1"
 SCENES = [(0, 32), (20, 64)]  # latency in ms, calls in flight
-CALLS = {  # enough for one or two seconds: without latency, with it
-    "toolkit": (12_000, 6_000),
+CALLS = {  # enough for one to four seconds: without latency, with it
+    "toolkit": (20_000, 10_000),
     "requests": (800, 900),
     "python_sdk": (300, 300),
     "typescript_sdk": (1_500, 2_500),
