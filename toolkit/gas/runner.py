@@ -66,6 +66,10 @@ def run_study(
                     _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None
+                except Exception as error:
+                    if out is None:  # nobody knows the folder yet
+                        error.add_note(_stopped(store, named=False))
+                    raise
     finally:
         if made:
             with suppress(OSError):  # a run is in it
@@ -88,7 +92,7 @@ def _read_rows(
 
 
 def _stopped(store: RunStore, *, named: bool) -> str:
-    """Say what an interrupted run has kept and how to go on."""
+    """Say what a run that was broken off has kept and how to go on."""
     again = "the same call or command" if named else f"the same call with out={str(store.path)!r}"
     return f"stopped; {store.rows():,} observations are kept in {store.path}; {again} goes on from there"
 

@@ -178,6 +178,18 @@ def test_an_interrupted_run_without_a_folder_says_where_it_is():
     shutil.rmtree(place)
 
 
+def test_a_failed_run_without_a_folder_says_where_it_is():
+    """Whatever it failed of: a note names the folder that it can go on from."""
+    node = made_node({"POST /view": lambda *_: (_ for _ in ()).throw(RuntimeError("ours"))})[0]
+    with pytest.raises(RuntimeError, match="ours") as failed:
+        run(None, node=node)
+    (note,) = failed.value.__notes__
+    place = Path(note.split("'")[1])
+    assert note.startswith("stopped; 0 observations are kept in ")
+    assert run(place).complete
+    shutil.rmtree(place)
+
+
 def test_a_search_that_was_broken_off_goes_on(tmp_path):
     """Rounds that were written are not read again, and the end is the same."""
     versions = FindSteps("0:-1", initial=9, max_requests=200)
