@@ -192,7 +192,7 @@ class Transfers(Generic[_Tag]):
             if key.fileobj is self._alarm:
                 self._alarm.recv(4096)
                 self._woken = False
-            else:
+            elif key.fd in self._watched:  # it may have been let go since
                 self._multi.socket_action(key.fd, _ACTIONS[events])
         now = time.monotonic()
         if self._timer_at is not None and now >= self._timer_at:
