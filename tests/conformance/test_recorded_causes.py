@@ -8,8 +8,8 @@ import json
 import pytest
 
 from toolkit.frames.build import plain_columns
+from toolkit.gas.causes.writes import Written
 from toolkit.gas.schedules import schedule_diff
-from toolkit.gas.writes import Written
 from toolkit.wire.answers import decode_transactions
 from toolkit.wire.gas import GasSchedule
 

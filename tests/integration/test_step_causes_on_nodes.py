@@ -15,8 +15,8 @@ import toolkit
 from toolkit.client.node import Node
 from toolkit.client.transport import Answer, SessionTransport
 from toolkit.errors import ClosedError
-from toolkit.gas.cause import causes_of
-from toolkit.gas.provenance import provenance
+from toolkit.gas.causes.finding import causes_of
+from toolkit.gas.runs.provenance import provenance
 from toolkit.gas.steps import steps_of
 
 if TYPE_CHECKING:

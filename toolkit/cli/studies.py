@@ -27,7 +27,7 @@ def demo(
 ) -> None:
     """Run the demo study against the embedded node and write its report. Needs no network and no keys."""
     from toolkit import reports
-    from toolkit.gas.store import RunStore
+    from toolkit.gas.runs.store import RunStore
     from toolkit.gas.study import Study
 
     study = Study.load("demo")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.comparison import last_observations
-from toolkit.gas.scan import rows_digest, turning_points
+from toolkit.gas.runs.scan import rows_digest, turning_points
+from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import step_columns, steps_of
-from toolkit.gas.store import RunStore
 from toolkit.gas.study import Study
 from toolkit.gas.words import step_words
 
@@ -77,7 +77,7 @@ class Run:
             If a shard is missing, there twice, not complete or damaged; if shards are of different studies, chains,
             histories or resolved versions; or if a planned reading is missing or doubled in the whole.
         """
-        from toolkit.gas.merging import merge_runs
+        from toolkit.gas.runs.merging import merge_runs
 
         return cls(merge_runs(paths, out))
 

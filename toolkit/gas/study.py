@@ -225,7 +225,7 @@ class Study(FileModel):
         read one shard each onto their own disk; copy the complete folders to the store, and from there to where they
         are merged. The parts of a run in a store can be read in place by DuckDB, Polars or pandas.
         """
-        from toolkit.gas.runner import run_study
+        from toolkit.gas.runs.runner import run_study
 
         return run_study(
             self, out, node=self._node, progress=progress, executor=executor, max_tasks=max_tasks, shard=shard

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.frames.build import plain_columns
-from toolkit.gas.cause_words import ROUNDED
+from toolkit.gas.causes.words import ROUNDED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

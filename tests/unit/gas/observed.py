@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.cause import causes_of
+from toolkit.gas.causes.finding import causes_of
 
 if TYPE_CHECKING:
     import pandas as pd

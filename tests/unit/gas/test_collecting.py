@@ -7,8 +7,8 @@ import pytest
 from tests.unit.gas.observed import manifest, row, table
 from toolkit.client.bulk import progress_bar
 from toolkit.errors import StudyError
-from toolkit.gas.collecting import Collector
-from toolkit.gas.store import RunStore
+from toolkit.gas.runs.collecting import Collector
+from toolkit.gas.runs.store import RunStore
 
 
 class Clock:

@@ -12,8 +12,8 @@ from toolkit.client.node import Node
 from toolkit.errors import StudyError
 from toolkit.gas.comparison import last_observations
 from toolkit.gas.run import Run
+from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import Step, steps_of
-from toolkit.gas.store import RunStore
 from toolkit.gas.study import Study
 from toolkit.wire.requests import ViewFunction
 

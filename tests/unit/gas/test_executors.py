@@ -10,10 +10,10 @@ import pytest
 from tests.unit.gas.observed import row, table
 from toolkit.client.node import Node
 from toolkit.errors import InputError, NodeUnreachable, StudyError
-from toolkit.gas import observers
 from toolkit.gas.calls import Call
-from toolkit.gas.executors import executor_failure, executor_name, most_tasks, opened_executor
 from toolkit.gas.observing import Origin
+from toolkit.gas.runs import observers
+from toolkit.gas.runs.executors import executor_failure, executor_name, most_tasks, opened_executor
 
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)
 CALL = Call(view="0x1::m::count")

@@ -14,8 +14,8 @@ from toolkit.client.versions import FindSteps
 from toolkit.dtypes import read_parquet, write_parquet
 from toolkit.errors import StudyError
 from toolkit.gas.run import Run
-from toolkit.gas.scan import rows_digest
-from toolkit.gas.store import RunStore
+from toolkit.gas.runs.scan import rows_digest
+from toolkit.gas.runs.store import RunStore
 from toolkit.gas.study import Study
 from toolkit.wire.requests import ViewFunction
 

@@ -16,9 +16,9 @@ from tests.unit.gas.observed import frame, manifest, row, table
 from toolkit.errors import StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, STEPS
-from toolkit.gas import store as module
-from toolkit.gas.locking import locked
-from toolkit.gas.store import PART_ROWS, RunStore
+from toolkit.gas.runs import store as module
+from toolkit.gas.runs.locking import locked
+from toolkit.gas.runs.store import PART_ROWS, RunStore
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.gas.observed import frame, row
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
-from toolkit.gas.cause_words import ROUNDED
+from toolkit.gas.causes.words import ROUNDED
 from toolkit.gas.steps import Cause, step_columns, steps_of
 from toolkit.gas.words import step_words
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import InputError
 from toolkit.frames.text import visible
-from toolkit.gas.evidence import UNREAD
-from toolkit.gas.writes import struct_of
+from toolkit.gas.causes.evidence import UNREAD
+from toolkit.gas.causes.writes import struct_of
 from toolkit.move.bcs import decode_bcs
 from toolkit.move.ids import ModuleId, parse_table_handle
 from toolkit.move.tags import StructTag, parse_type_tag
@@ -15,8 +15,8 @@ from toolkit.move.tags import StructTag, parse_type_tag
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.gas.evidence import Evidence
-    from toolkit.gas.writes import Write, Written
+    from toolkit.gas.causes.evidence import Evidence
+    from toolkit.gas.causes.writes import Write, Written
 
 __all__ = ["Table", "key_words", "tables_of"]
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from toolkit.client.bulk import run_many
 from toolkit.errors import ClosedError, ToolkitError
-from toolkit.gas.observers import learn_module, observe_elsewhere, observe_views
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin
 from toolkit.gas.planning import committed_pages, committed_range, planned_versions
-from toolkit.gas.scan import Outcome, outcome_of, outcomes_read, versions_read
+from toolkit.gas.runs.observers import learn_module, observe_elsewhere, observe_views
+from toolkit.gas.runs.scan import Outcome, outcome_of, outcomes_read, versions_read
+from toolkit.gas.runs.shards import WHOLE, Shard
 from toolkit.gas.search import next_round
-from toolkit.gas.shards import WHOLE, Shard
 from toolkit.gas.steps import OUTCOME_COLUMNS
 from toolkit.move.ids import FunctionId
 from toolkit.wire.requests import SimulationRequest
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.client.node import Node
-    from toolkit.gas.collecting import Collector
-    from toolkit.gas.store import RunStore
+    from toolkit.gas.runs.collecting import Collector
+    from toolkit.gas.runs.store import RunStore
     from toolkit.gas.study import Call, Study
 
 __all__ = ["NodeReader", "Where", "committed_so_far", "next_versions", "planned_of", "shard_calls", "shard_range"]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import SchemaError
 from toolkit.frames.text import visible
-from toolkit.gas.cause_words import change_words, feature_words
-from toolkit.gas.evidence import UNREAD, reason
+from toolkit.gas.causes.evidence import UNREAD, reason
+from toolkit.gas.causes.words import change_words, feature_words
 from toolkit.gas.schedules import schedule_words
 from toolkit.gas.steps import Cause
 from toolkit.move.address import wire_address
@@ -15,7 +15,7 @@ from toolkit.move.address import wire_address
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.gas.evidence import Evidence
+    from toolkit.gas.causes.evidence import Evidence
     from toolkit.gas.steps import Step
     from toolkit.move.ids import ModuleId
 

@@ -10,9 +10,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.bulk import run_many
-from toolkit.gas.cause_between import cause_between
-from toolkit.gas.cause_exact import cause_at
-from toolkit.gas.evidence import UNREAD, Evidence, reason
+from toolkit.gas.causes.between import cause_between
+from toolkit.gas.causes.evidence import UNREAD, Evidence, reason
+from toolkit.gas.causes.exact import cause_at
 from toolkit.gas.steps import Cause
 from toolkit.move.ids import FunctionId, ModuleId
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from toolkit.dtypes import to_pandas
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import VIEW, is_no_answer
-from toolkit.gas.ordering import KEY
+from toolkit.gas.runs.ordering import KEY
 from toolkit.gas.steps import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from toolkit.gas.store import RunStore
+    from toolkit.gas.runs.store import RunStore
 
 __all__ = ["LEFT_OUT", "Outcome", "count_failures", "outcomes_read", "rows_digest", "turning_points", "versions_read"]
 

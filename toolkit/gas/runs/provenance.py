@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from toolkit.gas.evidence import UNREAD, Evidence
+from toolkit.gas.causes.evidence import UNREAD, Evidence
 from toolkit.move.ids import FunctionId, ModuleId
 
 if TYPE_CHECKING:

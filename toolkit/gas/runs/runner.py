@@ -11,19 +11,19 @@ from toolkit.client.bulk import progress_bar
 from toolkit.errors import InputError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
-from toolkit.gas.cause import causes_of
-from toolkit.gas.collecting import Collector
-from toolkit.gas.executors import executor_name, most_tasks, opened_executor
-from toolkit.gas.locking import locked
-from toolkit.gas.opening import open_run
+from toolkit.gas.causes.finding import causes_of
 from toolkit.gas.planning import connected
-from toolkit.gas.proof import closing, prove_whole
-from toolkit.gas.provenance import provenance
-from toolkit.gas.reading import NodeReader, Where
-from toolkit.gas.scan import turning_points
-from toolkit.gas.shards import Shard
+from toolkit.gas.runs.collecting import Collector
+from toolkit.gas.runs.executors import executor_name, most_tasks, opened_executor
+from toolkit.gas.runs.locking import locked
+from toolkit.gas.runs.opening import open_run
+from toolkit.gas.runs.proof import closing, prove_whole
+from toolkit.gas.runs.provenance import provenance
+from toolkit.gas.runs.reading import NodeReader, Where
+from toolkit.gas.runs.scan import turning_points
+from toolkit.gas.runs.shards import Shard
+from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import Cause, Step, step_columns, steps_of
-from toolkit.gas.store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

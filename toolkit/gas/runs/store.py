@@ -21,8 +21,8 @@ from toolkit.dtypes.parquet import write_frame
 from toolkit.errors import StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.locking import locked
-from toolkit.gas.ordering import Order
+from toolkit.gas.runs.locking import locked
+from toolkit.gas.runs.ordering import Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

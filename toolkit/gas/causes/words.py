@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.frames.text import short_addresses, visible
-from toolkit.gas.evidence import FEATURES, FRAMEWORK, UNREAD, reason
+from toolkit.gas.causes.evidence import FEATURES, FRAMEWORK, UNREAD, reason
 from toolkit.gas.schedules import schedule_words, uniform_ratio
 from toolkit.wire.features import feature_name
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from toolkit.client.abis import Known
-    from toolkit.gas.evidence import Evidence
-    from toolkit.gas.packages import Dependencies
+    from toolkit.gas.causes.evidence import Evidence
+    from toolkit.gas.causes.packages import Dependencies
     from toolkit.gas.steps import Step
     from toolkit.move.abi import ModuleAbi
     from toolkit.move.ids import ModuleId

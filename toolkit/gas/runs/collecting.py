@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from toolkit.client.bulk import Progress
-    from toolkit.gas.store import RunStore
+    from toolkit.gas.runs.store import RunStore
 
 __all__ = ["Collector"]
 

@@ -9,16 +9,16 @@ import numpy as np
 
 from toolkit.errors import StudyError
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW
-from toolkit.gas.reading import committed_so_far, next_versions, planned_of, shard_calls, shard_range
-from toolkit.gas.scan import count_failures, outcomes_read, rows_digest, versions_read
+from toolkit.gas.runs.reading import committed_so_far, next_versions, planned_of, shard_calls, shard_range
+from toolkit.gas.runs.scan import count_failures, outcomes_read, rows_digest, versions_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from toolkit.gas.shards import Shard
-    from toolkit.gas.store import RunStore
+    from toolkit.gas.runs.shards import Shard
+    from toolkit.gas.runs.store import RunStore
     from toolkit.gas.study import Call, Study
 
 __all__ = ["closing", "prove_whole"]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from toolkit import __version__
 from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, StudyError
 from toolkit.gas.planning import resolve_study
-from toolkit.gas.shards import WHOLE, Shard, check_shardable
+from toolkit.gas.runs.shards import WHOLE, Shard, check_shardable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.client.node import Node
-    from toolkit.gas.store import RunStore
+    from toolkit.gas.runs.store import RunStore
     from toolkit.gas.study import Study
 
 __all__ = ["open_run"]

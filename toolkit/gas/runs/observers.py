@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from toolkit.client.sweep import sweep
 from toolkit.errors import InputError, ToolkitError
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.executors import executor_failure
 from toolkit.gas.observing import VIEW, Origin, row_columns
+from toolkit.gas.runs.executors import executor_failure
 from toolkit.move.ids import FunctionId
 from toolkit.wire.requests import ViewFunction
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.frames.text import short_addresses, visible
-from toolkit.gas.cause_words import (
+from toolkit.gas.causes.evidence import UNREAD
+from toolkit.gas.causes.tables import Table, key_words, tables_of
+from toolkit.gas.causes.words import (
     config_words,
     module_words,
     resource_words,
@@ -17,16 +19,14 @@ from toolkit.gas.cause_words import (
     schedule_step_words,
     transaction_words,
 )
-from toolkit.gas.evidence import UNREAD
+from toolkit.gas.causes.writes import Write, Written
 from toolkit.gas.steps import Cause
-from toolkit.gas.tables import Table, key_words, tables_of
-from toolkit.gas.writes import Write, Written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.gas.evidence import Evidence
-    from toolkit.gas.packages import Dependencies
+    from toolkit.gas.causes.evidence import Evidence
+    from toolkit.gas.causes.packages import Dependencies
     from toolkit.gas.steps import Step
     from toolkit.move.ids import ModuleId
 

@@ -12,12 +12,12 @@ import pandas as pd
 from toolkit.errors import StudyError
 from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import STEPS
-from toolkit.gas.proof import closing, prove_whole
-from toolkit.gas.reading import shard_range
-from toolkit.gas.scan import rows_digest, turning_points
-from toolkit.gas.shards import WHOLE, Shard
+from toolkit.gas.runs.proof import closing, prove_whole
+from toolkit.gas.runs.reading import shard_range
+from toolkit.gas.runs.scan import rows_digest, turning_points
+from toolkit.gas.runs.shards import WHOLE, Shard
+from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import Cause, Step, step_columns, steps_of
-from toolkit.gas.store import RunStore
 from toolkit.gas.study import Study
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Why gas moved: the reads that tell, what was written, and what follows from it."""
