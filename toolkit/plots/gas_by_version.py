@@ -211,6 +211,9 @@ def _draw_rug(ax: Axes, failing: Sequence[Series], *, named: bool) -> None:
                 transform=foot,
                 color=style.call_colour(series.position),
                 linewidth=4,
+                marker="s" if first == last else "",  # a line from a point to itself is not drawn
+                markersize=4,
+                markeredgewidth=0,
                 alpha=0.55,
                 solid_capstyle="projecting",
                 gid="failures",

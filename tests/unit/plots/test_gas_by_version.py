@@ -157,6 +157,16 @@ def test_failed_readings_are_bars_at_the_foot_named_by_error() -> None:
     assert artists(ax, "failure-name")[0].get_text() == "order book depth: invalid_input"
 
 
+def test_a_single_failed_reading_can_be_seen() -> None:
+    """A line from a point to itself is not drawn, so it has a mark; longer ones need none."""
+    frame = synthetic_run.observations()
+    book = frame[frame["label"] == "order book depth"]
+    (bar,) = artists(gas_by_version(book), "failures")
+    assert bar.get_marker() == ""
+    (point,) = artists(gas_by_version(book[book["ledger_version"] >= synthetic_run.BORN - 1]), "failures")
+    assert point.get_marker() == "s"
+
+
 def test_failed_executions_are_crosses() -> None:
     """A simulation that aborted has gas, and is drawn as a failure."""
     ax = gas_by_version(synthetic_run.observations(), calls=["register a taken name"])
