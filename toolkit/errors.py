@@ -25,7 +25,8 @@ Texts say what was asked, where, what was expected, what came, and what to do ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,6 +144,10 @@ class NodeError(ToolkitError):
         self.ledger = ledger
         self.retry_after_s = retry_after_s
         self.archive = archive
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle whole, so that a refusal comes back from another process as what it is."""
+        return partial(type(self), status=self.status), self.args, self.__dict__
 
 
 class InvalidRequest(NodeError):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 import msgspec
 
 from toolkit.client.cache_store import Row, Store, warn_caller
-from toolkit.client.targets import is_loopback
+from toolkit.client.targets import is_nearby
 from toolkit.client.transport import Answer
 from toolkit.errors import InputError
 from toolkit.wire.errors import decode_error_body
@@ -174,7 +174,8 @@ def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Pat
     Returns
     -------
     Path, "memory" or None
-        By default a loopback node's answers stay in memory: ledgers that are thrown away reuse their ids.
+        By default answers of a node on this machine or its network stay in memory: ledgers that are thrown away
+        reuse their ids.
 
     Raises
     ------
@@ -185,7 +186,7 @@ def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Pat
         return None
     if cache != "default":
         return _named_place(cache)
-    if is_loopback(url):
+    if is_nearby(url):
         return "memory"
     try:
         return default_path()

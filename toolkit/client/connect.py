@@ -49,8 +49,8 @@ def connect(
     requests_per_second : float, optional
         Most requests started per second.
     cache : "default", path or None
-        Where answers to pinned reads are kept: on disk for a public node, in memory for one on this machine, in the
-        file that is named, or nowhere.
+        Where answers to pinned reads are kept: on disk for a public node, in memory for one on this machine or
+        its network, in the file that is named, or nowhere.
     offline : bool, default False
         Never ask the node: what is not kept raises `OfflineMiss`. The head is the one last seen.
     archive : bool, default False

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from ipaddress import ip_address
+import socket
+from difflib import get_close_matches
+from ipaddress import IPv6Address, ip_address
 from urllib.parse import urlsplit, urlunsplit
 
 from toolkit.errors import InputError
 
-__all__ = ["NETWORKS", "base_url", "environment_key", "is_loopback", "login_of", "redacted_url"]
+__all__ = ["NETWORKS", "base_url", "environment_key", "is_nearby", "login_of", "redacted_url", "told"]
 
 NETWORKS = {
     "mainnet": "https://api.mainnet.aptoslabs.com/v1",
@@ -19,7 +21,10 @@ NETWORKS = {
 }
 """Public fullnode addresses by name. Source: the published SDKs' network tables."""
 
-_CREDENTIALS = re.compile(r"//[^/@]*@")
+_SCHEME = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:[/\\]+)?")
+_EXTRAS = re.compile(r"[?#]")
+_BELOW_BASE = re.compile(r"/v1/(?:-|accounts|blocks|estimate_gas_price|spec|tables|transactions|view)(?:/|$)")
+_NEARBY_NAMES = ("localhost", "local")
 
 
 def base_url(target: str) -> str:
@@ -44,17 +49,23 @@ def base_url(target: str) -> str:
         raise InputError(f"a node is named by text, got a {type(target).__name__}")
     if target in NETWORKS:
         return NETWORKS[target]
-    told = _CREDENTIALS.sub("//", target)
+    shown = repr(told(target))
     choices = f"expected one of embedded, {', '.join(NETWORKS)}, or an http(s) URL"
     try:
         parts = urlsplit(target.strip())
         host, _ = parts.hostname, parts.port  # a bad port raises here, not at the first request
-    except ValueError as error:
-        raise InputError(f"node {told!r} is not a usable URL ({error}); {choices}") from None
+    except ValueError:  # its text may hold a part of a password
+        raise InputError(f"node {shown} is not a usable URL: host or port cannot be read; {choices}") from None
     if parts.scheme not in {"http", "https"} or not host:
-        raise InputError(f"node {told!r} is neither a known network nor an http(s) URL; {choices}")
+        meant = get_close_matches(target.strip().lower(), ["embedded", *NETWORKS], n=1)
+        hint = f"; did you mean {meant[0]!r}?" if meant else ""
+        raise InputError(f"node {shown} is neither a known network nor an http(s) URL; {choices}{hint}")
     if parts.query or parts.fragment:
-        raise InputError(f"node {told!r} has a query or fragment; give the base URL only")
+        raise InputError(f"node {shown} has a query or fragment; give the base URL only")
+    if "@" in parts.path:
+        raise InputError(f"node {shown} has '@' after its host; in a user name or password write / as %2F, ? as %3F")
+    if _BELOW_BASE.search(parts.path):
+        raise InputError(f"node {shown} goes on after /v1; give the base URL only, up to and with /v1")
     path = parts.path.rstrip("/")
     if not path.endswith("/v1"):
         path += "/v1"
@@ -78,10 +89,29 @@ def login_of(url: str) -> str | None:
     return urlsplit(url).netloc.rpartition("@")[0] or None
 
 
-def is_loopback(url: str) -> bool:
-    """Tell whether `url` points at this machine."""
-    host = urlsplit(url).hostname or ""
+def told(target: str) -> str:
+    """Return what a text may show of `target`, which need not be a URL: no login, no query, no fragment."""
+    start = _SCHEME.match(target)
+    scheme = start.group() if start else ""
+    login, _, rest = target[len(scheme) :].rpartition("@")
+    # With a ? before the @ either may be the secret's, so neither side is shown.
+    return scheme + ("..." if _EXTRAS.search(login) else _EXTRAS.split(rest)[0])
+
+
+def is_nearby(url: str) -> bool:
+    """Tell whether `url` points at this machine or its own network, where ledgers are thrown away and begun anew.
+
+    Loopback, private, link-local and unspecified addresses in any spelling, and names that end in ``.localhost`` or
+    ``.local``. No name is looked up.
+    """
+    host = (urlsplit(url).hostname or "").removesuffix(".")
     try:
-        return ip_address(host).is_loopback
+        address = ip_address(host)
     except ValueError:
-        return host == "localhost"
+        try:
+            address = ip_address(socket.inet_aton(host))  # 127.1 and 2130706433 are addresses too
+        except (OSError, ValueError):
+            return host.rpartition(".")[2] in _NEARBY_NAMES
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.is_private or address.is_loopback or address.is_link_local or address.is_unspecified

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, Field, PrivateAttr
 
 from toolkit.client.node import Node
-from toolkit.client.targets import base_url
+from toolkit.client.targets import base_url, told
 from toolkit.errors import InputError, StudyError
 from toolkit.gas.calls import Call
 from toolkit.gas.grids import expanded
@@ -245,9 +245,9 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[str, ...]:
         raise StudyError(f"`nodes`: expected a list of names or URLs with at least one, got {named!r}")
     for name in named:
         if name != "embedded":
-            placed(f"node {name!r}", base_url, name)
+            placed(f"node {told(name)!r}" if isinstance(name, str) else "node", base_url, name)
     if len(set(named)) < len(named):
-        raise StudyError(f"`nodes`: {', '.join(named)}: a node is named twice")
+        raise StudyError(f"`nodes`: {', '.join(map(told, named))}: a node is named twice")
     return tuple(named)
 
 

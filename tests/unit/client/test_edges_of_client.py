@@ -13,10 +13,11 @@ from toolkit.client.fetch import fetch_table_items, fetch_views
 from toolkit.client.node import Node
 from toolkit.client.refusals import refusal
 from toolkit.client.retry import retry_after_s
-from toolkit.client.targets import base_url, is_loopback
+from toolkit.client.targets import base_url, is_nearby
 from toolkit.client.transport import Answer
 from toolkit.client.versions import FindSteps, resolve_versions
 from toolkit.errors import InputError, SchemaError
+from toolkit.gas.study import Study
 from toolkit.move.abi import decode_module_abi
 from toolkit.wire.payloads import EntryFunction
 from toolkit.wire.requests import ViewFunction
@@ -26,18 +27,36 @@ HANDLE = "0x" + "0" * 61 + "abc"
 
 @pytest.mark.parametrize(
     "target",
-    ["ftp://user:hunter2@node.test", "http://user:hunter2@node.test/?x=1", "http://user:hunter2@node.test:99999"],
+    [
+        "ftp://user:hunter2@node.test",
+        "ftp://user:hun@hunter2@node.test",
+        "http://user:hunter2@node.test/?x=1",
+        "http://user:hunter2@node.test:99999",
+        "http://user:hunter2/ss@node.test",
+        "http://user:12/hunter2@node.test",
+        "http://user:pa?hunter2@node.test",
+        "http://node.test?key=x@hunter2",
+        "http://node.test/?key=hunter2",
+        "http://node.test/#hunter2",
+        "https:/user:hunter2@node.test",
+        "http:\\\\user:hunter2@node.test",
+        "user:hunter2@node.test",
+        "user:hunter2@127.0.0.1:18501",
+    ],
 )
 def test_a_refused_url_does_not_show_its_password(target):
     """The refusal of a URL leaves user name and password out."""
     with pytest.raises(InputError) as caught:
         base_url(target)
     assert "hunter2" not in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        Study(node=target, calls=[ViewFunction("0x1::chain_id::get")])
+    assert "hunter2" not in str(caught.value)
 
 
 def test_a_name_that_begins_like_loopback_is_elsewhere():
     """127.evil.test is a name, not this machine."""
-    assert not is_loopback("http://127.evil.test/v1")
+    assert not is_nearby("http://127.evil.test/v1")
 
 
 @pytest.mark.parametrize(

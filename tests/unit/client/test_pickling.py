@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import pytest
 
-from tests.unit.client.fakes import URL, FakeNode, module
+from tests.unit.client.fakes import URL, FakeNode, ledger, module
 from toolkit.client.connect import connect
 from toolkit.client.node import Node
+from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError
 from toolkit.move.abi import decode_module_abi
 
 KEY = "topsecret-0123456789"
@@ -91,3 +93,27 @@ def test_a_node_over_a_transport_of_ones_own_says_why_it_cannot():
     """What the caller brought may be anything."""
     with pytest.raises(TypeError, match="transport of your own"):
         pickle.dumps(Node(URL, transport=FakeNode()))
+
+
+def kinds(of: type) -> list[type]:
+    """Return a class of errors and all below it."""
+    return [of, *(kind for child in of.__subclasses__() for kind in kinds(child))]
+
+
+@pytest.mark.parametrize("kind", kinds(NodeError))
+def test_a_refusal_comes_back_from_a_pickle_as_it_was(kind):
+    """Class, text and every field: what a process pool hands back is what was raised."""
+    told = {"status": 410, "error_code": "version_pruned", "message": "gone", "vm_error_code": 3, "ledger": ledger()}
+    error = kind("view at 5: gone", **told, retry_after_s=1.5, archive="https://a.test/v1")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert type(again) is kind
+    assert (again.args, vars(again)) == (error.args, vars(error))
+    assert str(copy.copy(error)) == str(error)
+
+
+@pytest.mark.parametrize("kind", [InputError, SchemaError, NodeUnreachable, OfflineMiss, ClosedError])
+def test_other_errors_come_back_too(kind):
+    """Errors without a status pickle by themselves, fields included."""
+    error = SchemaError("no", column="a", rows=[3]) if kind is SchemaError else kind("no")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert (type(again), again.args, vars(again)) == (kind, error.args, vars(error))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit.client.connect import connect
-from toolkit.client.targets import NETWORKS, base_url, is_loopback, redacted_url
+from toolkit.client.targets import NETWORKS, base_url, is_nearby, redacted_url
 from toolkit.errors import InputError
 
 
@@ -109,14 +109,63 @@ def test_a_node_is_named_without_its_credentials():
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1/v1", "http://127.9.9.9/v1", "http://localhost/v1", "http://[::1]:1/v1"]
+    ("target", "meant"),
+    [("Mainnet", "mainnet"), ("mainnet ", "mainnet"), ("test-net", "testnet"), ("embeded", "embedded")],
 )
-def test_this_machine_is_recognised(url):
-    """Loopback names and addresses are this machine."""
-    assert is_loopback(url)
+def test_a_misspelt_name_is_told_the_right_one(target, meant):
+    """Case, spaces and a letter too few: the closest name is offered."""
+    with pytest.raises(InputError, match=f"did you mean '{meant}'"):
+        base_url(target)
 
 
-@pytest.mark.parametrize("url", [NETWORKS["mainnet"], "http://10.0.0.1/v1", "http://localhost.test/v1"])
-def test_other_machines_are_not_this_one(url):
-    """A name that merely begins like localhost is elsewhere."""
-    assert not is_loopback(url)
+@pytest.mark.parametrize("tail", ["view", "transactions/simulate", "accounts/0x1/"])
+def test_the_address_of_an_operation_is_no_base(tail):
+    """A URL copied with its operation is refused, not appended to."""
+    with pytest.raises(InputError, match="goes on after /v1; give the base URL only"):
+        base_url(f"http://node.test/v1/{tail}")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1:1",
+        "127.9.9.9",
+        "127.1",
+        "0x7f000001",
+        "2130706433",
+        "0.0.0.0",
+        "10.0.0.1:8080",
+        "172.16.3.4",
+        "192.168.1.9",
+        "169.254.0.7",
+        "[::1]:1",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:192.168.0.1]",
+        "[fe80::1]",
+        "[fd00::1]",
+        "localhost",
+        "LOCALHOST.:80",
+        "node.localhost",
+        "laptop.local",
+    ],
+)
+def test_this_machine_and_its_network_are_recognised(host):
+    """Loopback, private, link-local and unspecified addresses in any spelling, and the names kept for them."""
+    assert is_nearby(f"http://{host}/v1")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        NETWORKS["mainnet"],
+        "http://8.8.8.8/v1",
+        "http://[2606:4700::1]/v1",
+        "http://[::ffff:8.8.8.8]/v1",
+        "http://localhost.test/v1",
+        "http://notlocal/v1",
+    ],
+)
+def test_other_machines_are_elsewhere(url):
+    """A public address, or a name that merely begins or ends like localhost, is elsewhere."""
+    assert not is_nearby(url)

@@ -11,7 +11,14 @@ from toolkit.client.cache import AnswerCache, default_path, place_for
 from toolkit.errors import InputError
 
 MAINNET = "https://api.mainnet.aptoslabs.com/v1"
-LOOPBACKS = ["http://127.0.0.1:8080/v1", "http://localhost/v1", "http://[::1]:80/v1", "http://127.1.2.3/v1"]
+LOOPBACKS = [
+    "http://127.0.0.1:8080/v1",
+    "http://localhost/v1",
+    "http://[::1]:80/v1",
+    "http://127.1/v1",
+    "http://0.0.0.0:80/v1",
+    "http://192.168.1.9/v1",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +60,7 @@ def test_the_platform_says_where_caches_go(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("url", LOOPBACKS)
-def test_a_loopback_node_is_not_kept_on_disk(url, monkeypatch, tmp_path):
+def test_a_nearby_node_is_not_kept_on_disk(url, monkeypatch, tmp_path):
     """Throw-away ledgers reuse ids, so their answers stay in memory whatever the environment says."""
     monkeypatch.setenv("LEDGER_TOOLKIT_CACHE", str(tmp_path))
     assert place_for(url) == "memory"
