@@ -245,7 +245,7 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[str, ...]:
         raise StudyError(f"`nodes`: expected a list of names or URLs with at least one, got {named!r}")
     for name in named:
         if name != "embedded":
-            placed(f"node {told(name)!r}" if isinstance(name, str) else "node", base_url, name)
+            placed(f"node {told(name)!r}" if isinstance(name, str) else f"node {name!r}", base_url, name)
     if len(set(named)) < len(named):
         raise StudyError(f"`nodes`: {', '.join(map(told, named))}: a node is named twice")
     return tuple(named)
