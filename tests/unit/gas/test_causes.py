@@ -514,6 +514,13 @@ class TestIntervals:
         assert cause.kind == "schedule"
         assert cause.explanation.startswith("meanwhile the ledger changed its gas schedule: ")
 
+    def test_parameters_that_only_came_are_no_cause(self):
+        """New parameters move no gas of what was there; they are told beside, not blamed."""
+        cause = self.between(schedules({"a": 10}, {"a": 10, "b": 3}))
+        assert cause.kind == "unexplained"
+        assert "neither a price of the gas schedule (1 parameter added" in cause.explanation
+        assert "find_steps" in cause.explanation
+
     def test_flags_that_differ_are_the_cause(self):
         """By number and name."""
         cause = self.between(features("0x00", "0x02"))

@@ -35,8 +35,8 @@ def cause_between(step: Step, evidence: Evidence, called: ModuleId) -> Cause:
     Returns
     -------
     Cause
-        Never ``state``: that nothing else differs does not show what the state did. ``unknown`` where something
-        could not be read and nothing that could be read differs.
+        Never ``state``: that nothing else differs does not show what the state did. Nor ``schedule`` where parameters
+        only came or went. ``unknown`` where something could not be read and nothing that could be read differs.
     """
     ends = (step.version_before, step.version_after)
     looks: dict[str, Callable[[], str]] = {
@@ -58,22 +58,36 @@ def cause_between(step: Step, evidence: Evidence, called: ModuleId) -> Cause:
     if found:
         kind = next(iter(found)) if len(found) == 1 else "mixed"
         caveat = f" ({missing})" if missing else ""
-        return Cause(kind, f"meanwhile the ledger {' and '.join(found.values())}{caveat}", parts=tuple(found))
+        return Cause(
+            kind, f"meanwhile the ledger {' and '.join(found.values())}{caveat}; {_NOT_FOUND}", parts=tuple(found)
+        )
     if missing:
         return Cause("unknown", f"nothing that could be read differs between the two; {missing}")
+    aside = _aside(ends, evidence)
+    schedule = f"a price of the gas schedule ({aside})" if aside else "the gas schedule"
     return Cause(
         "unexplained",
-        f"neither the gas schedule, nor the feature flags, nor {called.wire} or a package it needs differs between the "
-        "two; which transaction made the step was not found out",
+        f"neither {schedule}, nor the feature flags, nor {called.wire} or a package it needs differs between the two; "
+        f"{_NOT_FOUND}",
     )
 
 
+_NOT_FOUND = "which transaction made the step was not found out, a search (find_steps) with requests to spare finds it"
 _NAMES = {"schedule": "the gas schedule", "code": "modules and packages", "config": "the feature flags"}
 
 
 def _schedule(ends: tuple[int, int], evidence: Evidence) -> str:
+    """Say how the schedule changed, where a price did: new parameters alone move no gas of what was there before."""
     before, after = (evidence.schedule(version) for version in ends)
-    return "" if before == after else f"changed its gas schedule: {schedule_words(before, after)}"
+    common = before.entries.keys() & after.entries.keys()
+    moved = any(before.entries[name] != after.entries[name] for name in common)
+    return f"changed its gas schedule: {schedule_words(before, after)}" if moved else ""
+
+
+def _aside(ends: tuple[int, int], evidence: Evidence) -> str:
+    """Say what of the schedule changed that is no cause, empty where nothing did."""
+    before, after = (evidence.schedule(version) for version in ends)
+    return "" if before == after else schedule_words(before, after)
 
 
 def _code(ends: tuple[int, int], evidence: Evidence, called: ModuleId) -> str:
