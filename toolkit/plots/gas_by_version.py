@@ -9,11 +9,12 @@ import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter
-from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+from matplotlib.transforms import blended_transform_factory
 
 from toolkit.plots import style
 from toolkit.plots.changes import STEP_COLUMNS, drifting
 from toolkit.plots.labels import Caption, EndLabel, place_captions, place_end_labels
+from toolkit.plots.legend import legend_below
 from toolkit.plots.series import Series, call_order, columns_of, is_model, require, series_of
 from toolkit.plots.text import figure_text
 
@@ -28,7 +29,6 @@ __all__ = ["gas_by_version"]
 RUG_STRIP = 0.045
 """Share of the axes' height given to each failing call."""
 MOST_RUG_ROWS = 6
-LEGEND_COLUMNS = 9
 MARK_COLUMNS = 400
 FEW_DOTS = 150
 """More transactions than this are drawn as smaller dots: they would run into a bar."""
@@ -327,24 +327,7 @@ def _add_legend(ax: Axes, found: Sequence[Series], marks: pd.DataFrame | None) -
         handles.append(Line2D([], [], marker="x", label="execution failed", **plain))
     if any(series.failures() for series in found):
         handles.append(Line2D([], [], color=style.MUTED, alpha=0.55, linewidth=4, label="no answer"))
-    if not handles:
-        return 0
-    columns = min(len(handles), LEGEND_COLUMNS)
-    figure = ax.get_figure(root=True)
-    under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure.dpi_scale_trans) if figure else ax.transAxes
-    ax.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(0, 0),
-        bbox_transform=under,
-        ncols=columns,
-        borderaxespad=0,
-        borderpad=0,
-        handlelength=1.0,
-        handletextpad=0.4,
-        columnspacing=1.3,
-    )
-    return -(-len(handles) // columns)
+    return legend_below(ax, handles)
 
 
 def _end_labels(found: Sequence[Series]) -> list[EndLabel]:

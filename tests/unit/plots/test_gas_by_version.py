@@ -167,6 +167,18 @@ def test_a_single_failed_reading_can_be_seen() -> None:
     assert point.get_marker() == "s"
 
 
+@pytest.mark.parametrize("width", [5.0, 9.0])
+def test_a_legend_of_many_entries_stays_in_the_figure(width: float) -> None:
+    """It takes another row instead of being cut or squeezing the axes."""
+    figure = plt.figure(figsize=(width, 4.4), layout="constrained")
+    ax = gas_by_version(
+        synthetic_run.observations(resolved=False), steps=synthetic_run.steps(resolved=False), ax=figure.subplots()
+    )
+    figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().x1 <= figure.bbox.x1
+    assert ax.get_window_extent().width >= 0.4 * figure.bbox.width
+
+
 def test_failed_executions_are_crosses() -> None:
     """A simulation that aborted has gas, and is drawn as a failure."""
     ax = gas_by_version(synthetic_run.observations(), calls=["register a taken name"])
