@@ -83,10 +83,10 @@ def view_frame(
         }
     )
     if typed:
-        values = _value_columns(records, layouts)
+        values = _value_columns(records, layouts, flatten=flatten)
     else:
         values = [text_column("value", [record.raw for record in records], source="return values")]
-    table = _inserted(table, flattened(values) if flatten else values, after="head_version")
+    table = _inserted(table, values, after="head_version")
     return to_pandas(table if named else table.drop_columns(["call"]))
 
 
@@ -123,9 +123,9 @@ def item_frame(
         }
     )
     keys = _given_column("key", key_layout, [record.key for record in records])
-    values = [_given_column("value", value_layout, [record.value for record in records])]
-    table = _inserted(table, flattened(values) if flatten else values, after="head_version")
-    return to_pandas(table.add_column(0, *keys))
+    value = _given_column("value", value_layout, [record.value for record in records])
+    values = flattened(value, value_layout) if flatten else [value]
+    return to_pandas(_inserted(table, values, after="head_version").add_column(0, *keys))
 
 
 def _presence(records: Sequence[TableItemRecord]) -> list[str | None]:
@@ -156,23 +156,27 @@ def _given_column(name: str, layout: Layout | None, values: Sequence[Any]) -> Na
     return typed_column(name, layout, values, source=source, typing="given")
 
 
-def _value_columns(records: Sequence[ViewRecord], default: tuple[Layout, ...] | None) -> list[NamedColumn]:
+def _value_columns(
+    records: Sequence[ViewRecord], default: tuple[Layout, ...] | None, *, flatten: bool
+) -> list[NamedColumn]:
     layouts = {record.layouts for record in records if record.values is not None and record.layouts is not None}
     inferred = any(record.values is not None and record.layouts is None for record in records)
     widths = {len(record.values) for record in records if record.values is not None}
     if len(layouts) > 1 or len(widths) > 1:
         raise SchemaError(_differing_types(records))
-    known = next(iter(layouts), None) or default
-    width = next(iter(widths), None) or (len(known) if known else 1)
-    columns = []
+    known = next(iter(layouts), default)
+    width = next(iter(widths), 1 if known is None else len(known))
+    columns: list[NamedColumn] = []
     for position in range(width):
         name = "value" if width == 1 else f"value_{position}"
         values = [None if record.values is None else record.values[position] for record in records]
         source = f"return value {position}"
-        if known is None or inferred:
-            columns.append(inferred_column(name, values, source=source))
+        layout = None if known is None or inferred else known[position]
+        if layout is None:
+            named = inferred_column(name, values, source=source)
         else:
-            columns.append(typed_column(name, known[position], values, source=source, typing="abi"))
+            named = typed_column(name, layout, values, source=source, typing="abi")
+        columns += flattened(named, layout) if flatten else [named]
     return columns
 
 

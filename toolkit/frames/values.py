@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from toolkit.errors import SchemaError
 from toolkit.frames.schema import described_field
-from toolkit.move.arrow import column
+from toolkit.move.arrow import column, field_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,15 +33,25 @@ def typed_column(name: str, layout: Layout, values: Sequence[Any], *, source: st
 
 
 def inferred_column(name: str, values: Sequence[Any], *, source: str) -> NamedColumn:
-    """Build a column of JSON values of no known type: digit strings stay strings, what disagrees becomes JSON text."""
+    """Build a column of JSON values of no known type.
+
+    Digit strings stay strings; what disagrees, or has fractions (no Move value has), becomes JSON text.
+    """
     try:
         array = pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        array = None
+    if array is None or _has_floats(array.type):
         array = pa.array([None if value is None else compact_json(value) for value in values], type=pa.string())
         return described_field(name, array.type, source=source, typing="inferred", meaning=JSON_TEXT), array
     if pa.types.is_null(array.type):
         array = array.cast(pa.string())
     return described_field(name, array.type, source=source, typing="inferred"), array
+
+
+def _has_floats(kind: pa.DataType) -> bool:
+    parts = [kind.field(place).type for place in range(kind.num_fields)]
+    return pa.types.is_floating(kind) or any(map(_has_floats, parts))
 
 
 def text_column(name: str, texts: Sequence[str | None], *, source: str) -> NamedColumn:
@@ -50,18 +60,16 @@ def text_column(name: str, texts: Sequence[str | None], *, source: str) -> Named
     return described_field(name, array.type, source=source, typing="untyped", meaning=JSON_TEXT), array
 
 
-def flattened(columns: list[NamedColumn]) -> list[NamedColumn]:
-    """Replace each struct column by one column per field, named ``column.field``."""
-    flat: list[NamedColumn] = []
-    for field, array in columns:
-        if not pa.types.is_struct(field.type):
-            flat.append((field, array))
-            continue
-        parts = pa.StructArray.flatten(array)
-        about = field.metadata or {}
-        for child, part in zip(field.type, parts, strict=True):
-            flat.append((pa.field(f"{field.name}.{child.name}", child.type, metadata=about), part))
-    return flat
+def flattened(named: NamedColumn, layout: Layout | None) -> list[NamedColumn]:
+    """Replace a struct column by one column per field, named ``column.field``; without a layout as Arrow has them."""
+    field, array = named
+    if not pa.types.is_struct(field.type):
+        return [named]
+    if layout is None:
+        parts = [(child.name, part) for child, part in zip(field.type, array.flatten(), strict=True)]
+    else:
+        parts = field_columns(layout, array)
+    return [(pa.field(f"{field.name}.{name}", part.type, metadata=field.metadata), part) for name, part in parts]
 
 
 def compact_json(value: Any) -> str:

@@ -34,7 +34,7 @@ from toolkit.move.layout import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["arrow_type", "column", "from_column"]
+__all__ = ["arrow_type", "column", "field_columns", "from_column"]
 
 _WIDEST_NATIVE = 64
 _ROWS_NAMED = 5
@@ -300,6 +300,43 @@ def _enums(layout: EnumOf, values: list[Any]) -> pa.StructArray:
         missing = sum(name not in owners for name in names)
         children.append((key, _child(inner, cells, missing)))
     return _struct_array(children, values)
+
+
+def field_columns(layout: Layout, array: pa.StructArray) -> list[tuple[str, pa.Array]]:
+    """Return the fields of a column of structs or enums as columns of their own.
+
+    Parameters
+    ----------
+    layout : Layout
+        What the structs are.
+    array : pyarrow.StructArray, shape (n,)
+        A column that `column` built.
+
+    Returns
+    -------
+    list of (str, pyarrow.Array)
+        Name and column of shape (n,) of each field, null where the struct is; wide integers, which are decimal
+        strings inside a struct, are the toolkit's extension types.
+    """
+    match layout:
+        case OptionOf(OptionOf()):
+            return [(_VEC, array.flatten()[0])]
+        case OptionOf(element):
+            return field_columns(element, array)
+        case StructOf(_, fields):
+            inner = [kind for _, kind in fields]
+        case EnumOf():
+            inner = [String(), *(kind for _, kind, _ in _enum_columns(layout))]
+        case _:
+            raise TypeError(f"a column of {array.type} has no fields")
+    names = [field.name for field in array.type]
+    return [(name, _widened(*pair)) for name, *pair in zip(names, inner, array.flatten(), strict=True)]
+
+
+def _widened(layout: Layout, array: pa.Array) -> pa.Array:
+    """Return a field's column as it is outside of a struct."""
+    wanted = arrow_type(layout)
+    return dtypes.wide_from_text(array, wanted) if isinstance(wanted, dtypes.WideIntType) else array
 
 
 def from_column(layout: Layout, array: pa.Array | pa.ChunkedArray) -> list[Any]:

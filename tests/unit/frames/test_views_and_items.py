@@ -108,6 +108,15 @@ class TestViews:
         assert plain(frame["value.open"]) == [True, None]
         assert "value" in view_frame(records).columns
 
+    @pytest.mark.parametrize("kind", ["0x1::m::Purse", "0x1::option::Option<0x1::m::Purse>"])
+    def test_a_flattened_field_has_its_own_type(self, kind):
+        """A u128 of a struct is a u128 column once it is one of its own, also where some structs are missing."""
+        records = [record({"total": 2**128 - 1, "open": True}, types=(kind,)), record(failure=MOVED)]
+        frame = view_frame(records, flatten=True)
+        assert (str(frame["value.total"].dtype), str(frame["value.open"].dtype)) == ("u128", "bool[pyarrow]")
+        assert plain(frame["value.total"]) == [2**128 - 1, None]
+        assert frame.attrs["toolkit"]["value.total"]["typing"] == "abi"
+
     def test_failures_are_rows_with_their_reason(self):
         """Status, code, VM number and message of the node; gas and value are null."""
         frame = view_frame([record(5), record(failure=MOVED, version=6)])
@@ -148,6 +157,13 @@ class TestViews:
         """A column of no single JSON type is text, each value as JSON."""
         frame = view_frame([record("5", types=None), record(True, types=None), record({"a": 1}, types=None)])
         assert plain(frame["value"]) == ['"5"', "true", '{"a":1}']
+
+    @pytest.mark.parametrize("value", [1.5, [1.5], {"a": {"b": 1.5}}])
+    def test_inferred_fractions_become_json_text(self, value):
+        """Move has none, and a column of floats would round the exact numbers beside them."""
+        frame = view_frame([record(value, types=None), record(failure=MOVED)])
+        assert str(frame["value"].dtype) == "string"
+        assert plain(frame["value"]) == [json.dumps(value, separators=(",", ":")), None]
 
     def test_a_value_that_does_not_fit_names_column_and_row(self):
         """Whoever made the record, a u8 column takes no 300."""

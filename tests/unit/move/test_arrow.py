@@ -11,7 +11,7 @@ import pytest
 from toolkit import dtypes
 from toolkit.errors import SchemaError
 from toolkit.move import StructTag, parse_type_tag
-from toolkit.move.arrow import arrow_type, column, from_column
+from toolkit.move.arrow import arrow_type, column, field_columns, from_column
 from toolkit.move.layout import (
     Address,
     Bool,
@@ -95,6 +95,17 @@ def test_the_largest_numbers_stay_exact():
     assert column(UInt(64), [2**64 - 1]).to_pylist() == [2**64 - 1]
     assert dtypes.wide_to_ints(column(UInt(256), [2**256 - 1, None])) == [2**256 - 1, None]
     assert column(VectorOf(Int(256)), [[-(2**255)]]).to_pylist() == [[str(-(2**255))]]
+
+
+def test_fields_on_their_own_have_their_own_types():
+    """What stood as text inside a struct or an enum is a wide integer again beside it."""
+    wide = EnumOf(TAG, (("None", ()), ("Some", (("debt", Int(128)),))))
+    values = [{"__variant__": "Some", "debt": -(2**127)}, {"__variant__": "None"}, None]
+    name, debt = field_columns(OptionOf(wide), column(OptionOf(wide), values))
+    assert (name[0], name[1].to_pylist()) == ("__variant__", ["Some", "None", None])
+    assert (debt[0], debt[1].type, dtypes.wide_to_ints(debt[1])) == ("debt", dtypes.i128(), [-(2**127), None, None])
+    kept = OptionOf(OptionOf(UInt(8)))
+    assert [name for name, _ in field_columns(kept, column(kept, [{"vec": [7]}]))] == ["vec"]
 
 
 def test_a_struct_without_fields_keeps_its_rows():
