@@ -371,6 +371,9 @@ def _named(calls: Any) -> dict[str, ViewFunction]:
     if _is_view(calls):
         return {calls.function: calls}
     if isinstance(calls, Mapping):
+        for name in calls:
+            if not isinstance(name, str):
+                raise InputError(f"fetch_views: names of calls are text, got {name!r}; name it {str(name)!r}")
         return dict(calls)
     named: dict[str, ViewFunction] = {}
     for call in calls:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import NodeError
+from toolkit.errors import InputError, NodeError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,12 +27,13 @@ class Failure:
 
     @classmethod
     def of(cls, error: Exception) -> Failure:
-        """Describe an error that a call ended with; without an HTTP answer the code is ``unreachable``."""
+        """Describe an error that a call ended with; where the node told no code, the code says what came instead."""
         if isinstance(error, NodeError):
             code = error.error_code or f"http_{error.status}"
             return cls(error.status, code, error.message or str(error), error.vm_error_code)
-        code = "unreachable" if isinstance(error, ConnectionError) else "schema_error"
-        return cls(None, code, str(error))
+        if isinstance(error, ConnectionError):
+            return cls(None, "unreachable", str(error))
+        return cls(None, "input_error" if isinstance(error, InputError) else "schema_error", str(error))
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,8 @@ OUTCOME = (
     ),
     _text(
         "error_code",
-        "the node's code of a call that failed, or `unreachable`",
+        "the node's code of a call that failed; else `http_` and the status, `unreachable` (no answer), "
+        "`schema_error` (the answer does not fit its type), `input_error` (the call cannot be made)",
         source="error body: error_code",
     ),
     _u64(

@@ -188,6 +188,13 @@ class TestViews:
         with pytest.raises(InputError, match="expected 0 arguments"):
             fetch_views(node, ViewFunction("0x1::m::count", arguments=[1]), versions="100:104", progress=False)
 
+    def test_a_name_that_is_no_text_is_refused(self):
+        """It names the call and what to write, before anything is asked."""
+        node, fake = node_with()
+        with pytest.raises(InputError, match="names of calls are text, got 7; name it '7'"):
+            fetch_views(node, {7: COUNT}, progress=False)
+        assert fake.asked == []
+
     def test_no_calls_are_refused(self):
         """An empty list is a mistake."""
         node, _ = node_with()
@@ -272,6 +279,7 @@ class TestSimulations:
         frames = fetch_simulations(node, requests, progress=False)
         assert isinstance(frames.results[0], InputError)
         assert frames.transactions["error_code"].isna().tolist() == [False, True]
+        assert frames.transactions["error_code"].tolist()[0] == "input_error"
 
     def test_no_requests_give_empty_frames_with_their_columns(self):
         """The schema is whole where nothing was asked."""

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.errors import InvalidRequest, NodeUnreachable, SchemaError
+from toolkit.errors import InputError, InvalidRequest, NodeUnreachable, SchemaError
 from toolkit.frames import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
+from toolkit.frames.schema import VIEWS
 from toolkit.move.abi import decode_module_abi
 from toolkit.move.layout import AbiMap, resolve_layout
 from toolkit.move.tags import parse_type_tag
@@ -231,6 +232,14 @@ class TestFailures:
     def test_a_value_that_does_not_fit_is_a_schema_error(self):
         """A decoded answer that is wrong is told apart from no answer."""
         assert Failure.of(SchemaError("bad")) == Failure(None, "schema_error", "bad")
+
+    def test_each_code_of_our_own_is_in_the_dictionary(self):
+        """What the caller wrote, what the node answered, and no answer are told apart, and the dictionary knows each."""
+        errors = [InputError("bad"), SchemaError("bad"), NodeUnreachable("gone"), InvalidRequest("t", status=400)]
+        codes = [Failure.of(error).error_code for error in errors]
+        assert codes == ["input_error", "schema_error", "unreachable", "http_400"]
+        (column,) = [column for column in VIEWS if column.name == "error_code"]
+        assert all(code.rstrip("0123456789") in column.meaning for code in codes)
 
 
 def test_missing_deleted_and_pruned_are_three_things():

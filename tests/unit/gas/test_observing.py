@@ -89,7 +89,7 @@ def test_the_digest_sees_another_write():
             "vm_error",
             False,
         ),
-        (InputError("bad"), None, "schema_error", None),
+        (InputError("bad"), None, "input_error", None),
     ],
 )
 def test_only_the_vm_says_that_execution_failed(error, status, code, success):
