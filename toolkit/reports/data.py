@@ -260,7 +260,7 @@ class ReportData:
     def weightiest(self, most: int) -> tuple[Event, ...]:
         """Return at most `most` events, those that matter most, in order of versions."""
         chosen = sorted(self.events, key=lambda event: -event.weight)[:most]
-        return tuple(sorted(chosen, key=lambda event: (event.version_after, event.version_before)))
+        return tuple(sorted(chosen, key=lambda event: (event.version_before, event.version_after)))
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -321,7 +321,7 @@ def _events(steps: pd.DataFrame) -> tuple[Event, ...]:
         own = row["label"] if row["count"] > 1 else ""
         grouped.setdefault((*place, own), []).append(row)
     events = [_event(rows) for rows in grouped.values()]
-    return tuple(sorted(events, key=lambda event: (event.version_after, event.version_before, event.cause)))
+    return tuple(sorted(events, key=lambda event: (event.version_before, event.version_after, event.cause)))
 
 
 def _event(rows: Sequence[Mapping[str, Any]]) -> Event:
