@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from toolkit.move.tags import TypeTag
 
-__all__ = ["AbiStore", "AbisAt", "Known", "Made"]
+__all__ = ["AbiStore", "AbisAt", "Known", "Made", "abi_of"]
 
 T = TypeVar("T")
 ModuleKey = tuple[str, str]
@@ -172,7 +172,7 @@ class AbiStore:
     def _decoded(self, answer: bytes) -> Known:
         digest = hashlib.blake2b(answer, digest_size=16).digest()
         if digest not in self._by_digest:
-            self._by_digest[digest] = _abi_of(answer)
+            self._by_digest[digest] = abi_of(answer)
         return Known(digest, self._by_digest[digest])
 
     def _from_kept(self, address: str, name: str, version: int) -> Known | None:
@@ -253,12 +253,12 @@ class Made(Generic[T]):
         return entry
 
 
-def _abi_of(answer: bytes) -> ModuleAbi | None:
+def abi_of(answer: bytes) -> ModuleAbi | None:
     """Read the ``abi`` of a module answer; a node that cannot parse its own bytecode answers null there."""
     try:
         document = msgspec.json.decode(answer)
     except msgspec.DecodeError as error:
         raise SchemaError(f"the node's module answer is not JSON ({error}); got {answer[:80]!r}") from None
-    if isinstance(document, dict) and document.get("abi") is None:
+    if isinstance(document, dict) and "bytecode" in document and document.get("abi") is None:
         return None
     return decode_module_abi(document)

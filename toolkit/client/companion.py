@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolkit.client.connection import Connection, json_body, parsed_json, path
+from toolkit.client.abis import abi_of
+from toolkit.client.connection import Connection, bcs_body, json_body, parsed_json, path
+from toolkit.client.context import BCS
 from toolkit.client.prepared import Prepared
 from toolkit.errors import Forbidden, InputError, NotFound, SchemaError
 from toolkit.move.address import parse_address, wire_address
@@ -12,15 +14,19 @@ from toolkit.wire.answers import decode_transactions
 from toolkit.wire.gas import GasSchedule
 from toolkit.wire.headers import parse_headers
 from toolkit.wire.node import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
+from toolkit.wire.structs import GenericTransaction
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
+    from toolkit.client.transport import Answer
     from toolkit.wire.headers import LedgerState
     from toolkit.wire.node import AccountInfo, Block, GasPriceEstimate, NodeInfo
 
 __all__ = ["ABSENT", "Companion"]
 
+T = TypeVar("T")
 _GAS_SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
 ABSENT = frozenset({"module_not_found", "account_not_found", "resource_not_found", "state_value_not_found"})
 """Error codes that say that what was asked for is not there at that version, and nothing else."""
@@ -58,7 +64,7 @@ class Companion:
         where = path("accounts", wire_address(address), "module", name)
         asked = f"module {wire_address(address)}::{name} at version {version}"
         try:
-            body = self._connection.get(where, asked=asked, query={"ledger_version": version}, pinned=version).body
+            body = self._pinned("GET", where, asked, _module_body, version)
         except Forbidden as error:
             self._modules_refused = error
             raise
@@ -74,42 +80,37 @@ class Companion:
         """Return the versions at which a module was read and kept, by this session or an earlier one."""
         return self._connection.keeper.looked_up(path("accounts", wire_address(address), "module", name))
 
-    def resource_answer(self, address: str, tag: str, version: int | None) -> tuple[bytes, int | None]:
-        """Read a resource's ``{type, data}``, and the head when it answered."""
+    def resource_document(self, address: str, tag: str, version: int | None) -> tuple[Any, int | None]:
+        """Read a resource's data as JSON, and the head when it answered."""
         address = wire_address(parse_address(address))
-        where, query = path("accounts", address, "resource", tag), {"ledger_version": version}
-        answer = self._connection.get(
-            where, asked=f"resource {tag} of {address}{_at(version)}", query=query, pinned=version
-        )
-        ledger = parse_headers(answer.headers).ledger
-        return answer.body, ledger.version if ledger else None
+
+        def read(answer: Answer) -> tuple[Any, int | None]:
+            document = parsed_json(answer.body, f"resource {tag}")
+            if not isinstance(document, dict) or "data" not in document:
+                got = repr(answer.body[:60])
+                raise SchemaError(f"resource {tag}: expected an object with `type` and `data`, got {got}")
+            ledger = parse_headers(answer.headers).ledger
+            return document["data"], ledger.version if ledger else None
+
+        where, asked = path("accounts", address, "resource", tag), f"resource {tag} of {address}{_at(version)}"
+        return self._pinned("GET", where, asked, read, version)
 
     def raw_item(self, handle: str, key: bytes, version: int) -> bytes | None:
         """Read a table item's BCS bytes by its key's; None where it is not there."""
         try:
-            request = self._connection.request(
+            return self._pinned(
                 "POST",
                 path("tables", handle, "raw_item"),
+                f"raw item {key.hex()[:20]} of table {handle} at version {version}",
+                bcs_body,
+                version,
                 body=json_body({"key": "0x" + key.hex()}),
-                query={"ledger_version": version},
-                accept="application/x-bcs",
-            )
-            answer = self._connection.send(
-                request, f"raw item {key.hex()[:20]} of table {handle} at version {version}", pinned=version
+                accept=BCS,
             )
         except NotFound as error:
             if error.error_code != "table_item_not_found":
                 raise
             return None
-        return answer.body
-
-    def resource_document(self, address: str, tag: str, version: int | None) -> tuple[Any, int | None]:
-        """Read a resource's data as JSON, and the head when it answered."""
-        body, head = self.resource_answer(address, tag, version)
-        document = parsed_json(body, f"resource {tag}")
-        if not isinstance(document, dict) or "data" not in document:
-            raise SchemaError(f"resource {tag}: expected an object with `type` and `data`, got {body[:60]!r}")
-        return document["data"], head
 
     def gas_schedule(self, version: int | None) -> GasSchedule:
         """Read the on-chain gas schedule."""
@@ -128,20 +129,27 @@ class Companion:
     def transaction(self, version: int) -> Any:
         """Read and decode the committed transaction of a version."""
         where = path("transactions", "by_version", version)
-        return decode_transactions(
-            self._connection.get(where, asked=f"transaction of version {version}", pinned=version).body
-        )[0]
+        asked = f"transaction of version {version}"
+        request = self._connection.request("GET", where)
+        return self._connection.perform(Prepared(request, asked, lambda answer: _only(answer, asked), version))
 
     def transactions(self, start: int, limit: int) -> tuple[list[Any], LedgerState | None]:
         """Read and decode one page of committed transactions; with it the node's head when it answered."""
         query = {"start": start, "limit": limit}
         asked = f"transactions {start} to {start + limit - 1}"
         answer = self._connection.get("/transactions", asked=asked, query=query)
-        return decode_transactions(answer.body), parse_headers(answer.headers).ledger
+        return _transactions(answer, asked), parse_headers(answer.headers).ledger
 
     def gas_price(self) -> GasPriceEstimate:
         """Read the price estimates."""
         return decode_gas_price_estimate(self._connection.get("/estimate_gas_price", asked="gas price estimate").body)
+
+    def _pinned(
+        self, method: str, where: str, asked: str, read: Callable[[Answer], T], version: int | None, **sent: Any
+    ) -> T:
+        """Read at a version; None is the head."""
+        request = self._connection.request(method, where, query={"ledger_version": version}, **sent)
+        return self._connection.perform(Prepared(request, asked, read, version))
 
     def version_at(self, time: datetime) -> int:
         """Find the first version at or after a time: O(log n) block reads between oldest and head."""
@@ -161,6 +169,28 @@ class Companion:
             else:
                 low = min(high, block.last_version + 1)
         return high
+
+
+def _module_body(answer: Answer) -> bytes:
+    """Return the answer of a module as it came, once it is known to be one."""
+    abi_of(answer.body)
+    return answer.body
+
+
+def _only(answer: Answer, asked: str) -> Any:
+    found = _transactions(answer, asked)
+    if len(found) != 1:
+        raise SchemaError(f"{asked}: expected one transaction, the answer has {len(found)}")
+    return found[0]
+
+
+def _transactions(answer: Answer, asked: str) -> list[Any]:
+    """Decode transactions; a kind that is not known yet has a type or a version too."""
+    found = decode_transactions(answer.body)
+    for one in found:
+        if isinstance(one, GenericTransaction) and one.type is None and one.version_text is None:
+            raise SchemaError(f"{asked}: expected a transaction with `type` and `version`, got {one.raw[:60]!r}")
+    return found
 
 
 def _at(version: int | None) -> str:

@@ -20,10 +20,11 @@ from toolkit.client.bulk import run_many
 from toolkit.client.cache import CachedAnswer
 from toolkit.client.keeping import Keeper
 from toolkit.client.pace import Pace
+from toolkit.client.prepared import Prepared
 from toolkit.client.refusals import advertised_archive, refusal
 from toolkit.client.retry import RetryPolicy, retry_after_s
 from toolkit.client.transport import Answer, HopelessError, Request
-from toolkit.errors import InputError, NodeUnreachable, OfflineMiss, SchemaError, ToolkitError
+from toolkit.errors import InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError, ToolkitError
 from toolkit.wire.errors import decode_error_body
 from toolkit.wire.headers import parse_headers
 
@@ -31,10 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from toolkit.client.engine import BulkEngine
-    from toolkit.client.prepared import Prepared
     from toolkit.client.transport import Transport
 
-__all__ = ["Connection", "json_body", "parsed_json", "path", "pinned"]
+__all__ = ["Connection", "bcs_body", "json_body", "parsed_json", "path", "pinned"]
 
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
@@ -139,20 +139,36 @@ class Connection:
             headers["Content-Type"] = content
         return Request(method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers)
 
-    def get(
-        self, where: str, *, asked: str, query: Mapping[str, Any] | None = None, pinned: int | None = None
-    ) -> Answer:
-        """GET a path below the base URL; an answer that belongs to the version `pinned` is kept."""
-        return self.send(self.request("GET", where, query=query), asked, pinned=pinned)
+    def get(self, where: str, *, asked: str, query: Mapping[str, Any] | None = None) -> Answer:
+        """GET a path below the base URL and return the answer as it came; nothing of it is kept."""
+        return self.send(self.request("GET", where, query=query), asked)
 
     @property
     def keeper(self) -> Keeper:
         """The answers that are kept."""
         return self._keeper
 
+    def send(self, request: Request, asked: str) -> Answer:
+        """Send a request and return the answer as it came; `asked` says in texts what is asked."""
+        return self.perform(Prepared(request, asked, lambda answer: answer))
+
     def perform(self, prepared: Prepared[T]) -> T:
-        """Send a prepared call and return its result."""
-        return prepared.finish(self.send(prepared.request, prepared.asked, pinned=prepared.pinned, gas=prepared.gas))
+        """Return the result of a call: of the kept answer, or sent until one is there or the policy gives up.
+
+        Raises
+        ------
+        NodeError
+            Of the class the status means.
+        NodeUnreachable
+            If no answer came; `OfflineMiss` where none was asked for.
+        SchemaError
+            If the answer is not of the call's type; such an answer is not kept.
+        """
+        key = self._key(prepared)
+        answer = self._keeper.find([key]).get(key) if key is not None else None
+        if answer is None:
+            answer = self._archived(prepared.request, self._exchanged(prepared.request, prepared.asked))
+        return self._finished(prepared, key, answer)
 
     def perform_many(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Iterator[tuple[int, T | ToolkitError]]:
         """Send many prepared calls at once and yield (position, result or error) as they come.
@@ -176,10 +192,7 @@ class Connection:
         """Yield each call with its request, or with what is known of its outcome without one."""
         numbered = enumerate(calls)
         while chunk := list(islice(numbered, _CHUNK if self._keeper.cache else 1)):
-            keys = [
-                None if isinstance(call, ToolkitError) else self._key(call.request, call.pinned, gas=call.gas)
-                for _, call in chunk
-            ]
+            keys = [None if isinstance(call, ToolkitError) else self._key(call) for _, call in chunk]
             kept = self._keeper.find([key for key in keys if key is not None])
             for (number, call), key in zip(chunk, keys, strict=True):
                 job = (number, call, key)
@@ -191,18 +204,24 @@ class Connection:
                     yield job, OfflineMiss(_MISSED.format(call.asked)) if self._keeper.offline else call.request
 
     def _result(self, call: Any, key: bytes | None, outcome: Answer | ToolkitError) -> Any:
-        """Return the result of a call, or the error it ended with; what the node answered is kept."""
+        """Return the result of a call, or the error it ended with: one answer does not end the others."""
         if isinstance(outcome, ToolkitError):
             return outcome
         if not isinstance(outcome, CachedAnswer):
             outcome = self._archived(call.request, outcome)
-            self._keeper.keep(key, outcome)
-        if not _is_good(outcome):
-            return refusal(call.asked, outcome)
         try:
-            return call.finish(outcome)
-        except SchemaError as error:  # one answer that does not fit its type does not end the others
+            return self._finished(call, key, outcome)
+        except (NodeError, NodeUnreachable, SchemaError) as error:
             return error
+
+    def _finished(self, call: Prepared[T], key: bytes | None, answer: Answer) -> T:
+        """Return the result of an answer, or raise what it refuses; kept is only what could be read as a result."""
+        if not _is_good(answer):
+            self._keeper.keep(key, answer)
+            raise refusal(call.asked, answer)
+        result = call.finish(answer)
+        self._keeper.keep(key, answer)
+        return result
 
     def close(self) -> None:
         """Release sockets and the cache."""
@@ -212,35 +231,6 @@ class Connection:
         for transport in self._archives.values():
             transport.close()
         self._keeper.close()
-
-    def send(self, request: Request, asked: str, *, pinned: int | None = None, gas: bool = False) -> Answer:
-        """Return the kept answer, or send until one is there, the policy gives up, or the time budget is used up.
-
-        Parameters
-        ----------
-        request : Request
-        asked : str
-            What is asked, for texts.
-        pinned : int, optional
-            The ledger version that is read; such answers are kept.
-        gas : bool, default False
-            Whether the answer tells gas.
-
-        Raises
-        ------
-        NodeError
-            Of the class the status means.
-        NodeUnreachable
-            If no answer came; `OfflineMiss` where none was asked for.
-        """
-        key = self._key(request, pinned, gas=gas)
-        answer = self._keeper.find([key]).get(key) if key is not None else None
-        if answer is None:
-            answer = self._archived(request, self._exchanged(request, asked))
-            self._keeper.keep(key, answer)
-        if not _is_good(answer):
-            raise refusal(asked, answer)
-        return answer
 
     @property
     def sent(self) -> int:
@@ -259,10 +249,10 @@ class Connection:
         finally:
             self._here.use_kept = True
 
-    def _key(self, request: Request, pinned: int | None, *, gas: bool) -> bytes | None:
+    def _key(self, call: Prepared[Any]) -> bytes | None:
         if not self._here.use_kept:
             return None
-        return self._keeper.key(request, pinned, gas=gas, describe=self._description)
+        return self._keeper.key(call.request, call.pinned, gas=call.gas, describe=self._description)
 
     def _description(self) -> Answer:
         return self.send(self.request("GET", ""), "node info")
@@ -382,6 +372,14 @@ def json_body(value: Any) -> bytes:
         return msgspec.json.encode(value)
     except UnicodeEncodeError as error:
         raise InputError(f"text {error.object[:40]!r} has no UTF-8 form, so it cannot be sent") from None
+
+
+def bcs_body(answer: Answer) -> bytes:
+    """Return the BCS of an answer; one that says it is something else raises SchemaError with its beginning."""
+    kind = next((value for name, value in answer.headers.items() if name.lower() == "content-type"), "")
+    if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
+        raise SchemaError(f"the answer is not BCS but {kind[:60]!r}; it starts {answer.body[:60]!r}")
+    return answer.body
 
 
 def parsed_json(body: bytes, what: str) -> Any:

@@ -46,12 +46,12 @@ def _row(change: dict[str, Any], companion: Companion, version: int) -> dict[str
 
 def _resource(companion: Companion, address: str, resource: str, version: int) -> str | None:
     try:
-        body, _ = companion.resource_answer(address, resource, version)
+        data, _ = companion.resource_document(address, resource, version)
     except NotFound as error:
         if error.error_code not in ABSENT:
             raise
         return None
-    return compact_json(json.loads(body).get("data"))
+    return compact_json(data)
 
 
 def _changed(before: str | None, after: str | None) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.abis import Made
-from toolkit.client.connection import json_body, parsed_json, path, pinned
+from toolkit.client.connection import bcs_body, json_body, parsed_json, path, pinned
 from toolkit.client.context import BCS, JSON, at_version
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import TableItem
@@ -94,7 +94,7 @@ class PreparedItems:
             read = headers.ledger.version
             layout = self._context.abis.at(read).layout(self._value_tag)
         if form.in_bcs:
-            value = decode_bcs(layout, answer.body)
+            value = decode_bcs(layout, bcs_body(answer), where="table item")
         else:
             value = decode_json(layout, parsed_json(answer.body, "table item"), where="table item")
         return TableItem(self._handle, self._key, value, read, headers.ledger, form.key_layout, layout)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from toolkit.client.cache import AnswerCache, key
+from toolkit.client.cache import AnswerCache, CachedAnswer, key
 from toolkit.client.transport import Answer
-from toolkit.errors import OfflineMiss
+from toolkit.errors import OfflineMiss, SchemaError
 from toolkit.wire.node import decode_node_info
 
 if TYPE_CHECKING:
@@ -60,9 +61,11 @@ class Keeper:
         return request.method == "GET" and request.url == self._url
 
     def note_description(self, answer: Answer) -> None:
-        """Remember a node's description for offline sessions."""
+        """Remember a node's description for offline sessions, if it is one."""
         if self.cache is not None:
-            self.cache.put(self._description, answer)
+            with suppress(SchemaError):  # whoever asked is told by its own reading
+                decode_node_info(answer.body)
+                self.cache.put(self._description, answer)
 
     def description(self) -> Answer:
         """Return the description last seen; OfflineMiss where there is none."""
@@ -98,8 +101,8 @@ class Keeper:
         return {} if self.cache is None or not keys else dict(self.cache.get_many(keys))
 
     def keep(self, at: bytes | None, answer: Answer) -> None:
-        """Keep an answer, if it is one that never changes."""
-        if self.cache is not None and at is not None:
+        """Keep an answer, if it is one that never changes and is not kept already."""
+        if self.cache is not None and at is not None and not isinstance(answer, CachedAnswer):
             self.cache.put(at, answer)
 
     def note_looked_up(self, where: str, version: int) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from toolkit.client.abis import Made
 from toolkit.client.arguments import encode_arguments, parameter_layouts
-from toolkit.client.connection import json_body, parsed_json, pinned
+from toolkit.client.connection import bcs_body, json_body, parsed_json, pinned
 from toolkit.client.context import BCS, JSON, at_version, function_abi
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import ViewResult
@@ -168,7 +168,7 @@ def _json_values(call: ViewFunction, answer: Answer, returns: _Returns) -> tuple
 def _bcs_values(call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
     layouts = returns.layouts or ()
     try:
-        values = tuple(decode_view_answer(answer.body, layouts))
+        values = tuple(decode_view_answer(bcs_body(answer), layouts))
     except SchemaError as error:
         raise SchemaError(f"{call.function}: {error}", column=error.column, rows=error.rows) from error
     shown = [encode_json(layout, value) for layout, value in zip(layouts, values, strict=True)]
