@@ -60,12 +60,16 @@ def encode_arguments(
     """
     expected = len(function.generic_type_params)
     if len(type_arguments) != expected:
-        raise InputError(f"{where}: expected {expected} type arguments, got {len(type_arguments)}")
+        raise InputError(f"{where}: expected {_counted(expected, 'type argument')}, got {len(type_arguments)}")
     layouts = parameter_layouts(function, type_arguments, abis)
     if len(arguments) != len(layouts):
         words = ", ".join(type_words(layout) for layout in layouts)
-        raise InputError(f"{where}: expected {len(layouts)} arguments [{words}], got {len(arguments)}")
+        raise InputError(f"{where}: expected {_counted(len(layouts), 'argument')} [{words}], got {len(arguments)}")
     return [
         encode_argument(layout, value, where=f"{where} arguments[{index}]")
         for index, (layout, value) in enumerate(zip(layouts, arguments, strict=True))
     ]
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

@@ -46,7 +46,7 @@ def base_url(target: str) -> str:
         If `target` is neither a known name nor an http(s) URL with a host.
     """
     if not isinstance(target, str):
-        raise InputError(f"a node is named by text, got a {type(target).__name__}")
+        raise InputError(f"a node is named by text, got {type(target).__name__}")
     if target in NETWORKS:
         return NETWORKS[target]
     shown = repr(told(target))

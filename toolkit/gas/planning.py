@@ -1,13 +1,19 @@
-"""A study resolved on a node: which versions it reads there. Asks the node for its head, horizon and dates only."""
+"""A study resolved on a node: which versions it reads there, and whether its arguments fit the called functions.
+
+Asks the node for its head, horizon, dates and the called modules only.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit.client.arguments import encode_arguments
 from toolkit.client.connect import connect
+from toolkit.client.context import function_abi
 from toolkit.client.fetch import PAGE
 from toolkit.client.versions import Versions, resolve_versions
-from toolkit.gas.observing import COMMITTED
+from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, StudyError
+from toolkit.gas.observing import COMMITTED, SIMULATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,6 +47,8 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
     ------
     InputError
         If the versions cannot be read on this node.
+    StudyError
+        If the arguments of a call do not fit its function at the last version that is read, naming the call.
     """
     info = node.info()
     head, oldest = info.ledger.version, node.oldest_readable(info.ledger)
@@ -60,6 +68,7 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
             own = resolve_versions(call.versions, head=head, oldest=oldest, version_at=version_at)
             committed[call.fingerprint] = [own.versions[0], own.versions[-1]]
             notes += [f"{call.name}: {note}" for note in own.notes]
+    last = max(versions, default=head)
     resolved = {
         "node": node.name,
         "node_build": info.git_hash,
@@ -68,12 +77,15 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
         "head": head,
         "oldest": oldest,
         "first": min(versions, default=head),
-        "last": max(versions, default=head),
+        "last": last,
         "versions": None if search or isinstance(versions, range) else list(versions),
         "step": versions.step if isinstance(versions, range) else None,
         "committed": committed,
         "notes": notes,
     }
+    for call in study.calls:
+        if call.source != COMMITTED:
+            _check_arguments(call, node, head if call.source == SIMULATE else min(last, head))
     ranges = [committed_range(resolved, call) for call in study.calls if call.source == COMMITTED]
     span = [min(first for first, _ in ranges), max(last for _, last in ranges)] if ranges else None
     return resolved | {"committed_span": span}
@@ -107,6 +119,19 @@ def committed_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         pages += [(start, min(PAGE, last + 1 - start)) for start in starts]
         reached = max(reached, last)
     return pages
+
+
+def _check_arguments(call: Call, node: Node, version: int) -> None:
+    """Refuse arguments that do not fit the function; where no ABI is known the node judges them."""
+    abis = node.abis.at(version)
+    try:
+        function = function_abi(call.function, abis)
+        if function is not None:
+            encode_arguments(function, call.type_arguments, call.arguments, abis, where=call.function)
+    except (NodeError, NodeUnreachable):
+        return
+    except (InputError, SchemaError) as error:
+        raise StudyError(f"call {call.name!r}, by the code at version {version}: {error}") from None
 
 
 def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[str]:

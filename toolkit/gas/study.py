@@ -155,7 +155,8 @@ class Study(FileModel):
     def plan(self) -> Plan:
         """Tell what a run would send, how long it would take and what it cannot read, without sending it.
 
-        Asks each node for its head and oldest version only (and for block times, where the versions are dates).
+        Asks each node for its head, its oldest version and the called modules only (and for block times, where the
+        versions are dates).
 
         Returns
         -------
@@ -165,6 +166,8 @@ class Study(FileModel):
         ------
         InputError
             If the versions cannot be read on a node.
+        StudyError
+            If the arguments of a call do not fit its function, naming the call.
         NodeError, NodeUnreachable
             If a node does not tell its ledger.
         """
@@ -212,9 +215,9 @@ class Study(FileModel):
         Raises
         ------
         StudyError
-            If the folder holds a run of another study, shard, chain or history, or something that is no run; if
-            another run is writing to it; if it cannot be written; if the executor fails; or if shards could not
-            agree on the versions.
+            If the arguments of a call do not fit its function, naming the call; if the folder holds a run of another
+            study, shard, chain or history, or something that is no run; if another run is writing to it; if it cannot
+            be written; if the executor fails; or if shards could not agree on the versions.
         KeyboardInterrupt
             After an interrupt, saying what is kept and where.
 

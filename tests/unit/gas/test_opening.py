@@ -46,6 +46,16 @@ def test_a_history_that_cannot_be_looked_at_is_no_reason_to_stop(tmp_path, then)
     assert run(tmp_path, node=made_node({f"GET /transactions/by_version/{HEAD}": then})[0]).complete
 
 
+def test_a_run_broken_off_before_its_first_row_does_not_block_the_folder(tmp_path):
+    """Nothing is lost by another study there: it begins anew."""
+    broken(tmp_path)
+    node, fake = made_node()
+    other = run(tmp_path, node=node, versions="0:-1/5")
+    assert (other.complete, len(other.observations)) == (True, 5)
+    assert other.manifest["attempts"] == 1
+    assert len(fake.sent("POST /view")) == 5
+
+
 def test_a_part_that_was_lost_is_read_again(tmp_path):
     """Complete or not: what is not there any more is read again, and only that."""
     first = run(tmp_path)

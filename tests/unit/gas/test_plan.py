@@ -75,7 +75,8 @@ def test_nothing_of_the_study_is_sent():
     fake = FakeNode()
     plan = Study(node=Node("http://node.test/v1", transport=fake), calls={"view": SIZE, "move": MOVE}).plan()
     assert plan.requests[0] > 0
-    assert {where for where, _, _ in fake.asked} == {"GET "}
+    modules = {"GET /accounts/0xcafe/module/registry", "GET /accounts/0x1/module/aptos_account"}
+    assert {where for where, _, _ in fake.asked} == {"GET ", *modules}
 
 
 def test_what_is_pruned_is_told(node):
@@ -93,6 +94,25 @@ def test_versions_that_cannot_be_read_at_all_are_refused(node):
     """There is nothing to plan."""
     with pytest.raises(InputError, match=r"this node holds \d+ to 999"):
         Study(node=node, calls={"view": SIZE}, versions="0:99").plan()
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        pytest.param(SIZE | {"arguments": [1]}, "0xcafe::registry::size: expected 0 arguments .*, got 1", id="view"),
+        pytest.param(SIZE | {"type_arguments": ["u8"]}, "expected 0 type arguments, got 1", id="type arguments"),
+        pytest.param(
+            MOVE | {"arguments": ["0xb0b", "many"]}, r"aptos_account::transfer arguments\[1\]", id="simulation"
+        ),
+    ],
+)
+def test_arguments_that_do_not_fit_are_told_before_anything_is_written(node, tmp_path, call, text):
+    """Plan and run name the call, and the folder is free for the study once it is put right."""
+    study = Study(node=node, calls={"other": REGISTER, "one": call}, versions="990:999")
+    for ask in (study.plan, lambda: study.run(tmp_path / "run", progress=False)):
+        with pytest.raises(StudyError, match=f"call 'one', by the code at version 999: .*{text}"):
+            ask()
+    assert not (tmp_path / "run").exists()
 
 
 def test_committed_transactions_may_have_a_range_of_their_own(node):
@@ -252,4 +272,4 @@ def test_a_pace_is_measured_by_one_answer_only():
     fake = FakeNode()
     study = Study(node=Node("http://node.test/v1", transport=fake, requests_per_second=1_000), calls={"view": SIZE})
     assert study.plan().nodes[0].pace == 1_000
-    assert len(fake.asked) == 2
+    assert len(fake.sent("GET ")) == 2

@@ -47,7 +47,8 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
     StudyError
         If the folder holds a run of another study, shard, chain or history.
     """
-    manifest = _taken_up(store, study, nodes, shard) if store.exists() else _started(study, nodes, shard)
+    taken_up = store.exists() and not _never_began(store, study)
+    manifest = _taken_up(store, study, nodes, shard) if taken_up else _started(study, nodes, shard)
     if manifest["complete"]:
         if store.rows() == manifest["counts"]["observations"]:
             return manifest
@@ -64,6 +65,12 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
     else:
         store.create(manifest)
     return manifest
+
+
+def _never_began(store: RunStore, study: Study) -> bool:
+    """Tell whether the run there is of another study, and was broken off before anything was read: it is begun anew."""
+    manifest = store.manifest()
+    return manifest["study_digest"] != study.digest and not manifest["complete"] and not store.part_files()
 
 
 def _started(study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any]:
