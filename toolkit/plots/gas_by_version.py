@@ -326,7 +326,7 @@ def _add_legend(ax: Axes, found: Sequence[Series], marks: pd.DataFrame | None) -
     if any((series.answered & ~series.success).any() for series in found):
         handles.append(Line2D([], [], marker="x", label="execution failed", **plain))
     if any(series.failures() for series in found):
-        handles.append(Line2D([], [], color=style.MUTED, alpha=0.55, linewidth=4, label="no answer"))
+        handles.append(Line2D([], [], color=style.MUTED, alpha=0.55, linewidth=4, label="no result"))
     return legend_below(ax, handles)
 
 

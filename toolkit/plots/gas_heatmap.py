@@ -112,7 +112,7 @@ def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64]) -> None:
         cells = np.ma.masked_where(~failed, np.ones_like(change))
         ax.pcolormesh(edges, heights, cells, cmap=grey, rasterized=True, gid="failed-cells")
         ax.legend(
-            handles=[Patch(color=FAILED_COLOUR, label="no answer")],
+            handles=[Patch(color=FAILED_COLOUR, label="no result")],
             loc="lower right",
             bbox_to_anchor=(1, 1),
             borderaxespad=0.2,

@@ -137,7 +137,7 @@ def _failures(data: ReportData) -> Iterator[str]:
     rows = [
         [
             code(group.error_code),
-            "execution failed" if group.executed else f"no answer ({group.status or 'no status'})",
+            words.failed_how(group),
             ", ".join(map(code, group.labels)),
             f"{group.count:,}",
             words.span(group.first_version, group.last_version),

@@ -10,7 +10,7 @@ from toolkit.plots.style import DASH, MINUS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from toolkit.reports.data import Change, Event, ReportData
+    from toolkit.reports.data import Change, Event, FailureGroup, ReportData
     from toolkit.reports.provenance import ScheduleAtEnds
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "amount",
     "apt",
     "digest",
+    "failed_how",
     "gas",
     "headline",
     "place",
@@ -181,3 +182,10 @@ def schedule_at_ends(schedule: ScheduleAtEnds) -> str:
 def digest(text: str | None) -> str:
     """Write a digest; plain words where there is none."""
     return "not there, or not said" if text is None else text
+
+
+def failed_how(group: FailureGroup) -> str:
+    """Say whether the node ran a call that failed, refused it, or did not answer."""
+    if group.executed:
+        return "execution failed"
+    return "no answer" if group.status is None else f"refused (HTTP {group.status})"
