@@ -8,7 +8,7 @@ from toolkit.client.abis import abi_of
 from toolkit.client.connection import Connection, bcs_body, json_body, parsed_json, path
 from toolkit.client.context import BCS
 from toolkit.client.prepared import Prepared
-from toolkit.errors import Forbidden, InputError, NotFound, SchemaError
+from toolkit.errors import Forbidden, NotFound, SchemaError
 from toolkit.move.address import parse_address, wire_address
 from toolkit.wire.answers import decode_transactions
 from toolkit.wire.gas import GasSchedule
@@ -151,24 +151,37 @@ class Companion:
         request = self._connection.request(method, where, query={"ledger_version": version}, **sent)
         return self._connection.perform(Prepared(request, asked, read, version))
 
-    def version_at(self, time: datetime) -> int:
-        """Find the first version at or after a time: O(log n) block reads between oldest and head."""
-        ledger = self.info().ledger
+    def first_from(self, time: datetime, ledger: LedgerState) -> int:
+        """Find the first version at or after a time: O(log n) block reads between a ledger's oldest version and head.
+
+        Returns
+        -------
+        int
+            -1 where that version is pruned, or may be; head + 1 where there is none yet.
+        """
         if time > ledger.timestamp:
-            raise InputError(f"{time.isoformat()} lies after this node's head, {ledger.timestamp.isoformat()}")
+            return ledger.version + 1
         low, high = ledger.oldest_version, ledger.version
         while low < high:  # every version of a block has the block's time, so each look skips whole blocks
             middle = (low + high) // 2
-            block = self.block(middle)
-            if not block.first_version <= middle <= block.last_version:
-                held = f"{block.first_version} to {block.last_version}"
-                raise SchemaError(f"asked for the block of version {middle}, the node answered the one of {held}")
+            block = self._block_of(middle)
             stamp = block.block_timestamp
             if stamp is not None and stamp >= time:
                 high = max(low, block.first_version)
             else:
                 low = min(high, block.last_version + 1)
+        if high == ledger.oldest_version > 0:
+            oldest = self._block_of(high)
+            if oldest.first_version < high or oldest.block_timestamp != time:
+                return -1  # what came before the oldest version may have been at or after the time as well
         return high
+
+    def _block_of(self, version: int) -> Block:
+        block = self.block(version)
+        if not block.first_version <= version <= block.last_version:
+            held = f"{block.first_version} to {block.last_version}"
+            raise SchemaError(f"asked for the block of version {version}, the node answered the one of {held}")
+        return block
 
 
 def _module_body(answer: Answer) -> bytes:

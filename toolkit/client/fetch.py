@@ -70,14 +70,11 @@ def plan_versions(node: Node, versions: Versions | None) -> ResolvedPlan:
     """Resolve a version plan against a node, its head being read once; what was clipped is warned about."""
     ledger = node.ledger()
 
-    def version_at(time: datetime) -> int:
-        return ledger.version + 1 if time > ledger.timestamp else node.version_at(time)
-
     plan = resolve_versions(
         -1 if versions is None else versions,
         head=ledger.version,
         oldest=node.oldest_readable(ledger),
-        version_at=version_at,
+        version_at=lambda time: node.first_from(time, ledger),
     )
     for note in plan.notes:
         warnings.warn(note, UserWarning, stacklevel=3)

@@ -18,7 +18,7 @@ from toolkit.client.probing import Probe, probe
 from toolkit.client.simulation_calls import prepare_simulation
 from toolkit.client.targets import environment_key, login_of, redacted_url
 from toolkit.client.transport import SessionTransport
-from toolkit.client.versions import moment
+from toolkit.client.versions import as_version, as_version_or_head, moment
 from toolkit.client.view_calls import PreparedViews
 from toolkit.errors import InputError, NotAtPast
 from toolkit.move.tags import parse_type_tag, wire_type
@@ -27,7 +27,7 @@ from toolkit.move.values import decode_json
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
+    from datetime import date, datetime
     from types import TracebackType
     from typing import Self
 
@@ -259,8 +259,9 @@ class Node:
         -----
         Source: ``POST /v1/tables/{table_handle}/item``. A node cannot list the keys of a table.
         """
+        version = as_version_or_head(ledger_version)
         ready = self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type)
-        return self._connection.perform(ready.at(ledger_version))
+        return self._connection.perform(ready.at(version))
 
     def simulate(
         self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
@@ -327,15 +328,16 @@ class Node:
 
     def at(self, ledger_version: int) -> Snapshot:
         """Return the node as it stood at a ledger version; negative numbers count from the head, -1 being the head."""
-        if ledger_version < 0:
-            ledger_version += self.ledger().version + 1
-        if ledger_version < 0:
+        version = as_version(ledger_version, least=-(2**64))
+        if version < 0:
+            version += self.ledger().version + 1
+        if version < 0:
             raise InputError(f"there is no version {ledger_version}: counting from the head goes below 0")
-        return Snapshot(self, ledger_version)
+        return Snapshot(self, version)
 
     def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> Prepared[ViewResult]:
         """Make a view ready to be sent, alone or with many others."""
-        return self.prepare_views(call).at(ledger_version)
+        return self.prepare_views(call).at(as_version_or_head(ledger_version))
 
     def prepare_views(self, call: ViewFunction) -> PreparedViews:
         """Make a view ready to be sent at many versions by its ``at(version)``: much of the work is then done once."""
@@ -347,7 +349,7 @@ class Node:
 
     def prepare_block(self, ledger_version: int) -> Prepared[Block]:
         """Make the read of the block that holds a version ready to be sent."""
-        return self._companion.prepare_block(ledger_version)
+        return self._companion.prepare_block(as_version(ledger_version))
 
     # companion reads ------------------------------------------------------------------------------------------
 
@@ -361,35 +363,36 @@ class Node:
 
     def module(self, address: str, name: str, *, ledger_version: int | None = None) -> ModuleAbi | None:
         """Return a module's ABI as it stood at a version, None where there was no such module."""
-        version = self.ledger().version if ledger_version is None else ledger_version
+        given = as_version_or_head(ledger_version)
+        version = self.ledger().version if given is None else given
         return self.abis.at(version).module_abi(address, name)
 
     def resource(self, address: str, tag: str, *, ledger_version: int | None = None) -> Any:
         """Return a resource in the toolkit's Python form. Source: ``GET /v1/accounts/{address}/resource/{type}``."""
-        parsed = parse_type_tag(tag)
-        data, head = self._companion.resource_document(address, wire_type(parsed), ledger_version)
-        read = head if ledger_version is None else ledger_version
+        parsed, version = parse_type_tag(tag), as_version_or_head(ledger_version)
+        data, head = self._companion.resource_document(address, wire_type(parsed), version)
+        read = head if version is None else version
         return data if read is None else decode_json(self.abis.at(read).layout(parsed), data, where=tag)
 
     def account(self, address: str, *, ledger_version: int | None = None) -> AccountInfo:
         """Return sequence number and authentication key of an account."""
-        return self._companion.account(address, ledger_version)
+        return self._companion.account(address, as_version_or_head(ledger_version))
 
     def block(self, ledger_version: int) -> Block:
         """Return the block that holds a version. Source: ``GET /v1/blocks/by_version/{version}``."""
-        return self._companion.block(ledger_version)
+        return self._companion.block(as_version(ledger_version))
 
     def transaction(self, ledger_version: int) -> Any:
         """Return the committed transaction of a version, decoded. Source: ``GET /v1/transactions/by_version/...``."""
-        return self._companion.transaction(ledger_version)
+        return self._companion.transaction(as_version(ledger_version))
 
     def transactions(self, start: int, limit: int = 100) -> list[Any]:
         """Return a page of committed transactions, decoded. Source: ``GET /v1/transactions?start=&limit=``."""
-        return self._companion.transactions(start, limit)[0]
+        return self.transaction_page(start, limit)[0]
 
     def transaction_page(self, start: int, limit: int = 100) -> tuple[list[Any], LedgerState | None]:
         """Return a page as `transactions` does, and the node's head when it answered, where it told."""
-        return self._companion.transactions(start, limit)
+        return self._companion.transactions(as_version(start), limit)
 
     def gas_price(self) -> GasPriceEstimate:
         """Return the node's price estimates, in octas per gas unit. Source: ``GET /v1/estimate_gas_price``."""
@@ -421,7 +424,7 @@ class Node:
         -----
         Source: resource ``0x1::gas_schedule::GasScheduleV2`` of ``0x1``.
         """
-        return self._companion.gas_schedule(ledger_version)
+        return self._companion.gas_schedule(as_version_or_head(ledger_version))
 
     def probe(self) -> Probe:
         """Find out what the node really answers, with about 20 requests.
@@ -449,12 +452,12 @@ class Node:
         found = self.probed.oldest_readable if self.probed else None
         return ledger.oldest_version if found is None else max(ledger.oldest_version, found)
 
-    def version_at(self, time: str | datetime) -> int:
+    def version_at(self, time: str | date) -> int:
         """Return the first ledger version at or after a time, by bisection on block times.
 
         Parameters
         ----------
-        time : str or datetime
+        time : str, datetime or date
             ISO 8601; UTC where no offset is given.
 
         Returns
@@ -464,9 +467,24 @@ class Node:
         Raises
         ------
         InputError
-            If the time is no date, or lies after the node's head.
+            If the time is no date, lies after the node's head, or before the oldest version the node holds.
         """
-        return self._companion.version_at(moment(time))
+        when, ledger = moment(time), self.ledger()
+        found = self.first_from(when, ledger)
+        if found > ledger.version:
+            raise InputError(f"{when.isoformat()} lies after this node's head, {ledger.timestamp.isoformat()}")
+        if found < 0:
+            oldest = self.block(ledger.oldest_version).block_timestamp
+            of = f" of {oldest.isoformat()}" if oldest else ""
+            raise InputError(
+                f"{when.isoformat()} lies before version {ledger.oldest_version}{of}, the oldest this node holds; "
+                "read from there, or ask an archive node"
+            )
+        return found
+
+    def first_from(self, time: datetime, ledger: LedgerState) -> int:
+        """Return what `version_at` does within a ledger; -1 before its oldest version, head + 1 after its head."""
+        return self._companion.first_from(time, ledger)
 
 
 def _rebuilt(settings: dict[str, Any], has_secret: bool) -> Node:  # noqa: FBT001 - called by pickle alone

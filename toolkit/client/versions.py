@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError
@@ -13,7 +13,17 @@ from toolkit.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FindSteps", "ResolvedPlan", "VersionPlan", "Versions", "evenly", "moment", "resolve_versions"]
+__all__ = [
+    "FindSteps",
+    "ResolvedPlan",
+    "VersionPlan",
+    "Versions",
+    "as_version",
+    "as_version_or_head",
+    "evenly",
+    "moment",
+    "resolve_versions",
+]
 
 _NUMBER = r"-?\d{1,20}"
 _PLAN = re.compile(rf"\s*(?P<a>{_NUMBER})?\s*:\s*(?P<b>{_NUMBER})?\s*(?:(?P<kind>[:/])\s*(?P<n>\d{{1,20}})\s*)?")
@@ -24,6 +34,8 @@ _FORMS = (
 )
 _LARGEST = 2**64 - 1
 _MOST_VERSIONS = 50_000_000
+_TICK = timedelta(microseconds=1)
+"""Ledger times are whole microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +148,7 @@ def resolve_versions(
     head: int,
     oldest: int = 0,
     version_at: Callable[[datetime], int] | None = None,
+    gap: str = "are pruned",
 ) -> ResolvedPlan:
     """Turn a plan into versions of a node.
 
@@ -145,12 +158,16 @@ def resolve_versions(
     head, oldest : int
         The node's newest and oldest readable version.
     version_at : callable, optional
-        First version at or after a time, or head + 1 for a time after the head; needed for plans by date.
+        First version at or after a time; -1 for a time before the oldest version, head + 1 for one after the head.
+        Needed for plans by date.
+    gap : str, default "are pruned"
+        What is wrong with versions below `oldest`, for the notes.
 
     Returns
     -------
     ResolvedPlan
         A range is clipped to what is readable and the notes say so; versions that were listed one by one are kept.
+        A plan by dates reads the versions from its first time to its last, both included.
 
     Raises
     ------
@@ -162,14 +179,14 @@ def resolve_versions(
     if not isinstance(plan, VersionPlan):
         return ResolvedPlan(_listed(plan, head))
     notes: list[str] = []
-    first = _bound(plan.first, head, version_at)
-    last = _bound(plan.last, head, version_at)
+    first = _first(plan.first, head, oldest, version_at, notes)
+    last = _last(plan.last, head, oldest, version_at, notes)
     if first > last:
-        raise InputError(f"the version plan runs from {first} down to {last}; write the older version first")
+        raise InputError(_backwards(plan, first, last))
     if last < oldest or first > head:
         raise InputError(f"versions {first} to {last} cannot be read: this node holds {oldest} to {head}")
     if first < oldest:
-        notes.append(f"versions {first} to {oldest - 1} are pruned; reading from {oldest}")
+        notes.append(f"versions {first} to {oldest - 1} {gap}; reading from {oldest}")
         first = oldest
     if last > head:
         notes.append(f"versions {head + 1} to {last} do not exist yet; reading to {head}")
@@ -203,12 +220,50 @@ def _is_integer(value: object) -> bool:
     return hasattr(value, "__index__") and not hasattr(value, "__iter__") and not isinstance(value, bool)
 
 
-def _bound(bound: int | datetime, head: int, version_at: Callable[[datetime], int] | None) -> int:
-    if isinstance(bound, datetime):
-        if version_at is None:
-            raise InputError("this node gives no block times, so a plan by date cannot be resolved; use versions")
-        return version_at(bound)
-    return bound if bound >= 0 else max(0, head + 1 + bound)
+def _first(
+    bound: int | datetime, head: int, oldest: int, version_at: Callable[[datetime], int] | None, notes: list[str]
+) -> int:
+    """Return the first version of a plan."""
+    if not isinstance(bound, datetime):
+        return bound if bound >= 0 else max(0, head + 1 + bound)
+    found = _dated(version_at)(bound)
+    if found > head:
+        raise InputError(f"the version plan begins at {bound.isoformat()}, after this node's head, version {head}")
+    if found < 0:
+        notes.append(f"{bound.isoformat()} lies before version {oldest}, the oldest this node holds; reading from it")
+        return oldest
+    return found
+
+
+def _last(
+    bound: int | datetime, head: int, oldest: int, version_at: Callable[[datetime], int] | None, notes: list[str]
+) -> int:
+    """Return the last version of a plan: by date the last one at or before it."""
+    if not isinstance(bound, datetime):
+        return bound if bound >= 0 else max(0, head + 1 + bound)
+    after = _dated(version_at)(bound + _TICK)
+    if after < 0:
+        raise InputError(
+            f"the version plan ends at {bound.isoformat()}, before version {oldest}, the oldest this node holds"
+        )
+    if after > head and _dated(version_at)(bound) > head:
+        notes.append(f"{bound.isoformat()} lies after this node's head; reading to the head, version {head}")
+    return after - 1
+
+
+def _dated(version_at: Callable[[datetime], int] | None) -> Callable[[datetime], int]:
+    if version_at is None:
+        raise InputError("this node gives no block times, so a plan by date cannot be resolved; use versions")
+    return version_at
+
+
+def _backwards(plan: VersionPlan, first: int, last: int) -> str:
+    if not isinstance(plan.first, datetime) or not isinstance(plan.last, datetime):
+        return f"the version plan runs from {first} down to {last}; write the older version first"
+    span = f"{plan.first.isoformat()} to {plan.last.isoformat()}"
+    if plan.first > plan.last:
+        return f"the version plan runs backwards, {span}; write the older time first"
+    return f"no ledger version lies in the version plan, {span}; version {first} is the first after it"
 
 
 def evenly(first: int, last: int, count: int) -> Sequence[int]:
@@ -220,19 +275,45 @@ def evenly(first: int, last: int, count: int) -> Sequence[int]:
     return [first + (last - first) * index // (count - 1) for index in range(count)]
 
 
-def moment(time: str | datetime) -> datetime:
-    """Return a time as an aware datetime; text is ISO 8601, and without an offset it is UTC.
+def as_version(value: object, *, least: int = 0) -> int:
+    """Return a ledger version as an int; `numpy` and `pandas` integers count.
 
     Raises
     ------
     InputError
-        If the text is no ISO 8601 date or time.
+        If `value` is no whole number from `least` to 2^64-1.
     """
-    if isinstance(time, str):
+    if not _is_integer(value) or not least <= int(value) <= _LARGEST:  # type: ignore[call-overload]  # has __index__
+        raise InputError(
+            f"{value!r:.80} is no ledger version: expected a whole number from 0 to 2^64-1; leave it out for the head, "
+            "or count from the head with node.at(-1)"
+        )
+    return int(value)  # type: ignore[call-overload, no-any-return]  # has __index__
+
+
+def as_version_or_head(value: object) -> int | None:
+    """Return a ledger version as `as_version` does; None, the head, stays None."""
+    return None if value is None else as_version(value)
+
+
+def moment(time: str | date) -> datetime:
+    """Return a time as an aware datetime; text is ISO 8601, a date is its beginning, and without an offset it is UTC.
+
+    Raises
+    ------
+    InputError
+        If it is no time, or the text no ISO 8601 date or time.
+    """
+    given: Any = time
+    if isinstance(given, str):
         try:
-            time = datetime.fromisoformat(time.strip())
+            given = datetime.fromisoformat(given.strip())
         except ValueError:
             raise InputError(
                 f"{time!r} is no date: expected ISO 8601, such as 2026-05-01 or 2026-05-01T12:00Z"
             ) from None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time
+    elif isinstance(given, date) and not isinstance(given, datetime):
+        given = datetime(given.year, given.month, given.day, tzinfo=UTC)
+    if not isinstance(given, datetime) or given != given:  # noqa: PLR0124 - pandas' NaT is a datetime, and unlike itself
+        raise InputError(f"{time!r:.80} is no date: expected ISO 8601 text, such as 2026-05-01, or a datetime")
+    return given.replace(tzinfo=UTC) if given.tzinfo is None else given

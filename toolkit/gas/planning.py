@@ -55,7 +55,7 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
     search = study.versions.search
 
     def version_at(time: datetime) -> int:
-        return head + 1 if time > info.ledger.timestamp else node.version_at(time)
+        return node.first_from(time, info.ledger)
 
     wanted: Versions = search.versions if search else (study.versions.plan or -1)
     plan = resolve_versions(wanted, head=head, oldest=oldest, version_at=version_at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client.versions import FindSteps, VersionPlan, evenly, moment, resolve_versions
+from toolkit.client.versions import FindSteps, VersionPlan, as_version, evenly, moment, resolve_versions
 from toolkit.errors import InputError
 
 HEAD = 1_000
@@ -171,21 +171,70 @@ def test_more_versions_than_memory_is_for_are_refused():
         resolve_versions("0:", head=10**9)
 
 
-def test_dates_are_resolved_by_the_node():
-    """Each end of a plan by dates is the first version at or after that time."""
-    asked = []
+TICK = timedelta(microseconds=1)
+
+
+def at(times, *, oldest=0):
+    """Return the first version at or after a time of a ledger with these times of versions, from `oldest` to HEAD."""
 
     def version_at(time):
-        asked.append(time)
-        return {MAY: 100, JUNE: 200}[time]
+        if oldest and time < times[oldest]:
+            return -1
+        return next((version for version in sorted(times) if times[version] >= time), HEAD + 1)
 
-    assert versions("2026-05-01..2026-06-01/3", version_at=version_at) == [100, 150, 200]
-    assert asked == [MAY, JUNE]
+    return version_at
+
+
+def test_dates_are_resolved_by_the_node():
+    """A plan by dates reads from the first version at or after its first time to the last at or before its last."""
+    times = {0: MAY - TICK, 100: MAY, 200: JUNE, 201: JUNE + TICK, HEAD: JUNE + timedelta(days=1)}
+    assert versions("2026-05-01..2026-06-01/3", version_at=at(times)) == [100, 150, 200]
+
+
+def test_a_version_after_the_last_date_is_not_read():
+    """Nothing of later that day is in a plan that ends as the day begins."""
+    times = {0: MAY, 199: JUNE - TICK, 200: JUNE + timedelta(minutes=28), HEAD: JUNE + timedelta(days=1)}
+    assert versions("2026-05-01..2026-06-01/2", version_at=at(times)) == [0, 199]
 
 
 def test_dates_without_a_count_read_every_version():
     """Without /n each version between the two times is read."""
-    assert versions("2026-05-01..2026-06-01", version_at=lambda time: 5 if time == MAY else 7) == [5, 6, 7]
+    assert versions("2026-05-01..2026-06-01", version_at=at({5: MAY, 7: JUNE, 8: JUNE + TICK})) == [5, 6, 7]
+
+
+def test_a_date_before_the_oldest_version_is_clipped_and_said_so():
+    """What is pruned is not replaced in silence by what is there."""
+    times = {500: MAY, 600: JUNE, 601: JUNE + TICK}
+    plan = resolve_versions("2020-01-01..2026-06-01/2", head=HEAD, oldest=500, version_at=at(times, oldest=500))
+    assert list(plan.versions) == [500, 600]
+    assert plan.notes == (
+        "2020-01-01T00:00:00+00:00 lies before version 500, the oldest this node holds; reading from it",
+    )
+
+
+def test_a_date_after_the_head_is_clipped_and_said_so():
+    """The plan ends at the head; one that ends at the head's own time has no note."""
+    version_at = at({0: MAY, HEAD: JUNE})
+    plan = resolve_versions("2026-05-01..2030-01-01/2", head=HEAD, version_at=version_at)
+    assert list(plan.versions) == [0, HEAD]
+    assert plan.notes == ("2030-01-01T00:00:00+00:00 lies after this node's head; reading to the head, version 1000",)
+    assert resolve_versions("2026-05-01..2026-06-01/2", head=HEAD, version_at=version_at).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        ("2020-01-01..2020-02-01/3", "ends at 2020-02-01T00:00:00.00:00, before version 500, the oldest"),
+        ("2030-01-01..2031-01-01", "begins at 2030-01-01T00:00:00.00:00, after this node's head, version 1000"),
+        ("2026-06-01..2026-05-01", "runs backwards.*write the older time first"),
+        ("2026-05-02..2026-05-03", "no ledger version lies in the version plan.*version 600 is the first after it"),
+    ],
+)
+def test_dates_without_a_version_are_refused(plan, words):
+    """Dates that name no readable version are refused with the reason."""
+    times = {500: MAY, 600: JUNE, HEAD: JUNE + timedelta(days=1)}
+    with pytest.raises(InputError, match=words):
+        resolve_versions(plan, head=HEAD, oldest=500, version_at=at(times, oldest=500))
 
 
 def test_dates_take_times_and_offsets():
@@ -213,6 +262,28 @@ def test_moments_without_offset_are_utc():
     assert moment("2026-05-01") == MAY
     assert moment(datetime(2026, 5, 1)) == MAY  # noqa: DTZ001 - the naive form is the point
     assert moment(datetime(2026, 5, 1, 2, tzinfo=east)) == MAY
+    assert moment(date(2026, 5, 1)) == MAY
+
+
+@pytest.mark.parametrize("time", [None, 5, pd.NaT, np.datetime64("2026-05-01"), ["2026-05-01"]])
+def test_what_is_no_time_is_refused(time):
+    """Other types are refused with what would do."""
+    with pytest.raises(InputError, match="is no date: expected ISO 8601 text"):
+        moment(time)
+
+
+@pytest.mark.parametrize("value", [5, np.int64(5), np.uint64(5), pd.Series([5])[0]])
+def test_a_version_may_be_any_integer(value):
+    """Integers as frames hand them out count as versions, and become int."""
+    assert as_version(value) == 5
+    assert type(as_version(value)) is int
+
+
+@pytest.mark.parametrize("value", ["5", None, 1.5, True, -1, 2**64, np.array([5]), np.float64(5), pd.NA])
+def test_what_is_no_version_is_refused(value):
+    """Anything but a whole number from 0 on is refused by name."""
+    with pytest.raises(InputError, match=r"is no ledger version: expected a whole number from 0 to 2\^64-1"):
+        as_version(value)
 
 
 @given(first=st.integers(0, 2**64 - 1), span=st.integers(0, 10**12), count=st.integers(2, 300))
