@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client.bulk import progress_bar, run_many
+from toolkit.client.display import facts_html
 from toolkit.client.sweep import sweep
 from toolkit.client.times import block_times
 from toolkit.client.versions import Versions, resolve_versions
@@ -50,7 +51,7 @@ PAGE = 100
 """Committed transactions per page: the service's own limit."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TransactionFrames:
     """Committed transactions as three frames; see the data dictionary for their columns."""
 
@@ -58,8 +59,22 @@ class TransactionFrames:
     changes: pd.DataFrame
     events: pd.DataFrame
 
+    def _facts(self) -> dict[str, str]:
+        failed = int(self.transactions["error_code"].notna().sum())
+        return {
+            "transactions": f"{len(self.transactions)} rows, {failed} failed",
+            "changes": f"{len(self.changes)} rows",
+            "events": f"{len(self.events)} rows",
+        }
 
-@dataclass(frozen=True, eq=False)
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}: {text}' for name, text in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        return facts_html(type(self).__name__, list(self._facts().items()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class SimulationFrames(TransactionFrames):
     """A batch of simulations as three frames, and each result or error in the order of the requests."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolkit.client.display import facts_html
 from toolkit.errors import NodeError
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Probe:
             "offers": [name for name, there in self.offers.items() if there],
             "does_not_offer": [name for name, there in self.offers.items() if not there],
         }
+
+    def _repr_html_(self) -> str:
+        facts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in self.facts().items()}
+        return facts_html(f"probe of {self.node}", [(name, value) for name, value in facts.items() if value != ""])
 
 
 def probe(node: Node) -> Probe:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolkit.client.display import facts_html
 from toolkit.frames.records import TableItemRecord, ViewRecord
+from toolkit.frames.text import short_addresses, visible
 from toolkit.move.tags import parse_type_tag
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
 
     from toolkit.client.abis import AbisAt
@@ -122,7 +127,7 @@ class TableItem:
         return item_frame([self.record()], key_layout=self.key_layout, value_layout=self.value_layout, flatten=flatten)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Simulation:
     """The outcome of a simulated transaction. Nothing was signed, submitted or stored.
 
@@ -204,10 +209,9 @@ class Simulation:
         Returns
         -------
         DataFrame, shape (number of writes, 1 + fields)
+            Empty where the transaction writes none; a warning then names the types that may have been meant.
         """
-        from toolkit.frames.transactions import payload_frame
-
-        return payload_frame(self.changes, "resource_type", tag, self._layout(tag), identity=("address",))
+        return self._payloads(self.changes, "resource_type", tag, identity=("address",))
 
     def events_of(self, event_type: str) -> pd.DataFrame:
         """Return one row per event of a type: its guid, then one typed column per field.
@@ -220,11 +224,10 @@ class Simulation:
         Returns
         -------
         DataFrame, shape (number of events, 4 + fields)
+            Empty where there is none; a warning then names the types that may have been meant.
         """
-        from toolkit.frames.transactions import payload_frame
-
         identity = ("event_index", "account_address", "creation_number", "sequence_number")
-        return payload_frame(self.events, "type", event_type, self._layout(event_type), identity=identity)
+        return self._payloads(self.events, "type", event_type, identity=identity)
 
     @cached_property
     def balance_changes(self) -> pd.DataFrame:
@@ -256,9 +259,45 @@ class Simulation:
 
         return explanation(self)
 
+    def __repr__(self) -> str:
+        from toolkit.client.explaining import headline
+
+        said = f"{short_addresses(headline(self))} gas_used={self.gas_used}, ledger_version={self.ledger_version}"
+        return f"<Simulation: {visible(said, 300)}, vm_status={visible(self.vm_status)}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Simulation holds the node it asked, for diff() and typed resources, so it cannot be pickled; "
+            "pickle its frames (transactions, changes, events, balance_changes) or its transaction"
+        )
+
     def _repr_html_(self) -> str:
         title, *lines = self.explain().splitlines()
         return facts_html(title, [("status", self.vm_status), *(("", line) for line in lines)])
 
-    def _layout(self, tag: str) -> Layout:
-        return self.abis.layout(parse_type_tag(tag))
+    def _payloads(self, rows: pd.DataFrame, column: str, tag: str, *, identity: tuple[str, ...]) -> pd.DataFrame:
+        from toolkit.frames.transactions import payload_frame
+
+        frame = payload_frame(rows, column, tag, self.abis.layout(parse_type_tag(tag)), identity=identity)
+        meant = [] if len(frame) else _alike(tag, rows[column].dropna().unique())
+        if meant:
+            shown = " or ".join(visible(text, 120) for text in meant)
+            warnings.warn(f"this transaction has no {tag}; did you mean {shown}?", UserWarning, stacklevel=3)
+        return frame
+
+
+_ALIKE = 0.8
+_MOST_MEANT = 3
+
+
+def _alike(tag: str, types: Iterable[str]) -> list[str]:
+    """Return the types that a tag may have meant: with type arguments, of another module, or misspelt."""
+    names: dict[str, list[str]] = {}
+    for text in types:
+        names.setdefault(_struct_name(text), []).append(text)
+    close = get_close_matches(_struct_name(tag), names, cutoff=_ALIKE)
+    return [text for name in close for text in names[name]][:_MOST_MEANT]
+
+
+def _struct_name(tag: str) -> str:
+    return tag.partition("<")[0].rpartition("::")[2]

@@ -377,6 +377,23 @@ class TestSimulate:
         fees = sim.events_of("0x1::transaction_fee::FeeStatement")
         assert fees["io_gas_units"].tolist() in ([3], ["3"])
 
+    @pytest.mark.parametrize(
+        ("tag", "meant"),
+        [
+            ("0x1::m::Purze", "0x1::m::Purse"),
+            ("0x1::m::Purse<u8>", "0x1::m::Purse"),
+            ("0x1::n::Purse", "0x1::m::Purse"),
+        ],
+    )
+    def test_an_empty_frame_says_what_may_have_been_meant(self, tag, meant):
+        """Type arguments too many, another module, a slip: the types that were written are named."""
+        node, _ = node_with(self.routes())
+        sim = node.simulate(EntryFunction("0x1::m::pay", arguments=["0xb0b", 100]), sender="0xa11ce")
+        with pytest.warns(UserWarning, match=f"has no {tag}; did you mean .*{meant}"):
+            assert len(sim.resources(tag)) == 0
+        with pytest.warns(UserWarning, match="did you mean 0x1::transaction_fee::FeeStatement"):
+            assert len(sim.events_of("0x1::transaction_fee::FeeStatment")) == 0
+
     @pytest.mark.parametrize("count", [0, 2])
     def test_an_answer_without_exactly_one_transaction_is_a_schema_error(self, count):
         """A simulation answers one transaction."""

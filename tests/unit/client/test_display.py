@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from html.parser import HTMLParser
 
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, user_transaction
 from toolkit.client.display import facts_html
+from toolkit.client.fetch import fetch_simulations
 from toolkit.client.node import Node
+from toolkit.client.probing import Probe
 from toolkit.wire.payloads import EntryFunction
+from toolkit.wire.requests import SimulationRequest
 
 SCRIPT = "<img src=x onerror=alert(1)>"
 HANDLE = "0x" + "0" * 61 + "abc"
@@ -111,6 +115,40 @@ def test_a_simulation_tells_its_words_escaped(success):
     assert status in page.texts
     assert any("9 gas units at 100 octas each" in text for text in page.texts)
     assert any("Nothing was signed" in text for text in page.texts)
+
+
+def test_a_simulation_is_one_line_of_text():
+    """What would happen, its gas and status, whatever the chain says; a pickle says what to take instead."""
+    status = f"Move abort in 0x1::m: E_X(0x10001): {SCRIPT}\n"
+    simulated = user_transaction(success=False, vm_status=status)
+    node = node_with({"POST /transactions/simulate": answer([simulated]), "GET /accounts/0xa11ce": account(7)})
+    sim = node.simulate(EntryFunction("0x1::m::pay"), sender="0xa11ce")
+    text = repr(sim)
+    assert text.startswith("<Simulation: 0x1::m::pay from 0xa11ce would fail. gas_used=9, ledger_version=")
+    assert "E_X(0x10001)" in text
+    assert (len(text.splitlines()), len(text) < 600) == (1, True)
+    with pytest.raises(TypeError, match="pickle its frames"):
+        pickle.dumps(sim)
+    assert pickle.loads(pickle.dumps(sim.transaction)).vm_status == status  # noqa: S301 - our own bytes
+
+
+def test_batches_tell_their_sizes():
+    """Not every row of every frame: how many there are, and how many failed."""
+    simulated = user_transaction()
+    node = node_with({"POST /transactions/simulate": answer([simulated]), "GET /accounts/0xa11ce": account(7)})
+    calls = [SimulationRequest(EntryFunction("0x1::m::pay", arguments=given), sender="0xa11ce") for given in ([], [1])]
+    frames = fetch_simulations(node, calls, progress=False)
+    counts = f"changes: {len(frames.changes)} rows, events: {len(frames.events)} rows"
+    assert repr(frames) == f"SimulationFrames(transactions: 2 rows, 1 failed, {counts})"
+    page = harmless(frames._repr_html_())
+    assert page.texts[:3] == ["SimulationFrames", "transactions", "2 rows, 1 failed"]
+
+
+def test_a_probe_is_a_table_of_what_was_found():
+    """Names of what is offered as words; what the node calls itself is text."""
+    page = harmless(Probe(SCRIPT, 4, 9, 0, 0, True, True, {"module": True, "block": False}, 5)._repr_html_())
+    assert page.texts[0].startswith("probe of <img")
+    assert page.texts[-2:] == ["does_not_offer", "block"]
 
 
 def account(number: int):
