@@ -29,9 +29,11 @@ _HOME = {
     "Study": "toolkit.gas.study",
     "StudyError": "toolkit.errors",
     "TableItemRequest": "toolkit.wire.requests",
+    "Threshold": "toolkit.gas.thresholds",
     "ToolkitError": "toolkit.errors",
     "VersionPruned": "toolkit.errors",
     "ViewFunction": "toolkit.wire.requests",
+    "Waiver": "toolkit.gas.thresholds",
     "compare": "toolkit.gas.comparison",
     "connect": "toolkit.client.connect",
     "describe": "toolkit.dtypes",
@@ -64,9 +66,11 @@ __all__ = [
     "Study",
     "StudyError",
     "TableItemRequest",
+    "Threshold",
     "ToolkitError",
     "VersionPruned",
     "ViewFunction",
+    "Waiver",
     "__version__",
     "compare",
     "connect",
@@ -112,6 +116,7 @@ if TYPE_CHECKING:
     from toolkit.gas.run import Run
     from toolkit.gas.schedules import schedule_diff
     from toolkit.gas.study import Study
+    from toolkit.gas.thresholds import Threshold, Waiver
     from toolkit.wire.payloads import EntryFunction
     from toolkit.wire.requests import SimulationRequest, TableItemRequest, ViewFunction
 

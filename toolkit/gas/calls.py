@@ -89,15 +89,15 @@ class Call(CallFields):
         if len(named) != 1:
             raise ValueError(f"give exactly one of view, simulate, committed; got {named or 'none'}")
         if self.simulate is not None and self.sender is None:
-            raise ValueError("a simulation needs sender")
+            raise ValueError('`sender`: a simulation needs one, such as sender = "0xa11ce"; no key is needed')
         if self.simulate is None:
-            self._refuse(_SIMULATION_ONLY & self.model_fields_set, "belongs to a simulation")
+            self._refuse(_SIMULATION_ONLY & self.model_fields_set, "it belongs to a simulation")
         if self.committed is None:
-            self._refuse({"versions"} & self.model_fields_set, "belongs to committed transactions")
+            self._refuse({"versions"} & self.model_fields_set, "it belongs to committed transactions")
         else:
             self._refuse(
                 {name for name in _CALL_ONLY if getattr(self, name)},
-                "belongs to a view or simulation; committed transactions are chosen by their function alone",
+                "it belongs to a view or simulation; committed transactions are chosen by their function alone",
             )
         if self.versions is not None:
             _check_range(self.versions)
@@ -120,7 +120,7 @@ class Call(CallFields):
     @staticmethod
     def _refuse(misplaced: set[str] | frozenset[str], why: str) -> None:
         if misplaced:
-            raise ValueError(f"{', '.join(sorted(misplaced))} {why}")
+            raise ValueError(f"`{min(misplaced)}`: {why}")
 
     @cached_property
     def request(self) -> ViewFunction | SimulationRequest | EntryFunction:
@@ -184,6 +184,11 @@ class Call(CallFields):
 
 
 def _check_range(versions: str) -> None:
-    plan = VersionPlan.parse(versions)
+    try:
+        plan = VersionPlan.parse(versions)
+    except InputError as error:
+        raise ValueError(f"`versions`: {error}") from None
     if plan.count is not None or plan.step != 1:
-        raise InputError(f"`versions` of committed transactions is a plain range such as '0:-1', got {versions!r}")
+        raise ValueError(
+            f"`versions`: that of committed transactions is a plain range such as '0:-1', got {versions!r}"
+        )

@@ -85,10 +85,10 @@ def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
         return (placed(place, Call.of, entry, label, of=CallEntry),)
     given = {**({"label": label} if label else {}), **entry}
     checked = placed(place, CallEntry.model_validate, given, of=CallEntry)
-    return placed(place, _combined, place, checked)
+    return placed(place, _combined, checked)
 
 
-def _combined(place: str, entry: CallEntry) -> tuple[Call, ...]:
+def _combined(entry: CallEntry) -> tuple[Call, ...]:
     axes = entry.grid.axes if entry.grid else {}
     fields = {name: getattr(entry, name) for name in entry.model_fields_set - {"grid"}}
     if twice := sorted(axes.keys() & fields.keys()):
@@ -96,7 +96,7 @@ def _combined(place: str, entry: CallEntry) -> tuple[Call, ...]:
     points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
     labelled = zip(points, _labels(entry.name, points), strict=True)
     return tuple(
-        placed(f"{place}, grid entry {number}", Call.model_validate, fields | point | {"label": name}, of=Call)
+        placed(f"grid entry {number}", Call.model_validate, fields | point | {"label": name}, of=Call)
         for number, (point, name) in enumerate(labelled, start=1)
     )
 

@@ -36,7 +36,7 @@ _EXPECTED = {
     "model_type": "expected a table",
     "missing": "this key is needed",
 }
-_OF_A_KEY = re.compile(r"`[\w.]+`: ")
+_OF_A_KEY = re.compile(r"(?:`[\w.]+`:|grid entry \d+[,:]) ")
 _LONGEST_NAME = 60
 
 
@@ -106,7 +106,7 @@ def _complaint(place: str, error: ValidationError, model: type[BaseModel] | None
 
 
 def _joined(place: str, text: str) -> str:
-    """Put a place before a text, which may begin with the key that it is about."""
+    """Put a place before a text, which may begin with the key or grid entry that it is about."""
     return f"{place}, {text}" if _OF_A_KEY.match(text) else f"{place}: {text}"
 
 

@@ -80,9 +80,10 @@ class Study(FileModel):
         title: str = "Gas study",
         thresholds: Any = None,
         waivers: Any = (),
+        requests_per_second: float | None = None,
         **more: Any,
     ) -> None:
-        fields = {"title": title, "nodes": _node_names(node, nodes), **more}
+        fields = {"title": title, "nodes": _node_names(node, nodes), "requests_per_second": requests_per_second, **more}
         fields["versions"] = placed("versions", VersionChoice.of, versions, of=VersionChoice)
         fields["calls"] = _calls(calls)
         if thresholds is not None:

@@ -117,6 +117,8 @@ def file_schema() -> dict[str, Any]:
     schema = StudyFile.model_json_schema()
     call = schema["$defs"]["CallEntry"]
     call["oneOf"] = [{"required": [name]} for name in ("view", "simulate", "committed")]
+    by_grid = {"required": ["grid"], "properties": {"grid": {"required": ["sender"]}}}
+    call |= {"if": {"required": ["simulate"]}, "then": {"anyOf": [{"required": ["sender"]}, by_grid]}}
     versions = schema["$defs"]["VersionChoice"]
     versions["oneOf"] = [{"required": [name]} for name in ("plan", "find_steps")]
     schema["$comment"] = "written by: ledger-toolkit study schema"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import field_validator, model_validator
 
 from toolkit.client.versions import FindSteps, VersionPlan
+from toolkit.errors import InputError
 from toolkit.gas.placing import FileModel
 from toolkit.wire.integers import shorten
 
@@ -62,4 +63,11 @@ class VersionChoice(FileModel):
             return cls(find_steps=versions.versions, initial=versions.initial, max_requests=versions.max_requests)
         if isinstance(versions, Mapping):
             return cls.model_validate(dict(versions))
-        return cls(plan=versions if isinstance(versions, str) else list(versions))
+        if isinstance(versions, str):
+            return cls(plan=versions)
+        if not isinstance(versions, Iterable):
+            raise InputError(
+                "expected a version plan such as '0:-1/200', FindSteps, or a list or range of whole numbers, "
+                f"got {shorten(versions)}"
+            )
+        return cls(plan=list(versions))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
+import toolkit
 from tests.unit.client.fakes import URL, FakeNode
 from toolkit.client.node import Node
 from toolkit.client.versions import FindSteps
@@ -200,7 +203,9 @@ MISTAKES = [
     pytest.param(
         edited('AptosCoin"]', 'AptosCoin<"]'), r"call 1 \('supply'\), `type_arguments.1`: .*AptosCoin<", id="type"
     ),
-    pytest.param(edited('sender = "0xa11ce"', ""), r"call 2 \('transfer'\): a simulation needs sender", id="no sender"),
+    pytest.param(
+        edited('sender = "0xa11ce"', ""), r"call 2 \('transfer'\), `sender`: a simulation needs one", id="no sender"
+    ),
     pytest.param(edited("0xa11ce", "alice"), r"call 2 \('transfer'\), `sender`: .*alice", id="sender"),
     pytest.param(
         edited('sender = "0xa11ce"', 'sender = "0x1"\ngas_unit_price = -1'),
@@ -209,7 +214,7 @@ MISTAKES = [
     ),
     pytest.param(
         edited('label = "registrations"', 'sender = "0x1"'),
-        "call 3: sender belongs to",
+        "call 3, `sender`: it belongs to",
         id="sender of none",
     ),
     pytest.param(edited('"transfer"', '"supply"'), r"call 2 \('supply'\) has the same label", id="label twice"),
@@ -290,3 +295,24 @@ class TestOtherMistakes:
         """A misspelt keyword is named."""
         with pytest.raises(StudyError, match="`titel` is no key here"):
             Study(calls=[ViewFunction("0x1::m::f")], titel="x")
+
+
+@pytest.mark.parametrize("versions", [5, None, 1.5])
+def test_versions_that_are_no_plan_say_what_is_expected(versions):
+    """A single number is no list of versions."""
+    with pytest.raises(StudyError, match=f"versions: expected a version plan such as .* or a list .*, got {versions}"):
+        Study(calls=[{"view": "0x1::m::f"}], versions=versions)
+
+
+def test_help_on_a_study_is_plain():
+    """The signature tells names and types as a reader writes them."""
+    told = str(inspect.signature(Study))
+    assert "requests_per_second: 'float | None' = None" in told
+    assert "Annotated" not in told
+
+
+def test_thresholds_and_waivers_are_made_in_python():
+    """The types that the docstrings name are public."""
+    waiver = toolkit.Waiver(call="a", reason="known", expires="2026-12-31")
+    study = Study(calls={"a": {"view": "0x1::m::f"}}, thresholds=toolkit.Threshold(percent=2), waivers=[waiver])
+    assert (study.thresholds, study.waivers) == (toolkit.Threshold.of("2%"), (waiver,))

@@ -132,6 +132,14 @@ def test_the_shipped_studies_fit_the_schema(validator, tmp_path):
         validator.validate(with_dates_as_text(tomllib.loads(text)))
 
 
+def test_a_sender_may_come_from_the_grid(validator):
+    """A simulation has its sender in itself or in its grid."""
+    for keys in ({"sender": "0xa"}, {"grid": {"sender": ["0xa", "0xb"]}}):
+        study = {"versions": {"plan": "0:-1"}, "call": [{"simulate": "0x1::m::f"} | keys]}
+        validator.validate(study)
+        Study.from_document(study)
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -142,6 +150,8 @@ def test_the_shipped_studies_fit_the_schema(validator, tmp_path):
         {"call": [{"label": "x"}]},
         {"call": [{"view": "0x1::m::f", "committed": "0x1::m::f"}]},
         {"call": [{"view": "0x1::m::f", "argumets": []}]},
+        {"call": [{"simulate": "0x1::m::f"}]},
+        {"call": [{"simulate": "0x1::m::f", "grid": {"arguments": [[1]]}}]},
         {"call": [{"view": "0x1::m::f", "grid": {"arguments": [1]}}]},
         {"node": "mainnet", "nodes": ["testnet"]},
         {"thresholds": {"percent": -1}},
@@ -275,10 +285,10 @@ def test_a_node_named_twice_is_refused():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        ({"view": "0x1::m::f", "versions": "0:9"}, "versions belongs to committed transactions"),
-        ({"committed": "0x1::m::f", "arguments": [1]}, "arguments belongs to a view or simulation"),
-        ({"committed": "0x1::m::f", "versions": "0:9/3"}, "`versions` of committed transactions is a plain range"),
-        ({"committed": "0x1::m::f", "versions": "0-9"}, "version plan '0-9' is not understood"),
+        ({"view": "0x1::m::f", "versions": "0:9"}, "call 1, `versions`: it belongs to committed transactions"),
+        ({"committed": "0x1::m::f", "arguments": [1]}, "call 1, `arguments`: it belongs to a view or simulation"),
+        ({"committed": "0x1::m::f", "versions": "0:9/3"}, "call 1, `versions`: that of committed .* a plain range"),
+        ({"committed": "0x1::m::f", "versions": "0-9"}, "call 1, `versions`: version plan '0-9' is not understood"),
     ],
 )
 def test_keys_of_another_kind_of_call_are_refused(call, words):

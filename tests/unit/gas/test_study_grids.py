@@ -101,7 +101,9 @@ MISTAKES = [
     pytest.param(
         {"grid": {"arguments": [[1], [1]]}}, "its grid makes twice the same (label|request)", id="the same values"
     ),
-    pytest.param({"grid": {"sender": [ALICE]}}, r"call 1 \('f'\), grid entry 1: sender belongs", id="sender of a view"),
+    pytest.param(
+        {"grid": {"sender": [ALICE]}}, r"^call 1 \('f'\), grid entry 1, `sender`: it belongs", id="sender of a view"
+    ),
     pytest.param({"grid": {"arguments": [[1.5]]}}, "grid entry 1, `arguments.1`: Move has no floating", id="a float"),
     pytest.param(
         {"grid": {"arguments": [[1]] * 40, "type_arguments": [["u8"]] * 40}},
