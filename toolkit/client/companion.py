@@ -97,12 +97,13 @@ class Companion:
 
     def raw_item(self, handle: str, key: bytes, version: int) -> bytes | None:
         """Read a table item's BCS bytes by its key's; None where it is not there."""
+        asked = f"raw item {key.hex()[:20]} of table {handle} at version {version}"
         try:
             return self._pinned(
                 "POST",
                 path("tables", handle, "raw_item"),
-                f"raw item {key.hex()[:20]} of table {handle} at version {version}",
-                bcs_body,
+                asked,
+                lambda answer: bcs_body(answer, asked),
                 version,
                 body=json_body({"key": "0x" + key.hex()}),
                 accept=BCS,

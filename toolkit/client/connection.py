@@ -374,11 +374,11 @@ def json_body(value: Any) -> bytes:
         raise InputError(f"text {error.object[:40]!r} has no UTF-8 form, so it cannot be sent") from None
 
 
-def bcs_body(answer: Answer) -> bytes:
+def bcs_body(answer: Answer, what: str) -> bytes:
     """Return the BCS of an answer; one that says it is something else raises SchemaError with its beginning."""
     kind = next((value for name, value in answer.headers.items() if name.lower() == "content-type"), "")
     if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
-        raise SchemaError(f"the answer is not BCS but {kind[:60]!r}; it starts {answer.body[:60]!r}")
+        raise SchemaError(f"{what}: the answer is not BCS but {kind[:60]!r}; it starts {answer.body[:60]!r}")
     return answer.body
 
 

@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 _Task = TypeVar("_Task")
+_Name = TypeVar("_Name")
 _Result = TypeVar("_Result")
 
 PAGE = 100
@@ -134,7 +135,8 @@ def fetch_views(
     Raises
     ------
     SchemaError
-        If the calls return different types and `typed` is True.
+        If `typed` is True and the calls return different types, or a value does not fit its type: the text names
+        column, row, version and value. An answer that is none, such as a gateway's page, is a row.
     InputError
         If a call does not fit its ABI, or the plan cannot be read.
 
@@ -152,7 +154,7 @@ def fetch_views(
 
     tasks = [(name, version) for name in named for version in plan.versions]
     ready = {name: node.prepare_views(call) for name, call in named.items()}
-    outcomes = _swept(node, tasks, lambda task: ready[task[0]].at(task[1]), what="views", show=progress)
+    outcomes = _swept(node, tasks, lambda task: ready[task[0]].at(task[1]), what="views", show=progress, typed=typed)
     records = [
         _failed_view(*task, outcome) if isinstance(outcome, Exception) else outcome.record(task[0])
         for task, outcome in zip(tasks, outcomes, strict=True)
@@ -207,6 +209,11 @@ def fetch_table_items(
     DataFrame, shape (keys * versions, >= 10)
         By key, then version. An item that is not there is a row with null ``value``; ``presence`` tells missing,
         deleted and pruned items apart.
+
+    Raises
+    ------
+    SchemaError
+        If a value does not fit `value_type`; the text names column, row, version and value.
 
     Notes
     -----
@@ -361,14 +368,25 @@ def _gathered(
 
 
 def _swept(
-    node: Node, tasks: Sequence[_Task], prepare: Callable[[_Task], Prepared[_Result]], *, what: str, show: bool
+    node: Node,
+    tasks: Sequence[tuple[_Name, int]],
+    prepare: Callable[[tuple[_Name, int]], Prepared[_Result]],
+    *,
+    what: str,
+    show: bool,
+    typed: bool = True,
 ) -> list[_Result | ToolkitError]:
-    """Send the tasks at once and return their outcomes in the order of the tasks; a misfit of a type is raised."""
+    """Send tasks that end in a version at once and return their outcomes in the order of the tasks.
+
+    An answer that cannot be read is an outcome as a refusal is. A value that does not fit its declared type is raised
+    where there is to be a column of that type.
+    """
     found: dict[int, _Result | ToolkitError] = {}
     with progress_bar(len(tasks), what, show=show) as bar:
         for place, outcome in sweep(node, tasks, prepare):
-            if isinstance(outcome, SchemaError):
-                raise outcome
+            if typed and isinstance(outcome, SchemaError) and outcome.column is not None:
+                text = f"column {outcome.column!r}, row {place}, version {tasks[place][1]}: {outcome}"
+                raise SchemaError(text, column=outcome.column, rows=[place]) from outcome
             found[place] = outcome
             bar.advance(1)
     return [found[place] for place in range(len(tasks))]

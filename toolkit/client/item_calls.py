@@ -10,6 +10,7 @@ from toolkit.client.connection import bcs_body, json_body, parsed_json, path, pi
 from toolkit.client.context import BCS, JSON, at_version
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import TableItem
+from toolkit.errors import SchemaError
 from toolkit.frames.text import visible
 from toolkit.move.bcs import decode_bcs
 from toolkit.move.ids import parse_table_handle
@@ -93,8 +94,10 @@ class PreparedItems:
         if version is None and headers.ledger is not None:
             read = headers.ledger.version
             layout = self._context.abis.at(read).layout(self._value_tag)
-        if form.in_bcs:
-            value = decode_bcs(layout, bcs_body(answer), where="table item")
-        else:
-            value = decode_json(layout, parsed_json(answer.body, "table item"), where="table item")
+        body = bcs_body(answer, self._asked) if form.in_bcs else parsed_json(answer.body, self._asked)
+        try:
+            value = (decode_bcs if form.in_bcs else decode_json)(layout, body, where="table item")
+        except SchemaError as error:
+            text = f"{self._asked}: {error}" + (f"; the answer is {body[:40]!r}" if form.in_bcs else "")
+            raise SchemaError(text, column="value") from None
         return TableItem(self._handle, self._key, value, read, headers.ledger, form.key_layout, layout)

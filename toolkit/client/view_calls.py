@@ -162,14 +162,26 @@ def _json_values(call: ViewFunction, answer: Answer, returns: _Returns) -> tuple
         expected = len(returns.layouts)
         raise SchemaError(f"{call.function}: the ABI tells {expected} return values, the answer has {len(items)}")
     places = enumerate(zip(returns.layouts, items, strict=True))
-    return tuple(decode_json(*pair, where=f"{call.function} return value {place}") for place, pair in places), raw
+    try:
+        return tuple(decode_json(*pair, where=f"value {place}") for place, pair in places), raw
+    except SchemaError as error:
+        raise _misfit(call, error, len(items)) from None
+
+
+def _misfit(call: ViewFunction, error: SchemaError, width: int, more: str = "") -> SchemaError:
+    """Say of which call, and of which column of its frame, a value does not fit; others name no column."""
+    if error.column is None:
+        return SchemaError(f"{call.function}: {error}{more}")
+    root = error.column.partition(".")[0].partition("[")[0]  # "value 0", then the path inside it
+    column = "value" if width == 1 else root.replace(" ", "_")
+    return SchemaError(f"{call.function} return {error}{more}", column=column)
 
 
 def _bcs_values(call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
-    layouts = returns.layouts or ()
+    layouts, body = returns.layouts or (), bcs_body(answer, call.function)
     try:
-        values = tuple(decode_view_answer(bcs_body(answer), layouts))
+        values = tuple(decode_view_answer(body, layouts))
     except SchemaError as error:
-        raise SchemaError(f"{call.function}: {error}", column=error.column, rows=error.rows) from error
+        raise _misfit(call, error, len(layouts), f"; the answer is {body[:40]!r}") from None
     shown = [encode_json(layout, value) for layout, value in zip(layouts, values, strict=True)]
     return values, msgspec.json.encode(shown[0] if len(shown) == 1 else shown).decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledger, module, user_transaction
-from toolkit.client.fetch import fetch_transactions, fetch_views
+from toolkit.client.fetch import fetch_table_items, fetch_transactions, fetch_views
 from toolkit.client.node import Node
 from toolkit.client.transport import Answer
 from toolkit.errors import SchemaError
@@ -105,3 +105,70 @@ def test_a_page_without_transactions_is_rows_that_say_so(body):
     rows = fetch_transactions(node, versions="5:7", progress=False).transactions
     assert rows["version"].tolist() == [5, 6, 7]
     assert rows["error_code"].tolist() == ["schema_error"] * 3
+
+
+@pytest.mark.parametrize("encoding", ["json", "bcs"])
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_page_in_a_sweep_costs_its_own_row(encoding, typed):
+    """Version 7 meets a gateway; the nine others are in the frame, and the row of 7 says what came."""
+
+    def view(query, _):
+        if query["ledger_version"] == "7":
+            return bad(b"<html>login</html>")
+        if encoding == "json":
+            return answer(["5"])
+        return bad(b"\1" + (5).to_bytes(8, "little"), "application/x-bcs")
+
+    node, _ = a_node({"POST /view": view}, encoding=encoding)
+    frame = fetch_views(node, COUNT, versions="0:9", typed=typed, progress=False)
+    assert frame["ledger_version"].tolist() == list(range(10))
+    assert frame["error_code"].dropna().to_dict() == {7: "schema_error"}
+    assert "<html>" in frame["error_message"][7]
+    assert "0x1::m::count" in frame["error_message"][7]
+    assert frame["value"].dropna().tolist() == [5 if typed else '"5"'] * 9
+
+
+@pytest.mark.parametrize("encoding", ["json", "bcs"])
+def test_a_page_among_table_items_costs_its_own_row(encoding):
+    """The same for items, with the item's name in the text."""
+    good = answer("7") if encoding == "json" else bad((7).to_bytes(8, "little"), "application/x-bcs")
+    where = f"POST /tables/{HANDLE}/item"
+    node, _ = a_node({where: lambda _, body: bad(b"<html>") if body["key"] == "b" else good}, encoding=encoding)
+    types = {"key_type": "0x1::string::String", "value_type": "u64"}
+    frame = fetch_table_items(node, HANDLE, keys=["a", "b"], **types, versions=[5, 6], progress=False)
+    assert frame["error_code"].dropna().to_dict() == {2: "schema_error", 3: "schema_error"}
+    assert frame["error_message"].dropna().str.contains("item 'b' of table").all()
+    assert frame["value"].dropna().tolist() == [7, 7]
+
+
+def test_a_value_that_does_not_fit_is_raised_with_column_row_version_and_value():
+    """Where the ABI promises a u8, what else comes is named by its place in the frame; as text it is a row."""
+    pair = function("pair", [], ["bool", "vector<u8>"])
+    routes = {
+        "GET /accounts/0x1/module/m": answer(module("m", functions=[pair])),
+        "POST /view": lambda query, _: answer([True, "0x01" if query["ledger_version"] != "503" else "998993"]),
+    }
+    node, _ = a_node(routes)
+    call = ViewFunction("0x1::m::pair")
+    with pytest.raises(SchemaError) as caught:
+        fetch_views(node, call, versions="500:505", progress=False)
+    assert str(caught.value).startswith("column 'value_1', row 3, version 503: 0x1::m::pair return value 1: expect")
+    assert "'998993'" in str(caught.value)
+    assert (caught.value.column, caught.value.rows) == ("value_1", (3,))
+    frame = fetch_views(node, call, versions="500:505", typed=False, progress=False)
+    assert frame["error_code"].dropna().to_dict() == {3: "schema_error"}
+
+
+def test_in_bcs_the_bytes_that_do_not_fit_are_told():
+    """What came where a bool was promised; for a table item too."""
+    routes = {
+        "GET /accounts/0x1/module/m": answer(module("m", functions=[function("count", [], ["bool"])])),
+        "POST /view": bad(b"\1\7", "application/x-bcs"),
+        f"POST /tables/{HANDLE}/item": bad(b"\7", "application/x-bcs"),
+    }
+    node, _ = a_node(routes, encoding="bcs")
+    with pytest.raises(SchemaError, match=r"column 'value', row 0, version 500: .*count return value 0.*\\x01\\x07"):
+        fetch_views(node, COUNT, versions=[500], progress=False)
+    types = {"key_type": "u8", "value_type": "bool"}
+    with pytest.raises(SchemaError, match=r"column 'value', row 1, version 500: item 2 of table .*\\x07"):
+        fetch_table_items(node, HANDLE, keys=[2, 2], **types, versions=[501, 500], progress=False)
