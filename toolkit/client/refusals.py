@@ -65,6 +65,9 @@ _BY_CODE = {
     "account_not_found": "no such account at this version",
 }
 
+_MISFIT = "failed to deserialize table item"
+"""What a 500 of a table item says where the stored bytes are none of the value type."""
+
 
 def refusal(asked: str, answer: Answer) -> NodeError:
     """Turn an answer with an error status into the error to raise.
@@ -88,7 +91,10 @@ def refusal(asked: str, answer: Answer) -> NodeError:
     code = f" {body.error_code}" if body.error_code else ""
     text = f"{asked}: the node answered {answer.status}{code}: {visible(body.message, 600) or 'without a message'}"
     archive = advertised_archive(answer) if kind is VersionPruned else None
-    advice = _advice(kind, answer.status, body.error_code, headers.ledger)
+    if _MISFIT in body.message.lower():
+        advice = "check value_type: what the table holds is not of that type"
+    else:
+        advice = _advice(kind, answer.status, body.error_code, headers.ledger)
     if archive:
         advice += f"; this node names an archive, {archive}: connect to it, or connect(..., archive=True)"
     return kind(

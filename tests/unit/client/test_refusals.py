@@ -41,6 +41,13 @@ def test_each_status_has_its_class(status, kind):
     assert str(error).startswith(f"view x: the node answered {status} internal_error: no luck")
 
 
+def test_a_wrong_value_type_is_told():
+    """The node's 500 does not name what to change; the text does."""
+    message = "Failed to deserialize table item retrieved from DB"
+    error = refusal("item 1 of table 0xa", refused(500, "internal_error", message, head=HEAD))
+    assert str(error).endswith(f"{message} (check value_type: what the table holds is not of that type)")
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 502, 503])
 def test_a_page_of_a_gateway_gives_the_same_class_and_a_short_text(status):
     """HTML instead of the documented error: class by status, no code, text without tags or scripts, truncated."""
