@@ -214,6 +214,14 @@ def test_misshapen_signatures_are_refused(build, text: str) -> None:
     assert text in str(raised.value)
 
 
+@pytest.mark.parametrize("data", ["0x", "0x00", "0x00000000", "0x" + "00" * 99])
+def test_authentication_data_of_zeros_alone_is_zero_padded(data: str) -> None:
+    """Whatever its length, it is nobody's: the node may judge its shape."""
+    signature = AbstractSignature("0x1::auth::check", auth_data=data)
+    assert zero_padded(signature) == signature
+    assert is_zero_padded(SingleSenderSignature(signature))
+
+
 @pytest.mark.parametrize(
     "content",
     [
