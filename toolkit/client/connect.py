@@ -6,7 +6,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from toolkit.client.node import Node
-from toolkit.client.targets import base_url, environment_key, login_of
 
 if TYPE_CHECKING:
     import os
@@ -41,7 +40,7 @@ def connect(
         with or without ``/v1``.
     api_key : str, optional
         Sent as a bearer token to that host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment, unless the
-        URL has a user name and password.
+        URL has a user name and password; an empty text is none at all.
     encoding : {"json", "bcs"}, default "json"
         How views and table items travel where their types are known; values are equal either way.
     max_in_flight : int, default 64
@@ -67,7 +66,7 @@ def connect(
     Raises
     ------
     InputError
-        If `target` is neither a known name nor a usable URL.
+        If `target` is neither a known name nor a usable URL, or a setting cannot be used.
 
     Examples
     --------
@@ -76,14 +75,8 @@ def connect(
     >>> node.ledger().chain_id
     4
     """
-    if target == "embedded":
-        url, api_key = embedded_url(), None  # it knows no keys, so it gets none
-    else:
-        url = base_url(target)
-        if api_key is None and login_of(url) is None:  # what is written out comes before the environment
-            api_key = environment_key()
     return Node(
-        url,
+        target,
         api_key=api_key,
         encoding=encoding,
         max_in_flight=max_in_flight,
@@ -93,7 +86,6 @@ def connect(
         archive=archive,
         timeout_s=timeout_s,
         abis=abis,
-        name="embedded" if target == "embedded" else None,
     )
 
 

@@ -15,8 +15,9 @@ from toolkit.client.item_calls import PreparedItems
 from toolkit.client.keeping import Keeper
 from toolkit.client.pace import Pace
 from toolkit.client.probing import Probe, probe
+from toolkit.client.settings import checked_abis, checked_count, checked_encoding, checked_limit, checked_text
 from toolkit.client.simulation_calls import prepare_simulation
-from toolkit.client.targets import environment_key, login_of, redacted_url
+from toolkit.client.targets import base_url, environment_key, login_of, redacted_url
 from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import as_version, as_version_or_head, moment
 from toolkit.client.view_calls import PreparedViews
@@ -47,19 +48,24 @@ __all__ = ["Node", "Snapshot"]
 
 T = TypeVar("T")
 
+_MOST_IN_FLIGHT = 10_000
+_LONGEST_S = 86_400
+_FASTEST = 1_000_000
+
 
 class Node:
     """A ledger node. Reads, runs view functions and simulates; never signs, never submits.
 
-    Usually made by `toolkit.connect`. Usable from several threads, and as a context manager.
+    What `toolkit.connect` returns. Usable from several threads, and as a context manager.
 
     Parameters
     ----------
-    url : str
-        Base URL that ends in ``/v1``. A user name and password in it are sent to that host where there is no API key,
-        and are part of nothing else: `url` has none, nor has a pickle.
+    target : str, default "embedded"
+        A network's name or a URL, as `connect` takes it. A user name and password in it are sent to that host where
+        there is no API key, and are part of nothing else: `url` has none, nor has a pickle.
     api_key : str, optional
-        Sent as a bearer token, to this node's host only.
+        Sent as a bearer token, to this node's host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment,
+        unless the URL has a user name and password; an empty text is none at all.
     encoding : {"json", "bcs"}, default "json"
         How views and table items travel where their types are known; values are equal either way.
     max_in_flight : int, default 64
@@ -86,7 +92,7 @@ class Node:
 
     def __init__(
         self,
-        url: str,
+        target: str = "embedded",
         *,
         api_key: str | None = None,
         encoding: Encoding = "json",
@@ -100,19 +106,27 @@ class Node:
         transport: Transport | None = None,
         name: str | None = None,
     ) -> None:
-        if encoding not in {"json", "bcs"}:
-            raise InputError(f"encoding is json or bcs, got {encoding!r}")
-        if max_in_flight < 1:
-            raise InputError(f"max_in_flight is 1 or more, got {max_in_flight}")
-        if timeout_s <= 0 or (requests_per_second is not None and requests_per_second <= 0):
-            raise InputError(
-                f"timeout_s and requests_per_second are above 0, got {timeout_s} and {requests_per_second}"
-            )
+        checked_encoding(encoding)
+        max_in_flight = checked_count("max_in_flight", max_in_flight, _MOST_IN_FLIGHT)
+        timeout_s = checked_limit("timeout_s", timeout_s, _LONGEST_S, "seconds")
+        if requests_per_second is not None:
+            requests_per_second = checked_limit("requests_per_second", requests_per_second, _FASTEST, "per second")
+        checked_text("api_key", api_key)
+        checked_text("name", name)
+        abis = checked_abis(abis)
+        if target == "embedded":
+            from toolkit.client.connect import embedded_url
+
+            target, api_key, name = embedded_url(), "", name or "embedded"  # it knows no keys, so it gets none
+        url = base_url(target)
         login, url = login_of(url), redacted_url(url)
+        if api_key is None and login is None:  # what is written out comes before the environment
+            api_key = environment_key()
+        api_key = api_key or None
         self._settings: dict[str, Any] | None = None
         if transport is None:
             self._settings = {
-                "url": url,
+                "target": url,
                 "encoding": encoding,
                 "max_in_flight": max_in_flight,
                 "requests_per_second": requests_per_second,
@@ -120,7 +134,7 @@ class Node:
                 "offline": offline,
                 "archive": archive,
                 "timeout_s": timeout_s,
-                "abis": dict(abis or {}),
+                "abis": abis,
                 "name": name,
             }
         self._key, self._login = api_key, login
@@ -311,11 +325,11 @@ class Node:
         rate = self._settings["requests_per_second"]
         shared = {
             **self._settings,
-            "url": self.url.replace("//", f"//{self._login}@", 1) if self._login else self.url,
+            "target": self.url.replace("//", f"//{self._login}@", 1) if self._login else self.url,
             "requests_per_second": rate / tasks if rate else None,
             "max_in_flight": max(1, self.max_in_flight // tasks),
         }
-        return Node(**shared, api_key=self._key)
+        return Node(**shared, api_key=self._key or "")
 
     @property
     def cache(self) -> AnswerCache | None:
@@ -488,7 +502,7 @@ class Node:
 
 
 def _rebuilt(settings: dict[str, Any], has_secret: bool) -> Node:  # noqa: FBT001 - called by pickle alone
-    return Node(**settings, api_key=environment_key() if has_secret else None)
+    return Node(**settings, api_key=(has_secret and environment_key()) or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,9 +52,9 @@ def test_the_other_side_takes_the_key_from_its_environment(monkeypatch):
     seen = []
 
     class Noting(Node):
-        def __init__(self, url, *, api_key=None, **settings):
+        def __init__(self, target, *, api_key=None, **settings):
             seen.append(api_key)
-            super().__init__(url, api_key=api_key, **settings)
+            super().__init__(target, api_key=api_key, **settings)
 
     with Node(LOOPBACK, api_key=KEY) as keyed, Node(LOOPBACK) as plain:
         pickles = pickle.dumps(keyed), pickle.dumps(plain)
@@ -62,7 +62,7 @@ def test_the_other_side_takes_the_key_from_its_environment(monkeypatch):
     monkeypatch.setattr("toolkit.client.node.Node", Noting)
     for data in pickles:
         pickle.loads(data).close()  # noqa: S301 - our own bytes
-    assert seen == ["of the other side", None]
+    assert seen == ["of the other side", ""]
 
 
 def test_a_key_of_the_environment_is_not_written_either(monkeypatch):
