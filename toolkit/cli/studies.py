@@ -139,6 +139,8 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
         return
     for line in lines:
         print(visible(line, 400))
+    if silent := counts.get("unanswered", 0):
+        print(f"{silent} calls got no answer; run the same command again, and they alone are read again")
     resumed = run.manifest["resumed_rows"]
     earlier = f", {resumed} kept from before it was broken off" if resumed and run.manifest.get("attempts") else ""
     print(f"{counts['observations']} observations, {counts['failures']} of them failed calls{earlier}: {run.path}")

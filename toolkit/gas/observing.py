@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     from toolkit.wire.payloads import EntryFunction
     from toolkit.wire.requests import SimulationRequest, ViewFunction
 
-__all__ = ["COMMITTED", "SIMULATE", "VIEW", "Origin", "fingerprint", "is_no_answer", "row_columns"]
+__all__ = ["COMMITTED", "NO_ANSWER", "SIMULATE", "VIEW", "Origin", "fingerprint", "is_no_answer", "row_columns"]
 
 VIEW = "view@version"
 SIMULATE = "simulate@now"
 COMMITTED = "committed"
 
-_NO_ANSWER = frozenset(
+NO_ANSWER = frozenset(
     {"unreachable", "rate_limited", "http_429", "http_500", "http_502", "http_503", "http_504", "internal_error"}
 )
+"""Error codes of calls that got no answer."""
 _TELLING = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")
 _BOOKKEEPING = "0x1::account::Account"
 """Each simulation writes the sender's sequence number here: it changes by itself, so digests leave it out."""
@@ -124,7 +125,7 @@ def _charged(transaction: Any) -> dict[str, Any]:
 
 def is_no_answer(error_code: str | None) -> bool:
     """Tell an outage from an outcome: a call that got no answer says nothing about the ledger."""
-    return error_code in _NO_ANSWER
+    return error_code in NO_ANSWER
 
 
 def fingerprint(request: ViewFunction | SimulationRequest | EntryFunction, kind: str) -> str:

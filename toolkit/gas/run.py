@@ -13,7 +13,7 @@ from toolkit.frames.schema import STEPS
 from toolkit.gas.comparison import last_observations
 from toolkit.gas.runs.scan import rows_digest, turning_points
 from toolkit.gas.runs.store import RunStore
-from toolkit.gas.steps import step_columns, steps_of
+from toolkit.gas.steps import Cause, step_columns, steps_of
 from toolkit.gas.study import Study
 from toolkit.gas.words import step_words
 
@@ -115,12 +115,15 @@ class Run:
     def steps(self) -> pd.DataFrame:
         """Every step in gas, success or error: between which versions, by how much, and its cause.
 
-        Of a run that was broken off the steps have the cause ``unknown``: finding it needs the node.
+        Of a run that was broken off, or lost its ``steps.parquet``, the steps have the cause ``unknown``: finding it
+        needs the node, so run the same study into the folder.
         """
-        stored = self._store.steps()
+        stored = self._store.steps() if self.complete else None
         if stored is not None:
             return stored
-        return rows_frame(STEPS, step_columns(steps_of(turning_points(self._store)), {}))
+        steps = steps_of(turning_points(self._store))
+        lost = Cause("unknown", "steps.parquet is missing; run the same study into the folder to find causes again")
+        return rows_frame(STEPS, step_columns(steps, dict.fromkeys(steps, lost) if self.complete else {}))
 
     def explain(self) -> str:
         """Return plain words: each step with its version, its size and its cause, one a line."""

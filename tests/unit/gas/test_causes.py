@@ -624,7 +624,7 @@ def test_steps_share_their_reads():
 
 def test_of_very_many_steps_the_largest_are_looked_into(monkeypatch):
     """A call that changes at every version does not cost its sweep several times over; the rest is said to be unknown."""
-    monkeypatch.setattr("toolkit.gas.causes.finding._MOST_STEPS", 3)
+    monkeypatch.setattr("toolkit.gas.causes.finding.MOST_STEPS", 3)
     steps = [step(version, version + 7, gas_after=2 + version) for version in range(8)]
     steps.append(step(9, 10, gas_after=None, error_after="invalid_input"))
     found = causes_of(steps, Node(URL, transport=FakeNode(QUIET)), {"f": FUNCTION})

@@ -92,9 +92,11 @@ def made_node(routes=None, *, head=HEAD, oldest=0, chain_id=None):
     return Node(URL, transport=fake), fake
 
 
-def run(out, *, node=None, versions="0:-1/21", calls=None, title="t"):
+def run(out, *, node=None, versions="0:-1/21", calls=None, title="t", executor=None, thresholds=None):
     node = node or made_node()[0]
-    return Study(node=node, calls=calls or {"count": COUNT}, versions=versions, title=title).run(out, progress=False)
+    calls = calls or {"count": COUNT}
+    study = Study(node=node, calls=calls, versions=versions, title=title, thresholds=thresholds)
+    return study.run(out, progress=False, executor=executor)
 
 
 def rows(found):
@@ -265,7 +267,7 @@ def test_failures_are_rows(tmp_path):
     ]
     assert frame["gas_used"].isna().tolist() == [True, True, False, False, True]
     assert len(found.steps) == 2
-    assert found.manifest["counts"] == {"observations": 5, "failures": 3}
+    assert found.manifest["counts"] == {"observations": 5, "failures": 3, "unanswered": 0}
 
 
 def test_a_pruned_start_is_noted(tmp_path):

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from toolkit.client.node import Node
     from toolkit.gas.steps import Step
 
-__all__ = ["causes_of"]
+__all__ = ["MOST_STEPS", "causes_of"]
 
-_MOST_STEPS = 500
+MOST_STEPS = 500
+"""Steps of a node that are looked into."""
 _PRUNED = frozenset({"version_pruned", "block_pruned"})
 _RULES = frozenset({"api_disabled", "rejected_by_filter", "version_not_found"})
 """Errors that tell of the node's own rules, not of the ledger."""
@@ -78,11 +79,11 @@ def causes_of(
 
 def _largest(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
     """Split steps into those worth several requests each, and the rest of a call that changes all the time."""
-    if len(steps) <= _MOST_STEPS:
+    if len(steps) <= MOST_STEPS:
         return list(steps), []
     # A call that starts or stops answering changes by more than any number.
     by_size = sorted(steps, key=lambda step: -math.inf if step.change is None else -abs(step.change))
-    return by_size[:_MOST_STEPS], by_size[_MOST_STEPS:]
+    return by_size[:MOST_STEPS], by_size[MOST_STEPS:]
 
 
 def _cause_of(step: Step, evidence: Evidence, function: str) -> Cause:

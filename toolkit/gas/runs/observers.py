@@ -12,6 +12,7 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import VIEW, Origin, row_columns
 from toolkit.gas.runs.executors import executor_failure
+from toolkit.gas.runs.silence import heard
 from toolkit.move.ids import FunctionId
 from toolkit.wire.requests import ViewFunction
 
@@ -108,6 +109,8 @@ def observe_elsewhere(
     ------
     StudyError
         If the executor fails, such as when its workers die.
+    NodeUnreachable
+        If the node is gone: what a range had read until then is to be read again.
     """
     size = min(_MOST, max(FEWEST, -(-count // (_RANGES_PER_TASK * max_tasks))))
     waiting = iter(tasks)
@@ -140,7 +143,7 @@ def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
     with node.with_share(1) as copy:  # in threads nothing was pickled: each range needs sockets of its own
         for call in {call.fingerprint: call for call, _ in tasks}.values():
             learn_module(copy, call, sorted(version for other, version in tasks if other is call))
-        return OBSERVATIONS.table(row_columns(list(observe_views(copy, origin, tasks))))
+        return OBSERVATIONS.table(row_columns(list(heard(observe_views(copy, origin, tasks), copy))))
 
 
 def learn_module(node: Node, call: Call, versions: Sequence[int]) -> None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit import __version__
 from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, StudyError
+from toolkit.gas.causes.finding import MOST_STEPS
 from toolkit.gas.planning import resolve_study
+from toolkit.gas.runs.scan import count_unanswered
 from toolkit.gas.runs.shards import WHOLE, Shard, check_shardable
 
 if TYPE_CHECKING:
@@ -49,12 +51,18 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
     """
     taken_up = store.exists() and not _never_began(store, study)
     manifest = _taken_up(store, study, nodes, shard) if taken_up else _started(study, nodes, shard)
+    document = study.document()  # thresholds, waivers and the pace may have changed since
     if manifest["complete"]:
-        if store.rows() == manifest["counts"]["observations"]:
-            return manifest
-        manifest["complete"] = False  # a part is gone or was set aside
+        if _needs_nothing(store, manifest):
+            if manifest["study"] != document:
+                store.write_manifest(manifest | {"study": document})
+            return manifest | {"study": document}
+        manifest["complete"] = False
+        store.write_manifest(manifest)
+    if store.exists():
+        store.drop_unanswered()
     manifest |= {
-        "study": study.document(),  # thresholds, waivers and the pace may have changed since
+        "study": document,
         "executor": executor,
         "environment": _environment(),
         "attempts": manifest.get("attempts", 0) + 1,
@@ -86,6 +94,15 @@ def _started(study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any
         "started_at": datetime.now(UTC).isoformat(),
         "complete": False,
     }
+
+
+def _needs_nothing(store: RunStore, manifest: Mapping[str, Any]) -> bool:
+    """Tell whether a complete run has all of its rows, an answer in each, and the cause of every step looked into."""
+    steps = store.steps()
+    if steps is None or store.rows() != manifest["counts"]["observations"] or count_unanswered(store):
+        return False
+    by_node = steps.groupby("node")["cause"]
+    return all((causes == "unknown").sum() <= max(0, len(causes) - MOST_STEPS) for _, causes in by_node)
 
 
 def _taken_up(store: RunStore, study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any]:

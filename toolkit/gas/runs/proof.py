@@ -10,7 +10,7 @@ import numpy as np
 from toolkit.errors import StudyError
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW
 from toolkit.gas.runs.reading import committed_so_far, next_versions, planned_of, shard_calls, shard_range
-from toolkit.gas.runs.scan import count_failures, outcomes_read, rows_digest, versions_read
+from toolkit.gas.runs.scan import count_failures, count_unanswered, outcomes_read, rows_digest, versions_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +60,11 @@ def prove_whole(store: RunStore, study: Study, plans: Sequence[Mapping[str, Any]
 def closing(store: RunStore) -> dict[str, Any]:
     """Return what the manifest of a complete run says beyond its beginning."""
     return {
-        "counts": {"observations": store.rows(), "failures": count_failures(store)},
+        "counts": {
+            "observations": store.rows(),
+            "failures": count_failures(store),
+            "unanswered": count_unanswered(store),
+        },
         "rows_digest": rows_digest(store),
         "finished_at": datetime.now(UTC).isoformat(),
         "complete": True,

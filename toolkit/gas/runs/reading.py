@@ -20,6 +20,7 @@ from toolkit.gas.planning import committed_pages, committed_range, planned_versi
 from toolkit.gas.runs.observers import learn_module, observe_elsewhere, observe_views
 from toolkit.gas.runs.scan import Outcome, outcome_of, outcomes_read, versions_read
 from toolkit.gas.runs.shards import WHOLE, Shard
+from toolkit.gas.runs.silence import heard
 from toolkit.gas.search import next_round
 from toolkit.gas.steps import OUTCOME_COLUMNS
 from toolkit.move.ids import FunctionId
@@ -176,7 +177,7 @@ class NodeReader:
             self._read_elsewhere(self._where.executor, tasks, count, learn)
             return
         while block := list(islice(tasks, _BLOCK)):
-            for row in observe_views(self._node, self._origin, block):
+            for row in heard(observe_views(self._node, self._origin, block), self._node):
                 self._collector.take(row)
                 if learn is not None:
                     learn(row)
@@ -202,7 +203,8 @@ class NodeReader:
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         missing = [call for call in calls if not len(self._found(call))]
         self._collector.bar.expect(len(missing), found=len(calls) - len(missing))
-        for _, row in run_many(missing, self._simulation_row, in_flight=self._node.max_in_flight):
+        rows = (row for _, row in run_many(missing, self._simulation_row, in_flight=self._node.max_in_flight))
+        for row in heard(rows, self._node):
             self._collector.take(row)
 
     def _simulation_row(self, call: Call) -> dict[str, Any]:
@@ -268,12 +270,15 @@ class NodeReader:
                 if call is not None and wanted(call, one.version)
             ]
 
-        bar = self._collector.bar
-        for _, rows in run_many(pages, rows_of, in_flight=self._node.max_in_flight, advance=bar.advance):
-            bar.expect(len(rows))
-            for row in rows:
-                known[row["fingerprint"]].add(row["ledger_version"])
-                self._collector.take(row)
+        def read() -> Iterator[dict[str, Any]]:
+            bar = self._collector.bar
+            for _, rows in run_many(pages, rows_of, in_flight=self._node.max_in_flight, advance=bar.advance):
+                bar.expect(len(rows))
+                yield from rows
+
+        for row in heard(read(), self._node):
+            known[row["fingerprint"]].add(row["ledger_version"])
+            self._collector.take(row)
 
     def _failed_page(self, call: Call, version: int, error: ToolkitError) -> dict[str, Any]:
         now = datetime.now(UTC)

@@ -22,6 +22,7 @@ from toolkit.gas.runs.provenance import provenance
 from toolkit.gas.runs.reading import NodeReader, Where
 from toolkit.gas.runs.scan import turning_points
 from toolkit.gas.runs.shards import Shard
+from toolkit.gas.runs.silence import check_there
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import Cause, Step, step_columns, steps_of
 
@@ -60,7 +61,7 @@ def run_study(
             pool = stack.enter_context(opened_executor(executor))
             nodes = [node] if node is not None else connected(study, stack)
             manifest = open_run(store, study, nodes, shard=part, executor=executor_name(pool, tasks))
-            if not manifest["complete"] or manifest.get("steps_between_shards"):
+            if not manifest["complete"]:
                 try:
                     _read_rows(study, nodes, manifest, store, Where(pool, tasks, part), progress=progress)
                     _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
@@ -112,6 +113,8 @@ def _complete(
     ------
     StudyError
         If a reading is missing, or there twice.
+    NodeUnreachable
+        If causes are not to be had because the node is gone.
     """
     prove_whole(store, study, manifest["nodes"], shard)
     steps = steps_of(turning_points(store))
@@ -120,7 +123,10 @@ def _complete(
     with progress_bar(len(steps), "finding causes", show=progress) as bar:
         for node, plan in zip(nodes, manifest["nodes"], strict=True):
             mine = [step for step in steps if step.node == plan["node"]]
-            causes |= causes_of(mine, node, functions, advance=bar.advance)
+            found = causes_of(mine, node, functions, advance=bar.advance)
+            if any(cause.kind == "unknown" for cause in found.values()):
+                check_there(node, "causes of steps are not to be had")
+            causes |= found
             plan["provenance"] = provenance(node, first=plan["first"], last=plan["last"], functions=functions.values())
     store.write_steps(rows_frame(STEPS, step_columns(steps, causes)))
     kept = {name: entry for name, entry in manifest.items() if name != "steps_between_shards"}

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from toolkit.dtypes import to_pandas
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import VIEW, is_no_answer
+from toolkit.gas.observing import NO_ANSWER, VIEW, is_no_answer
 from toolkit.gas.runs.ordering import KEY
 from toolkit.gas.steps import OUTCOME_COLUMNS
 
@@ -23,7 +23,18 @@ if TYPE_CHECKING:
 
     from toolkit.gas.runs.store import RunStore
 
-__all__ = ["LEFT_OUT", "Outcome", "count_failures", "outcomes_read", "rows_digest", "turning_points", "versions_read"]
+__all__ = [
+    "LEFT_OUT",
+    "Outcome",
+    "count_failures",
+    "count_unanswered",
+    "outcome_of",
+    "outcomes_read",
+    "rows_digest",
+    "turning_points",
+    "unanswered",
+    "versions_read",
+]
 
 Outcome = tuple[Any, ...]
 
@@ -70,6 +81,16 @@ def count_failures(store: RunStore) -> int:
     return sum(len(table) - table["error_code"].null_count for table in store.tables(["error_code"]))
 
 
+def count_unanswered(store: RunStore) -> int:
+    """Return how many rows are calls that got no answer."""
+    return sum(pc.sum(unanswered(table["error_code"])).as_py() or 0 for table in store.tables(["error_code"]))
+
+
+def unanswered(error_codes: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Flag the calls that got no answer, from their error codes."""
+    return pc.is_in(error_codes, pa.array(sorted(NO_ANSWER)))
+
+
 def turning_points(store: RunStore) -> pd.DataFrame:
     """Return the views on either side of every step: all that steps are told from, and little of a long run.
 
@@ -94,10 +115,8 @@ def turning_points(store: RunStore) -> pd.DataFrame:
 
 def _turning(table: pa.Table, store: RunStore) -> NDArray[np.bool_]:
     """Flag rows of answered views whose outcome differs from the one before or after of the same call."""
-    codes = pc.unique(table["error_code"]).to_pylist()
-    silent = pa.array([code for code in codes if is_no_answer(code)], pa.string())
     errors = table["error_code"].cast(pa.string())
-    told = pc.and_(pc.equal(table["source"].cast(pa.string()), VIEW), pc.invert(pc.is_in(errors, silent)))
+    told = pc.and_(pc.equal(table["source"].cast(pa.string()), VIEW), pc.invert(unanswered(errors)))
     places = np.flatnonzero(told.to_numpy())
     nodes, calls, versions = (key[places] for key in store.order.keys(table))
     order = np.lexsort((versions, calls, nodes))

@@ -1,7 +1,7 @@
 """A run on disk: Parquet parts and ``run.json``. Every file is written beside its place, then moved into it.
 
-Parts have at least 10,000 rows but for the last: that one is written anew, longer, until it has as many. So at any
-moment each row that was kept is in exactly one part, whatever was killed when.
+Parts are begun with the last one at 10,000 rows or more: until then that one is written anew, longer. So at any moment
+each row that was kept is in exactly one part, whatever was killed when.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes.parquet import write_frame
-from toolkit.errors import StudyError
+from toolkit.errors import StudyError, ToolkitError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.runs.locking import locked
 from toolkit.gas.runs.ordering import Order
+from toolkit.gas.runs.scan import unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -123,8 +125,13 @@ class RunStore:
         Warns
         -----
         UserWarning
-            Of each damaged part: its rows are to be read again.
+            Of each damaged part, whose rows are to be read again, and of damaged steps, which are removed.
         """
+        try:
+            self.steps()
+        except StudyError:
+            (self.path / _STEPS).unlink(missing_ok=True)
+            warnings.warn(f"{self.path / _STEPS} is damaged; steps and their causes are found again", stacklevel=2)
         for place in (*self.path.glob(".*.part"), *self._parts.glob(".*.part")):
             if _LEFT_OVER.fullmatch(place.name):
                 place.unlink(missing_ok=True)
@@ -162,10 +169,26 @@ class RunStore:
             return
         number, tail = self._tail()
         whole = self.order.sorted(table if tail is None else pa.concat_tables([tail, table]))
-        frame = to_pandas(whole)
-        self._write(self._parts / f"part-{number:08d}.parquet", lambda place: write_frame(frame, place))
+        self._write_part(self._parts / f"part-{number:08d}.parquet", whole)
         full = whole.num_rows >= PART_ROWS
         self._last = (number + 1, None) if full else (number, whole)
+
+    def drop_unanswered(self) -> None:
+        """Remove observations that got no answer, so that they are read again: each part anew, or as it is."""
+        for place in self.part_files():
+            if not pc.any(unanswered(_readable(place, lambda at: _read(at, ["error_code"]))["error_code"])).as_py():
+                continue
+            whole = _readable(place, lambda at: _read(at, OBSERVATIONS.names))
+            answered = whole.filter(pc.invert(unanswered(whole["error_code"])))
+            if len(answered):
+                self._write_part(place, answered)
+            else:
+                place.unlink()
+        self._last = None
+
+    def _write_part(self, place: Path, table: pa.Table) -> None:
+        frame = to_pandas(table)
+        self._write(place, lambda at: write_frame(frame, at))
 
     def _tail(self) -> tuple[int, pa.Table | None]:
         """Return the number of the part to write next, and the rows that are in it already."""
@@ -210,7 +233,14 @@ class RunStore:
     def steps(self) -> pd.DataFrame | None:
         """Read the steps, None where the run has not come that far."""
         place = self.path / _STEPS
-        return read_parquet(place) if place.is_file() else None
+        if not place.is_file():
+            return None
+        try:
+            return read_parquet(place)
+        except ToolkitError as error:
+            raise StudyError(
+                f"{place} cannot be read ({error}); run the same study into this folder: steps are found again"
+            ) from None
 
     def write_steps(self, frame: pd.DataFrame) -> None:
         """Write the steps with their causes."""

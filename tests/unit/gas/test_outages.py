@@ -1,0 +1,193 @@
+"""A node that goes away amid a run: the run stops, keeps its answers, and what got none is read again."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import pytest
+
+from tests.unit.client.fakes import answer, ledger, refused
+from tests.unit.gas.observed import manifest, row, table
+from tests.unit.gas.test_runs import HEAD, RISE, UPGRADE, at, gas_at, made_node, rows, run
+from toolkit.cli.studies import _print_run
+from toolkit.client.node import Node
+from toolkit.client.versions import FindSteps
+from toolkit.errors import NodeUnreachable, StudyError
+from toolkit.gas.run import Run
+from toolkit.gas.runs.silence import heard
+from toolkit.gas.runs.store import RunStore
+
+SEARCH = FindSteps("0:-1", initial=9, max_requests=200)
+GONE = refused(503, "internal_error", head=ledger(HEAD))
+
+
+@pytest.fixture(autouse=True)
+def _no_waits(monkeypatch):
+    monkeypatch.setattr("toolkit.client.retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+
+
+def dying(after):
+    """Return a node that answers so many views, then nothing at all, and its transport."""
+    node, fake = made_node()
+    views = itertools.count()
+
+    def view(query, _):
+        if next(views) < after:
+            return answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))
+        fake.routes |= {where: GONE for where in fake.routes if where != "POST /view"}
+        return GONE
+
+    fake.routes["POST /view"] = view
+    return node, fake
+
+
+def refusing(*versions):
+    """Return a node that is there but gives no answer at some versions."""
+    view = lambda query, _: GONE if at(query) in versions else answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))  # noqa: E731
+    return made_node({"POST /view": view})[0]
+
+
+@pytest.mark.parametrize("executor", [None, "threads:2"])
+def test_a_node_that_dies_stops_the_run(tmp_path, monkeypatch, executor):
+    """A plan of 2,501 readings: the run stops soon, what was answered is kept, and the same call completes it."""
+    monkeypatch.setattr(Node, "with_share", lambda node, _: nullcontext(node))
+    whole = run(tmp_path / "whole", versions="0:2500")
+    node, fake = dying(900)
+    with pytest.raises(NodeUnreachable, match=r"is gone: .*20 calls in a row got no answer.*run the same study into"):
+        run(tmp_path / "run", node=node, versions="0:2500", executor=executor)
+    assert len(fake.sent("POST /view")) < 2_000
+    left = Run.open(tmp_path / "run")
+    assert not left.complete
+    if executor is None:
+        assert 900 <= len(left.observations) < 1_000
+    found = run(tmp_path / "run", versions="0:2500")
+    assert (found.complete, found.digest, found.manifest["attempts"]) == (True, whole.digest, 2)
+
+
+def test_a_search_whose_node_dies_is_not_sealed(tmp_path):
+    """Few readings and no long stretch of silence: the last ones and the node itself tell."""
+    whole = run(tmp_path / "whole", versions=SEARCH)
+    with pytest.raises(NodeUnreachable, match="got no answer"):
+        run(tmp_path / "run", node=dying(12)[0], versions=SEARCH)
+    assert not Run.open(tmp_path / "run").complete
+    found = run(tmp_path / "run", versions=SEARCH)
+    assert found.digest == whole.digest
+    assert found.steps["cause"].tolist() == ["schedule", "code"]
+
+
+def test_what_got_no_answer_is_read_again(tmp_path, capsys):
+    """A complete run with rows of an outage says so; the same call replaces them, and them alone."""
+    whole = run(tmp_path / "whole")
+    first = run(tmp_path / "run", node=refusing(0, 5_000))
+    assert first.complete
+    assert first.manifest["counts"] == {"observations": 21, "failures": 2, "unanswered": 2}
+    _print_run(first, {}, as_json=False)
+    assert "2 calls got no answer; run the same command again" in capsys.readouterr().out
+    node, fake = made_node()
+    again = run(tmp_path / "run", node=node)
+    assert [at(query) for query, _ in fake.sent("POST /view")] == [0, 5_000]
+    assert rows(again) == rows(whole)
+    assert (again.digest, again.manifest["resumed_rows"]) == (whole.digest, 19)
+    _print_run(again, {}, as_json=False)
+    assert "no answer" not in capsys.readouterr().out
+
+
+def test_pages_that_got_no_answer_are_read_again(tmp_path):
+    """Committed transactions too: the rows of failed pages go, and nothing is there twice."""
+    calls = {"paid": {"committed": "0x1::m::pay"}}
+    whole = run(tmp_path / "whole", calls=calls, versions="100:349")
+    down = made_node({"GET /transactions": GONE})[0]
+    assert run(tmp_path / "run", node=down, calls=calls, versions="100:349").manifest["counts"]["unanswered"] == 3
+    found = run(tmp_path / "run", calls=calls, versions="100:349")
+    assert (rows(found), found.digest) == (rows(whole), whole.digest)
+
+
+def test_a_node_that_dies_before_causes_are_told_completes_nothing(tmp_path):
+    """All rows are there, no cause is: the run is not complete, and going on reads causes alone."""
+    node, fake = made_node()
+    down = {where: GONE for where in fake.routes if where not in {"POST /view", "GET /accounts/0x1/module/m"}}
+    views = itertools.count(1)
+
+    def view(query, _):
+        if next(views) == 21:
+            fake.routes |= down
+        return answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))
+
+    fake.routes["POST /view"] = view
+    with pytest.raises(NodeUnreachable, match="causes of steps are not to be had"):
+        run(tmp_path, node=node)
+    node, fake = made_node()
+    assert run(tmp_path, node=node).steps["cause"].tolist() == ["schedule", "code"]
+    assert fake.sent("POST /view") == []
+
+
+def test_unknown_causes_of_a_complete_run_are_looked_for_again(tmp_path):
+    """Reads that would tell were not to be had: with them, the same call finds the causes and reads no view."""
+    silent = {f"GET /transactions/by_version/{version}": GONE for version in (RISE, UPGRADE)}
+    first = run(tmp_path, node=made_node(silent)[0], versions=SEARCH)
+    assert first.complete
+    assert first.steps["cause"].tolist() == ["unknown", "unknown"]
+    node, fake = made_node()
+    again = run(tmp_path, node=node, versions=SEARCH)
+    assert again.steps["cause"].tolist() == ["schedule", "code"]
+    assert fake.sent("POST /view") == []
+    assert again.digest == first.digest
+
+
+@pytest.mark.parametrize("silent", [[3], [3, 4, 9], list(range(3, 60)), list(range(60))])
+def test_silence_of_a_node_that_is_there_is_passed_on(silent):
+    """Rows without an answer are rows like others, in their order, as long as the node says what it is."""
+    told = [row(version, error="http_503" if version in silent else None) for version in range(60)]
+    assert list(heard(told, SimpleNamespace(info=lambda: None))) == told
+
+
+def test_rows_without_an_answer_are_dropped_part_by_part(tmp_path, monkeypatch):
+    """A part of nothing else goes, one without any stays as it is, and what is written next is not lost."""
+    monkeypatch.setattr("toolkit.gas.runs.store.PART_ROWS", 2)
+    store = RunStore(tmp_path)
+    store.create(manifest())
+    for first, second in ((None, None), (None, "http_503"), ("unreachable", "http_429"), ("vm_error", "unreachable")):
+        start = store.rows()
+        store.add(table(row(start, error=first), row(start + 1, error=second)))
+    before = store.part_files()[0].stat().st_mtime_ns
+    store.drop_unanswered()
+    assert store.observations()["ledger_version"].tolist() == [0, 1, 2, 6]
+    assert len(store.part_files()) == 3
+    assert store.part_files()[0].stat().st_mtime_ns == before
+    store.add(table(row(7), row(8)))
+    assert store.observations()["ledger_version"].tolist() == [0, 1, 2, 6, 7, 8]
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_lost_steps_are_found_again(tmp_path, damage):
+    """A complete run whose steps.parquet is gone or damaged says what to do, and that mends it."""
+    first = run(tmp_path)
+    place = tmp_path / "steps.parquet"
+    if damage == "missing":
+        place.unlink()
+        told = Run.open(tmp_path).steps["explanation"].tolist()
+        assert told == ["steps.parquet is missing; run the same study into the folder to find causes again"] * 2
+        again = run(tmp_path)
+    else:
+        place.write_bytes(place.read_bytes()[:-50])
+        with pytest.raises(StudyError, match=r"steps.parquet cannot be read.*run the same study into this folder"):
+            _ = Run.open(tmp_path).steps
+        with pytest.warns(UserWarning, match="steps.parquet is damaged"):
+            again = run(tmp_path)
+    assert again.steps.equals(first.steps)
+    assert again.digest == first.digest
+
+
+def test_new_thresholds_reach_a_complete_run(tmp_path):
+    """They are written, nothing is read, and the gate of a comparison knows them."""
+    run(tmp_path)
+    before = json.loads((tmp_path / "run.json").read_text())
+    node, fake = made_node()
+    again = run(tmp_path, node=node, thresholds={"percent": 2})
+    assert fake.sent("POST /view") == []
+    assert again.study.thresholds.percent == 2
+    after = json.loads((tmp_path / "run.json").read_text())
+    assert {name for name in after if after[name] != before[name]} == {"study"}
