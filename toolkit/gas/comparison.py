@@ -28,6 +28,7 @@ __all__ = ["KINDS", "Comparison", "compare", "last_observations"]
 KINDS = ("changed", "unreachable", "added", "removed", "unchanged")
 """Kinds of calls, what needs a look first."""
 
+_MOST_NAMED = 5
 _SOURCES = (VIEW, SIMULATE, COMMITTED)
 _SPLIT = ("execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas")
 _SIDED = {
@@ -160,24 +161,26 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     InputError
         If a side is no observation frame, or a source is none.
     StudyError
-        If a path holds no run, or nothing at or before the version.
+        If a path holds no run, nothing at or before the version, or the version is above the run's head.
 
     Warns
     -----
     UserWarning
         If the node's builds, or the chains, of the two sides differ, if a run is not complete, if a version lies
-        between two readings that differ, or if sources are mixed.
+        between two readings that differ, if simulations are left out because they were made after a version that is
+        asked for, or if sources are mixed.
     """
     sides = read_side(before), read_side(after)
     pair = _sources(source)
     frames = [_of_source(side.last, one) for side, one in zip(sides, pair or (None, None), strict=True)]
     mixed = pair is not None and pair[0] != pair[1]
+    frames, left_out = (frames, []) if mixed else _without_later(frames, frozenset().union(*(s.later for s in sides)))
     several = max(frame["node"].nunique() for frame in frames) > 1
     key = [*(["label"] if mixed else ["fingerprint", "source"]), *(["node"] if several else [])]
     first, second = (_by_key(frame, key) for frame in frames)
     rows = [_row(first.get(one), second.get(one)) for one in dict.fromkeys([*first, *second])]
     rows.sort(key=lambda row: (row["label"], row["source"], row["node"]))
-    notes = _notes(sides, frames)
+    notes = _notes(sides, frames) + left_out
     if pair is not None and mixed:
         notes.append(f"{pair[0]} is compared with {pair[1]}, as asked for: their gas may differ for that alone")
     for note in notes:
@@ -198,6 +201,18 @@ def _sources(source: Any) -> tuple[str, str] | None:
 
 def _of_source(frame: pd.DataFrame, source: str | None) -> pd.DataFrame:
     return frame if source is None else frame[frame["source"] == source]
+
+
+def _without_later(frames: Sequence[pd.DataFrame], later: frozenset[str]) -> tuple[list[pd.DataFrame], list[str]]:
+    """Leave out simulations that a side cannot have at its version, for they are made at the head; and say so."""
+    flags = [(frame["source"] == SIMULATE) & frame["fingerprint"].isin(later) for frame in frames]
+    labels = sorted({label for frame, mine in zip(frames, flags, strict=True) for label in frame["label"][mine]})
+    kept = [frame[~mine] for frame, mine in zip(frames, flags, strict=True)]
+    if not labels:
+        return kept, []
+    more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
+    told = f"{', '.join(labels[:_MOST_NAMED])}{more}"
+    return kept, [f"not compared: {told}: simulations are made at the head, and the version asked for lies before it"]
 
 
 def _by_key(frame: pd.DataFrame, names: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:

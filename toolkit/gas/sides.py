@@ -12,18 +12,20 @@ import pandas as pd
 from toolkit.errors import InputError, StudyError
 from toolkit.frames.build import plain_columns
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import VIEW
+from toolkit.gas.observing import SIMULATE, VIEW
 from toolkit.gas.steps import OUTCOME_COLUMNS
 from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
+    from toolkit.gas.run import Run
     from toolkit.gas.study import Study
 
 __all__ = ["Side", "last_observations", "read_side"]
 
 _CALL = ["node", "fingerprint"]
 _MOST_NAMED = 5
-_AT_VERSION = re.compile(r"(.+)@(\d{1,20})")
+_AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
+_VERSION = re.compile(r"\d{1,20}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,8 @@ class Side:
         The study of a run.
     notes : tuple of str
         What makes the side less certain than it looks.
+    later : frozenset of str
+        Fingerprints of the run's simulations that were made after the version at which the run is looked at.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Side:
     complete: bool = True
     study: Study | None = None
     notes: tuple[str, ...] = ()
+    later: frozenset[str] = frozenset()
 
 
 def read_side(side: Any) -> Side:
@@ -66,9 +71,9 @@ def read_side(side: Any) -> Side:
     Raises
     ------
     InputError
-        If it is none of these, or a frame lacks columns.
+        If it is none of these, what stands behind the @ is no version, or a frame lacks columns.
     StudyError
-        If there is no such run, or it holds nothing at or before that version.
+        If there is no such run, it holds nothing at or before that version, or the version is above its head.
     """
     if isinstance(side, str | Path):
         return _of_path(str(side))
@@ -97,13 +102,33 @@ def _of_path(path: str) -> Side:
     if found is None:
         run = Run.open(path)
         return Side(path, last_observations(run.observations), run.complete, run.study)
+    if not _VERSION.fullmatch(found[2]):
+        raise InputError(
+            f"{shorten(path)}: behind the @ stands a ledger version, a whole number from 0, such as {found[1]}@1000, "
+            f"got {shorten(found[2])}; the folder alone is the run at its end"
+        )
     run, version = Run.open(found[1]), int(found[2])
     last = run.at(version)
     if not len(last):
         first = run.observations["ledger_version"].min() if len(run.observations) else None
         since = "it holds no observations" if first is None else f"its first version is {first}"
         raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version}; {since}")
-    return Side(path, last, run.complete, run.study, tuple(_unsettled(run.observations, last, version)))
+    head = _head(run)
+    if version > head:
+        raise StudyError(
+            f"{shorten(path)}: the run knows nothing of version {version}: the head was {head} when it was read; "
+            "give a version up to that, or the folder alone for the run at its end"
+        )
+    simulations = run.observations[run.observations["source"] == SIMULATE]
+    later = frozenset(simulations["fingerprint"]) - frozenset(last["fingerprint"])
+    return Side(path, last, run.complete, run.study, tuple(_unsettled(run.observations, last, version)), later)
+
+
+def _head(run: Run) -> int:
+    """Return the newest ledger version that the run's nodes had when they answered."""
+    told = run.observations["head_version"].dropna()
+    begun = max(plan["head"] for plan in run.manifest["nodes"])
+    return max(begun, int(told.max())) if len(told) else int(begun)
 
 
 def _unsettled(observations: pd.DataFrame, last: pd.DataFrame, version: int) -> list[str]:

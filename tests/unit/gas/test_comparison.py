@@ -226,14 +226,23 @@ def test_the_embedded_node_and_a_real_one_cannot_be_compared():
 # runs and paths -------------------------------------------------------------------------------------------------
 
 
+SIMULATED = row(3_010, 99, label="s", source="simulate@now", head_version=3_010)
+
+
 @pytest.fixture
 def run_folder(tmp_path):
     """Write a run of two versions."""
+    return written_run(tmp_path)
+
+
+def written_run(tmp_path, *more):
     study = Study(calls=[{"label": "a", "view": "0x1::m::f"}], thresholds="2%")
     store = RunStore(tmp_path / "x")
     store.make_folder()
-    store.create(manifest() | {"study": study.document(), "fingerprints": ["a-print"], "complete": True})
-    store.add(table(row(1_000, 10), row(2_000, 20)))
+    nodes = [{"node": "http://node.test/v1", "head": 3_000}]
+    prints = {"fingerprints": ["a-print", "s-print"], "nodes": nodes}
+    store.create(manifest() | prints | {"study": study.document(), "complete": True})
+    store.add(table(row(1_000, 10), row(2_000, 20), *more))
     return tmp_path / "x"
 
 
@@ -265,6 +274,30 @@ def test_a_version_before_the_run_begins_is_refused(run_folder):
     """An empty side would let everything pass."""
     with pytest.raises(StudyError, match="no observation at or before version 999; its first version is 1000"):
         compare(f"{run_folder}@999", run_folder)
+
+
+def test_a_version_above_the_head_of_the_run_is_refused(run_folder):
+    """Nobody can know it: the last reading does not stand for what came after."""
+    assert only(compare(run_folder, f"{run_folder}@3000"))["gas_after"] == 20
+    with pytest.raises(StudyError, match=r": the run knows nothing of version 3001: the head was 3000 when"):
+        compare(run_folder, f"{run_folder}@3001")
+
+
+@pytest.mark.parametrize("version", ["x", "-1", "", "1000 "])
+def test_a_version_that_is_none_is_told_as_such(run_folder, version):
+    """It is not taken for a part of the folder's name."""
+    with pytest.raises(InputError, match=rf"behind the @ stands a ledger version.*@1000, got '{version}'"):
+        compare(f"{run_folder}@{version}", run_folder)
+
+
+def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
+    """They are made at the head: a side before it cannot have them, so they are left out, and it is said."""
+    folder = written_run(tmp_path, SIMULATED)
+    with pytest.warns(UserWarning, match="not compared: s: simulations are made at the head"):
+        found = compare(f"{folder}@1000", f"{folder}@3010")
+    assert kinds(found) == {"a": "changed"}
+    assert kinds(compare(folder, f"{folder}@3010")) == {"a": "unchanged", "s": "unchanged"}
+    assert kinds(compare(f"{folder}@1000", f"{folder}@2000", source="view@version")) == {"a": "changed"}
 
 
 @pytest.mark.parametrize("path", ["none@1000", "none", "@5"])
