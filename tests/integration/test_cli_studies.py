@@ -65,3 +65,15 @@ def test_a_mistake_in_a_study_is_one_line(command, tmp_path, name):
     more = ["--out", str(tmp_path / "run")] if name == "run" else []
     line = one_clear_line(command("study", name, str(study), *more), 2)
     assert "call 1 ('size'): `argumets` is no key here; did you mean `arguments`?" in line
+
+
+def test_a_dead_call_is_a_note_after_the_run(command, tmp_path):
+    """A misspelt function is rows that failed; what is printed names the call, in words and in JSON."""
+    call = '[[call]]\nlabel = "size"\nview = "0xcafe::registry::sice"\n'
+    (tmp_path / "study.toml").write_text(f'[versions]\nplan = "0:-1/5"\n{call}')
+    done = command("study", "run", "study.toml", "--out", "run", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "note: all 5 readings of 'size' failed (5 invalid_input); error_message of the observ" in done.stdout
+    again = command("study", "run", "study.toml", "--out", "run", "--quiet", "--json", cwd=tmp_path)
+    (note,) = json.loads(again.stdout)["notes"]
+    assert note.startswith("all 5 readings of 'size' failed")

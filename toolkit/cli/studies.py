@@ -135,12 +135,23 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     counts = run.manifest["counts"]
     if as_json:
         facts = {"counts": counts, "rows_digest": run.digest, "resumed_rows": run.manifest["resumed_rows"]}
-        print_json({"title": run.study.title, **facts, "steps": records(run.steps), "words": lines, **extra})
+        print_json(
+            {
+                "title": run.study.title,
+                **facts,
+                "steps": records(run.steps),
+                "words": lines,
+                "notes": run.notes,
+                **extra,
+            }
+        )
         return
     for line in lines:
         print(visible(line, 400))
     if silent := counts.get("unanswered", 0):
         print(f"{silent} calls got no answer; run the same command again, and they alone are read again")
+    for note in run.notes:
+        print(f"note: {visible(note, 400)}")
     resumed = run.manifest["resumed_rows"]
     earlier = f", {resumed} kept from before it was broken off" if resumed and run.manifest.get("attempts") else ""
     print(f"{counts['observations']} observations, {counts['failures']} of them failed calls{earlier}: {run.path}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.comparison import last_observations
-from toolkit.gas.runs.scan import rows_digest, turning_points
+from toolkit.gas.runs.scan import failing_calls, rows_digest, turning_points
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import Cause, step_columns, steps_of
 from toolkit.gas.study import Study
@@ -124,6 +124,17 @@ class Run:
         steps = steps_of(turning_points(self._store))
         lost = Cause("unknown", "steps.parquet is missing; run the same study into the folder to find causes again")
         return rows_frame(STEPS, step_columns(steps, dict.fromkeys(steps, lost) if self.complete else {}))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Calls of which every reading failed, a line each: most likely the study is to be mended."""
+        several = len(self.manifest["nodes"]) > 1
+        return tuple(
+            f"all {sum(codes.values()):,} readings of {label!r}{f' on {node}' if several else ''} failed "
+            f"({', '.join(f'{count:,} {code}' for code, count in codes.items())}); "
+            "error_message of the observations says why"
+            for (node, label), codes in failing_calls(self._store).items()
+        )
 
     def explain(self) -> str:
         """Return plain words: each step with its version, its size and its cause, one a line."""

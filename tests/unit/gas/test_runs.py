@@ -270,6 +270,23 @@ def test_failures_are_rows(tmp_path):
     assert found.manifest["counts"] == {"observations": 5, "failures": 3, "unanswered": 0}
 
 
+def test_calls_that_never_worked_are_named(tmp_path):
+    """A note for each call of which every reading failed, and none for one that answered once."""
+
+    def view(query, body):
+        if body["function"].endswith("::dead"):
+            return refused(400, "invalid_input" if at(query) else "module_not_found", "no", head=ledger(HEAD))
+        return answer(["1"], gas=5) if at(query) == HEAD else refused(400, "invalid_input", "no", head=ledger(HEAD))
+
+    calls = {"alive": COUNT, "dead": {"view": "0x1::m::dead"}}
+    found = run(tmp_path / "run", node=made_node({"POST /view": view})[0], versions="0:-1/5", calls=calls)
+    (note,) = found.notes
+    assert note.startswith("all 5 readings of 'dead' failed (")
+    assert "4 invalid_input" in note
+    assert "1 module_not_found" in note
+    assert run(tmp_path / "good").notes == ()
+
+
 def test_a_pruned_start_is_noted(tmp_path):
     """What was clipped is in the run."""
     found = run(tmp_path / "run", node=made_node(oldest=5_000)[0], versions="0:-1/3")

@@ -28,6 +28,7 @@ __all__ = [
     "Outcome",
     "count_failures",
     "count_unanswered",
+    "failing_calls",
     "outcome_of",
     "outcomes_read",
     "rows_digest",
@@ -89,6 +90,20 @@ def count_unanswered(store: RunStore) -> int:
 def unanswered(error_codes: pa.ChunkedArray) -> pa.ChunkedArray:
     """Flag the calls that got no answer, from their error codes."""
     return pc.is_in(error_codes, pa.array(sorted(NO_ANSWER)))
+
+
+def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int]]:
+    """Return the calls of which every reading failed, by node and label: how often with which error.
+
+    Calls that got no answer at all are not among them: they are read again.
+    """
+    found: dict[tuple[str, str], dict[str | None, int]] = {}
+    for table in store.tables(["node", "label", "error_code"]):
+        for row in table.group_by(table.column_names).aggregate([([], "count_all")]).to_pylist():
+            codes = found.setdefault((row["node"], row["label"]), {})
+            codes[row["error_code"]] = codes.get(row["error_code"], 0) + row["count_all"]
+    dead = {call: codes for call, codes in sorted(found.items()) if None not in codes}
+    return {call: codes for call, codes in dead.items() if not all(map(is_no_answer, codes))}
 
 
 def turning_points(store: RunStore) -> pd.DataFrame:
