@@ -340,6 +340,47 @@ class TestSimulate:
         assert facts["affordable_max_gas"] is None
         assert "0xb0b" in command(*self.TRANSFER, "--fee-payer", "0xb0b")[1]
 
+    def test_signers_keys_and_estimates_reach_the_node(self, command, monkeypatch):
+        """Each option is the field of that name of the request."""
+        asked = []
+        simulate = toolkit.Node.simulate
+        monkeypatch.setattr(toolkit.Node, "simulate", lambda node, one: asked.append(one) or simulate(node, one))
+        key, other = "0x" + "11" * 32, "0x" + "22" * 32
+        options = ("--public-key", key, "--secondary-signer", "0xb0b", "--secondary-public-key", other)
+        payer = ("--fee-payer", "0xb0b", "--fee-payer-public-key", other, "--replay-protection-nonce", "7")
+        estimates = ("--no-estimate-gas-unit-price", "--estimate-prioritized-gas-unit-price")
+        command(*self.TRANSFER, *options)
+        command(*self.TRANSFER, *payer, *estimates, "--no-estimate-max-gas-amount", "--json")
+        multi, paid = asked
+        assert (multi.public_key.public_key, len(multi.secondary_signers)) == (key, 1)
+        assert multi.secondary_public_keys[0].public_key == other
+        assert paid.fee_payer_public_key.public_key == other
+        assert (paid.replay_protection_nonce, paid.fee_payer[-3:]) == (7, "b0b")
+        assert (paid.estimate_gas_unit_price, paid.estimate_max_gas_amount) == (False, False)
+        assert paid.estimate_prioritized_gas_unit_price
+        assert (multi.estimate_gas_unit_price, multi.estimate_max_gas_amount) == (None, None)
+
+    @pytest.mark.parametrize("rows", ["transactions", "changes", "events", "balance_changes"])
+    def test_rows_go_to_a_file(self, command, tmp_path, rows):
+        """The frame that is named, and the words or facts as ever."""
+        place = tmp_path / "x.parquet"
+        given = ("--out", str(place), *(() if rows == "transactions" else ("--frame", rows)))
+        code, out, _ = command(*self.TRANSFER, *given)
+        frame = toolkit.read_parquet(place)
+        assert code == 0
+        assert out.splitlines()[-1] == f"{len(frame)} rows of {rows}: {place}"
+        assert "would succeed" in out
+        facts = json_of(command(*self.TRANSFER, *given, "--json"))
+        assert facts["out"] == str(place)
+        assert facts.get(rows, len(frame)) == len(frame)
+        assert "owner" in frame.columns if rows == "balance_changes" else len(frame) > 0
+
+    def test_what_failed_is_an_answer_by_the_help_too(self, command):
+        """Exit code 0 of rows and simulations that failed is documented where it is looked for."""
+        for name in ("simulate", "view", "table-item"):
+            out = command(name, "--help", node=None)[1]
+            assert "exit code" in " ".join(out.split())
+
     def test_an_unknown_function_exits_3(self, command):
         """The node refuses the request as such."""
         line_of(command("simulate", "0x1::nothing::here", "--sender", "0xa11ce"), 3)

@@ -27,8 +27,8 @@ BAD_INPUT, REFUSED, UNREACHABLE, INTERRUPTED = 2, 3, 4, 130
 app = typer.Typer(
     name="ledger-toolkit",
     help="Typed frames, gas studies and an embedded node for the REST interface of a Move ledger.",
-    epilog="Exit codes: 0 done, 1 a call regressed (compare), 2 bad input, 3 the node refused, 4 no answer, "
-    "130 interrupted.",
+    epilog="Exit codes: 0 done (rows that failed, and simulations that would fail, are answers), 1 a call regressed "
+    "(compare), 2 bad input, 3 the node refused, 4 no answer, 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

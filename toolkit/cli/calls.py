@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["info", "probe", "simulate", "table_item", "view"]
+
+
+class SimulationRows(StrEnum):
+    """The frames of a simulation, by their names on it."""
+
+    transactions = "transactions"
+    changes = "changes"
+    events = "events"
+    balance_changes = "balance_changes"
 
 
 def info(where: NodeOption = "embedded", as_json: JsonOption = False) -> None:
@@ -65,7 +75,10 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a view function, at one version or at many."""
+    """Run a view function, at one version or at many.
+
+    With --versions or --out failed reads are rows with their error_code, and the exit code is 0.
+    """
     check_suffix(out)
     from toolkit.wire.requests import ViewFunction
 
@@ -105,7 +118,10 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Read an item of a table, at one version or at many. A node cannot list the keys of a table."""
+    """Read an item of a table, at one version or at many. A node cannot list the keys of a table.
+
+    With --versions or --out failed reads are rows with their error_code, and the exit code is 0.
+    """
     check_suffix(out)
     wanted = argument(key)
     with connected(where) as reached:
@@ -135,25 +151,57 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     sender: Annotated[str, typer.Option(help="Sending account; no key is needed.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="Arguments: JSON, or plain text.")] = None,
     types: TypesOption = None,
+    public_key: Annotated[str | None, typer.Option(help="The sender's ed25519 public key; none is needed.")] = None,
+    secondary_signer: Annotated[list[str] | None, typer.Option(help="A further signer's address; repeat it.")] = None,
+    secondary_public_key: Annotated[list[str] | None, typer.Option(help="Their keys: one each, or none.")] = None,
     fee_payer: Annotated[str | None, typer.Option(help="Account that pays; 0x0 charges nobody.")] = None,
+    fee_payer_public_key: Annotated[str | None, typer.Option(help="The key of the account that pays.")] = None,
     gas_unit_price: Annotated[int | None, typer.Option(min=0, help="Octas per gas unit; estimated by default.")] = None,
     max_gas_amount: Annotated[int | None, typer.Option(min=0, help="Gas units; estimated by default.")] = None,
+    replay_protection_nonce: Annotated[int | None, typer.Option(min=0, help="Makes it orderless.")] = None,
+    estimate_gas_unit_price: Annotated[bool | None, typer.Option(help="Use the node's price.")] = None,
+    estimate_max_gas_amount: Annotated[bool | None, typer.Option(help="Use all the sender can afford.")] = None,
+    estimate_prioritized_gas_unit_price: Annotated[
+        bool, typer.Option("--estimate-prioritized-gas-unit-price", help="Use the node's prioritised price.")
+    ] = False,
+    frame: Annotated[SimulationRows, typer.Option(help="Which rows --out writes.")] = SimulationRows.transactions,
+    out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate an entry function at the node's head. Nothing is signed, submitted or stored."""
+    """Simulate an entry function at the node's head. Nothing is signed, submitted or stored.
+
+    A transaction that would fail is an answer too: exit code 0, and "success": false with --json.
+    """
+    check_suffix(out)
     from toolkit.wire.payloads import EntryFunction
     from toolkit.wire.requests import SimulationRequest
 
     given = [argument(text) for text in arguments or ()]
     call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=given)
     request = SimulationRequest(
-        call, sender=sender, fee_payer=fee_payer, gas_unit_price=gas_unit_price, max_gas_amount=max_gas_amount
+        call,
+        sender=sender,
+        public_key=public_key,
+        secondary_signers=secondary_signer or (),
+        secondary_public_keys=secondary_public_key or (),
+        fee_payer=fee_payer,
+        fee_payer_public_key=fee_payer_public_key,
+        gas_unit_price=gas_unit_price,
+        max_gas_amount=max_gas_amount,
+        replay_protection_nonce=replay_protection_nonce,
+        estimate_gas_unit_price=estimate_gas_unit_price,
+        estimate_max_gas_amount=estimate_max_gas_amount,
+        estimate_prioritized_gas_unit_price=estimate_prioritized_gas_unit_price,
     )
     with connected(where) as reached:
         result = reached.simulate(request)
+        if out is not None:
+            write_frame(getattr(result, frame.value), out)
         if not as_json:
             print(result.explain())
+            if out is not None:
+                print(f"{len(getattr(result, frame.value))} rows of {frame.value}: {out}")
             return
         split = result.gas
         names = [
@@ -175,6 +223,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
                 "ledger_version": result.ledger_version,
                 "changes": len(result.changes),
                 "events": len(result.events),
+                **({} if out is None else {"out": str(out)}),
             }
         )
 

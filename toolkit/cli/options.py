@@ -29,7 +29,9 @@ QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress bar
 TypesOption = Annotated[list[str] | None, typer.Option("--type", "-t", help="A type argument; repeat it.")]
 VersionOption = Annotated[int | None, typer.Option(min=0, help="Version to read; the head by default.")]
 VersionsOption = Annotated[str | None, typer.Option(help="A version plan, such as 0:-1/200: one row per version.")]
-OutOption = Annotated[Path | None, typer.Option(help="Write the rows to a .parquet, .csv or .jsonl file.")]
+OutOption = Annotated[
+    Path | None, typer.Option(help="Write the rows to a .parquet, .csv or .jsonl file; folders are made.")
+]
 
 
 def connected(where: str) -> Node:
