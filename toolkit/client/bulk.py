@@ -49,22 +49,26 @@ def run_many(
     numbered = enumerate(tasks)
     threads = min(in_flight, _MOST_THREADS)
     pending: dict[Future[_Result], int] = {}
-    with ThreadPoolExecutor(threads, thread_name_prefix="toolkit-fetch") as pool:
-        try:
-            while True:
-                for number, task in numbered:
-                    pending[pool.submit(do, task)] = number
-                    if len(pending) >= 2 * threads:
-                        break
-                if not pending:
-                    return
-                done, _ = wait(pending, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield pending.pop(future), future.result()
-                    advance(1)
-        finally:
-            # An interrupt, an error or an abandoned iteration: what has not begun never begins.
-            pool.shutdown(wait=True, cancel_futures=True)
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="toolkit-fetch")
+    patient = True
+    try:
+        while True:
+            for number, task in numbered:
+                pending[pool.submit(do, task)] = number
+                if len(pending) >= 2 * threads:
+                    break
+            if not pending:
+                return
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield pending.pop(future), future.result()
+                advance(1)
+    except KeyboardInterrupt:
+        patient = False  # whoever presses Ctrl-C does not wait for what is in flight
+        raise
+    finally:
+        # An interrupt, an error or an abandoned iteration: what has not begun never begins.
+        pool.shutdown(wait=patient, cancel_futures=True)
 
 
 class Progress:

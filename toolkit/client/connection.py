@@ -23,13 +23,13 @@ from toolkit.client.pace import Pace
 from toolkit.client.prepared import Prepared
 from toolkit.client.refusals import advertised_archive, refusal
 from toolkit.client.retry import RetryPolicy, retry_after_s
-from toolkit.client.transport import Answer, HopelessError, Request
-from toolkit.errors import InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError, ToolkitError
+from toolkit.client.transport import CLOSED, Answer, HopelessError, Request
+from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError, ToolkitError
 from toolkit.wire.errors import decode_error_body
 from toolkit.wire.headers import parse_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from toolkit.client.engine import BulkEngine
     from toolkit.client.transport import Transport
@@ -92,6 +92,8 @@ class Connection:
         Most requests at once.
     archive : callable (url) -> Transport, optional
         A road to an archive that a pruned answer advertises; without one archives are named, not followed.
+    secrets : sequence of str
+        What no text of a refusal may show.
     sleep : callable, optional
         Replaced in tests.
     """
@@ -107,6 +109,7 @@ class Connection:
         pace: Pace | None = None,
         max_in_flight: int = 64,
         archive: Callable[[str], Transport] | None = None,
+        secrets: Sequence[str] = (),
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.url = url
@@ -120,6 +123,8 @@ class Connection:
         self._highest_head = 0
         self._here = _ThisThread()
         self._archive = archive
+        self._secrets = secrets
+        self._closed = False
         self._archives: dict[str, Transport] = {}
 
     def request(
@@ -164,6 +169,7 @@ class Connection:
         SchemaError
             If the answer is not of the call's type; such an answer is not kept.
         """
+        self.check_open()
         key = self._key(prepared)
         answer = self._keeper.find([key]).get(key) if key is not None else None
         if answer is None:
@@ -184,6 +190,7 @@ class Connection:
         tuple of (int, result or error)
             One per call.
         """
+        self.check_open()
         with closing(self._sent(self._jobs(calls))) as outcomes:
             for (number, call, key), outcome in outcomes:
                 yield number, self._result(call, key, outcome)
@@ -218,19 +225,25 @@ class Connection:
         """Return the result of an answer, or raise what it refuses; kept is only what could be read as a result."""
         if not _is_good(answer):
             self._keeper.keep(key, answer)
-            raise refusal(call.asked, answer)
+            raise refusal(call.asked, answer, self._secrets)
         result = call.finish(answer)
         self._keeper.keep(key, answer)
         return result
 
     def close(self) -> None:
         """Release sockets and the cache."""
+        self._closed = True
         self._transport.close()
         if self._engine is not None:
             self._engine.close()
         for transport in self._archives.values():
             transport.close()
         self._keeper.close()
+
+    def check_open(self) -> None:
+        """Raise ClosedError where the connection was closed."""
+        if self._closed:
+            raise ClosedError(CLOSED)
 
     @property
     def sent(self) -> int:

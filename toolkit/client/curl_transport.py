@@ -89,7 +89,7 @@ class _Slot:
         if (request.headers, hop.authorization) != self._headers:
             handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, hop.authorization))
             self._headers = (request.headers, hop.authorization)
-        handle.setopt(pycurl.URL, request.url)
+        handle.setopt(pycurl.URL, seam.ascii_url(request.url))
         handle.setopt(pycurl.PROXY, proxy or "")
         if bundle is not None:
             handle.setopt(pycurl.CAPATH if os.path.isdir(bundle) else pycurl.CAINFO, bundle)  # noqa: PTH112 - str in, str out

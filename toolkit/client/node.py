@@ -18,7 +18,7 @@ from toolkit.client.probing import Probe, probe
 from toolkit.client.settings import checked_abis, checked_count, checked_encoding, checked_limit, checked_text
 from toolkit.client.simulation_calls import prepare_simulation
 from toolkit.client.targets import base_url, environment_key, login_of, redacted_url
-from toolkit.client.transport import SessionTransport
+from toolkit.client.transport import SessionTransport, secrets_of
 from toolkit.client.versions import as_version, as_version_or_head, moment
 from toolkit.client.view_calls import PreparedViews
 from toolkit.errors import InputError, NotAtPast
@@ -163,6 +163,7 @@ class Node:
             pace=pace,
             max_in_flight=max_in_flight,
             archive=self._archive_road if archive else None,
+            secrets=secrets_of(api_key, login),
         )
         self._companion = Companion(self._connection)
         self.abis = AbiStore(
@@ -334,6 +335,7 @@ class Node:
     @property
     def cache(self) -> AnswerCache | None:
         """The answers to pinned reads that are kept, with ``stats()`` and ``clear()``; None where none are."""
+        self._connection.check_open()
         return self._keeper.cache
 
     def many(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Iterator[tuple[int, T | ToolkitError]]:

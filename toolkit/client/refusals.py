@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import msgspec
 
@@ -26,7 +27,7 @@ from toolkit.wire.errors import decode_error_body
 from toolkit.wire.headers import parse_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from toolkit.client.transport import Answer
     from toolkit.wire.headers import LedgerState
@@ -69,7 +70,7 @@ _MISFIT = "failed to deserialize table item"
 """What a 500 of a table item says where the stored bytes are none of the value type."""
 
 
-def refusal(asked: str, answer: Answer) -> NodeError:
+def refusal(asked: str, answer: Answer, secrets: Sequence[str] = ()) -> NodeError:
     """Turn an answer with an error status into the error to raise.
 
     Parameters
@@ -78,6 +79,8 @@ def refusal(asked: str, answer: Answer) -> NodeError:
         What was asked, for the text: ``view 0x1::coin::supply at version 12``.
     answer : Answer
         Status 300 or above.
+    secrets : sequence of str
+        What no text may show, though the answer may repeat it: gateways quote a key that they do not know.
 
     Returns
     -------
@@ -85,7 +88,7 @@ def refusal(asked: str, answer: Answer) -> NodeError:
         Of the class the status means; a 500 that speaks of pruned state is `VersionPruned` too.
     """
     headers = parse_headers(answer.headers)
-    body = decode_error_body(answer.body, _content_type(answer.headers))
+    body = decode_error_body(_masked(answer.body, secrets), _content_type(answer.headers))
     pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in body.message.lower()
     kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
     code = f" {body.error_code}" if body.error_code else ""
@@ -95,6 +98,9 @@ def refusal(asked: str, answer: Answer) -> NodeError:
         advice = "check value_type: what the table holds is not of that type"
     else:
         advice = _advice(kind, answer.status, body.error_code, headers.ledger)
+    wait_s = retry_after_s(answer.headers)
+    if wait_s:
+        advice += f"{'; ' if advice else ''}the node asks to wait {wait_s:g} s"
     if archive:
         advice += f"; this node names an archive, {archive}: connect to it, or connect(..., archive=True)"
     return kind(
@@ -104,7 +110,7 @@ def refusal(asked: str, answer: Answer) -> NodeError:
         message=body.message,
         vm_error_code=body.vm_error_code,
         ledger=headers.ledger,
-        retry_after_s=retry_after_s(answer.headers),
+        retry_after_s=wait_s,
         archive=archive,
     )
 
@@ -139,6 +145,13 @@ def _advice(kind: type[NodeError], status: int, code: str | None, ledger: Ledger
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         return "a redirect that cannot be followed; check the node's URL"
     return _ADVICE.get(status, "")
+
+
+def _masked(body: bytes, secrets: Sequence[str]) -> bytes:
+    for secret in secrets:
+        for form in (secret, quote(secret, safe=""), msgspec.json.encode(secret).decode()[1:-1]):
+            body = body.replace(form.encode(), b"***")
+    return body
 
 
 def _content_type(headers: Mapping[str, str]) -> str:

@@ -54,6 +54,7 @@ _CHUNK = 64 * 1024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEP_BODY = frozenset({307, 308})
 SHOWN = 120
+_SHORTEST_SECRET = 4
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
@@ -200,6 +201,21 @@ def checked_key(api_key: str | None) -> str | None:
     if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key != ""):
         raise InputError("api_key has a line break, surrounding space or another character that no header can carry")
     return api_key
+
+
+def secrets_of(api_key: str | None, login: str | None) -> tuple[str, ...]:
+    """Return what of the credentials no text may show; what is shorter than a secret can be would hide plain words."""
+    password = unquote((login or "").partition(":")[2])
+    return tuple(secret for secret in (api_key or "", password) if len(secret) >= _SHORTEST_SECRET)
+
+
+def ascii_url(url: str) -> str:
+    """Return a URL whose host is written in ASCII (IDNA), as `requests` does; ValueError where it cannot be."""
+    if url.isascii():
+        return url
+    prepared = requests.PreparedRequest()
+    prepared.prepare_url(url, None)
+    return prepared.url or url
 
 
 def environment_proxy(url: str) -> str | None:
