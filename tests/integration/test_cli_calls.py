@@ -16,7 +16,7 @@ import pytest
 import toolkit
 from toolkit import embedded
 from toolkit.cli import main
-from toolkit.cli.output import write_frame
+from toolkit.cli.output import print_frame, write_frame
 
 APT = "0x1::aptos_coin::AptosCoin"
 SUPPLY = ("view", "0x1::coin::supply", "-t", APT)
@@ -211,6 +211,22 @@ class TestOut:
         write_frame(frame, tmp_path / "x.jsonl")
         assert json.loads((tmp_path / "x.jsonl").read_text("utf-8").splitlines()[0]) == {"text": text}
 
+    def test_a_column_of_json_has_one_type(self, tmp_path, capsys):
+        """One integer beyond 2^53 makes its column text, a u128 is always text, other columns stay numbers."""
+        frame = pd.DataFrame(
+            {
+                "amount": pd.array([5, None, 2**64 - 1], dtype="uint64[pyarrow]"),
+                "supply": pd.array([5, None, 6], dtype="u128"),
+                "gas": pd.array([5, None, 2**53], dtype="uint64[pyarrow]"),
+            }
+        )
+        columns = {"amount": ["5", None, str(2**64 - 1)], "supply": ["5", None, "6"], "gas": [5, None, 2**53]}
+        write_frame(frame, tmp_path / "x.jsonl")
+        print_frame(frame, as_json=True)
+        written = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text("utf-8").splitlines()]
+        for rows in (written, json.loads(capsys.readouterr().out)["rows"]):
+            assert {name: [row[name] for row in rows] for name in columns} == columns
+
     def test_structs_and_wide_integers_are_exact_in_every_form(self, tmp_path):
         """256 bits, bytes and nulls."""
         frame = pd.DataFrame(
@@ -374,6 +390,10 @@ class TestSimulate:
         assert facts["out"] == str(place)
         assert facts.get(rows, len(frame)) == len(frame)
         assert "owner" in frame.columns if rows == "balance_changes" else len(frame) > 0
+
+    def test_rows_without_a_file_are_refused(self, command):
+        """An option that would do nothing says what it needs."""
+        assert "give --out too" in line_of(command(*self.TRANSFER, "--frame", "events"), 2)
 
     def test_what_failed_is_an_answer_by_the_help_too(self, command):
         """Exit code 0 of rows and simulations that failed is documented where it is looked for."""

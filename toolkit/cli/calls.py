@@ -164,7 +164,9 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     estimate_prioritized_gas_unit_price: Annotated[
         bool, typer.Option("--estimate-prioritized-gas-unit-price", help="Use the node's prioritised price.")
     ] = False,
-    frame: Annotated[SimulationRows, typer.Option(help="Which rows --out writes.")] = SimulationRows.transactions,
+    frame: Annotated[
+        SimulationRows | None, typer.Option(help="Which rows --out writes; transactions by default.")
+    ] = None,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
@@ -174,6 +176,9 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     A transaction that would fail is an answer too: exit code 0, and "success": false with --json.
     """
     check_suffix(out)
+    if frame is not None and out is None:
+        raise InputError("--frame says which rows --out writes: give --out too")
+    rows = (frame or SimulationRows.transactions).value
     from toolkit.wire.payloads import EntryFunction
     from toolkit.wire.requests import SimulationRequest
 
@@ -197,11 +202,11 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     with connected(where) as reached:
         result = reached.simulate(request)
         if out is not None:
-            write_frame(getattr(result, frame.value), out)
+            write_frame(getattr(result, rows), out)
         if not as_json:
             print(result.explain())
             if out is not None:
-                print(f"{len(getattr(result, frame.value))} rows of {frame.value}: {out}")
+                print(f"{len(getattr(result, rows))} rows of {rows}: {out}")
             return
         split = result.gas
         names = [

@@ -24,7 +24,7 @@ __all__ = [
 NodeOption = Annotated[
     str, typer.Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.", show_default=True)
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text; integers beyond 2^53 are text.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress bar.")]
 TypesOption = Annotated[list[str] | None, typer.Option("--type", "-t", help="A type argument; repeat it.")]
 VersionOption = Annotated[int | None, typer.Option(min=0, help="Version to read; the head by default.")]

@@ -85,10 +85,26 @@ def _cell(value: Any) -> str:
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows as JSON can hold them."""
+    """Return the rows as JSON can hold them: a column with an integer beyond 2^53 has text in all its rows."""
     from toolkit.dtypes import to_arrow
 
-    return [plain(row) for row in to_arrow(frame).to_pylist()]
+    table = to_arrow(frame)
+    columns = [_json_column(table[name].to_pylist(), wide=_is_wide(table[name].type)) for name in table.column_names]
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _is_wide(kind: Any) -> bool:
+    from toolkit.dtypes import WideIntType
+
+    return isinstance(kind, WideIntType)
+
+
+def _json_column(values: list[Any], *, wide: bool) -> list[Any]:
+    """Return a column's values for JSON: one type for all its integers, wide ones always text."""
+    integers = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
+    if wide or any(abs(value) > _EXACT_EVERYWHERE for value in integers):
+        return [None if value is None else str(value) for value in values]
+    return [plain(value) for value in values]
 
 
 def check_suffix(place: Path | None) -> None:
