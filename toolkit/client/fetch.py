@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client.bulk import progress_bar, run_many
 from toolkit.client.display import facts_html
+from toolkit.client.given import given_calls, given_keys, given_node, given_requests, is_view
 from toolkit.client.sweep import sweep
 from toolkit.client.times import block_times
 from toolkit.client.versions import Versions, resolve_versions
-from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, SchemaError, ToolkitError
+from toolkit.errors import ClosedError, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames.build import item_frame, view_frame
 from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
 from toolkit.frames.transactions import transaction_frames
@@ -21,7 +21,7 @@ from toolkit.move.ids import FunctionId
 from toolkit.move.tags import parse_type_tag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -144,7 +144,7 @@ def fetch_views(
     -----
     Types come from the module's ABI at the version read. Source: ``POST /v1/view``.
     """
-    named = _named(calls)
+    node, named = given_node(node), given_calls(calls)
     plan = plan_versions(node, versions)
     ordered = sorted(set(plan.versions))
     for call in named.values():
@@ -163,7 +163,7 @@ def fetch_views(
         records = [_dated(record, stamps) for record in records]
     unanswered = typed and all(record.values is None for record in records)
     layouts = _head_returns(ready.values()) if unanswered else None
-    return view_frame(records, typed=typed, flatten=flatten, named=not _is_view(calls), layouts=layouts)
+    return view_frame(records, typed=typed, flatten=flatten, named=not is_view(calls), layouts=layouts)
 
 
 def _head_returns(ready: Iterable[PreparedViews]) -> tuple[Layout, ...] | None:
@@ -219,8 +219,8 @@ def fetch_table_items(
     -----
     Source: ``POST /v1/tables/{table_handle}/item``.
     """
+    node, given = given_node(node), given_keys(keys)
     plan = plan_versions(node, versions)
-    given = list(keys)
 
     ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
     tasks = [(place, version) for place in range(len(given)) for version in plan.versions]
@@ -245,13 +245,15 @@ def _head_layouts(node: Node, key_type: str, value_type: str) -> tuple[Layout, L
     return abis.layout(parse_type_tag(key_type)), abis.layout(parse_type_tag(value_type))
 
 
-def fetch_simulations(node: Node, requests: Sequence[SimulationRequest], *, progress: bool = True) -> SimulationFrames:
+def fetch_simulations(
+    node: Node, requests: SimulationRequest | Iterable[SimulationRequest], *, progress: bool = True
+) -> SimulationFrames:
     """Simulate many transactions, each on its own, at the node's head.
 
     Parameters
     ----------
     node : Node
-    requests : sequence of SimulationRequest
+    requests : SimulationRequest or iterable of SimulationRequest
     progress : bool, default True
         Show a progress bar.
 
@@ -261,6 +263,7 @@ def fetch_simulations(node: Node, requests: Sequence[SimulationRequest], *, prog
         ``request`` in each frame is the position of the request. A request that the node refused is a row of
         ``transactions`` with its ``error_code``; ``results`` pairs each request with its result or error.
     """
+    node = given_node(node)
 
     def read(request: SimulationRequest) -> Simulation | ToolkitError:
         try:
@@ -270,7 +273,7 @@ def fetch_simulations(node: Node, requests: Sequence[SimulationRequest], *, prog
         except ToolkitError as error:
             return error
 
-    results = _gathered(list(requests), read, node, "simulations", show=progress)
+    results = _gathered(given_requests(requests), read, node, "simulations", show=progress)
     done = [(number, result) for number, result in enumerate(results) if not isinstance(result, ToolkitError)]
     failed = [(number, Failure.of(result)) for number, result in enumerate(results) if isinstance(result, ToolkitError)]
     frames = transaction_frames(
@@ -300,6 +303,7 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
     -----
     Source: ``GET /v1/transactions?start=&limit=``.
     """
+    node = given_node(node)
     plan = plan_versions(node, versions)
     wanted = sorted(set(plan.versions))
     pages = _gathered(_pages(wanted), lambda page: _read_page(node, *page), node, "pages", show=progress)
@@ -390,28 +394,6 @@ def _swept(
             found[place] = outcome
             bar.advance(1)
     return [found[place] for place in range(len(tasks))]
-
-
-def _is_view(calls: object) -> bool:
-    return hasattr(calls, "function")
-
-
-def _named(calls: Any) -> dict[str, ViewFunction]:
-    """Return calls by name: the caller's, or the function's where that tells them apart."""
-    if _is_view(calls):
-        return {calls.function: calls}
-    if isinstance(calls, Mapping):
-        for name in calls:
-            if not isinstance(name, str):
-                raise InputError(f"fetch_views: names of calls are text, got {name!r}; name it {str(name)!r}")
-        return dict(calls)
-    named: dict[str, ViewFunction] = {}
-    for call in calls:
-        name = call.function if call.function not in named else f"{call.function} #{len(named)}"
-        named[name] = call
-    if not named:
-        raise InputError("fetch_views needs at least one call")
-    return named
 
 
 def _failed_view(name: str, version: int, error: Exception) -> ViewRecord:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -28,10 +27,10 @@ def checked_count(name: str, value: Any, most: int) -> int:
 
 def checked_limit(name: str, value: Any, most: float, unit: str) -> float:
     """Return a limit above 0, at most `most` of its unit."""
-    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    if not 0 < number <= most:  # false for nan too
+    number: Any = None if isinstance(value, bool) or not isinstance(value, Real) else value
+    if number is None or not 0 < number <= most:  # false for nan too
         raise InputError(f"{name} is a number above 0 and up to {most:,.0f} {unit}, got {value!r:.80}")
-    return number
+    return float(number)
 
 
 def checked_text(name: str, value: object) -> None:

@@ -45,6 +45,12 @@ class WireModel(BaseModel):
             BaseModel.__init__(self, **fields)
         except ValidationError as error:
             raise InputError(_describe(type(self).__name__, error)) from error
+        except TypeError as error:  # a part was given as a dict, and its class takes other names
+            parts = [name for name, value in fields.items() if isinstance(value, dict)]
+            where = ".".join((type(self).__name__, *parts[:1]))
+            raise InputError(
+                f"{where}: expected an object made by a class of toolkit.wire, not a dict ({error})"
+            ) from None
 
     def implied_fields(self) -> dict[str, Any]:
         """Return the fields that need not be written, with the values they take when left out."""
@@ -112,10 +118,11 @@ def _hex(value: object) -> str:
 def _u64(value: object) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(U64_MAX)):
         number = int(value)
-    elif isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InputError(f"expected a whole number, got {shorten(value)}")
     else:
-        number = operator.index(value)
+        whole = None if isinstance(value, bool) else _whole(value)
+        if whole is None:
+            raise InputError(f"expected a whole number, got {shorten(value)}")
+        number = whole
     if not 0 <= number <= U64_MAX:
         raise InputError(f"expected a whole number from 0 to 2^64 - 1, got {shorten(number)}")
     return number
@@ -133,14 +140,23 @@ def _argument(value: object, depth: int = 0) -> Any:
         return [_argument(item, depth + 1) for item in value]
     if isinstance(value, dict):
         return {_text(key, "a field name"): _argument(item, depth + 1) for key, item in value.items()}
-    if hasattr(value, "__index__"):
-        number = operator.index(value)
+    number = _whole(value)
+    if number is not None:
         if number.bit_length() > _WIDEST_BITS:
             raise InputError(f"no Move integer has more than {_WIDEST_BITS} bits, got {number.bit_length()}")
         return number
     if isinstance(value, float):
         raise InputError(f"Move has no floating point numbers, got {value!r}; write an int or a string of digits")
-    raise InputError(f"expected JSON-like values (int, str, bool, None, list, dict, bytes), got {shorten(value)}")
+    expected = "JSON-like values (int, str, bool, None, list, dict, bytes; an array as its .tolist())"
+    raise InputError(f"expected {expected}, got {shorten(value)}")
+
+
+def _whole(value: Any) -> int | None:
+    """Return an int of any kind as one; None for what is none, such as an array, which has ``__index__`` too."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
 
 
 AddressText = Annotated[str, BeforeValidator(_address)]

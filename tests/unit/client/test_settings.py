@@ -74,7 +74,7 @@ def test_the_key_of_the_environment_is_for_both(monkeypatch):
     ("setting", "value"),
     [
         *(("max_in_flight", value) for value in ("a", None, 1.5, 10**30, True, 0)),
-        *(("timeout_s", value) for value in (None, "3", float("inf"), 1e300, float("nan"), 0, -1, True)),
+        *(("timeout_s", value) for value in (None, "3", float("inf"), 1e300, float("nan"), 0, -1, True, 10**400)),
         *(("requests_per_second", value) for value in ("5", float("nan"), float("inf"), 0, True, [])),
         *(("api_key", value) for value in (5, b"key", "a\nb")),
         *(("encoding", value) for value in ("xml", [], None)),
