@@ -8,6 +8,7 @@
     │   └── StudyError             a study file or a run folder cannot be used
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
     ├── NodeUnreachable            no HTTP answer: refused, timed out, cut, TLS (also a ConnectionError)
+    │   ├── HopelessError          asking again is of no use: TLS refused, a refused redirect, an answer too large
     │   └── OfflineMiss            offline, and the cache does not hold the answer
     ├── ClosedError                the client was closed
     └── NodeError                  the node answered with an error status
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ClosedError",
     "Forbidden",
+    "HopelessError",
     "InputError",
     "InsufficientStorage",
     "InvalidRequest",
@@ -91,6 +93,10 @@ class SchemaError(ToolkitError, ValueError):
 
 class NodeUnreachable(ToolkitError, ConnectionError):
     """No HTTP answer came from the node."""
+
+
+class HopelessError(NodeUnreachable):
+    """No usable answer came and asking again brings none: TLS refused, a refused redirect, an answer too large."""
 
 
 class OfflineMiss(NodeUnreachable):

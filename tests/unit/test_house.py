@@ -130,3 +130,20 @@ def test_the_data_dictionary_on_paper_is_the_one_in_code():
     from toolkit.frames.dictionary import data_dictionary
 
     assert data_dictionary() in (ROOT / "data" / "README.md").read_text("utf-8")
+
+
+def test_errors_of_the_package_are_in_one_file():
+    """No class outside of `toolkit/errors.py` is one of its tree, and the tree told there names every class."""
+    tree = ast.parse((PACKAGE / "errors.py").read_text("utf-8"))
+    names = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    told = ast.get_docstring(tree) or ""
+    assert [name for name in names if not re.search(rf"^\W*{name}\b", told, re.MULTILINE)] == []
+    elsewhere = [
+        f"{place.relative_to(PACKAGE)}: {node.name}"
+        for place in PACKAGE.rglob("*.py")
+        if place.name != "errors.py" or place.parent != PACKAGE
+        for node in ast.walk(ast.parse(place.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(base, ast.Name) and base.id in names for base in node.bases)
+    ]
+    assert elsewhere == []

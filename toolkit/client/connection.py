@@ -23,8 +23,17 @@ from toolkit.client.pace import Pace
 from toolkit.client.prepared import Prepared
 from toolkit.client.refusals import advertised_archive, refusal
 from toolkit.client.retry import RetryPolicy, retry_after_s
-from toolkit.client.transport import CLOSED, Answer, HopelessError, Request
-from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError, ToolkitError
+from toolkit.client.transport import CLOSED, Answer, Request
+from toolkit.errors import (
+    ClosedError,
+    HopelessError,
+    InputError,
+    NodeError,
+    NodeUnreachable,
+    OfflineMiss,
+    SchemaError,
+    ToolkitError,
+)
 from toolkit.wire.errors import decode_error_body
 from toolkit.wire.headers import parse_headers
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 import pycurl  # type: ignore[import-untyped] # it ships no types
 
 from toolkit.client import transport as seam
-from toolkit.client.transport import Answer, Hop, HopelessError, Request
-from toolkit.errors import ClosedError, NodeUnreachable
+from toolkit.client.transport import Answer, Hop, Request
+from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from toolkit.client.curl_transport import Transfers
 from toolkit.client.pace import Pace
 from toolkit.client.retry import RetryPolicy, retry_after_s
-from toolkit.client.transport import CLOSED, Answer, HopelessError, Request, checked_key
-from toolkit.errors import ClosedError, InputError, NodeUnreachable, ToolkitError
+from toolkit.client.transport import CLOSED, Answer, Request, checked_key
+from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -20,13 +20,13 @@ from requests.cookies import RequestsCookieJar
 from requests.utils import get_environ_proxies, requote_uri, select_proxy
 
 from toolkit.client.targets import login_of, redacted_url
-from toolkit.errors import ClosedError, InputError, NodeUnreachable
+from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from http.cookiejar import Cookie
 
-__all__ = ["Answer", "HopelessError", "Request", "SessionTransport", "Transport"]
+__all__ = ["Answer", "Request", "SessionTransport", "Transport"]
 
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Largest body read from a node, in bytes; a node's largest documented page is far below it."""
@@ -96,10 +96,6 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-
-class HopelessError(NodeUnreachable):
-    """No usable answer came and asking again brings none: TLS refused, a refused redirect, an answer too large."""
 
 
 class Transport(Protocol):

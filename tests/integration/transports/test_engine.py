@@ -17,8 +17,8 @@ from tests.integration.transports.servers import FINE, dead_port
 from toolkit.client.engine import BulkEngine, Window
 from toolkit.client.pace import Pace
 from toolkit.client.retry import RetryPolicy
-from toolkit.client.transport import Answer, HopelessError, Request
-from toolkit.errors import ClosedError, InputError, NodeUnreachable
+from toolkit.client.transport import Answer, Request
+from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable
 
 QUICK = RetryPolicy(base_s=0.01, cap_s=0.02)
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.integration.transports.conftest import KEY
 from tests.integration.transports.servers import FINE, Server, dead_port, serving
-from toolkit.client.transport import HopelessError, Request
-from toolkit.errors import NodeUnreachable
+from toolkit.client.transport import Request
+from toolkit.errors import HopelessError, NodeUnreachable
 
 
 @pytest.fixture(params=["http_proxy", "HTTP_PROXY"])

@@ -6,7 +6,8 @@ import pytest
 
 from tests.integration.transports.conftest import KEY
 from tests.integration.transports.servers import FINE, Server, serving
-from toolkit.client.transport import HopelessError, Request
+from toolkit.client.transport import Request
+from toolkit.errors import HopelessError
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
