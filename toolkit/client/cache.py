@@ -213,20 +213,27 @@ class AnswerCache:
         (times of use are kept to the hour). SQLite's log beside the file adds a few MB.
     clock : callable, optional
         Unix time in s; replaced in tests.
+    only_ours : bool, default False
+        Refuse a file that never was a cache, rather than set it aside.
 
     Raises
     ------
     InputError
-        If `max_bytes` is below 1 MiB.
+        If `max_bytes` is below 1 MiB, or `only_ours` is True and the file never was a cache.
     """
 
     def __init__(
-        self, path: Path | None, *, max_bytes: int | None = None, clock: Callable[[], float] = time.time
+        self,
+        path: Path | None,
+        *,
+        max_bytes: int | None = None,
+        clock: Callable[[], float] = time.time,
+        only_ours: bool = False,
     ) -> None:
         bound = max_bytes if max_bytes is not None else MEMORY_BYTES if path is None else DISK_BYTES
         if bound < LEAST_BYTES:
             raise InputError(f"max_bytes={max_bytes!r:.80}: expected at least {LEAST_BYTES:,}; use cache=None for none")
-        self._store = Store(path, max_bytes=bound, clock=clock)
+        self._store = Store(path, max_bytes=bound, clock=clock, only_ours=only_ours)
         self._lock = threading.Lock()
         self._hits = self._misses = self._kept = 0
         # What is waiting is written when this object goes, at the latest at the interpreter's exit.
@@ -238,7 +245,8 @@ class AnswerCache:
         place = place_for(url, cache)
         if place is None:
             return None
-        return cls(None if place == "memory" else place)
+        # A file of our own name was made by us; one that the caller names may be anything, a slip of the pen included.
+        return cls(None) if place == "memory" else cls(place, only_ours=place.name != _FILE_NAME)
 
     def get(self, key: bytes) -> CachedAnswer | None:
         """Return the answer kept under a key; None where there is none."""

@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from toolkit.errors import ClosedError
+from toolkit.errors import ClosedError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,7 +59,11 @@ _Result = TypeVar("_Result")
 
 
 class _ForeignFileError(Exception):
-    """The file is a SQLite file, but not a cache of this format."""
+    """The file is a SQLite file, but not a cache of this format; `ours` tells whether its label is a cache's."""
+
+    def __init__(self, text: str, *, ours: bool) -> None:
+        super().__init__(text)
+        self.ours = ours
 
 
 class Store:
@@ -73,6 +77,13 @@ class Store:
         Bound of the file, in bytes; the rows unused for longest go first.
     clock : callable, optional
         Unix time in s; replaced in tests.
+    only_ours : bool, default False
+        Refuse a file that never was a cache rather than set it aside.
+
+    Raises
+    ------
+    InputError
+        If `only_ours` is True and the file never was a cache; it is left as it is.
 
     Warns
     -----
@@ -81,7 +92,14 @@ class Store:
         (then nothing is kept and nothing is found).
     """
 
-    def __init__(self, path: Path | None, *, max_bytes: int, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        max_bytes: int,
+        clock: Callable[[], float] = time.time,
+        only_ours: bool = False,
+    ) -> None:
         self.path = path
         self.max_bytes = max_bytes
         self.clock = clock
@@ -97,7 +115,7 @@ class Store:
         self._closed = False
         self._warned = False
         self._identity: tuple[int, int] | None = None
-        self._db = self._begin()
+        self._db = self._begin(only_ours=only_ours)
 
     @property
     def usable(self) -> bool:
@@ -257,7 +275,7 @@ class Store:
                 return
             db.executemany("delete from answers where id = ?", doomed)
 
-    def _begin(self) -> sqlite3.Connection | None:
+    def _begin(self, *, only_ours: bool = False) -> sqlite3.Connection | None:
         """Open the file; set it aside and begin a new one where it is damaged; None where there is no way."""
         for last in (False, True):
             self._identity = _identity(self.path)
@@ -268,6 +286,11 @@ class Store:
                 self._identity = _identity(self.path)
             except (OSError, ValueError, sqlite3.Error, _ForeignFileError) as error:
                 damaged = isinstance(error, _ForeignFileError | UnicodeError) or _code(error) in _DAMAGE
+                if damaged and only_ours and self.path is not None and not _was_ours(self.path, error):
+                    raise InputError(
+                        f"cache={str(self.path)!r}: this file is no cache of answers ({error}) and is left as it is; "
+                        f"name another file, or remove this one if nobody needs it"
+                    ) from None
                 if damaged and not last and self._set_aside(error):
                     continue
                 warn_caller(f"no answers are cached: {self.path} cannot be used ({error})")
@@ -356,7 +379,10 @@ def _refuse_foreign(db: sqlite3.Connection) -> None:
     if (owner, version) == (_APPLICATION_ID, _FORMAT):
         return  # another process was quicker
     if owner or version or db.execute("select 1 from sqlite_master").fetchone():
-        raise _ForeignFileError(f"expected cache format {_FORMAT}, got application id {owner:#x}, format {version}")
+        raise _ForeignFileError(
+            f"expected cache format {_FORMAT}, got application id {owner:#x}, format {version}",
+            ours=owner == _APPLICATION_ID,
+        )
 
 
 def _refuse_damaged(db: sqlite3.Connection) -> None:
@@ -365,7 +391,7 @@ def _refuse_damaged(db: sqlite3.Connection) -> None:
         db.execute(_SELECT_NOTHING)
     except sqlite3.OperationalError as error:
         if _code(error) == sqlite3.SQLITE_ERROR:
-            raise _ForeignFileError(f"its table cannot be read: {error}") from None
+            raise _ForeignFileError(f"its table cannot be read: {error}", ours=True) from None
         raise
 
 
@@ -414,6 +440,17 @@ def _identity(path: Path | None) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return (found.st_dev, found.st_ino) if found else None
+
+
+def _was_ours(path: Path, error: BaseException) -> bool:
+    """Tell whether a file that cannot be used was a cache: by what SQLite read, else by its first bytes."""
+    if isinstance(error, _ForeignFileError):
+        return error.ours
+    try:
+        with path.open("rb") as file:
+            return file.read(72)[68:] == _APPLICATION_ID.to_bytes(4, "big")
+    except OSError:
+        return False
 
 
 def _rename_away(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -103,3 +104,32 @@ def test_without_a_home_there_is_no_cache(monkeypatch):
     with pytest.warns(UserWarning, match="set LEDGER_TOOLKIT_CACHE") as caught:
         assert place_for(MAINNET) is None
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("kind", ["database", "text"])
+def test_a_named_file_that_never_was_a_cache_is_refused_and_left_as_it_is(tmp_path, kind):
+    """A slip of the pen costs nobody a file; the text names it and says what to do."""
+    place = tmp_path / "other.db"
+    if kind == "text":
+        place.write_text("notes, not answers\n" * 100)
+    else:
+        db = sqlite3.connect(place)
+        db.execute("create table notes (text)")
+        db.close()
+    before = place.read_bytes()
+    with pytest.raises(InputError, match=r"other\.db'.* is no cache of answers .*name another file"):
+        AnswerCache.for_node(MAINNET, place)
+    assert [path.name for path in tmp_path.iterdir()] == ["other.db"]
+    assert place.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["mine.db", "answers-1.sqlite3"])
+def test_a_damaged_cache_of_our_own_is_set_aside(tmp_path, name):
+    """Its label in the first bytes, or its name, tells that it was a cache."""
+    place = tmp_path / name
+    AnswerCache.for_node(MAINNET, place).close()
+    data = place.read_bytes()
+    place.write_bytes(data[:100] + b"garbage!" * (len(data) // 8) if name == "mine.db" else b"garbage!" * 64)
+    with pytest.warns(UserWarning, match="damaged-1"):
+        AnswerCache.for_node(MAINNET, place).close()
+    assert place.with_name(f"{name}.damaged-1").exists()
