@@ -6,6 +6,7 @@
     ├── InputError                 what the caller wrote cannot be used (also a ValueError)
     │   ├── NotAtPast              asked a past snapshot for what a node does at its head only
     │   └── StudyError             a study file or a run folder cannot be used
+    │       └── RunStopped         a run was broken off by its machine or its workers; the same call goes on
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
     ├── NodeUnreachable            no HTTP answer: refused, timed out, cut, TLS (also a ConnectionError)
     │   ├── HopelessError          asking again is of no use: TLS refused, a refused redirect, an answer too large
@@ -47,6 +48,7 @@ __all__ = [
     "NotFound",
     "OfflineMiss",
     "RateLimited",
+    "RunStopped",
     "SchemaError",
     "StudyError",
     "TooLarge",
@@ -70,6 +72,10 @@ class NotAtPast(InputError):
 
 class StudyError(InputError):
     """A study file, or a run folder, cannot be used."""
+
+
+class RunStopped(StudyError):
+    """A run was broken off by its machine or its workers; the same call goes on."""
 
 
 class SchemaError(ToolkitError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -157,3 +158,17 @@ def test_help_names_the_commands():
     text = toolkit_command("--help").stdout
     for name in ("demo", "node", "info", "view", "study", "report"):
         assert name in text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes end otherwise there")
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_a_reader_that_went_away_is_no_regression(option):
+    """As under `| head`: code 141, as of other commands, and no traceback; 1 is left to `compare`."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        command = [sys.executable, "-m", "toolkit", option]
+        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")

@@ -131,12 +131,12 @@ def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, t
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash, whose ulimit stands for a full disk")
 def test_a_full_disk_loses_nothing_that_was_written(study_file, whole, tmp_path):
-    """The system refuses a write amid the run: one line that says so; with room again, the run goes on."""
+    """The system refuses a write amid the run: one line that says so and code 5; with room again, the run goes on."""
     out = tmp_path / "run"
     # A part of 1,000 rows has 32 kB, one of 2,000 has 37 kB.
     with command(study_file, out, under=["bash", "-c", 'ulimit -f 34; exec "$@"', "bash"]) as process:
         _, words = process.communicate(timeout=60)
-    assert process.returncode == 2
+    assert process.returncode == 5
     assert "could not be written: " in words
     assert "File too large" in words
     assert "what was written before is kept" in words

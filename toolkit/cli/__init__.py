@@ -1,7 +1,9 @@
 """The command ``ledger-toolkit``: parse, call one public function, print.
 
 Exit codes: 0 done; 1 a call regressed (compare); 2 the command, a study file or a value cannot be used; 3 the node
-refused; 4 the node did not answer; 130 interrupted. Results go to stdout, errors to stderr in one line.
+refused; 4 the node did not answer; 5 a run was broken off by its machine or its workers, as by a full disk, and the
+same command goes on; 130 interrupted; 141 the reader of the output went away. Results go to stdout, errors to stderr in
+one line.
 """
 
 from __future__ import annotations
@@ -15,20 +17,21 @@ import typer
 
 from toolkit import __version__
 from toolkit.cli import calls, comparing, schedules, studies, study_files
-from toolkit.errors import NodeError, NodeUnreachable, ToolkitError
+from toolkit.errors import NodeError, NodeUnreachable, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["app", "main"]
 
-BAD_INPUT, REFUSED, UNREACHABLE, INTERRUPTED = 2, 3, 4, 130
+BAD_INPUT, REFUSED, UNREACHABLE, STOPPED, INTERRUPTED, UNHEARD = 2, 3, 4, 5, 130, 141
 
 app = typer.Typer(
     name="ledger-toolkit",
     help="Typed frames, gas studies and an embedded node for the REST interface of a Move ledger.",
     epilog="Exit codes: 0 done (rows that failed, and simulations that would fail, are answers), 1 a call regressed "
-    "(compare), 2 bad input, 3 the node refused, 4 no answer, 130 interrupted.",
+    "(compare), 2 bad input, 3 the node refused, 4 no answer, 5 a run was broken off and the same command goes on, "
+    "130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -69,14 +72,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             reconfigure(errors="backslashreplace")
     try:
         code = app(args=arguments, prog_name="ledger-toolkit", standalone_mode=False)
+        sys.stdout.flush()
     except ToolkitError as error:
         return _fail(_code_of(error), str(error))
     except KeyboardInterrupt:
         return _fail(INTERRUPTED, "interrupted")
     except BrokenPipeError:
-        # The reader of our output went away: what it read stands, and there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _unheard()
+    except SystemExit as stop:  # so typer ends where it meets a broken pipe itself
+        if not isinstance(stop.__context__, BrokenPipeError):
+            raise
+        return _unheard()
     except Exception as error:
         # What typer raises for a wrong command line has no public base class, but tells its own text.
         words = getattr(error, "format_message", None)
@@ -84,6 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(BAD_INPUT, f"{words()} Try --help.")
     return code if isinstance(code, int) else 0
+
+
+def _unheard() -> int:
+    """End as other commands do whose reader went away: not well, for a verdict may be unread, nor as a regression."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return UNHEARD
 
 
 def _fail(code: int, text: str) -> int:
@@ -103,4 +115,6 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
 def _code_of(error: ToolkitError) -> int:
     if isinstance(error, NodeUnreachable):
         return UNREACHABLE
+    if isinstance(error, RunStopped):
+        return STOPPED
     return REFUSED if isinstance(error, NodeError) else BAD_INPUT

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.gas.observed import row, table
 from toolkit.client.node import Node
-from toolkit.errors import InputError, NodeUnreachable, StudyError
+from toolkit.errors import InputError, NodeUnreachable, RunStopped, StudyError
 from toolkit.gas.calls import Call
 from toolkit.gas.observing import Origin
 from toolkit.gas.runs import observers
@@ -117,7 +117,7 @@ def test_a_failure_of_the_run_itself_is_not_blamed_on_the_executor():
 @pytest.mark.parametrize("error", [BrokenExecutor("x"), CancelledError(), OSError("x"), ImportError("no toolkit")])
 def test_failures_of_executors_are_study_errors(error):
     """Workers that die, clusters that go away, workers without this package."""
-    assert isinstance(executor_failure(error), StudyError)
+    assert isinstance(executor_failure(error), RunStopped)
 
 
 @pytest.mark.parametrize("error", [NodeUnreachable("x"), StudyError("x"), RuntimeError("ours"), KeyError("ours")])

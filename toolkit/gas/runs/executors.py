@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import InputError, StudyError, ToolkitError
+from toolkit.errors import InputError, RunStopped, StudyError, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,7 @@ def executor_name(executor: Executor | None, max_tasks: int) -> str:
     return f"{type(executor).__module__}.{type(executor).__qualname__}, at most {max_tasks} ranges at once"
 
 
-def executor_failure(error: BaseException) -> StudyError | None:
+def executor_failure(error: BaseException) -> RunStopped | None:
     """Return what to tell where the executor failed and not the reading; None for any other error."""
     if isinstance(error, ToolkitError):
         return None
@@ -111,7 +111,7 @@ def executor_failure(error: BaseException) -> StudyError | None:
         why = 'a worker died; in a script, what starts processes stands under `if __name__ == "__main__":`'
     else:
         why = "a worker died or the cluster went away"
-    return StudyError(
+    return RunStopped(
         f"the executor failed: {type(error).__name__}: {str(error)[:300]} ({why}). What came until then is kept; "
         "run the same study into the same folder, with a new executor, and it goes on from there"
     )

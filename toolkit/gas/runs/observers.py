@@ -107,7 +107,7 @@ def observe_elsewhere(
 
     Raises
     ------
-    StudyError
+    RunStopped
         If the executor fails, such as when its workers die.
     NodeUnreachable
         If the node is gone: what a range had read until then is to be read again.

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes.parquet import write_frame
-from toolkit.errors import StudyError, ToolkitError
+from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.runs.locking import locked
@@ -162,7 +162,7 @@ class RunStore:
 
         Raises
         ------
-        StudyError
+        RunStopped
             If they cannot be written, such as on a full disk; what was written before stays as it is.
         """
         if not table.num_rows:
@@ -257,7 +257,7 @@ class RunStore:
             part.replace(place)
             _sync_folder(place.parent)
         except OSError as error:
-            raise StudyError(
+            raise RunStopped(
                 f"{place} could not be written: {error.strerror or error}; what was written before is kept. "
                 "Mend the cause and run the same study into the same folder: it goes on from there"
             ) from error
