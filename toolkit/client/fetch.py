@@ -82,15 +82,18 @@ class SimulationFrames(TransactionFrames):
     results: tuple[Simulation | ToolkitError, ...]
 
 
-def plan_versions(node: Node, versions: Versions | None) -> ResolvedPlan:
-    """Resolve a version plan against a node, its head being read once; what was clipped is warned about."""
-    ledger = node.ledger()
+def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) -> ResolvedPlan:
+    """Resolve a version plan against a node, its head being read once; what was clipped is warned about.
 
+    What a probe found of views holds for reads of state only: `state` is False for transactions.
+    """
+    ledger = node.ledger()
     plan = resolve_versions(
         -1 if versions is None else versions,
         head=ledger.version,
-        oldest=node.oldest_readable(ledger),
+        oldest=node.oldest_readable(ledger) if state else ledger.oldest_version,
         version_at=lambda time: node.first_from(time, ledger),
+        claimed=ledger.oldest_version,
     )
     for note in plan.notes:
         warnings.warn(note, UserWarning, stacklevel=3)
@@ -304,7 +307,7 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
     Source: ``GET /v1/transactions?start=&limit=``.
     """
     node = given_node(node)
-    plan = plan_versions(node, versions)
+    plan = plan_versions(node, versions, state=False)
     wanted = sorted(set(plan.versions))
     pages = _gathered(_pages(wanted), lambda page: _read_page(node, *page), node, "pages", show=progress)
     keep = set(wanted)

@@ -35,6 +35,9 @@ class Probe:
         As the node's headers say.
     oldest_readable : int or None
         Lowest version at which a view was seen to answer; None where none did.
+    oldest_is_exact : bool or None
+        Whether the version before it was seen not to answer, or is not claimed; if not, versions up to a thousandth of
+        the range below it may answer too. None where no view did.
     gas_header : bool
         Whether views tell their gas.
     gas_stable : bool or None
@@ -54,6 +57,7 @@ class Probe:
     gas_stable: bool | None
     offers: dict[str, bool]
     requests: int = 0
+    oldest_is_exact: bool | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return what was found by name, for printing."""
@@ -63,6 +67,7 @@ class Probe:
             "head",
             "claimed_oldest",
             "oldest_readable",
+            "oldest_is_exact",
             "gas_header",
             "gas_stable",
             "requests",
@@ -90,7 +95,7 @@ def probe(node: Node) -> Probe:
     ledger = node.ledger()
     seen = [answers(lambda: node.view(CLOCK, ledger_version=ledger.version)) for _ in range(_REPEATS)]
     gas = [result.gas_used if result else None for result in seen]
-    oldest = _oldest(node, answers, ledger.oldest_version, ledger.version) if seen[0] else None
+    found = _oldest(node, answers, ledger.oldest_version, ledger.version) if seen[0] else (None, None)
     offers = {name: answers(ask) is not None for name, ask in _companions(node, ledger.version).items()}
     known = None not in gas
     return Probe(
@@ -98,28 +103,29 @@ def probe(node: Node) -> Probe:
         chain_id=ledger.chain_id,
         head=ledger.version,
         claimed_oldest=ledger.oldest_version,
-        oldest_readable=oldest,
+        oldest_readable=found[0],
+        oldest_is_exact=found[1],
         gas_header=known,
         gas_stable=len(set(gas)) == 1 if known else None,
         offers=offers,
     )
 
 
-def _oldest(node: Node, answers: Callable[[Callable[[], Any]], Any], claimed: int, head: int) -> int:
-    """Halve between the claimed oldest version, if it does not answer, and the head, which does."""
+def _oldest(node: Node, answers: Callable[[Callable[[], Any]], Any], claimed: int, head: int) -> tuple[int, bool]:
+    """Halve between the claimed oldest version, if it does not answer, and the head, which does; tell if exact."""
 
     def readable(version: int) -> bool:
         return answers(lambda: node.view(CLOCK, ledger_version=version)) is not None
 
     if readable(claimed):
-        return claimed
+        return claimed, True
     low, high = claimed, head
     for _ in range(_MOST_LOOKS):
         if high - low <= 1:
             break
         middle = (low + high) // 2
         low, high = (low, middle) if readable(middle) else (middle, high)
-    return high
+    return high, high - low <= 1
 
 
 def _companions(node: Node, head: int) -> dict[str, Callable[[], Any]]:

@@ -148,7 +148,7 @@ def resolve_versions(
     head: int,
     oldest: int = 0,
     version_at: Callable[[datetime], int] | None = None,
-    gap: str = "are pruned",
+    claimed: int | None = None,
 ) -> ResolvedPlan:
     """Turn a plan into versions of a node.
 
@@ -160,8 +160,8 @@ def resolve_versions(
     version_at : callable, optional
         First version at or after a time; -1 for a time before the oldest version, head + 1 for one after the head.
         Needed for plans by date.
-    gap : str, default "are pruned"
-        What is wrong with versions below `oldest`, for the notes.
+    claimed : int, optional
+        The oldest version as the node claims it, where `oldest` comes from a probe.
 
     Returns
     -------
@@ -186,7 +186,8 @@ def resolve_versions(
     if last < oldest or first > head:
         raise InputError(f"versions {first} to {last} cannot be read: this node holds {oldest} to {head}")
     if first < oldest:
-        notes.append(f"versions {first} to {oldest - 1} {gap}; reading from {oldest}")
+        why = "are pruned" if claimed in {None, oldest} else "lie below what answered a probe"
+        notes.append(f"versions {first} to {oldest - 1} {why}; reading from {oldest}")
         first = oldest
     if last > head:
         notes.append(f"versions {head + 1} to {last} do not exist yet; reading to {head}")

@@ -58,14 +58,15 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
         return node.first_from(time, info.ledger)
 
     wanted: Versions = search.versions if search else (study.versions.plan or -1)
-    plan = resolve_versions(wanted, head=head, oldest=oldest, version_at=version_at)
+    claimed = info.ledger.oldest_version
+    plan = resolve_versions(wanted, head=head, oldest=oldest, version_at=version_at, claimed=claimed)
     versions = plan.versions
     listed = not isinstance(wanted, str)  # a range is clipped, listed versions are kept
     notes = [*plan.notes, *(_out_of_reach(versions, head=head, oldest=oldest) if listed else ())]
     committed = {}
     for call in study.calls:
         if call.versions is not None:
-            own = resolve_versions(call.versions, head=head, oldest=oldest, version_at=version_at)
+            own = resolve_versions(call.versions, head=head, oldest=claimed, version_at=version_at)
             committed[call.fingerprint] = [own.versions[0], own.versions[-1]]
             notes += [f"{call.name}: {note}" for note in own.notes]
     last = max(versions, default=head)

@@ -9,7 +9,7 @@ import pytest
 import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused
 from toolkit import embedded
-from toolkit.client.fetch import fetch_views, plan_versions
+from toolkit.client.fetch import fetch_transactions, fetch_views, plan_versions
 from toolkit.client.node import Node
 from toolkit.client.probing import Probe
 from toolkit.errors import NodeUnreachable
@@ -41,6 +41,7 @@ def test_a_node_that_answers_what_it_claims():
     node, fake = gateway(oldest=500, claimed=500)
     found = node.probe()
     assert (found.head, found.claimed_oldest, found.oldest_readable) == (HEAD, 500, 500)
+    assert found.oldest_is_exact
     assert len(fake.sent("POST /view")) == 4
     assert (found.node, found.chain_id) == ("http://node.test/v1", 4)
 
@@ -52,6 +53,8 @@ def test_an_oldest_version_that_does_not_answer_is_searched(oldest):
     found = node.probe()
     assert found.claimed_oldest == 0
     assert oldest <= found.oldest_readable <= oldest + HEAD // 1_000
+    assert found.oldest_is_exact is False
+    assert found.facts()["oldest_is_exact"] is False
     assert found.requests <= 25
     assert len(fake.sent("POST /view")) <= 14
 
@@ -66,7 +69,8 @@ def test_a_small_range_is_found_exactly():
         return answer(["1"], head=head)
 
     fake = FakeNode({MODULE: answer(TIMESTAMP, head=head), "POST /view": view}, head=head)
-    assert Node(URL, transport=fake).probe().oldest_readable == 123
+    found = Node(URL, transport=fake).probe()
+    assert (found.oldest_readable, found.oldest_is_exact) == (123, True)
 
 
 def test_a_node_without_views_has_no_readable_version():
@@ -151,11 +155,21 @@ def test_plans_start_from_what_was_found():
     node, _ = gateway(oldest=900_000)
     assert min(plan_versions(node, "0:-1/11").versions) == 0
     oldest = node.probe().oldest_readable
-    with pytest.warns(UserWarning, match="pruned"):
+    with pytest.warns(UserWarning, match=f"versions 0 to {oldest - 1} lie below what answered a probe"):
         frame = fetch_views(node, CLOCK, versions="0:-1/11", progress=False)
     assert frame["ledger_version"].min() == oldest
     assert frame["error_code"].isna().all()
     assert node.oldest_readable(node.ledger()) == oldest
+
+
+def test_transactions_are_not_clipped_by_what_views_answer(recwarn):
+    """Views and transactions are pruned apart: a probe of the ones says nothing of the others."""
+    node, fake = gateway(oldest=900_000)
+    node.probe()
+    frames = fetch_transactions(node, versions="0:2", progress=False)
+    assert fake.sent("GET /transactions")[-1][0] == {"start": "0", "limit": "3"}
+    assert frames.transactions["version"].tolist() == [0, 1, 2]
+    assert not recwarn.list
 
 
 def test_a_node_that_prunes_on_is_not_read_below_its_claim():
