@@ -113,7 +113,15 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
     DataFrame, shape (columns of `frame`, 6)
         ``column``, ``type``, ``unit``, ``source``, ``typing`` (text, missing where not known) and ``nulls``
         (int64, rows).
+
+    Raises
+    ------
+    InputError
+        If `frame` is none.
     """
+    given: Any = frame
+    if not isinstance(given, pd.DataFrame):
+        raise InputError(f"describe takes a DataFrame, got a {type(given).__name__}")
     facts = frame.attrs.get(_ATTRS, {})
     rows = [
         {

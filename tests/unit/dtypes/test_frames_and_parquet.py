@@ -143,6 +143,9 @@ def test_describe_is_the_data_dictionary():
     assert found.loc["list", "type"].startswith("list<")
     assert pd.isna(found.loc["text", "unit"])
     assert dtypes.describe(pd.DataFrame()).shape == (0, 6)
+    for what in (5, None, pd.Series([1])):
+        with pytest.raises(InputError, match="describe takes a DataFrame, got a"):
+            dtypes.describe(what)
 
 
 @pytest.mark.parametrize("name", list(dtypes.KINDS))
