@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 def sweep(
-    node: Node, tasks: Iterable[Task], prepare: Callable[[Task], Prepared[Result]]
+    node: Node, tasks: Iterable[Task], prepare: Callable[[Task], Prepared[Result] | ToolkitError]
 ) -> Iterator[tuple[int, Result | ToolkitError]]:
     """Prepare tasks, send them at once, and yield (position, result or error) as they come.
 
@@ -30,7 +30,8 @@ def sweep(
     tasks : iterable
         Pulled as answers are taken, so it may be long.
     prepare : callable
-        Makes a task ready to be sent. A task whose version turns out to be pruned meanwhile ends with that error.
+        Makes a task ready to be sent, or returns the error that it ends with. A task whose version turns out to
+        be pruned meanwhile ends with that error.
 
     Yields
     ------

@@ -270,6 +270,16 @@ def test_failures_are_rows(tmp_path):
     assert found.manifest["counts"] == {"observations": 5, "failures": 3, "unanswered": 0}
 
 
+def test_versions_at_which_the_function_took_other_arguments_are_rows(tmp_path):
+    """The arguments fit the code at the end; where an older one differs, that reading says so and the run goes on."""
+    old = module("m", functions=[function("count", ["u64"], ["u64"])])
+    code = {"GET /accounts/0x1/module/m": lambda query, _: answer(old if at(query) < UPGRADE else NEW)}
+    found = run(tmp_path / "run", node=made_node(code)[0], versions="0:-1/5")
+    assert found.observations["error_code"].fillna("-").tolist() == ["input_error"] * 3 + ["-"] * 2
+    assert "expected 1 argument [" in found.observations["error_message"].iloc[0]
+    assert found.complete
+
+
 def test_calls_that_never_worked_are_named(tmp_path):
     """A note for each call of which every reading failed, and none for one that answered once."""
 

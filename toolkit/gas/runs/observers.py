@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.sweep import sweep
-from toolkit.errors import InputError, ToolkitError
+from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import VIEW, Origin, row_columns
 from toolkit.gas.runs.executors import executor_failure
@@ -55,9 +55,15 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
     """
     ready = {call.fingerprint: node.prepare_views(_view(call)) for call, _ in tasks}
 
-    def prepare(task: Task) -> Prepared[ViewResult]:
+    def prepare(task: Task) -> Prepared[ViewResult] | ToolkitError:
         call, version = task
-        return ready[call.fingerprint].at(version)
+        try:
+            return ready[call.fingerprint].at(version)
+        except (
+            InputError,
+            SchemaError,
+        ) as error:  # they fit the last version's code, so the function was another one here
+            return error
 
     for place, outcome in sweep(node, tasks, prepare):
         call, version = tasks[place]
