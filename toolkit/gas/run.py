@@ -130,7 +130,7 @@ class Run:
         """Calls of which every reading failed, a line each: most likely the study is to be mended."""
         several = len(self.manifest["nodes"]) > 1
         return tuple(
-            f"all {sum(codes.values()):,} readings of {label!r}{f' on {node}' if several else ''} failed "
+            f"every reading of {label!r}{f' on {node}' if several else ''} failed "
             f"({', '.join(f'{count:,} {code}' for code, count in codes.items())}); "
             "error_message of the observations says why"
             for (node, label), codes in failing_calls(self._store).items()
