@@ -259,6 +259,6 @@ def abi_of(answer: bytes) -> ModuleAbi | None:
         document = msgspec.json.decode(answer)
     except msgspec.DecodeError as error:
         raise SchemaError(f"the node's module answer is not JSON ({error}); got {answer[:80]!r}") from None
-    if isinstance(document, dict) and "bytecode" in document and document.get("abi") is None:
+    if isinstance(document, dict) and document.get("abi") is None:
         return None
     return decode_module_abi(document)
