@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from toolkit.errors import NodeError, NodeUnreachable
+from toolkit.errors import NodeError, NodeUnreachable, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,7 +31,7 @@ def sweep(
         Pulled as answers are taken, so it may be long.
     prepare : callable
         Makes a task ready to be sent, or returns the error that it ends with. A task whose version turns out to
-        be pruned meanwhile ends with that error.
+        be pruned meanwhile, or whose module answer cannot be read, ends with that error.
 
     Yields
     ------
@@ -43,7 +43,7 @@ def sweep(
         for task in tasks:
             try:
                 call = prepare(task)
-            except (NodeError, NodeUnreachable) as error:
+            except (NodeError, NodeUnreachable, SchemaError) as error:
                 yield error
             else:
                 yield call

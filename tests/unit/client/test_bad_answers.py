@@ -175,3 +175,14 @@ def test_in_bcs_the_bytes_that_do_not_fit_are_told():
     types = {"key_type": "u8", "value_type": "bool"}
     with pytest.raises(SchemaError, match=r"column 'value', row 0, version 500: item 2 of table .*\\x07"):
         fetch_table_items(node, HANDLE, keys=[2], **types, versions=[500], progress=False)
+
+
+def test_a_module_answer_that_cannot_be_read_costs_its_own_rows():
+    """The module is read once more at each version for which no neighbour tells; where a page comes, that is a row."""
+    routes = {
+        "GET /accounts/0x1/module/m": lambda query, _: bad(b"<html>") if query["ledger_version"] == "9" else answer(M)
+    }
+    node, _ = a_node(routes)
+    frame = fetch_views(node, COUNT, versions="0:9", progress=False)
+    assert frame["error_code"].dropna().to_dict() == {9: "schema_error"}
+    assert frame["value"].dropna().tolist() == [5] * 9
