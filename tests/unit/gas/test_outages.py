@@ -16,7 +16,10 @@ from toolkit.cli.studies import _print_run
 from toolkit.client.node import Node
 from toolkit.client.versions import FindSteps
 from toolkit.errors import NodeUnreachable, StudyError
+from toolkit.gas.calls import Call
+from toolkit.gas.observing import Origin
 from toolkit.gas.run import Run
+from toolkit.gas.runs.observers import _observe_range
 from toolkit.gas.runs.silence import heard
 from toolkit.gas.runs.store import RunStore
 
@@ -65,6 +68,17 @@ def test_a_node_that_dies_stops_the_run(tmp_path, monkeypatch, executor):
         assert 900 <= len(left.observations) < 1_000
     found = run(tmp_path / "run", versions="0:2500")
     assert (found.complete, found.digest, found.manifest["attempts"]) == (True, whole.digest, 2)
+
+
+def test_a_range_does_not_begin_on_a_node_that_is_gone(monkeypatch):
+    """What still waited for a worker ends at once: no call asks for its module, one after the other."""
+    monkeypatch.setattr(Node, "with_share", lambda node, _: nullcontext(node))
+    node, fake = made_node({"GET ": GONE, "GET /accounts/0x1/module/m": GONE})
+    call = Call(view="0x1::m::count")
+    with pytest.raises(NodeUnreachable, match="is gone: a range of calls was about to be read"):
+        _observe_range(node, Origin("n", "abc", model=False, chain_id=4), [(call, version) for version in range(100)])
+    assert fake.sent("POST /view") == []
+    assert len(fake.sent("GET /accounts/0x1/module/m")) < 20
 
 
 def test_a_search_whose_node_dies_is_not_sealed(tmp_path):

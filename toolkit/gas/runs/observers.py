@@ -12,7 +12,7 @@ from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import VIEW, Origin, row_columns
 from toolkit.gas.runs.executors import executor_failure
-from toolkit.gas.runs.silence import heard
+from toolkit.gas.runs.silence import check_there, heard
 from toolkit.move.ids import FunctionId
 from toolkit.wire.requests import ViewFunction
 
@@ -149,6 +149,7 @@ def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
     with node.with_share(1) as copy:  # in threads nothing was pickled: each range needs sockets of its own
         for call in {call.fingerprint: call for call, _ in tasks}.values():
             learn_module(copy, call, sorted(version for other, version in tasks if other is call))
+        check_there(copy, "a range of calls was about to be read")  # else each waits for its ABI, one after the other
         return OBSERVATIONS.table(row_columns(list(heard(observe_views(copy, origin, tasks), copy))))
 
 
