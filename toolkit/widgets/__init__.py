@@ -1,5 +1,5 @@
-"""Widgets that build requests in a notebook. State is traits; nothing is fetched before somebody asks."""
+"""Widgets that build requests in a notebook. All state is traits; constructing a widget makes no request."""
 
-from toolkit.widgets.simulation_builder import SimulationBuilder
+from toolkit.widgets._simulation_builder import SimulationBuilder
 
 __all__ = ["SimulationBuilder"]

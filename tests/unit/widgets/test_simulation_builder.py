@@ -90,8 +90,8 @@ def test_what_the_form_does_not_show_is_kept(builder):
         ("arguments", '{"to": "0xb0b"}', "got an object; expected a JSON array"),
         ("arguments", "100", "got a number"),
         ("arguments", "[1.5]", "no floating point"),
-        ("arguments", "[NaN]", "NaN is no JSON"),
-        ("arguments", "[" * 100_000, "nested too deeply"),
+        ("arguments", "[NaN]", "NaN is not JSON"),
+        ("arguments", "[" * 100_000, "too many nested brackets"),
         ("arguments", "[" + "9" * 5000 + "]", "expected a JSON array"),
         ("sender", "", "expected the sender's address"),
     ],
@@ -105,10 +105,10 @@ def test_a_bad_entry_is_told_at_its_field_and_leaves_the_request(filled, name, t
     assert said in filled.errors[name]
     assert filled.errors[name] in filled.error
     assert shown(filled).count('class="ltk-error"') == 1
-    assert shown(filled).count("Of the last good entries") == 2
+    assert shown(filled).count("From the last valid entries") == 2
     setattr(filled, name, good)
     assert (filled.error, filled.request) == ("", REQUEST)
-    assert "Of the last good" not in shown(filled)
+    assert "From the last valid" not in shown(filled)
 
 
 def test_several_bad_entries_are_all_told(filled):
@@ -159,7 +159,7 @@ def test_simulate_sends_once_and_keeps_the_outcome(memory, filled):
 
 def test_the_simulate_button_simulates(filled):
     """The button does what the method does."""
-    filled._view.simulate_button.click()
+    filled._form.simulate_button.click()
     assert filled.simulation.success
 
 
@@ -169,13 +169,13 @@ def test_buttons_rest_while_the_node_is_asked(memory, filled):
     real = memory.send
 
     def send(request):
-        seen.append((filled.busy, filled._view.simulate_button.disabled))
+        seen.append((filled.busy, filled._form.simulate_button.disabled))
         return real(request)
 
     memory.send = send
     filled.simulate()
     assert set(seen) == {(True, True)}
-    assert not filled._view.simulate_button.disabled
+    assert not filled._form.simulate_button.disabled
 
 
 def test_simulate_with_entries_missing_says_which(memory, builder):
@@ -222,7 +222,7 @@ def test_the_abi_finds_what_does_not_fit(memory, filled, entries, field, said):
 def test_once_the_abi_is_known_entries_are_checked_as_they_are_typed(memory, filled):
     """After a check a misfit is told at once, keeps the request, and asks the node nothing."""
     assert filled.check()
-    assert "Fits transfer(address, u64)" in shown(filled)
+    assert "Matches transfer(address, u64)" in shown(filled)
     asked = len(memory.asked)
     filled.arguments = '["0xb0b", "many"]'
     assert "expect string&lt;u64&gt;" in shown(filled)
@@ -271,17 +271,17 @@ def test_an_answer_that_cannot_be_read_is_told(memory, filled):
 def test_results_of_an_earlier_request_say_so(filled):
     """After an edit the results stay, marked; the old request makes them fresh again."""
     filled.simulate()
-    assert "have changed since" not in shown(filled)
+    assert "The entries have changed" not in shown(filled)
     filled.arguments = '["0xb0b", 101]'
-    assert "have changed since" in shown(filled)
+    assert "The entries have changed" in shown(filled)
     filled.request = REQUEST
-    assert "have changed since" not in shown(filled)
+    assert "The entries have changed" not in shown(filled)
 
 
 def test_a_request_that_the_form_cannot_show_is_refused(builder):
     """A script has no place in this form; the text names the other road, and nothing changes."""
     builder.request = REQUEST
-    with pytest.raises(InputError, match=r"edits entry functions.*node\.simulate"):
+    with pytest.raises(InputError, match=r"must be an EntryFunction.*node\.simulate"):
         builder.request = toolkit.SimulationRequest(toolkit.wire.Script("0xa11c"), sender=ALICE)
     assert builder.request == REQUEST
     with pytest.raises(TraitError):
@@ -324,7 +324,7 @@ def test_the_repr_is_short(filled):
 
 def test_labels_belong_to_their_entries(builder):
     """Each entry carries its own description, which the browser ties to it as a label."""
-    labels = {name: control.description for name, control in builder._view.controls.items()}
+    labels = {name: control.description for name, control in builder._form.controls.items()}
     assert labels["type_arguments"] == "Type arguments"
     assert len(set(labels.values())) == len(labels) == 7
 
@@ -337,7 +337,7 @@ def test_closing_leaves_nothing_behind(node):
     builder = SimulationBuilder(node, request=REQUEST)
     builder.simulate()
     builder.simulate()
-    control = builder._view.controls["sender"]
+    control = builder._form.controls["sender"]
     builder.close()
     assert set(widget._instances) == before
     builder.sender = "0x1"

@@ -9,9 +9,17 @@ from html.parser import HTMLParser
 import pytest
 
 import toolkit
-from toolkit.widgets import panels
-from toolkit.widgets.markup import Html, pairs, safe, short_id, table
-from toolkit.widgets.snippets import laid_out, request_as_json, request_as_python
+from toolkit.widgets import _results
+from toolkit.widgets._results import (
+    Html,
+    format_expression,
+    pairs,
+    request_as_json,
+    request_as_python,
+    safe,
+    short_id,
+    table,
+)
 
 HOSTILE = "<img src=x onerror=alert(1)>'\"&</td>\u202e\x1b[0m"
 FEE = {"total_charge_gas_units", "execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas"}
@@ -51,7 +59,7 @@ def fee_event(**fields):
 
 def test_the_pages_come_in_order_with_their_counts(simulation, node):
     """Summary, gas, state changes, events, request."""
-    titles = list(panels.panels(simulation(), node))
+    titles = list(_results.pages(simulation(), node))
     assert titles == ["Summary", "Gas", "State changes (2)", "Events (1)", "Request"]
 
 
@@ -69,24 +77,24 @@ def test_everything_a_node_says_is_escaped(simulation, node):
     ]
     events = [{"guid": guid, "sequence_number": "0", "type": HOSTILE, "data": {"note": HOSTILE * 20}}]
     outcome = simulation(vm_status=HOSTILE, changes=changes, events=events, success=False)
-    for page in panels.panels(outcome, node).values():
+    for page in _results.pages(outcome, node).values():
         elements = Elements(page)
         assert not elements.open
         assert "img" not in elements.tags
         assert not any(name.startswith("on") for name in elements.attributes)
         assert "\u202e" not in page
         assert "\x1b" not in page
-    assert "\\u202e" in panels.summary(outcome)
+    assert "\\u202e" in _results.summary_page(outcome)
 
 
 def test_the_summary_tells_outcome_and_cost(simulation):
     """Whether it would succeed, in the node's words, and what is paid."""
-    text = Elements(panels.summary(simulation())).text
+    text = Elements(_results.summary_page(simulation())).text
     assert "Success Executed successfully" in text
     assert "41 gas units" in text
     assert "4,100 octas" in text
     status = "Move abort in 0x1::coin: EINSUFFICIENT_BALANCE(0x10006): no coins"
-    failed = Elements(panels.summary(simulation(success=False, vm_status=status))).text
+    failed = Elements(_results.summary_page(simulation(success=False, vm_status=status))).text
     assert f"Would fail {status}" in failed
 
 
@@ -99,7 +107,7 @@ def test_the_gas_page_splits_the_total(simulation):
         storage_fee_octas="40000",
         storage_fee_refund_octas="1000",
     )
-    text = Elements(panels.gas(simulation(gas_used="450", events=[event]), model=False)).text
+    text = Elements(_results.gas_page(simulation(gas_used="450", events=[event]), model=False)).text
     assert "Storage40089%" in text
     assert "Charged450" in text
     assert "Storage refund1,000 octas" in text
@@ -109,21 +117,21 @@ def test_the_gas_page_splits_the_total(simulation):
 
 def test_the_gas_page_says_what_its_numbers_are(simulation):
     """A model's gas is called one; parts that do not add up and a missing split are said."""
-    assert "imitates a Move VM" in panels.gas(simulation(), model=True)
+    assert "not a Move VM" in _results.gas_page(simulation(), model=True)
     odd = fee_event(total_charge_gas_units="500", execution_gas_units="40")
-    assert "do not add up" in panels.gas(simulation(events=[odd]), model=False)
-    assert "discarded before it ran" in panels.gas(simulation(events=[], gas_used="0"), model=False)
+    assert "do not add up" in _results.gas_page(simulation(events=[odd]), model=False)
+    assert "discarded before it ran" in _results.gas_page(simulation(events=[], gas_used="0"), model=False)
 
 
 def test_a_free_price_has_no_storage_part(simulation):
     """At a price of 0 nothing is divided by it."""
     event = fee_event(total_charge_gas_units="50", execution_gas_units="40", io_gas_units="10")
-    assert "Storage00%" in Elements(panels.gas(simulation(gas_unit_price="0", events=[event]), model=False)).text
+    assert "Storage00%" in Elements(_results.gas_page(simulation(gas_unit_price="0", events=[event]), model=False)).text
 
 
 def test_state_changes_keep_exact_numbers_and_table_bytes(simulation):
     """A u64 is shown with all its digits, a table item by its bytes."""
-    text = Elements(panels.changes(simulation())).text
+    text = Elements(_results.changes_page(simulation())).text
     assert "18446744073709551615" in text
     assert "key 0x0102" in text
     assert "0x0304" in text
@@ -131,10 +139,10 @@ def test_state_changes_keep_exact_numbers_and_table_bytes(simulation):
 
 def test_the_request_page_tells_what_the_node_filled_in(simulation, node):
     """Numbers that the request left open, and the expiration as a date where there is one."""
-    page = panels.request(simulation(), node)
+    page = _results.request_page(simulation(), node)
     assert "Sequence number</th><td>245<" in page
     assert "2026-06-30 08:48:24 UTC" in page
-    late = panels.request(simulation(expiration_timestamp_secs="18446744073709551615"), node)
+    late = _results.request_page(simulation(expiration_timestamp_secs="18446744073709551615"), node)
     assert "18,446,744,073,709,551,615 seconds since 1970" in late
 
 
@@ -143,8 +151,8 @@ def test_long_frames_are_cut_and_say_so(simulation):
     guid = {"creation_number": "0", "account_address": "0x0"}
     event = {"guid": guid, "sequence_number": "0", "type": "0x1::m::E", "data": {"n": "1"}}
     outcome = simulation(events=[event] * 250)
-    page = panels.events(outcome)
-    assert page.count("<tr>") == panels.MOST_ROWS + 1
+    page = _results.events_page(outcome)
+    assert page.count("<tr>") == _results.MAX_ROWS + 1
     assert "First 100 of 250 rows" in page
     assert len(outcome.events) == 250
 
@@ -186,7 +194,7 @@ def test_tables_name_their_headings():
 def test_breaking_lines_keeps_the_meaning(source):
     """However narrow, the laid out expression is the same program."""
     for width in (10, 40, 78):
-        assert ast.dump(ast.parse(laid_out(source, width=width))) == ast.dump(ast.parse(source))
+        assert ast.dump(ast.parse(format_expression(source, width=width))) == ast.dump(ast.parse(source))
 
 
 def test_the_python_names_a_node_without_its_password(node):

@@ -1,8 +1,7 @@
-"""A form for simulating an entry function.
+"""A form that simulates an entry function.
 
-Every entry is a trait and so is the request made of them; the browser only mirrors traits. An entry is read at
-each keystroke, without asking anybody. The ABI is asked for when **Check** or **Simulate** is pressed; from then on
-arguments of that call are checked by it at each keystroke too.
+All state is traits: the entries and the request made from them. Each keystroke reads the entries without a request.
+**Check** and **Simulate** read the ABI; after that each keystroke also checks the arguments against it.
 """
 
 from __future__ import annotations
@@ -15,11 +14,9 @@ from traitlets import Bool, Dict, Instance, Unicode, link, observe, validate
 
 from toolkit.client.results import Simulation
 from toolkit.errors import InputError, SchemaError, ToolkitError
-from toolkit.widgets.entries import FIELDS, estimates_of, read_entries, write_entries
-from toolkit.widgets.fields import close_all
-from toolkit.widgets.known_call import KnownCall, find_function
-from toolkit.widgets.simulation_view import ESTIMATES, SimulationView
-from toolkit.widgets.snippets import request_as_python
+from toolkit.widgets._entries import FIELDS, ResolvedCall, estimates_of, find_function, read_entries, write_entries
+from toolkit.widgets._form import ESTIMATES, SimulationForm, close_all
+from toolkit.widgets._results import request_as_python
 from toolkit.wire.payloads import EntryFunction
 from toolkit.wire.requests import SimulationRequest
 
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from toolkit.client.node import Node
-    from toolkit.widgets.entries import Reading
+    from toolkit.widgets._entries import Entries
 
 __all__ = ["SimulationBuilder"]
 
@@ -37,14 +34,14 @@ _ENTRIES = (*FIELDS, *ESTIMATES)
 class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no types
     """Build, check and simulate a call of an entry function.
 
-    Nothing is fetched before **Check** or **Simulate** is pressed, or `check` or `simulate` called.
+    Makes no request until **Check** or **Simulate** is pressed, or `check` or `simulate` is called.
 
     Parameters
     ----------
     node : Node
-        Where simulations run; kept as ``node``.
+        Runs the simulations; available as ``node``.
     request : SimulationRequest, optional
-        What the form shows first.
+        Initial content of the form.
 
     Attributes
     ----------
@@ -53,28 +50,29 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
     function : str
         As typed: ``address::module::function``.
     type_arguments : str
-        As typed: Move types, one a line or separated by commas.
+        As typed: Move types, one per line or separated by commas.
     arguments : str
-        As typed: a JSON array, signers left out.
+        As typed: a JSON array without the signers.
     estimate_max_gas_amount, estimate_gas_unit_price, estimate_prioritized_gas_unit_price : bool
-        What the node is asked to estimate.
+        Estimates that the node is asked for.
     request : SimulationRequest or None
-        The last good entries; set it to fill the form. Fields of a request that the form does not show are kept.
+        The request made from the last valid entries. Set it to fill the form; fields that the form does not show
+        keep their values.
     errors : dict of str to str
-        What is wrong now, by entry; ``node`` for what the node refused. Read only.
+        Error messages by entry; ``node`` holds the error that the node returned. Read only.
     error : str
-        The same as one text, empty where nothing is wrong. Read only.
+        All error messages as one text; empty if there is none. Read only.
     python : str
-        A program that sends `request`; empty where there is none. Read only.
+        A Python program that sends `request`; empty if there is no request. Read only.
     simulation : Simulation or None
-        The last outcome, with its frames ``transactions``, ``changes`` and ``events``. Read only.
+        The last result, with its frames ``transactions``, ``changes`` and ``events``. Read only.
     busy : bool
-        Whether the node is being asked. Read only.
+        True while a request is in progress. Read only.
 
     Raises
     ------
     InputError
-        If `request` is, or is set to, one whose payload is no entry function.
+        If the payload of `request`, given or set later, is not an `EntryFunction`.
 
     Examples
     --------
@@ -100,17 +98,17 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
     python = Unicode(read_only=True)
     simulation = Instance(Simulation, allow_none=True, read_only=True)
     busy = Bool(default_value=False, read_only=True)
-    _known = Instance(KnownCall, allow_none=True)
+    _known = Instance(ResolvedCall, allow_none=True)
 
     def __init__(self, node: Node, *, request: SimulationRequest | None = None) -> None:
         self.node = node
         self._filling = False
-        self._view = SimulationView(node)
-        super().__init__(self._view.children)
+        self._form = SimulationForm(node)
+        super().__init__(self._form.children)
         self.add_class("ltk")
-        self._links = [link((self, name), (control, "value")) for name, control in self._view.controls.items()]
-        self._view.simulate_button.on_click(self._on_simulate)
-        self._view.check_button.on_click(self._on_check)
+        self._links = [link((self, name), (control, "value")) for name, control in self._form.controls.items()]
+        self._form.simulate_button.on_click(self._on_simulate)
+        self._form.check_button.on_click(self._on_check)
         self.request = request
         self._show()
 
@@ -118,28 +116,27 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
         payload = None if self.request is None else self.request.payload
         return f"SimulationBuilder({self.node!r}, {getattr(payload, 'function', 'no request yet')})"
 
-    # what people do -------------------------------------------------------------------------------------------
+    # actions -------------------------------------------------------------------------------------------
 
     def check(self) -> bool:
-        """Check the entries by the ABI of the node's head; what is wrong stands in `errors`.
+        """Check the entries against the ABI at the node's head, and set `errors`.
 
         Returns
         -------
         bool
-            Whether the entries can be simulated. A module whose ABI the node does not give cannot be checked,
-            which is said, and is no reason not to try.
+            True if the entries can be simulated. If the node returns no ABI of the module, arguments are not
+            checked.
 
         Notes
         -----
-        Source: ``GET /v1`` and ``GET /v1/accounts/{address}/module/{name}``; modules already seen are not asked
-        for again.
+        Source: ``GET /v1`` and ``GET /v1/accounts/{address}/module/{name}``; ABIs are cached.
         """
-        with self._asking("Checking\N{HORIZONTAL ELLIPSIS}"):
+        with self._busy_while("Checking\N{HORIZONTAL ELLIPSIS}"):
             return self._check()
 
     def simulate(self) -> None:
-        """Check the entries, simulate the request, and show the outcome; what is wrong stands in `errors`."""
-        with self._asking("Simulating\N{HORIZONTAL ELLIPSIS}"):
+        """Check the entries, simulate the request and show the result; sets `errors` and `simulation`."""
+        with self._busy_while("Simulating\N{HORIZONTAL ELLIPSIS}"):
             if not self._check() or self.request is None:
                 return
             self.set_trait("simulation", None)
@@ -149,12 +146,12 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
                 self._show_errors({"node": str(error)})
 
     def close(self) -> None:
-        """Take the widget and its parts off the page and release all observers."""
+        """Remove the widget and its parts from the page, and all observers."""
         for tie in self._links:
             tie.unlink()
         self._links = []
-        self._view.simulate_button.on_click(self._on_simulate, remove=True)
-        self._view.check_button.on_click(self._on_check, remove=True)
+        self._form.simulate_button.on_click(self._on_simulate, remove=True)
+        self._form.check_button.on_click(self._on_check, remove=True)
         close_all(self)
         super().close()
 
@@ -170,7 +167,7 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
     @observe(*_ENTRIES)
     def _on_entry(self, _change: object) -> None:
         if not self._filling:
-            self._take(self._reading(self._known), needed=self.request is not None)
+            self._take(self._read(self._known), needed=self.request is not None)
 
     @observe("request")
     def _on_request(self, _change: object) -> None:
@@ -178,18 +175,18 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
         if not self._filling:
             self._fill_form()
 
-    def _reading(self, known: KnownCall | None) -> Reading:
+    def _read(self, known: ResolvedCall | None) -> Entries:
         return read_entries({name: getattr(self, name) for name in FIELDS}, known)
 
-    def _take(self, reading: Reading, *, needed: bool) -> None:
-        """Make the request of good entries; of bad ones only say what is wrong."""
-        if reading.payload is not None and reading.sender is not None:
-            with self._held():
-                self.request = self._request_of(reading.sender, reading.payload)
-        self._show_errors(reading.errors | (reading.missing if needed else {}))
+    def _take(self, entries: Entries, *, needed: bool) -> None:
+        """Set the request from valid entries, and show the errors of the others."""
+        if entries.payload is not None and entries.sender is not None:
+            with self._without_feedback():
+                self.request = self._request_of(entries.sender, entries.payload)
+        self._show_errors(entries.errors | (entries.missing if needed else {}))
 
     def _request_of(self, sender: str, payload: EntryFunction) -> SimulationRequest:
-        """Change the request where entries differ from it; an estimate left open stays open while it is not touched."""
+        """Return the request with the entries' values; an estimate option stays None until its box is clicked."""
         shown = estimates_of(self.request)._asdict()
         options = {name: getattr(self, name) for name in ESTIMATES}
         touched = {name: asked for name, asked in options.items() if asked != shown[name.removeprefix("estimate_")]}
@@ -198,54 +195,54 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
         return self.request.replace(payload=payload, sender=sender, **touched)
 
     def _fill_form(self) -> None:
-        """Write the request into the entries."""
+        """Fill the entries from the request."""
         texts = dict.fromkeys(FIELDS, "") if self.request is None else write_entries(self.request)
         estimates = {f"estimate_{name}": asked for name, asked in estimates_of(self.request)._asdict().items()}
-        with self._held():
+        with self._without_feedback():
             for name, value in (texts | estimates).items():
                 setattr(self, name, value)
-        self._show_errors(self._reading(self._known).errors)
+        self._show_errors(self._read(self._known).errors)
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
-        """Set entries or the request without one of them changing the other in turn."""
+    def _without_feedback(self) -> Iterator[None]:
+        """Set entries or the request without triggering the update of the other."""
         self._filling = True
         try:
             yield
         finally:
             self._filling = False
 
-    # asking the node ------------------------------------------------------------------------------------------
+    # requests ------------------------------------------------------------------------------------------
 
     def _check(self) -> bool:
-        reading = self._reading(None)
-        self._show_errors(reading.errors | reading.missing)
-        if self.errors or reading.payload is None:
+        entries = self._read(None)
+        self._show_errors(entries.errors | entries.missing)
+        if self.errors or entries.payload is None:
             return False
         self._known = None
         field = "function"
         try:
-            found = find_function(self.node, reading.payload.function)
+            found = find_function(self.node, entries.payload.function)
             field = "type_arguments"
-            self._known = None if found is None else found.with_types(reading.payload.type_arguments)
+            self._known = None if found is None else found.with_types(entries.payload.type_arguments)
         except (InputError, SchemaError) as error:
             self._show_errors({field: str(error)})
         except ToolkitError as error:
             self._show_errors({"node": str(error)})
         else:
-            self._take(self._reading(self._known), needed=True)
+            self._take(self._read(self._known), needed=True)
         return not self.errors
 
     @contextmanager
-    def _asking(self, words: str) -> Iterator[None]:
-        """Keep the buttons still, and say why, while the node is asked."""
+    def _busy_while(self, words: str) -> Iterator[None]:
+        """Set `busy` and show a message while the block runs."""
         self.set_trait("busy", value=True)
-        self._view.say(words)
+        self._form.show_message(words)
         try:
             yield
         finally:
             self.set_trait("busy", value=False)
-            self._say_refusal()
+            self._show_refusal()
 
     def _on_simulate(self, _button: object) -> None:
         self.simulate()
@@ -253,45 +250,45 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
     def _on_check(self, _button: object) -> None:
         self.check()
 
-    # what is shown --------------------------------------------------------------------------------------------
+    # display --------------------------------------------------------------------------------------------
 
     def _show_errors(self, errors: dict[str, str]) -> None:
         self.set_trait("errors", errors)
         self.set_trait("error", "; ".join(f"{FIELDS.get(name, 'Node')}: {text}" for name, text in errors.items()))
         self._show()
 
-    def _say_refusal(self) -> None:
-        self._view.say(self.errors.get("node", ""), "error")
+    def _show_refusal(self) -> None:
+        self._form.show_message(self.errors.get("node", ""), "error")
 
     def _show(self) -> None:
-        """Bring what is seen in line with the traits, but for the pages of results."""
+        """Update the display, except for the pages of results."""
         arguments = self._encoded_arguments()
-        self._view.show_problems(self.errors)
+        self._form.show_problems(self.errors)
         if not self.busy:
-            self._say_refusal()
+            self._show_refusal()
         if self._known is not None and arguments is not None and not self.errors:
-            self._view.show_known(self._known)
-        self._view.show_request(self.request, self.python, arguments, current=not self.errors.keys() - {"node"})
-        self._show_staleness()
+            self._form.show_known(self._known)
+        self._form.show_request(self.request, self.python, arguments, current=not self.errors.keys() - {"node"})
+        self._show_stale()
 
     def _encoded_arguments(self) -> list[Any] | None:
-        """Return the request's arguments in the node's forms where its ABI is known and they fit."""
+        """Return the arguments as the node reads them from JSON; None if the ABI is unknown or they do not fit."""
         payload = None if self.request is None else self.request.payload
         if self._known is None or not isinstance(payload, EntryFunction) or not self._known.is_about(payload):
             return None
-        with suppress(InputError, SchemaError):  # a request that was set may not fit; its entry says so
+        with suppress(InputError, SchemaError):  # a request set by the user may not fit; the entry shows the error
             return self._known.encode(payload.arguments)
         return None
 
     @observe("simulation")
     def _on_simulation(self, _change: object) -> None:
-        self._view.show_simulation(self.simulation)
-        self._show_staleness()
+        self._form.show_simulation(self.simulation)
+        self._show_stale()
 
     @observe("busy")
     def _on_busy(self, _change: object) -> None:
-        self._view.show_busy(busy=self.busy)
+        self._form.show_busy(busy=self.busy)
 
-    def _show_staleness(self) -> None:
+    def _show_stale(self) -> None:
         stale = self.simulation is not None and self.simulation.request != self.request
-        self._view.show_stale(stale=stale)
+        self._form.show_stale(stale=stale)
