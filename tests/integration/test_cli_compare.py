@@ -9,6 +9,7 @@ import pytest
 
 import toolkit
 from tests.integration.test_cli import one_clear_line, toolkit_command
+from tests.unit.gas.observed import change_manifest
 
 SIZE, DEPTH = "0xcafe::registry::size", "0xb00c::order_book::depth"
 
@@ -151,8 +152,7 @@ def test_a_run_that_goes_on_takes_the_limits_of_today(url, tmp_path):
     """Thresholds are no part of what is observed: they may change between two attempts."""
     calls = {"size": {"view": SIZE}}
     run = toolkit.Study(node=url, calls=calls, versions="0:-1/3").run(tmp_path / "x", progress=False)
-    place = tmp_path / "x" / "run.json"
-    place.write_text(json.dumps(json.loads(place.read_text()) | {"complete": False}))
+    change_manifest(tmp_path / "x", complete=False)
     again = toolkit.Study(node=url, calls=calls, versions="0:-1/3", thresholds="3%").run(tmp_path / "x", progress=False)
     assert (run.study.thresholds, again.study.thresholds.percent) == (None, 3)
     assert again.digest == run.digest

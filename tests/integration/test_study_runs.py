@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 import toolkit
 from toolkit import plots, reports
+from toolkit.gas.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -130,10 +130,10 @@ def test_a_broken_off_run_is_continued(run, url, tmp_path):
     import shutil
 
     shutil.copytree(run.path, tmp_path / "run")
-    place = tmp_path / "run" / "run.json"
-    manifest = json.loads(place.read_text())
+    store = RunStore(tmp_path / "run")
+    manifest = store.manifest()
     del manifest["finished_at"], manifest["counts"]
-    place.write_text(json.dumps(manifest | {"complete": False}))
+    store.write_manifest(manifest | {"complete": False})
     (part,) = (tmp_path / "run" / "parts").glob("*.parquet")
     kept = toolkit.read_parquet(part)
     toolkit.write_parquet(kept.iloc[: len(kept) // 2], part)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
-from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from toolkit._present.files import replacing
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def write_frame(frame: pd.DataFrame, place: Path) -> None:
     """
     check_suffix(place)
     write = _WRITERS[place.suffix.lower()]
-    _put(place, lambda part: write(frame, part))
+    _put(place, lambda file: write(frame, file))
 
 
 def write_text(text: str, place: Path) -> None:
@@ -134,38 +135,35 @@ def write_text(text: str, place: Path) -> None:
     InputError
         If the file cannot be written.
     """
-    _put(place, lambda part: part.write_text(text, encoding="utf-8", newline="\n"))
+    _put(place, lambda file: file.write(text.encode()))
 
 
-def _put(place: Path, write: Callable[[Path], Any]) -> None:
-    """Write beside the place, then move: a file appears whole or not at all."""
-    part = place.with_name(f".{place.name}.part")
+def _put(place: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Write a file whole or not at all."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        write(part)
-        part.replace(place)
+        with replacing(place) as file:
+            write(file)
     except OSError as error:
         raise InputError(f"--out {place}: cannot be written ({error.strerror or error})") from None
-    finally:
-        with suppress(OSError):  # the folder may be none
-            part.unlink(missing_ok=True)
 
 
-def _write_parquet(frame: pd.DataFrame, place: Path) -> None:
-    from toolkit.dtypes import write_parquet
+def _write_parquet(frame: pd.DataFrame, file: BinaryIO) -> None:
+    from toolkit.dtypes.parquet import write_frame
 
-    write_parquet(frame, place)
+    write_frame(frame, file)
 
 
-def _write_csv(frame: pd.DataFrame, place: Path) -> None:
+def _write_csv(frame: pd.DataFrame, file: BinaryIO) -> None:
     import csv
 
     from toolkit.dtypes import to_arrow
 
-    with place.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out)
-        writer.writerow(frame.columns)
-        writer.writerows([_csv_cell(value) for value in row.values()] for row in to_arrow(frame).to_pylist())
+    out = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.writer(out)
+    writer.writerow(frame.columns)
+    writer.writerows([_csv_cell(value) for value in row.values()] for row in to_arrow(frame).to_pylist())
+    out.detach()  # flushes, and leaves the file open
 
 
 def _csv_cell(value: Any) -> str:
@@ -178,12 +176,12 @@ def _csv_cell(value: Any) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def _write_lines(frame: pd.DataFrame, place: Path) -> None:
+def _write_lines(frame: pd.DataFrame, file: BinaryIO) -> None:
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in records(frame)]
-    place.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    file.write("".join(f"{line}\n" for line in lines).encode())
 
 
-_WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
+_WRITERS: dict[str, Callable[[pd.DataFrame, BinaryIO], None]] = {
     ".parquet": _write_parquet,
     ".csv": _write_csv,
     ".jsonl": _write_lines,

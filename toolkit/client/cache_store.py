@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
+from toolkit._present.files import check_regular, read_file
 from toolkit.errors import ClosedError, InputError
 
 if TYPE_CHECKING:
@@ -282,6 +283,7 @@ class Store:
             try:
                 if self.path is not None:
                     self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    _check_regular(self.path, named=only_ours)
                 db = _open(self.path)
                 self._identity = _identity(self.path)
             except (OSError, ValueError, sqlite3.Error, _ForeignFileError) as error:
@@ -317,6 +319,18 @@ class Store:
             return False
         warn_caller(f"{self.path} is no usable cache ({error}); it is now {place.name}, and a new one is begun")
         return True
+
+
+def _check_regular(path: Path, *, named: bool) -> None:
+    """Refuse a cache that is a named pipe or a device, which SQLite would open and read."""
+    try:
+        check_regular(path)
+    except IsADirectoryError:
+        return  # SQLite says so itself
+    except OSError as error:
+        if not named:
+            raise
+        raise InputError(f"cache={str(path)!r}: {error.strerror}; name another file") from None
 
 
 def warn_caller(text: str) -> None:
@@ -447,8 +461,7 @@ def _was_ours(path: Path, error: BaseException) -> bool:
     if isinstance(error, _ForeignFileError):
         return error.ours
     try:
-        with path.open("rb") as file:
-            return file.read(72)[68:] == _APPLICATION_ID.to_bytes(4, "big")
+        return read_file(path, limit=72)[68:] == _APPLICATION_ID.to_bytes(4, "big")
     except OSError:
         return False
 

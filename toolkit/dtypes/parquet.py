@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from toolkit._present.files import open_to_read, replacing
 from toolkit.dtypes.frames import to_arrow, to_pandas
-from toolkit.errors import InputError
+from toolkit.errors import InputError, ToolkitError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import os
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -43,21 +44,18 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     SchemaError
         If a column of Python objects has no one Arrow type.
     OSError
-        If the file cannot be written.
+        If the file cannot be written, or the path is a folder, a named pipe or a device.
     """
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        write_frame(frame, part)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(Path(path)) as file:
+        write_frame(frame, file)
 
 
-def write_frame(frame: pd.DataFrame, place: Path) -> None:
-    """Write a frame as Parquet in place; for who moves the file by themselves, else see `write_parquet`."""
+def write_frame(frame: pd.DataFrame, file: BinaryIO, *, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a frame as Parquet to an open file, with entries of `metadata` beside the frame's own."""
     table = _narrowed(to_arrow(frame))
-    pq.write_table(table, place, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
+    if metadata:
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
+    pq.write_table(table, file, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
 
 
 def _narrowed(table: pa.Table) -> pa.Table:
@@ -95,16 +93,21 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
     Raises
     ------
     InputError
-        If the file is no Parquet file, or has no such column.
+        If the file is not a Parquet file, is damaged, or has no such column.
     OSError
-        If the file cannot be read.
+        If the file cannot be opened, or is a named pipe or a device.
     """
-    try:
-        with pq.ParquetFile(path) as file:
-            absent = sorted(set(columns or ()) - set(file.schema_arrow.names))
-            if absent:
-                raise InputError(f"{path} has no column {absent}; it has {file.schema_arrow.names}")
-            table = file.read(columns=None if columns is None else list(columns), use_pandas_metadata=True)
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{path} is no readable Parquet file: {error}") from error
-    return to_pandas(table)
+    with open_to_read(path) as source:
+        try:
+            with pq.ParquetFile(source, page_checksum_verification=True) as file:
+                absent = sorted(set(columns or ()) - set(file.schema_arrow.names))
+                if absent:
+                    raise InputError(f"{path} has no column {absent}; it has {file.schema_arrow.names}")
+                table = file.read(columns=None if columns is None else list(columns), use_pandas_metadata=True)
+            return to_pandas(table)
+        # Beyond its own errors, Arrow raises OSError for bytes that cannot be decoded, and damaged descriptions of a
+        # frame raise whatever pandas meets in them.
+        except ToolkitError:
+            raise
+        except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, MemoryError) as error:
+            raise InputError(f"{path} is not a readable Parquet file: {error}") from error

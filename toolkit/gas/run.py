@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolkit.errors import StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.comparison import last_observations
@@ -47,6 +48,7 @@ class Run:
             weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self._store = RunStore(self.path)
         self.manifest: dict[str, Any] = self._store.manifest()
+        self._digest: tuple[Any, str] | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
@@ -92,14 +94,23 @@ class Run:
 
     @property
     def digest(self) -> str:
-        """Digest of the rows: 32 hex digits.
+        """Digest of the rows, computed from the parts as they are on the disk now: 32 hex digits.
 
         Runs of one study on one ledger have the same digest, however they were read: in one go or resumed, here or on
         a cluster, whole or merged from shards. Every column counts but those that tell when and by what was read:
         ``node`` (a node counts as its place in the study), ``head_version``, ``error_message``, ``observed_at`` and
-        ``toolkit_version``.
+        ``toolkit_version``. It is computed again if a part was added, removed or changed since. What a complete run
+        had when it was completed is ``manifest["rows_digest"]``.
+
+        Raises
+        ------
+        StudyError
+            If a part is damaged.
         """
-        return str(self.manifest.get("rows_digest") or rows_digest(self._store))
+        marks = self._store.marks()
+        if self._digest is None or self._digest[0] != marks:
+            self._digest = marks, rows_digest(self._store)
+        return self._digest[1]
 
     @cached_property
     def study(self) -> Study:
@@ -108,8 +119,22 @@ class Run:
 
     @cached_property
     def observations(self) -> pd.DataFrame:
-        """The observation frame: one row per call, ledger version and source; by node, call, then version."""
-        return self._store.observations()
+        """The observation frame: one row per call, ledger version and source; by node, call, then version.
+
+        Raises
+        ------
+        StudyError
+            If a part is damaged, or parts of a complete run are missing.
+        """
+        frame = self._store.observations()
+        expected = self.manifest.get("counts", {}).get("observations", len(frame)) if self.complete else len(frame)
+        if len(frame) != expected:
+            raise StudyError(
+                f"{self.path} has {len(frame):,} observations, expected {expected:,}: parts are missing or were added "
+                "since the run was completed. Run the same study into this folder, and what is missing is read again; "
+                "what is there can be read with pandas.read_parquet"
+            )
+        return frame
 
     @cached_property
     def steps(self) -> pd.DataFrame:
@@ -117,6 +142,11 @@ class Run:
 
         Of a run that was broken off, or lost its ``steps.parquet``, the steps have the cause ``unknown``: finding it
         needs the node, so run the same study into the folder.
+
+        Raises
+        ------
+        StudyError
+            If ``steps.parquet`` or a part is damaged.
         """
         stored = self._store.steps() if self.complete else None
         if stored is not None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field
 
+from toolkit._present.files import read_file
 from toolkit.errors import InputError, StudyError
 from toolkit.frames.text import visible
 from toolkit.gas.grids import CallEntry
@@ -149,11 +150,8 @@ def _text(source: str | Path, what: str) -> str:
     if what == "study" and str(source) in SHIPPED:
         return resources.files("toolkit.gas").joinpath("studies", f"{source}.toml").read_text("utf-8")
     path = Path(source)
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise StudyError(f"{what} {path}: not a file")  # a pipe or a device may never end
     try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+        content = read_file(path, limit=_MOST_BYTES + 1)
     except OSError as error:
         more = f", or one that ships: {', '.join(SHIPPED)}" if what == "study" else ""
         raise StudyError(f"{what} {path}: {error.strerror}; give a TOML file{more}") from None

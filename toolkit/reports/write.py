@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolkit._present.files import replacing
 from toolkit.errors import InputError
 from toolkit.frames.text import visible
 from toolkit.reports import to_html, to_json, to_markdown
@@ -44,7 +44,7 @@ def write(run: RunLike, path: str | Path) -> Path:
     Raises
     ------
     InputError
-        If the ending is none of these, or the place cannot be written.
+        If the ending is none of these, or the place cannot be written or is a folder, a named pipe or a device.
     SchemaError
         If a frame of the run lacks a column.
     """
@@ -58,15 +58,12 @@ def write(run: RunLike, path: str | Path) -> Path:
 
 
 def _put(target: Path, text: str) -> None:
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(target)
+        with replacing(target) as file:
+            file.write(text.encode())
     except OSError as error:
         raise InputError(
             f"report: {visible(target)} cannot be written ({error.strerror or error}); "
             f"name a file in a folder that can be written to"
         ) from error
-    finally:
-        part.unlink(missing_ok=True)

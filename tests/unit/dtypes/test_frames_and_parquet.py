@@ -125,7 +125,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
         dtypes.write_parquet(pd.DataFrame({1: [1]}), path)
     assert [file.name for file in tmp_path.iterdir()] == ["a.parquet"]
     assert path.read_bytes() == b"old"
-    with pytest.raises(InputError, match="no readable Parquet file"):
+    with pytest.raises(InputError, match="not a readable Parquet file"):
         dtypes.read_parquet(path)
 
 

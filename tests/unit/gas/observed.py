@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.causes.finding import causes_of
+from toolkit.gas.runs.store import RunStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
     import pyarrow as pa
 
@@ -57,6 +60,12 @@ def manifest(*, title: str = "mine", calls: tuple[str, ...] = ("a",)) -> dict[st
         "fingerprints": [f"{label}-print" for label in calls],
         "complete": False,
     }
+
+
+def change_manifest(folder: Path, **changes: Any) -> None:
+    """Change entries of a run's ``run.json``, as whoever writes it does."""
+    store = RunStore(folder)
+    store.write_manifest(store.manifest() | changes)
 
 
 def table(*rows: dict[str, Any]) -> pa.Table:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
 from tests.unit.gas.observed import manifest, row, table
 from toolkit.client.bulk import progress_bar
-from toolkit.errors import StudyError
+from toolkit.errors import RunStopped, StudyError
 from toolkit.gas.runs.collecting import Collector
 from toolkit.gas.runs.store import RunStore
 
@@ -53,16 +56,76 @@ def test_rows_are_written_by_the_thousand(store, bar):
 
 
 def test_rows_of_a_slow_node_are_written_in_time(store, bar):
-    """What came is never older than ten seconds when a kill comes."""
+    """What came is never older than two seconds when a kill comes."""
     clock = Clock()
     with Collector(store, bar, clock=clock) as collector:
         collector.take(row(1))
-        clock.now = 9.9
+        clock.now = 1.7
         collector.take(row(2))
         assert store.rows() == 0
-        clock.now = 10.0
+        clock.now = 2.0
         collector.take(row(3))
         assert store.rows() == 3
+
+
+def test_rows_are_written_in_time_while_no_others_come(store, bar):
+    """A node that falls silent does not keep the rows before it from the disk: a thread writes them."""
+    clock = Clock()
+    with Collector(store, bar, clock=clock) as collector:
+        collector.take(row(1))
+        clock.now = 2.0
+        until = time.monotonic() + 10
+        while not store.rows() and time.monotonic() < until:
+            threading.Event().wait(0.01)
+        assert store.rows() == 1
+    assert store.rows() == 1
+
+
+def test_a_write_that_fails_in_between_ends_the_reading(store, bar, monkeypatch):
+    """What the thread could not write is an error where the next row is taken, not a row lost in silence."""
+    clock = Clock()
+    failed = threading.Event()
+
+    def full(*_):
+        failed.set()
+        raise RunStopped("no space")
+
+    monkeypatch.setattr(store, "add", full)
+    collector = Collector(store, bar, clock=clock)
+
+    def read():
+        with collector:
+            collector.take(row(1))
+            clock.now = 2.0
+            assert failed.wait(10)
+            while collector._failure is None:
+                threading.Event().wait(0.01)
+            clock.now = 0.0
+            collector.take(row(2))
+
+    with pytest.raises(RunStopped, match="no space"):
+        read()
+
+
+def test_an_interrupt_after_a_write_doubles_nothing(store, bar, monkeypatch):
+    """Ctrl-C between the writing of rows and the next line: they are not written a second time."""
+    add = store.add
+
+    def interrupted(table):
+        add(table)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store, "add", interrupted)
+
+    def read():
+        with Collector(store, bar, clock=Clock()) as collector:
+            for version in range(1_000):
+                collector.take(row(version))
+
+    with pytest.raises(KeyboardInterrupt):
+        read()
+    assert store.observations()["ledger_version"].tolist() == list(range(1_000))
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import pandas as pd
 import pytest
 
 from tests.unit.client.fakes import answer
+from tests.unit.gas.observed import change_manifest
 from tests.unit.gas.test_runs import COUNT, PAY, RISE, UPGRADE, made_node, transaction_at
 from toolkit.client.versions import FindSteps
 from toolkit.dtypes import read_parquet, write_parquet
@@ -118,8 +118,7 @@ def test_runs_that_are_no_shards_or_not_complete_are_refused(tmp_path):
     with pytest.raises(StudyError, match=r"is no shard; shards are made by .*--shard 2/5"):
         Run.merge([whole.path], tmp_path / "m")
     paths = shards(tmp_path, 2, calls={"count": COUNT})
-    place = paths[1] / "run.json"
-    place.write_text(json.dumps(json.loads(place.read_text()) | {"complete": False}))
+    change_manifest(paths[1], complete=False)
     with pytest.raises(StudyError, match=r"shard-2 is not complete; run its shard 2/2 again"):
         Run.merge(paths, tmp_path / "m")
 
@@ -162,9 +161,7 @@ def test_shards_that_lie_about_their_rows_do_not_pass_the_plan(tmp_path, harm, w
         "strange": lambda: pd.concat([second, other]),
     }[harm]()
     write_parquet(rows.reset_index(drop=True), next((paths[1] / "parts").glob("*.parquet")))
-    place = paths[1] / "run.json"
-    manifest = json.loads(place.read_text()) | {"rows_digest": rows_digest(RunStore(paths[1]))}
-    place.write_text(json.dumps(manifest))
+    change_manifest(paths[1], rows_digest=rows_digest(RunStore(paths[1])))
     with pytest.raises(StudyError, match=words):
         Run.merge(paths, tmp_path / "m")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from tests.unit.client.fakes import answer, refused
+from tests.unit.gas.observed import change_manifest
 from tests.unit.gas.test_runs import COUNT, HEAD, made_node, rows, run, transaction_at
 from toolkit.errors import StudyError
 from toolkit.gas.run import Run
@@ -74,9 +73,9 @@ def test_a_part_cut_short_is_read_again(tmp_path):
     first = run(tmp_path)
     (place,) = (tmp_path / "parts").glob("*.parquet")
     place.write_bytes(place.read_bytes()[:-50])
-    with pytest.raises(StudyError, match=r"cannot be read.*run the study again into this folder"):
+    with pytest.raises(StudyError, match=r"cannot be read.*run the same study into this folder"):
         _ = Run.open(tmp_path).observations
-    with pytest.warns(UserWarning, match="is damaged, cut short perhaps"):
+    with pytest.warns(UserWarning, match="is damaged or cut short"):
         again = run(tmp_path)
     assert again.digest == first.digest
 
@@ -98,8 +97,7 @@ def test_pages_that_were_read_are_not_read_again(tmp_path):
     """A run broken off after its committed transactions goes on behind them."""
     calls = {"paid": {"committed": "0x1::m::pay"}}
     first = run(tmp_path, calls=calls, versions="100:349")
-    place = tmp_path / "run.json"
-    place.write_text(json.dumps(json.loads(place.read_text()) | {"complete": False}))
+    change_manifest(tmp_path, complete=False)
     node, fake = made_node()
     assert run(tmp_path, node=node, calls=calls, versions="100:349").digest == first.digest
     assert fake.sent("GET /transactions") == []

@@ -204,4 +204,4 @@ def test_new_thresholds_reach_a_complete_run(tmp_path):
     assert fake.sent("POST /view") == []
     assert again.study.thresholds.percent == 2
     after = json.loads((tmp_path / "run.json").read_text())
-    assert {name for name in after if after[name] != before[name]} == {"study"}
+    assert {name for name in after if after[name] != before[name]} == {"checksum", "study"}

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.unit.gas.observed import frame, manifest, row, table
+from toolkit._present import files as opening
 from toolkit.errors import StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, STEPS
@@ -45,7 +46,7 @@ def test_a_new_run_has_its_manifest(store):
     """run.json says what the run is of, and which format it has."""
     assert store.exists()
     assert store.manifest() == manifest(calls=("a", "b")) | {"format": 1}
-    assert files(store) == ["run.json"]
+    assert files(store) == ["run.json", "run.json.copy"]
 
 
 def test_rows_are_read_back_in_the_order_of_the_study(store):
@@ -55,7 +56,7 @@ def test_rows_are_read_back_in_the_order_of_the_study(store):
     read = store.observations()
     pd.testing.assert_frame_equal(read, frame(row(1, error="x"), row(3, None), row(2, 2**64 - 1, label="b")))
     assert read.attrs["toolkit"] == frame(row(1)).attrs["toolkit"]
-    assert files(store) == ["parts/part-00000000.parquet", "run.json"]
+    assert files(store) == ["parts/part-00000000.parquet", "run.json", "run.json.copy"]
 
 
 def test_small_writes_share_a_part_until_it_is_full(store):
@@ -127,11 +128,10 @@ def test_a_part_that_fails_leaves_nothing_behind(store, monkeypatch):
     store.add(table(row(1)))
     before = files(store)
 
-    def full(_, place):
-        place.write_bytes(b"PAR1 half")
+    def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "write_frame", full)
+    monkeypatch.setattr(opening.os, "fsync", full)
     with pytest.raises(StudyError, match="could not be written: No space left on device; what was written before is"):
         store.add(table(row(2)))
     assert files(store) == before
@@ -160,8 +160,8 @@ def test_a_kill_at_any_moment_of_writing_loses_and_doubles_nothing(store, monkey
 
     said = 0
     with monkeypatch.context() as patched:
-        patched.setattr(module, "write_frame", dying(module.write_frame))
-        patched.setattr(module.os, "fsync", dying(module.os.fsync))
+        patched.setattr(module, "part_bytes", dying(module.part_bytes))
+        patched.setattr(opening.os, "fsync", dying(opening.os.fsync))
         patched.setattr(Path, "replace", dying(Path.replace))
         patched.setattr(Path, "unlink", lambda *_, **__: None)  # a killed process tidies nothing up
         with contextlib.suppress(Killed):
@@ -211,13 +211,14 @@ def test_bytes_that_changed_on_the_disk_are_noticed(store):
 def test_what_a_killed_writer_left_is_cleaned_up(store):
     """Temporary files go; files of the user stay."""
     store.add(table(row(1)))
-    for name in (".run.json.77.part", "parts/.part-00000001.parquet.77.part"):
+    for name in (".run.json.77.part", ".run.json.copy.77-0123abcd.part", "parts/.part-00000001.parquet.77.part"):
         (store.path / name).write_bytes(b"PAR1 half")
     for name in ("notes.part", ".notes.part"):
         (store.path / name).write_text("mine")
     assert store.observations()["ledger_version"].tolist() == [1]
     store.mend()
-    assert files(store) == [".notes.part", "notes.part", "parts/part-00000000.parquet", "run.json"]
+    kept = [".notes.part", "notes.part", "parts/part-00000000.parquet", "run.json", "run.json.copy"]
+    assert files(store) == kept
 
 
 def test_an_interrupt_amid_a_write_leaves_the_old_file(store, monkeypatch):
@@ -226,12 +227,12 @@ def test_an_interrupt_amid_a_write_leaves_the_old_file(store, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Path, "write_text", interrupted)
+    monkeypatch.setattr(opening.os, "fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
         store.write_manifest(manifest() | {"complete": True})
     monkeypatch.undo()
     assert store.manifest()["complete"] is False
-    assert files(store) == ["run.json"]
+    assert files(store) == ["run.json", "run.json.copy"]
 
 
 def test_steps_are_there_once_written(store):
@@ -245,7 +246,7 @@ def test_a_part_that_cannot_be_read_is_named(store):
     """A damaged file is said by name, with the way out."""
     store.add(table(row(1)))
     store.part_files()[0].write_bytes(b"not parquet")
-    with pytest.raises(StudyError, match=r"part-00000000\.parquet cannot be read.*run the study again"):
+    with pytest.raises(StudyError, match=r"part-00000000\.parquet cannot be read.*run the same study"):
         store.observations()
 
 

@@ -95,7 +95,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
         pytest.skip("this system has no named pipes")
     os.mkfifo(tmp_path / "pipe.toml")
     for place in (tmp_path / "pipe.toml", Path("/dev/zero")):
-        with pytest.raises(StudyError, match="not a file"):
+        with pytest.raises(StudyError, match="expected a regular file"):
             Study.load(place)
 
 

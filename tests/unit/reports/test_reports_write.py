@@ -138,11 +138,10 @@ def test_a_failing_write_keeps_the_report_that_was_there(tmp_path: Path, monkeyp
     path = write(made_up(), tmp_path / "report.md")
     old = path.read_bytes()
 
-    def full(self: Path, *args: object, **kwargs: object) -> int:
-        self.touch()
+    def full(self: Path, target: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(InputError, match="No space left on device"):
         write(made_up(hostile=True), path)
     assert path.read_bytes() == old

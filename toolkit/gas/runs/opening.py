@@ -47,8 +47,15 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
     Raises
     ------
     StudyError
-        If the folder holds a run of another study, shard, chain or history.
+        If the folder holds a run of another study, shard, chain or history, or one whose ``run.json`` and its copy
+        are both damaged.
+
+    Warns
+    -----
+    UserWarning
+        If ``run.json`` was restored from its copy, or other files were damaged.
     """
+    store.restore_manifest()
     taken_up = store.exists() and not _never_began(store, study)
     manifest = _taken_up(store, study, nodes, shard) if taken_up else _started(study, nodes, shard)
     document = study.document()  # thresholds, waivers and the pace may have changed since
@@ -58,6 +65,7 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
                 store.write_manifest(manifest | {"study": document})
             return manifest | {"study": document}
         manifest["complete"] = False
+        manifest.pop("steps_checksum", None)  # its steps are written again
         store.write_manifest(manifest)
     if store.exists():
         store.drop_unanswered()
@@ -97,9 +105,11 @@ def _started(study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any
 
 
 def _needs_nothing(store: RunStore, manifest: Mapping[str, Any]) -> bool:
-    """Tell whether a complete run has all of its rows, an answer in each, and the cause of every step looked into."""
+    """Return whether a complete run has all of its rows, an answer in each, and the cause of every step."""
     steps = store.steps()
-    if steps is None or store.rows() != manifest["counts"]["observations"] or count_unanswered(store):
+    if store.steps_checksum() != manifest.get("steps_checksum") or steps is None:
+        return False
+    if store.rows() != manifest["counts"]["observations"] or count_unanswered(store):
         return False
     by_node = steps.groupby("node")["cause"]
     return all((causes == "unknown").sum() <= max(0, len(causes) - MOST_STEPS) for _, causes in by_node)

@@ -58,7 +58,7 @@ def prove_whole(store: RunStore, study: Study, plans: Sequence[Mapping[str, Any]
 
 
 def closing(store: RunStore) -> dict[str, Any]:
-    """Return what the manifest of a complete run says beyond its beginning."""
+    """Return what the manifest of a complete run says beyond its beginning, once its steps are written."""
     return {
         "counts": {
             "observations": store.rows(),
@@ -66,6 +66,7 @@ def closing(store: RunStore) -> dict[str, Any]:
             "unanswered": count_unanswered(store),
         },
         "rows_digest": rows_digest(store),
+        "steps_checksum": store.steps_checksum(),
         "finished_at": datetime.now(UTC).isoformat(),
         "complete": True,
     }

@@ -8,14 +8,13 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.bulk import progress_bar
-from toolkit.errors import InputError
+from toolkit.errors import InputError, StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.causes.finding import causes_of
 from toolkit.gas.planning import connected
 from toolkit.gas.runs.collecting import Collector
 from toolkit.gas.runs.executors import executor_name, most_tasks, opened_executor
-from toolkit.gas.runs.locking import locked
 from toolkit.gas.runs.opening import open_run
 from toolkit.gas.runs.proof import closing, prove_whole
 from toolkit.gas.runs.provenance import provenance
@@ -57,7 +56,7 @@ def run_study(
     store = RunStore(path)
     made = store.make_folder() or out is None
     try:
-        with locked(path), ExitStack() as stack:
+        with store.locked(), ExitStack() as stack:
             pool = stack.enter_context(opened_executor(executor))
             nodes = [node] if node is not None else connected(study, stack)
             manifest = open_run(store, study, nodes, shard=part, executor=executor_name(pool, tasks))
@@ -95,7 +94,11 @@ def _read_rows(
 def _stopped(store: RunStore, *, named: bool) -> str:
     """Say what a run that was broken off has kept and how to go on."""
     again = "the same call or command" if named else f"the same call with out={str(store.path)!r}"
-    return f"stopped; {store.rows():,} observations are kept in {store.path}; {again} goes on from there"
+    try:
+        count = f"{store.rows():,} observations are kept in {store.path}"
+    except StudyError as error:  # the folder is gone, or a part is damaged
+        return f"stopped; {error}"
+    return f"stopped; {count}; {again} goes on from there"
 
 
 def _complete(

@@ -1,27 +1,31 @@
 """A run on disk: Parquet parts and ``run.json``. Every file is written beside its place, then moved into it.
 
-Parts are begun with the last one at 10,000 rows or more: until then that one is written anew, longer. So at any moment
-each row that was kept is in exactly one part, whatever was killed when.
+A new part is begun once the last one has 10,000 rows or more: until then that one is written again, longer. So at any
+moment each row that was stored is in exactly one part, whatever was killed when. Every file has a checksum, and
+``run.json`` a copy, since it holds what cannot be read from the node again.
 """
 
 from __future__ import annotations
 
+import errno
+import io
 import json
-import os
 import re
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from toolkit._present.files import check_regular, read_file, replacing
 from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes.parquet import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames.build import rows_frame
-from toolkit.frames.schema import OBSERVATIONS
+from toolkit.frames.schema import OBSERVATIONS, STEPS
+from toolkit.gas.runs.checksums import bytes_checksum, check_part, manifest_checksum, part_bytes
 from toolkit.gas.runs.locking import locked
 from toolkit.gas.runs.ordering import Order
 from toolkit.gas.runs.scan import unanswered
@@ -34,16 +38,20 @@ if TYPE_CHECKING:
 
 __all__ = ["PART_ROWS", "RunStore"]
 
+_Mark = tuple[str, int, int, int]
+"""Name, inode, size and time of change of a part: they change when it is written again."""
+
 FORMAT = 1
 PART_ROWS = 10_000
 """Fewest rows of a part that is not written again."""
 _MANIFEST = "run.json"
+_COPY = "run.json.copy"
 _STEPS = "steps.parquet"
 _ENTRIES = {"study": dict, "study_digest": str, "nodes": list, "complete": bool}
 _PART = re.compile(r"part-\d{8}\.parquet")
-_LEFT_OVER = re.compile(r"\.(run\.json|steps\.parquet|part-\d{8}\.parquet)\.\d+\.part")
+_LEFT_OVER = re.compile(r"\.(run\.json(\.copy)?|steps\.parquet|part-\d{8}\.parquet)\.\d+(-[0-9a-f]{8})?\.part")
 _TEXTS = [field.name for field in OBSERVATIONS.arrow() if pa.types.is_string(field.type)]
-_UNREADABLE = (OSError, ValueError, pa.ArrowException)
+_UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
 
 
 class RunStore:
@@ -60,13 +68,33 @@ class RunStore:
         self._parts = path / "parts"
         self._order: Order | None = None
         self._last: tuple[int, pa.Table | None] | None = None
+        self._check_lock: Callable[[], None] = _unlocked
+        self._checked: dict[str, _Mark] = {}
+        self.added = 0
+        """Rows that this object has written."""
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder's lock: until the block ends, nothing is written once the folder was moved or removed.
+
+        Raises
+        ------
+        StudyError
+            As `locking.locked`.
+        """
+        with locked(self.path) as check:
+            self._check_lock = check
+            try:
+                yield
+            finally:
+                self._check_lock = _unlocked
 
     def exists(self) -> bool:
-        """Tell whether the folder holds a run."""
+        """Return whether the folder holds a run."""
         return (self.path / _MANIFEST).is_file()
 
     def make_folder(self) -> bool:
-        """Make the folder where it is missing, and tell whether it was."""
+        """Make the folder if it is missing, and return whether it was."""
         try:
             missing = not self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
@@ -82,67 +110,143 @@ class RunStore:
         self.write_manifest(manifest)
 
     def discard(self, title: str) -> None:
-        """Remove the files of a run of the study of that title, to begin anew; anything else in the folder stays."""
-        if self.exists() and self.manifest()["study"].get("title") == title:
-            with locked(self.path):
-                for place in (*self.part_files(), self.path / _STEPS, self.path / _MANIFEST):
+        """Remove the files of a run of the study of that title, to begin again; anything else in the folder stays."""
+        if not self.exists():
+            return
+        try:
+            manifest = self.manifest()
+        except StudyError:
+            copied = self._copied()
+            if copied is None:
+                raise
+            manifest = copied
+        if manifest["study"].get("title") == title:
+            with self.locked():
+                # run.json last: a folder with parts and without it could not be used again.
+                for place in (*self.part_files(), *(self.path / name for name in (_STEPS, _COPY, _MANIFEST))):
                     place.unlink(missing_ok=True)
 
     def manifest(self) -> dict[str, Any]:
-        """Read ``run.json``."""
+        """Read ``run.json``.
+
+        Raises
+        ------
+        StudyError
+            If it is missing, damaged or not that of a run, with what can be recovered.
+        """
         place = self.path / _MANIFEST
         try:
-            manifest = json.loads(place.read_text("utf-8"))
+            text = read_file(place)
         except OSError as error:
-            raise StudyError(f"{self.path} holds no run: {_MANIFEST}: {error.strerror}") from None
-        except ValueError:
-            raise StudyError(f"{place} is not JSON; the run cannot be used") from None
-        known = isinstance(manifest, dict) and manifest.get("format") == FORMAT
-        if not known or not all(isinstance(manifest.get(name), kind) for name, kind in _ENTRIES.items()):
-            raise StudyError(f"{place} is not a run of format {FORMAT}; it was written by another version or program")
-        return dict(manifest)
+            raise StudyError(f"{self.path} holds no run: {_MANIFEST}: {error.strerror}{self._way_out()}") from None
+        try:
+            return _manifest_of(text)
+        except _DamagedError as error:
+            raise StudyError(f"{place} is damaged: {error}{self._way_out()}") from None
+        except ValueError as error:
+            raise StudyError(f"{place} {error}; it was written by another version or program") from None
+
+    def _copied(self) -> dict[str, Any] | None:
+        """Read the copy of ``run.json``; None if it is missing or damaged too."""
+        try:
+            return _manifest_of(read_file(self.path / _COPY))
+        except (OSError, ValueError):
+            return None
+
+    def _way_out(self) -> str:
+        """Say what can be recovered of a run without a usable ``run.json``."""
+        if self._copied() is not None:
+            return (
+                f". {_COPY} beside it is whole and the observations in parts/ are kept: run the same study into this "
+                f"folder, which restores {_MANIFEST} and goes on"
+            )
+        if not self.part_files():
+            return ""
+        return (
+            f". Without it the run cannot go on. The observations in {self._parts} are kept and can be read with "
+            "pandas.read_parquet; run the study into another folder"
+        )
+
+    def restore_manifest(self) -> None:
+        """Restore ``run.json`` from its copy if it is damaged, or missing beside parts.
+
+        Raises
+        ------
+        StudyError
+            If it is damaged and the copy cannot be used.
+
+        Warns
+        -----
+        UserWarning
+            If it was restored.
+        """
+        place = self.path / _MANIFEST
+        if not place.is_file() and not (self.part_files() and self._copied()):
+            return
+        try:
+            self.manifest()
+        except StudyError:
+            manifest = self._copied()
+            if manifest is None:
+                raise
+            what = "is missing"
+            if place.exists():
+                what = f"is damaged and was renamed to {_set_aside(place).name}"
+            warnings.warn(f"{place} {what}; it is restored from {_COPY}", UserWarning, stacklevel=2)
+            self.write_manifest(manifest)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write ``run.json``."""
-        text = json.dumps({"format": FORMAT, **manifest}, indent=1, sort_keys=True)
-        self._write(self.path / _MANIFEST, lambda place: place.write_text(text + "\n", "utf-8"))
+        """Write ``run.json`` with its checksum, then its copy."""
+        # As it will be read: what a key or a value becomes in JSON is what the checksum is of.
+        content = json.loads(json.dumps({"format": FORMAT, **manifest}))
+        text = json.dumps(content | {"checksum": manifest_checksum(content)}, indent=1, sort_keys=True)
+        for name in (_MANIFEST, _COPY):
+            self._write(self.path / name, f"{text}\n".encode())
         self._order = None
 
     @property
     def order(self) -> Order:
         """The order of the run's rows: by node and call as in the study, then by version."""
-        if self._order is None:
-            self._order = Order.of_run(self.manifest()) if self.exists() else Order()
-        return self._order
+        order = self._order
+        if order is None:
+            order = self._order = Order.of_run(self.manifest()) if self.exists() else Order()
+        return order
 
     def part_files(self) -> list[Path]:
         """Return the parts in the order they were begun."""
+        self._check_lock()  # a folder that is gone is not one without parts
         return sorted(place for place in self._parts.glob("part-*.parquet") if _PART.fullmatch(place.name))
 
     def mend(self) -> None:
-        """Make the folder fit to be written: what a killed writer left goes, parts that are damaged are set aside.
+        """Make the folder ready to be written: remove what a killed writer left, and set damaged parts aside.
 
         Warns
         -----
         UserWarning
-            Of each damaged part, whose rows are to be read again, and of damaged steps, which are removed.
+            Of each damaged part, whose rows are read again, and of damaged steps.
         """
+        manifest = self.manifest()
+        if self._copied() != manifest:
+            self.write_manifest(manifest)
         try:
             self.steps()
         except StudyError:
-            (self.path / _STEPS).unlink(missing_ok=True)
-            warnings.warn(f"{self.path / _STEPS} is damaged; steps and their causes are found again", stacklevel=2)
+            aside = _set_aside(self.path / _STEPS)
+            warnings.warn(
+                f"{self.path / _STEPS} is damaged; renamed to {aside.name}, steps and their causes are found again",
+                UserWarning,
+                stacklevel=2,
+            )
         for place in (*self.path.glob(".*.part"), *self._parts.glob(".*.part")):
             if _LEFT_OVER.fullmatch(place.name):
                 place.unlink(missing_ok=True)
         for place in self.part_files():
             try:
-                _read(place, OBSERVATIONS.names, _TEXTS)  # whole: a bad page shows in its checksum alone
+                self._read(place, OBSERVATIONS.names, _TEXTS)  # whole: a bad page shows in its checksum alone
             except _UNREADABLE:
-                aside = place.with_name(f"{place.stem}.damaged-{place.stat().st_mtime_ns}")
-                place.replace(aside)
+                aside = _set_aside(place)
                 warnings.warn(
-                    f"{place} is damaged, cut short perhaps; renamed to {aside.name}, its rows are read again",
+                    f"{place} is damaged or cut short; renamed to {aside.name}, its rows are read again",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -150,7 +254,11 @@ class RunStore:
 
     def rows(self) -> int:
         """Return the number of rows, from the ends of the files alone."""
-        return sum(_readable(place, lambda at: pq.read_metadata(at).num_rows) for place in self.part_files())
+        return sum(_readable(place, self._count) for place in self.part_files())
+
+    def marks(self) -> tuple[_Mark, ...]:
+        """Return what changes when a part is added, removed or written again."""
+        return tuple(_readable(place, _mark) for place in self.part_files())
 
     def add(self, table: pa.Table) -> None:
         """Write observations, durably: when this returns, they survive the process and a loss of power.
@@ -170,15 +278,19 @@ class RunStore:
         number, tail = self._tail()
         whole = self.order.sorted(table if tail is None else pa.concat_tables([tail, table]))
         self._write_part(self._parts / f"part-{number:08d}.parquet", whole)
-        full = whole.num_rows >= PART_ROWS
-        self._last = (number + 1, None) if full else (number, whole)
+        last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
+        added = self.added + table.num_rows
+        # Nothing is called between these two, so an interrupt comes before or after both.
+        self._last, self.added = last, added
 
     def drop_unanswered(self) -> None:
-        """Remove observations that got no answer, so that they are read again: each part anew, or as it is."""
+        """Remove observations that got no answer, so that they are read again; parts without any stay as they are."""
         for place in self.part_files():
-            if not pc.any(unanswered(_readable(place, lambda at: _read(at, ["error_code"]))["error_code"])).as_py():
+            if not pc.any(
+                unanswered(_readable(place, lambda at: self._read(at, ["error_code"]))["error_code"])
+            ).as_py():
                 continue
-            whole = _readable(place, lambda at: _read(at, OBSERVATIONS.names))
+            whole = _readable(place, lambda at: self._read(at, OBSERVATIONS.names))
             answered = whole.filter(pc.invert(unanswered(whole["error_code"])))
             if len(answered):
                 self._write_part(place, answered)
@@ -187,8 +299,7 @@ class RunStore:
         self._last = None
 
     def _write_part(self, place: Path, table: pa.Table) -> None:
-        frame = to_pandas(table)
-        self._write(place, lambda at: write_frame(frame, at))
+        self._write(place, part_bytes(to_pandas(table)))
 
     def _tail(self) -> tuple[int, pa.Table | None]:
         """Return the number of the part to write next, and the rows that are in it already."""
@@ -197,7 +308,7 @@ class RunStore:
             if not files:
                 return 0, None
             number = int(files[-1].stem.removeprefix("part-"))
-            table = _readable(files[-1], lambda at: _read(at, OBSERVATIONS.names))
+            table = _readable(files[-1], lambda at: self._read(at, OBSERVATIONS.names))
             full = table.num_rows >= PART_ROWS
             self._last = (number + 1, None) if full else (number, table)
         return self._last
@@ -218,7 +329,7 @@ class RunStore:
         """
         names = list(columns or OBSERVATIONS.names)
         for place in self.part_files():
-            yield _readable(place, lambda at: _read(at, names, coded))
+            yield _readable(place, lambda at: self._read(at, names, coded))
 
     def observations(self) -> pd.DataFrame:
         """Read all parts as one observation frame, by node and call in the order of the study, then by version."""
@@ -231,39 +342,128 @@ class RunStore:
         return to_pandas(table.cast(OBSERVATIONS.arrow()))
 
     def steps(self) -> pd.DataFrame | None:
-        """Read the steps, None where the run has not come that far."""
+        """Read the steps; None if the run has not come that far.
+
+        Raises
+        ------
+        StudyError
+            If the file is damaged, or is not the one that ``run.json`` has the checksum of.
+        """
         place = self.path / _STEPS
-        if not place.is_file():
+        if not place.exists():
             return None
+        expected = self.manifest().get("steps_checksum")
         try:
-            return read_parquet(place)
-        except ToolkitError as error:
-            raise StudyError(
-                f"{place} cannot be read ({error}); run the same study into this folder: steps are found again"
-            ) from None
+            if expected is None or bytes_checksum(read_file(place)) == expected:
+                frame = read_parquet(place)
+                if list(frame.columns) == STEPS.names:
+                    return frame
+                why = "its columns are not those of steps"
+            else:
+                why = "its bytes do not match their checksum in run.json"
+        except (ToolkitError, OSError) as error:
+            why = str(error)
+        raise StudyError(
+            f"{place} cannot be read ({why}); the observations are kept: run the same study into this folder, and "
+            "steps and their causes are found again"
+        )
 
     def write_steps(self, frame: pd.DataFrame) -> None:
         """Write the steps with their causes."""
-        self._write(self.path / _STEPS, lambda place: write_frame(frame, place))
+        file = io.BytesIO()
+        write_frame(frame, file)
+        self._write(self.path / _STEPS, file.getvalue())
 
-    def _write(self, place: Path, write: Callable[[Path], Any]) -> None:
-        """Write to a temporary file in the same folder, see it on the disk, then move it into place."""
-        part = place.with_name(f".{place.name}.{os.getpid()}.part")
+    def steps_checksum(self) -> str | None:
+        """Return the checksum of the steps as they are on the disk, for ``run.json``; None if there are none."""
+        place = self.path / _STEPS
+        return bytes_checksum(read_file(place)) if place.exists() else None
+
+    def _write(self, place: Path, data: bytes) -> None:
+        """Write a file whole or not at all, and wait until it is on the disk."""
+        self._check_lock()
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write(part)
-            with part.open("r+b") as file:
-                os.fsync(file.fileno())
-            part.replace(place)
-            _sync_folder(place.parent)
+            if place.parent != self.path:
+                place.parent.mkdir(exist_ok=True)
+            with replacing(place, durable=True) as file:
+                file.write(data)
         except OSError as error:
+            self._check_lock()  # a folder that is gone is the cause to report
             raise RunStopped(
                 f"{place} could not be written: {error.strerror or error}; what was written before is kept. "
-                "Mend the cause and run the same study into the same folder: it goes on from there"
+                "Remove the cause and run the same study into the same folder: it goes on from there"
             ) from error
-        finally:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+
+    # reading parts --------------------------------------------------------------------------------------------
+
+    def _checked_part(self, place: Path) -> Path:
+        """Return the path of a part after checking its bytes, once for each time it was written."""
+        mark = _mark(place)
+        if self._checked.get(place.name) != mark:
+            check_part(read_file(place))
+            self._checked[place.name] = mark
+        return place
+
+    def _count(self, place: Path) -> int:
+        return int(pq.read_metadata(self._checked_part(place)).num_rows)
+
+    def _read(self, place: Path, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+        """Read columns of a part; pages that changed on the disk since it was checked show in their own checksums."""
+        part = self._checked_part(place)
+        with pq.ParquetFile(part, read_dictionary=list(coded), page_checksum_verification=True) as file:
+            if file.schema_arrow.names != OBSERVATIONS.names:
+                raise ValueError("its columns are not those of observations")
+            table = file.read(columns=list(names)).select(list(names)).replace_schema_metadata(None)
+        return table if coded else table.cast(pa.schema([OBSERVATIONS.arrow().field(name) for name in names]))
+
+
+class _DamagedError(ValueError):
+    """A manifest's text is not what was written."""
+
+
+def _manifest_of(text: bytes) -> dict[str, Any]:
+    """Return the manifest in a text, without its checksum.
+
+    Raises
+    ------
+    _DamagedError
+        If the text is not what was written.
+    ValueError
+        If it is not a manifest of this format.
+    """
+    try:
+        manifest = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _DamagedError("it is not JSON") from None
+    if isinstance(manifest, dict) and "checksum" in manifest:
+        stated = manifest.pop("checksum")
+        if manifest_checksum(manifest) != stated:
+            raise _DamagedError("its content does not match its checksum, so it was changed since it was written")
+    known = isinstance(manifest, dict) and manifest.get("format") == FORMAT
+    if not known or not all(isinstance(manifest.get(name), kind) for name, kind in _ENTRIES.items()):
+        raise ValueError(f"is not a run of format {FORMAT}")
+    return dict(manifest)
+
+
+def _set_aside(place: Path) -> Path:
+    """Rename a damaged file, so that its name is free and nothing of it is lost."""
+    aside = place.with_name(f"{place.stem}.damaged-{place.lstat().st_mtime_ns}")
+    try:
+        place.replace(aside)
+    except OSError as error:
+        raise StudyError(f"{place} is damaged and cannot be renamed: {error.strerror}") from None
+    return aside
+
+
+def _unlocked() -> None:
+    """Check nothing: the folder is only read, or belongs to this process alone."""
+
+
+def _mark(place: Path) -> _Mark:
+    found = check_regular(place)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, "it was removed", str(place))
+    return place.name, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _readable(place: Path, read: Callable[[Path], Any]) -> Any:
@@ -271,25 +471,6 @@ def _readable(place: Path, read: Callable[[Path], Any]) -> Any:
         return read(place)
     except _UNREADABLE as error:
         raise StudyError(
-            f"{place} cannot be read ({error}); run the study again into this folder: the part is set aside and its "
+            f"{place} cannot be read ({error}); run the same study into this folder: the part is set aside and its "
             "rows are read again"
         ) from None
-
-
-def _read(place: Path, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
-    """Read columns of a part; bytes that changed on the disk are noticed by their checksums."""
-    with pq.ParquetFile(place, read_dictionary=list(coded), page_checksum_verification=True) as file:
-        if file.schema_arrow.names != OBSERVATIONS.names:
-            raise ValueError("its columns are not those of observations")
-        table = file.read(columns=list(names)).select(list(names)).replace_schema_metadata(None)
-    return table if coded else table.cast(pa.schema([OBSERVATIONS.arrow().field(name) for name in names]))
-
-
-def _sync_folder(folder: Path) -> None:
-    """See a rename on the disk; Windows neither needs nor offers it."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

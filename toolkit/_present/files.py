@@ -1,0 +1,181 @@
+"""Opening and writing files by name: regular files only, and each one whole or not at all.
+
+A name that someone else chose may lead to a named pipe, whose opening waits forever, or to a device, whose reading
+never ends. Every file that the package reads or writes by name is opened here, so such a name is an `OSError` at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["check_regular", "open_descriptor", "open_to_read", "read_file", "replacing"]
+
+_SPECIAL = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFLNK: "a symbolic link",
+}
+# Not on every platform: without O_NONBLOCK the check before opening is what prevents waiting for a pipe.
+_ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+def check_regular(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_result | None:
+    """Raise an error if there is something other than a regular file at a path.
+
+    Parameters
+    ----------
+    path : path-like
+    follow : bool, default True
+        Look at what a symbolic link leads to. If False, a link itself is refused.
+
+    Returns
+    -------
+    os.stat_result or None
+        None if there is nothing at the path.
+
+    Raises
+    ------
+    IsADirectoryError
+        If it is a folder.
+    OSError
+        If it is a named pipe, a socket, a device or, without `follow`, a symbolic link; or if the path cannot be
+        looked up.
+    """
+    try:
+        found = Path(path).stat(follow_symlinks=follow)
+    except FileNotFoundError:
+        return None
+    _refuse_special(found.st_mode, path)
+    return found
+
+
+def open_descriptor(path: str | os.PathLike[str], flags: int, *, mode: int = 0o666, follow: bool = True) -> int:
+    """Open a regular file and return its descriptor; never waits for a pipe.
+
+    Parameters
+    ----------
+    path : path-like
+    flags : int
+        As for `os.open`.
+    mode : int, default 0o666
+        Permissions of a file that is created.
+    follow : bool, default True
+        Follow a symbolic link. If False, a link is refused.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened, or is not a regular file.
+    """
+    check_regular(path, follow=follow)
+    try:
+        descriptor = os.open(path, flags | _ALWAYS | (0 if follow else _NO_LINK), mode)
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow:
+            _refuse_special(stat.S_IFLNK, path)
+        raise
+    try:
+        # Again, by the descriptor: the name may lead elsewhere since it was looked up.
+        _refuse_special(os.fstat(descriptor).st_mode, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def open_to_read(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file to read its bytes.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, or is not a regular file.
+    """
+    return os.fdopen(open_descriptor(path, os.O_RDONLY), "rb")
+
+
+def read_file(path: str | os.PathLike[str], *, limit: int = -1) -> bytes:
+    """Return the bytes of a regular file, at most `limit` of them if it is not negative.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, or is not a regular file.
+    """
+    with open_to_read(path) as file:
+        return file.read(limit)
+
+
+@contextmanager
+def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
+    """Write a file whole or not at all: beside its place, then moved into it when the block ends without an error.
+
+    A symbolic link at `path` is replaced; what it leads to stays as it is.
+
+    Parameters
+    ----------
+    path : Path
+        File to write. Its folder must exist.
+    durable : bool, default False
+        Wait until the file is on the disk, so that it survives a loss of power.
+
+    Yields
+    ------
+    file object
+        Takes bytes.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written, or `path` is not a regular file: a folder, a named pipe, a device.
+    """
+    check_regular(path)
+    # Created here and by this call (O_EXCL), so that no file or link that was there already is written into.
+    part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    descriptor = open_descriptor(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, follow=False)
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            yield file
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        part.replace(path)
+        if durable:
+            _sync_folder(path.parent)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _refuse_special(mode: int, path: str | os.PathLike[str]) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if not stat.S_ISREG(mode):
+        what = _SPECIAL.get(stat.S_IFMT(mode), "a special file")
+        raise OSError(errno.EINVAL, f"it is {what}, expected a regular file", os.fspath(path))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until a rename is on the disk; Windows neither needs nor offers it."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
