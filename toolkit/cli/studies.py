@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolkit.cli.options import JsonOption, QuietOption
+from toolkit.cli.options import JsonOption, QuietOption, StudyNodeOption, UseKeyOption, loaded_study
 from toolkit.cli.output import print_json, records
 
 if TYPE_CHECKING:
@@ -78,14 +78,15 @@ def study_run(
     ] = None,
     max_tasks: Annotated[int, typer.Option(min=1, help="Most ranges of calls in flight on the executor.")] = 8,
     shard: Annotated[str | None, typer.Option(help="Read one part only, such as 2/5; merge the parts later.")] = None,
+    nodes: StudyNodeOption = None,
+    use_api_key: UseKeyOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Run a study and write its observations. Broken off at any moment, the same command goes on where it stopped."""
-    from toolkit.gas.study import Study
-
     with _interrupt_told():
-        run = Study.load(study).run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
+        loaded = loaded_study(study, nodes, use_api_key=use_api_key)
+        run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
     _print_run(run, {"run": str(out)}, as_json=as_json)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from toolkit.cli.options import JsonOption
+from toolkit.cli.options import JsonOption, StudyNodeOption, UseKeyOption, loaded_study
 from toolkit.cli.output import print_json, write_text
 
 __all__ = ["study_new", "study_plan", "study_schema"]
@@ -31,12 +31,13 @@ def study_new(
 
 def study_plan(
     study: Annotated[str, typer.Argument(help="A TOML file, or demo.")],
+    *,
+    nodes: StudyNodeOption = None,
+    use_api_key: UseKeyOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Tell how many requests a study sends, how long it takes and what is pruned, without sending them."""
-    from toolkit.gas.study import Study
-
-    plan = Study.load(study).plan()
+    plan = loaded_study(study, nodes, use_api_key=use_api_key).plan()
     if as_json:
         print_json(plan.document())
     else:

@@ -41,13 +41,15 @@ class Companion:
 
     def info(self) -> NodeInfo:
         """Read ``GET /v1``."""
-        return decode_node_info(self._connection.get("", asked="node info").body)
+        return self._connection.read("", lambda answer: decode_node_info(answer.body), asked="node info")
 
     def account(self, address: str, version: int | None = None) -> AccountInfo:
         """Read an account's sequence number and authentication key."""
         address = wire_address(parse_address(address))
         where, query = path("accounts", address), {"ledger_version": version}
-        return decode_account(self._connection.get(where, asked=f"account {address}", query=query).body)
+        return self._connection.read(
+            where, lambda answer: decode_account(answer.body), asked=f"account {address}", query=query
+        )
 
     def module_answer(self, address: str, name: str, version: int) -> bytes | None:
         """Read a module at a version; None where it is not there.
@@ -138,12 +140,18 @@ class Companion:
         """Read and decode one page of committed transactions; with it the node's head when it answered."""
         query = {"start": start, "limit": limit}
         asked = f"transactions {start} to {start + limit - 1}"
-        answer = self._connection.get("/transactions", asked=asked, query=query)
-        return _transactions(answer, asked), parse_headers(answer.headers).ledger
+
+        def read(answer: Answer) -> tuple[list[Any], LedgerState | None]:
+            return _transactions(answer, asked), parse_headers(answer.headers).ledger
+
+        return self._connection.read("/transactions", read, asked=asked, query=query)
 
     def gas_price(self) -> GasPriceEstimate:
         """Read the price estimates."""
-        return decode_gas_price_estimate(self._connection.get("/estimate_gas_price", asked="gas price estimate").body)
+        asked = "gas price estimate"
+        return self._connection.read(
+            "/estimate_gas_price", lambda answer: decode_gas_price_estimate(answer.body), asked=asked
+        )
 
     def _pinned(
         self, method: str, where: str, asked: str, read: Callable[[Answer], T], version: int | None, **sent: Any

@@ -18,10 +18,11 @@ import msgspec
 from toolkit import __version__
 from toolkit.client.bulk import run_many
 from toolkit.client.cache import CachedAnswer
+from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.client.keeping import Keeper
 from toolkit.client.pace import Pace
 from toolkit.client.prepared import Prepared
-from toolkit.client.refusals import advertised_archive, refusal
+from toolkit.client.refusals import advertised_archive, masked_refusal, refusal
 from toolkit.client.retry import RetryPolicy, retry_after_s
 from toolkit.client.transport import CLOSED, Answer, Request
 from toolkit.errors import (
@@ -36,9 +37,10 @@ from toolkit.errors import (
 )
 from toolkit.wire.errors import decode_error_body
 from toolkit.wire.headers import parse_headers
+from toolkit.wire.node import decode_node_info
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from toolkit.client.engine import BulkEngine
     from toolkit.client.transport import Transport
@@ -101,8 +103,8 @@ class Connection:
         Most requests at once.
     archive : callable (url) -> Transport, optional
         A road to an archive that a pruned answer advertises; without one archives are named, not followed.
-    secrets : sequence of str
-        What no text of a refusal may show.
+    credentials : Credentials
+        What the node is sent: no error shows it, and no stored error answer holds it.
     sleep : callable, optional
         Replaced in tests.
     """
@@ -118,7 +120,7 @@ class Connection:
         pace: Pace | None = None,
         max_in_flight: int = 64,
         archive: Callable[[str], Transport] | None = None,
-        secrets: Sequence[str] = (),
+        credentials: Credentials = NO_CREDENTIALS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.url = url
@@ -132,7 +134,7 @@ class Connection:
         self._highest_head = 0
         self._here = _ThisThread()
         self._archive = archive
-        self._secrets = secrets
+        self._credentials = credentials
         self._closed = False
         self._archives: dict[str, Transport] = {}
 
@@ -154,8 +156,14 @@ class Connection:
         return Request(method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers)
 
     def get(self, where: str, *, asked: str, query: Mapping[str, Any] | None = None) -> Answer:
-        """GET a path below the base URL and return the answer as it came; nothing of it is kept."""
-        return self.send(self.request("GET", where, query=query), asked)
+        """GET a path below the base URL and return the answer as it came; nothing of it is stored."""
+        return self.read(where, lambda answer: answer, asked=asked, query=query)
+
+    def read(
+        self, where: str, finish: Callable[[Answer], T], *, asked: str, query: Mapping[str, Any] | None = None
+    ) -> T:
+        """GET a path below the base URL and return what `finish` makes of the answer; nothing of it is stored."""
+        return self.perform(Prepared(self.request("GET", where, query=query), asked, finish))
 
     @property
     def keeper(self) -> Keeper:
@@ -233,9 +241,13 @@ class Connection:
     def _finished(self, call: Prepared[T], key: bytes | None, answer: Answer) -> T:
         """Return the result of an answer, or raise what it refuses; kept is only what could be read as a result."""
         if not _is_good(answer):
-            self._keeper.keep(key, answer)
-            raise refusal(call.asked, answer, self._secrets)
-        result = call.finish(answer)
+            self._keeper.keep(key, answer if key is None else masked_refusal(answer, self._credentials))
+            raise refusal(call.asked, answer, self._credentials)
+        try:
+            result = call.finish(answer)
+        except SchemaError as error:
+            self._credentials.mask_error(error)  # it quotes the answer
+            raise
         self._keeper.keep(key, answer)
         return result
 
@@ -277,7 +289,11 @@ class Connection:
         return self._keeper.key(call.request, call.pinned, gas=call.gas, describe=self._description)
 
     def _description(self) -> Answer:
-        return self.send(self.request("GET", ""), "node info")
+        def checked(answer: Answer) -> Answer:
+            decode_node_info(answer.body)
+            return answer
+
+        return self.read("", checked, asked="node info")
 
     def _exchanged(self, request: Request, asked: str) -> Answer:
         """Ask the node, unless the session is offline; what it says of itself is remembered for such sessions."""
@@ -294,7 +310,7 @@ class Connection:
         """Ask the archive that a pruned answer advertises, if archives are to be followed; else the answer stands."""
         if self._archive is None or answer.status != HTTPStatus.GONE:
             return answer
-        url = advertised_archive(answer)
+        url = advertised_archive(answer, self._credentials)
         if url is None:
             return answer
         if url not in self._archives:

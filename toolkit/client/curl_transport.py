@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 import pycurl  # type: ignore[import-untyped] # it ships no types
 
 from toolkit.client import transport as seam
+from toolkit.client.credentials import Credentials
 from toolkit.client.transport import Answer, Hop, Request
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
@@ -129,19 +130,16 @@ class Transfers(Generic[_Tag]):
 
     Parameters
     ----------
-    api_key : str or None
-        Sent as ``Authorization: Bearer``, to the site of each request only.
-    login : str or None
-        ``user:password`` as a URL has them; sent where there is no API key.
+    credentials : Credentials
+        Sent to the site of each request only.
     timeout_s : float
         Limit in seconds for connecting, and for each wait for bytes.
     keep : int
         Most idle connections kept.
     """
 
-    def __init__(self, *, api_key: str | None, login: str | None, timeout_s: float, keep: int) -> None:
-        self._api_key = api_key
-        self._login = login
+    def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int) -> None:
+        self._credentials = credentials
         self._timeout_s = timeout_s
         self._roads: dict[str, tuple[str | None, str | None]] = {}
         self._free: list[_Slot] = []
@@ -168,7 +166,7 @@ class Transfers(Generic[_Tag]):
 
     def start(self, tag: _Tag, request: Request) -> None:
         """Begin a request; its end comes from `wait` with its tag."""
-        self._begin(tag, Hop.first(request, self._api_key, self._login))
+        self._begin(tag, Hop.first(request, self._credentials))
 
     def cancel(self, which: Callable[[_Tag], bool]) -> None:
         """Drop requests in progress; nothing more is heard of them."""
@@ -224,7 +222,9 @@ class Transfers(Generic[_Tag]):
             self._multi.add_handle(slot.handle)
         except (HopelessError, ValueError, TypeError, pycurl.error) as error:
             slot.handle.close()
-            self._failed.append((tag, HopelessError(f"{hop.where}: {error}")))
+            known = isinstance(error, HopelessError)  # others may quote the URL of a redirect
+            reason = str(error) if known else seam.reason_text(str(error), hop.credentials)
+            self._failed.append((tag, HopelessError(f"{hop.where}: {reason}")))
             return
         self._busy[slot.handle] = slot
 
@@ -280,8 +280,8 @@ class Transfers(Generic[_Tag]):
                 self._release(slot)
 
     def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
-        where = slot.hop.where if slot.hop else ""
-        reason = ascii(message[: seam.SHOWN])[1:-1]
+        assert slot.hop is not None  # noqa: S101 - a busy slot has one
+        where, reason = slot.hop.where, seam.reason_text(message, slot.hop.credentials)
         if slot.size > seam.MAX_ANSWER_BYTES:
             return HopelessError(f"{where}: {seam.too_large()}")
         if code == pycurl.E_OPERATION_TIMEDOUT:
@@ -335,8 +335,7 @@ class CurlTransport:
     """
 
     def __init__(self, *, api_key: str | None = None, login: str | None = None, timeout_s: float = 30.0) -> None:
-        self._api_key = seam.checked_key(api_key)
-        self._login = login
+        self._credentials = Credentials(api_key, login)
         self._timeout_s = timeout_s
         self._idle: list[Transfers[None]] = []
         self._lock = threading.Lock()
@@ -376,7 +375,7 @@ class CurlTransport:
                 raise ClosedError(seam.CLOSED)
             if self._idle:
                 return self._idle.pop()
-        return Transfers(api_key=self._api_key, login=self._login, timeout_s=self._timeout_s, keep=1)
+        return Transfers(self._credentials, timeout_s=self._timeout_s, keep=1)
 
     def _give_back(self, transfers: Transfers[None]) -> None:
         with self._lock:

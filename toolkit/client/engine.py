@@ -15,10 +15,11 @@ from http import HTTPStatus
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from toolkit.client.credentials import Credentials
 from toolkit.client.curl_transport import Transfers
 from toolkit.client.pace import Pace
 from toolkit.client.retry import RetryPolicy, retry_after_s
-from toolkit.client.transport import CLOSED, Answer, Request, checked_key
+from toolkit.client.transport import CLOSED, Answer, Request
 from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class BulkEngine:
             raise InputError(f"max_in_flight is 1 or more, got {max_in_flight}")
         self._ahead = _AHEAD * max_in_flight
         self._batch = min(_BATCH, max_in_flight)
-        settings = {"api_key": checked_key(api_key), "login": login, "timeout_s": timeout_s, "keep": max_in_flight}
+        settings = {"credentials": Credentials(api_key, login), "timeout_s": timeout_s, "keep": max_in_flight}
         self._driver = _Driver(settings, Window(max_in_flight), pace or Pace(None), chance, clock)
         weakref.finalize(self, self._driver.stop)
 

@@ -11,6 +11,7 @@ from toolkit.client.cache import AnswerCache
 from toolkit.client.companion import Companion
 from toolkit.client.connection import Connection
 from toolkit.client.context import Context
+from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.client.item_calls import PreparedItems
 from toolkit.client.keeping import Keeper
 from toolkit.client.pace import Pace
@@ -18,10 +19,10 @@ from toolkit.client.probing import Probe, probe
 from toolkit.client.settings import checked_abis, checked_count, checked_encoding, checked_limit, checked_text
 from toolkit.client.simulation_calls import prepare_simulation
 from toolkit.client.targets import base_url, environment_key, login_of, redacted_url
-from toolkit.client.transport import SessionTransport, secrets_of
+from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import as_version, as_version_or_head, moment
 from toolkit.client.view_calls import PreparedViews
-from toolkit.errors import InputError, NotAtPast
+from toolkit.errors import InputError, NotAtPast, SchemaError
 from toolkit.move.tags import parse_type_tag, wire_type
 from toolkit.move.values import decode_json
 
@@ -62,7 +63,8 @@ class Node:
     ----------
     target : str, default "embedded"
         A network's name or a URL, as `connect` takes it. A user name and password in it are sent to that host where
-        there is no API key, and are part of nothing else: `url` has none, nor has a pickle.
+        there is no API key, and are part of nothing else: `url` does not have them, and a pickle does not, so that a
+        worker process sends none.
     api_key : str, optional
         Sent as a bearer token, to this node's host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment,
         unless the URL has a user name and password; an empty text is none at all.
@@ -123,6 +125,7 @@ class Node:
         if api_key is None and login is None:  # what is written out comes before the environment
             api_key = environment_key()
         api_key = api_key or None
+        credentials = Credentials(api_key, login, unsent=bool(api_key is login is None and environment_key()))
         self._settings: dict[str, Any] | None = None
         if transport is None:
             self._settings = {
@@ -137,7 +140,7 @@ class Node:
                 "abis": abis,
                 "name": name,
             }
-        self._key, self._login = api_key, login
+        self._credentials = credentials
         self.url = url
         self.name = name or url
         self.max_in_flight = max_in_flight
@@ -163,7 +166,7 @@ class Node:
             pace=pace,
             max_in_flight=max_in_flight,
             archive=self._archive_road if archive else None,
-            secrets=secrets_of(api_key, login),
+            credentials=credentials,
         )
         self._companion = Companion(self._connection)
         self.abis = AbiStore(
@@ -175,10 +178,14 @@ class Node:
         return f"Node({self.name!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the settings, not the sockets, and no secret: the other side takes an API key from its environment."""
+        """Pickle the settings, not the sockets, and no secret.
+
+        A node that was given an API key takes the one of the environment where it is unpickled. A login is lost: what
+        the other side has in its environment was not meant for this host.
+        """
         if self._settings is None:
             raise TypeError("a Node over a transport of your own cannot be pickled")
-        return _rebuilt, (self._settings, (self._key or self._login) is not None)
+        return _rebuilt, (self._settings, self._credentials.api_key is not None)
 
     def __enter__(self) -> Self:
         return self
@@ -196,8 +203,8 @@ class Node:
         """Return a transport to an archive, with the secrets only where it is the same site."""
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
-        key, login = (self._key, self._login) if same else (None, None)
-        return SessionTransport(api_key=key, login=login, timeout_s=self._timeout_s)
+        mine = self._credentials if same else NO_CREDENTIALS
+        return SessionTransport(api_key=mine.api_key, login=mine.login, timeout_s=self._timeout_s)
 
     # the three operations -------------------------------------------------------------------------------------
 
@@ -323,14 +330,14 @@ class Node:
         """Return a node of these settings with sockets of its own and 1/`tasks` of rate and requests in flight."""
         if self._settings is None:
             raise InputError("a Node over a transport of your own cannot be copied")
-        rate = self._settings["requests_per_second"]
+        rate, login = self._settings["requests_per_second"], self._credentials.login
         shared = {
             **self._settings,
-            "target": self.url.replace("//", f"//{self._login}@", 1) if self._login else self.url,
+            "target": self.url.replace("//", f"//{login}@", 1) if login else self.url,
             "requests_per_second": rate / tasks if rate else None,
             "max_in_flight": max(1, self.max_in_flight // tasks),
         }
-        return Node(**shared, api_key=self._key or "")
+        return Node(**shared, api_key=self._credentials.api_key or "")
 
     @property
     def cache(self) -> AnswerCache | None:
@@ -388,7 +395,13 @@ class Node:
         parsed, version = parse_type_tag(tag), as_version_or_head(ledger_version)
         data, head = self._companion.resource_document(address, wire_type(parsed), version)
         read = head if version is None else version
-        return data if read is None else decode_json(self.abis.at(read).layout(parsed), data, where=tag)
+        if read is None:
+            return data
+        try:
+            return decode_json(self.abis.at(read).layout(parsed), data, where=tag)
+        except SchemaError as error:
+            self._credentials.mask_error(error)
+            raise
 
     def account(self, address: str, *, ledger_version: int | None = None) -> AccountInfo:
         """Return sequence number and authentication key of an account."""
@@ -503,8 +516,8 @@ class Node:
         return self._companion.first_from(time, ledger)
 
 
-def _rebuilt(settings: dict[str, Any], has_secret: bool) -> Node:  # noqa: FBT001 - called by pickle alone
-    return Node(**settings, api_key=(has_secret and environment_key()) or "")
+def _rebuilt(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT001 - called by pickle alone
+    return Node(**settings, api_key=(had_key and environment_key()) or "")
 
 
 @dataclass(frozen=True, slots=True)

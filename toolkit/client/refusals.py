@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 import msgspec
 
+from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.client.retry import retry_after_s
 from toolkit.client.targets import base_url, redacted_url
 from toolkit.errors import (
@@ -23,16 +24,16 @@ from toolkit.errors import (
     VersionPruned,
 )
 from toolkit.frames.text import visible
-from toolkit.wire.errors import decode_error_body
+from toolkit.wire.errors import ERROR_CODES, ErrorBody, decode_error_body
 from toolkit.wire.headers import parse_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from toolkit.client.transport import Answer
     from toolkit.wire.headers import LedgerState
 
-__all__ = ["advertised_archive", "refusal"]
+__all__ = ["advertised_archive", "masked_refusal", "refusal"]
 
 _ARCHIVE_HEADER = "x-aptos-archival-endpoint"
 _LONGEST_URL = 300
@@ -50,8 +51,7 @@ _CLASSES: dict[int, type[NodeError]] = {
 }
 
 _ADVICE = {
-    401: "the gateway wants an API key: pass api_key= or set LEDGER_TOOLKIT_API_KEY",
-    403: "the node or its gateway does not allow this call; try another node, or check the API key",
+    403: "the node or its gateway does not allow this call; try another node",
     413: "make the request smaller",
     429: "slow down with requests_per_second=, or use an API key",
     503: "the node is not ready; try again later",
@@ -66,11 +66,22 @@ _BY_CODE = {
     "account_not_found": "no such account at this version",
 }
 
+_KEY_REFUSED = "the API key that was sent is not accepted: check api_key= or LEDGER_TOOLKIT_API_KEY"
+_LOGIN_REFUSED = "the user name and password of the node's URL are not accepted: check them"
+_NOTHING_SENT = (
+    "no API key or login was sent: set LEDGER_TOOLKIT_API_KEY, pass api_key=, or write user:password@ before the host "
+    "in the URL of the study file, --node or connect(); run folders and worker processes have no login"
+)
+_KEY_NOT_SENT = (
+    "LEDGER_TOOLKIT_API_KEY was not sent, since only a study names this host: say yes with --use-api-key or "
+    "Study.load(..., use_api_key=True), or write user:password@ before the host (worker processes do not get it)"
+)
+
 _MISFIT = "failed to deserialize table item"
 """What a 500 of a table item says where the stored bytes are none of the value type."""
 
 
-def refusal(asked: str, answer: Answer, secrets: Sequence[str] = ()) -> NodeError:
+def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIALS) -> NodeError:
     """Turn an answer with an error status into the error to raise.
 
     Parameters
@@ -79,8 +90,9 @@ def refusal(asked: str, answer: Answer, secrets: Sequence[str] = ()) -> NodeErro
         What was asked, for the text: ``view 0x1::coin::supply at version 12``.
     answer : Answer
         Status 300 or above.
-    secrets : sequence of str
-        What no text may show, though the answer may repeat it: gateways quote a key that they do not know.
+    credentials : Credentials
+        What the node was sent; the error does not show them, though the answer may: gateways quote a key that they
+        do not know.
 
     Returns
     -------
@@ -88,16 +100,19 @@ def refusal(asked: str, answer: Answer, secrets: Sequence[str] = ()) -> NodeErro
         Of the class the status means; a 500 that speaks of pruned state is `VersionPruned` too.
     """
     headers = parse_headers(answer.headers)
-    body = decode_error_body(_masked(answer.body, secrets), _content_type(answer.headers))
-    pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in body.message.lower()
+    told = decode_error_body(answer.body, _content_type(answer.headers))
+    pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in told.message.lower()
     kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
+    body = _masked(told, credentials)
     code = f" {body.error_code}" if body.error_code else ""
     text = f"{asked}: the node answered {answer.status}{code}: {visible(body.message, 600) or 'without a message'}"
-    archive = advertised_archive(answer) if kind is VersionPruned else None
-    if _MISFIT in body.message.lower():
+    archive = advertised_archive(answer, credentials) if kind is VersionPruned else None
+    if _MISFIT in told.message.lower():
         advice = "check value_type: what the table holds is not of that type"
     else:
         advice = _advice(kind, answer.status, body.error_code, headers.ledger)
+    if answer.status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and told.error_code not in ERROR_CODES):
+        advice = _access_advice(credentials)
     wait_s = retry_after_s(answer.headers)
     if wait_s:
         advice += f"{'; ' if advice else ''}the node asks to wait {wait_s:g} s"
@@ -115,8 +130,20 @@ def refusal(asked: str, answer: Answer, secrets: Sequence[str] = ()) -> NodeErro
     )
 
 
-def advertised_archive(answer: Answer) -> str | None:
-    """Return the archive that a pruned answer names in its header or body: an absolute https URL, else None."""
+def masked_refusal(answer: Answer, credentials: Credentials) -> Answer:
+    """Return an error answer without the credentials that it repeats; the same answer if it repeats none."""
+    text = answer.body.decode("utf-8", "replace")
+    if credentials.mask(text) == text:
+        return answer
+    body = _masked(decode_error_body(answer.body, _content_type(answer.headers)), credentials)
+    return replace(answer, body=msgspec.json.encode(body))
+
+
+def advertised_archive(answer: Answer, credentials: Credentials = NO_CREDENTIALS) -> str | None:
+    """Return the archive that a pruned answer names in its header or body, None if there is none to be followed.
+
+    It is an absolute https URL without a part of the credentials.
+    """
     named = next((value for name, value in answer.headers.items() if name.lower() == _ARCHIVE_HEADER), None)
     if named is None:
         try:
@@ -130,7 +157,8 @@ def advertised_archive(answer: Answer) -> str | None:
         url = base_url(named)
     except InputError:
         return None
-    return redacted_url(url) if url.startswith("https://") else None
+    usable = url.startswith("https://") and credentials.mask(url) == url
+    return redacted_url(url) if usable else None
 
 
 def _advice(kind: type[NodeError], status: int, code: str | None, ledger: LedgerState | None) -> str:
@@ -147,11 +175,20 @@ def _advice(kind: type[NodeError], status: int, code: str | None, ledger: Ledger
     return _ADVICE.get(status, "")
 
 
-def _masked(body: bytes, secrets: Sequence[str]) -> bytes:
-    for secret in secrets:
-        for form in (secret, quote(secret, safe=""), msgspec.json.encode(secret).decode()[1:-1]):
-            body = body.replace(form.encode(), b"***")
-    return body
+def _access_advice(credentials: Credentials) -> str:
+    if credentials.api_key is not None:
+        return _KEY_REFUSED
+    if credentials.login is not None:
+        return _LOGIN_REFUSED
+    return _KEY_NOT_SENT if credentials.unsent else _NOTHING_SENT
+
+
+def _masked(body: ErrorBody, credentials: Credentials) -> ErrorBody:
+    """Mask what an error says; a documented code is no secret, even if it reads like a piece of one."""
+    code = body.error_code
+    if code is not None and code not in ERROR_CODES:
+        code = credentials.mask(code)
+    return replace(body, message=credentials.mask(body.message), error_code=code)
 
 
 def _content_type(headers: Mapping[str, str]) -> str:

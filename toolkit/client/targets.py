@@ -11,7 +11,16 @@ from urllib.parse import urlsplit, urlunsplit
 
 from toolkit.errors import InputError
 
-__all__ = ["NETWORKS", "base_url", "environment_key", "is_nearby", "login_of", "redacted_url", "told"]
+__all__ = [
+    "NETWORKS",
+    "base_url",
+    "environment_key",
+    "is_nearby",
+    "is_public_network",
+    "login_of",
+    "redacted_url",
+    "told",
+]
 
 NETWORKS = {
     "mainnet": "https://api.mainnet.aptoslabs.com/v1",
@@ -82,6 +91,12 @@ def redacted_url(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def is_public_network(target: str) -> bool:
+    """Return whether a name or URL that `base_url` accepts is that of a public network of `NETWORKS`, over TLS."""
+    url = base_url(target) if target != "embedded" else ""
+    return url.startswith("https:") and redacted_url(url) in NETWORKS.values()
 
 
 def login_of(url: str) -> str | None:

@@ -5,22 +5,23 @@ What both roads share (redirects, credentials, limits, texts, what the environme
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import http.client
+import logging
 import os
 import ssl
 import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn, Protocol
-from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
+from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 
 import requests
 from requests.cookies import RequestsCookieJar
 from requests.utils import get_environ_proxies, requote_uri, select_proxy
 
+from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.client.targets import login_of, redacted_url
-from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable
+from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -54,7 +55,6 @@ _CHUNK = 64 * 1024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEP_BODY = frozenset({307, 308})
 SHOWN = 120
-_SHORTEST_SECRET = 4
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
@@ -125,29 +125,29 @@ class Hop:
         Value of the ``Authorization`` header. It is for the site of the first hop and lost on leaving it.
     number : int
         Redirects behind it.
+    credentials : Credentials
+        What no error message may show, whichever site repeats it.
     """
 
     request: Request
     authorization: str | None = field(default=None, repr=False)
     number: int = 0
+    credentials: Credentials = NO_CREDENTIALS
 
     @classmethod
-    def first(cls, request: Request, api_key: str | None, login: str | None = None) -> Hop:
-        """Begin: an API key is sent as a bearer token, else a user name and password as they are."""
+    def first(cls, request: Request, credentials: Credentials) -> Hop:
+        """Return the first hop, with the credentials; a login in the URL is used if there is no API key."""
         if "@" in request.url:
             parts = urlsplit(request.url)
-            login = login_of(request.url) or login
+            credentials = Credentials(credentials.api_key, login_of(request.url) or credentials.login)
             request = replace(request, url=urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
-        if api_key is not None:
-            return cls(request, f"Bearer {api_key}")
-        if login is not None:
-            return cls(request, "Basic " + base64.b64encode(unquote(login).encode()).decode())
-        return cls(request)
+        return cls(request, credentials.authorization, credentials=credentials)
 
     @property
     def where(self) -> str:
-        """Method and URL for texts; never credentials, never a query."""
-        return f"{self.request.method} {redacted_url(self.request.url)}"
+        """Method and URL for error messages, without credentials and query."""
+        url = redacted_url(self.request.url)
+        return f"{self.request.method} {self.credentials.mask(url) if self.number else url}"
 
     def after(self, status: int, headers: Mapping[str, str]) -> Hop | None:
         """Return the next hop, None where the answer is no redirect.
@@ -168,7 +168,7 @@ class Hop:
             raise self._refused(f"more than {MAX_REDIRECTS} redirects, the last one", there)
         same_site = _site(here) == _site(there)
         moved = replace(self.request, url=requote_uri(urlunsplit(there)))
-        return Hop(moved, self.authorization if same_site else None, self.number + 1)
+        return Hop(moved, self.authorization if same_site else None, self.number + 1, self.credentials)
 
     def _target(self, location: str) -> SplitResult:
         try:
@@ -177,12 +177,12 @@ class Hop:
         except ValueError:
             usable = False
         if not usable:
-            shown = ascii(location[:SHOWN])
+            shown = ascii(self.credentials.mask(location)[:SHOWN])
             raise HopelessError(f"{self.where}: the server redirects to {shown}, which is no http(s) URL")
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="")
 
     def _refused(self, what: str, there: SplitResult) -> HopelessError:
-        shown = ascii(redacted_url(urlunsplit(there))[:SHOWN])
+        shown = ascii(self.credentials.mask(redacted_url(urlunsplit(there)))[:SHOWN])
         return HopelessError(
             f"{self.where}: the server answers {what}, to {shown}; use the new address, if it is right"
         )
@@ -190,19 +190,6 @@ class Hop:
 
 def _site(parts: SplitResult) -> tuple[str, str | None, int]:
     return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-
-
-def checked_key(api_key: str | None) -> str | None:
-    """Return the key, or raise InputError where no header can carry it; the text does not show it."""
-    if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key.strip() == api_key != ""):
-        raise InputError("api_key has a line break, surrounding space or another character that no header can carry")
-    return api_key
-
-
-def secrets_of(api_key: str | None, login: str | None) -> tuple[str, ...]:
-    """Return what of the credentials no text may show; what is shorter than a secret can be would hide plain words."""
-    password = unquote((login or "").partition(":")[2])
-    return tuple(secret for secret in (api_key or "", password) if len(secret) >= _SHORTEST_SECRET)
 
 
 def ascii_url(url: str) -> str:
@@ -282,8 +269,7 @@ class SessionTransport:
     """
 
     def __init__(self, *, api_key: str | None = None, login: str | None = None, timeout_s: float = 30.0) -> None:
-        self._api_key = checked_key(api_key)
-        self._login = login
+        self._credentials = Credentials(api_key, login)
         self._timeout_s = timeout_s
         self._idle: list[requests.Session] = []
         self._lock = threading.Lock()
@@ -294,7 +280,7 @@ class SessionTransport:
 
     def send(self, request: Request) -> Answer:
         """Send one request; see `Transport.send`."""
-        hop = Hop.first(request, self._api_key, self._login)
+        hop = Hop.first(request, self._credentials)
         with self._session() as session:
             while True:
                 answer = self._exchange(session, hop)
@@ -334,32 +320,38 @@ class SessionTransport:
     def _exchange(self, session: requests.Session, hop: Hop) -> Answer:
         request = hop.request
         try:
-            with session.request(
-                request.method,
-                request.url,
-                data=request.body,
-                headers={**COMMON_HEADERS, **request.headers},
-                auth=_Authorization(hop.authorization),
-                timeout=self._timeout_s,
-                allow_redirects=False,
-                verify=environment_bundle() if request.url.startswith("https:") else True,
-                stream=True,
-            ) as response:
+            with (
+                _library_logs_masked(hop.credentials),
+                session.request(
+                    request.method,
+                    request.url,
+                    data=request.body,
+                    headers={**COMMON_HEADERS, **request.headers},
+                    auth=_Authorization(hop.authorization),
+                    timeout=self._timeout_s,
+                    allow_redirects=False,
+                    verify=environment_bundle() if request.url.startswith("https:") else True,
+                    stream=True,
+                ) as response,
+            ):
                 body = _bounded_body(response)
                 return Answer(response.status_code, lowered(response.headers.items()), body)
         except HopelessError as error:
             raise HopelessError(f"{hop.where}: {error}") from None
         except (requests.RequestException, OSError, ValueError) as error:
-            translated = self._translated(hop.where, error)
-            _forget_request(error)
-            raise translated from error
+            failure = error
+        translated = self._translated(hop, failure)
+        _forget_request(failure)
+        if _quotes_a_secret(failure, hop.credentials):  # a traceback shows the messages of the whole chain
+            raise translated
+        raise translated from failure
 
-    def _translated(self, where: str, error: Exception) -> NodeUnreachable:
-        innermost = _innermost(error)
+    def _translated(self, hop: Hop, error: Exception) -> NodeUnreachable:
+        where, innermost = hop.where, _innermost(error)
         if isinstance(error, requests.Timeout) or isinstance(innermost, TimeoutError):
             return NodeUnreachable(f"{where}: {NO_ANSWER.format(self._timeout_s)}")
         kinds = (kind for kind in _KINDS if isinstance(error, kind) or isinstance(innermost, kind))
-        text = _KINDS[next(kinds, Exception)].format(_reason(innermost))
+        text = _KINDS[next(kinds, Exception)].format(_reason(innermost, hop.credentials))
         untrusted = isinstance(innermost, ssl.SSLCertVerificationError)
         return (HopelessError if untrusted else NodeUnreachable)(f"{where}: {text}")
 
@@ -408,6 +400,16 @@ def _forget_request(error: BaseException | None) -> None:
         error = error.__cause__ or error.__context__
 
 
+def _quotes_a_secret(error: BaseException | None, credentials: Credentials) -> bool:
+    """Return whether an error, or one behind it, shows a part of a secret, as of a status line that is not HTTP."""
+    while error is not None:
+        text = f"{error} {error!r}"
+        if credentials.mask(text) != text:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def _innermost(error: BaseException) -> BaseException:
     """Return the first reason of all, which is what a reader can act on."""
     while inner := error.__cause__ or error.__context__:
@@ -415,7 +417,44 @@ def _innermost(error: BaseException) -> BaseException:
     return error
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException, credentials: Credentials) -> str:
     """Return an error in words, short and harmless."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return ascii(str(text)[:SHOWN])[1:-1]
+    return reason_text(str(text), credentials)
+
+
+def reason_text(text: str, credentials: Credentials) -> str:
+    """Return the words of a library about an exchange, masked, cut and in ASCII."""
+    return ascii(credentials.mask(text)[:SHOWN])[1:-1]
+
+
+class _ThisExchange(threading.local):
+    """Whose request a thread is sending over `requests`."""
+
+    credentials: Credentials = NO_CREDENTIALS
+
+
+_this_exchange = _ThisExchange()
+
+
+def _mask_record(record: logging.LogRecord) -> bool:
+    """Mask what urllib3 logs of an answer of ours: it quotes header lines that it cannot read, with a traceback."""
+    said = record.getMessage()
+    masked = _this_exchange.credentials.mask(said)
+    if masked != said:
+        record.msg, record.args, record.exc_info, record.exc_text = masked, (), None, None
+    return True
+
+
+for _name in ("urllib3.connection", "urllib3.connectionpool", "urllib3.response"):
+    logging.getLogger(_name).addFilter(_mask_record)
+
+
+@contextlib.contextmanager
+def _library_logs_masked(credentials: Credentials) -> Iterator[None]:
+    """Mask the credentials in what the HTTP library logs while the block runs, in this thread."""
+    _this_exchange.credentials = credentials
+    try:
+        yield
+    finally:
+        _this_exchange.credentials = NO_CREDENTIALS

@@ -95,7 +95,7 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
 def connected(study: Study, stack: ExitStack) -> list[Node]:
     """Connect to the nodes that a study names, at its pace; they are closed with the stack."""
     pace = study.requests_per_second
-    return [stack.enter_context(connect(name, requests_per_second=pace)) for name in study.nodes]
+    return [stack.enter_context(connect(**one, requests_per_second=pace)) for one in study.connections()]
 
 
 def planned_versions(plan: Mapping[str, Any]) -> Sequence[int]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
 from toolkit.client.node import Node
-from toolkit.client.targets import base_url, told
+from toolkit.client.targets import base_url, is_public_network, login_of, redacted_url, told
 from toolkit.errors import InputError, StudyError
 from toolkit.gas.calls import Call
 from toolkit.gas.grids import expanded
@@ -42,7 +42,8 @@ class Study(FileModel):
     Parameters
     ----------
     node : str or Node, default "embedded"
-        Where to read; `nodes` takes several.
+        Where to read; `nodes` takes several. A user name and password in a URL stay in the memory of this process:
+        `nodes`, documents, digests, run folders and pickles do not have them.
     calls : sequence or mapping
         Calls as `ViewFunction`, `SimulationRequest`, or mappings as in a study file; a mapping of label to call.
     versions : version plan or FindSteps
@@ -54,6 +55,9 @@ class Study(FileModel):
         How much dearer a call may become before a comparison fails: ``"2%"``, ``50`` gas units, or both in a list.
     waivers : sequence of Waiver or mapping, optional
         Calls that are excused, with a reason and an expiry date.
+    use_api_key : bool, default False
+        Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL. The public networks by name always
+        get it, and a `Node` has credentials of its own. A study file cannot say this: it may come from somebody else.
 
     Raises
     ------
@@ -69,6 +73,8 @@ class Study(FileModel):
     thresholds: Threshold | None = None
     waivers: tuple[Waiver, ...] = ()
     _node: Node | None = PrivateAttr(default=None)
+    _logins: dict[str, SecretStr] = PrivateAttr(default_factory=dict)
+    _use_api_key: bool = PrivateAttr(default=False)
 
     def __init__(
         self,
@@ -81,9 +87,11 @@ class Study(FileModel):
         thresholds: Any = None,
         waivers: Any = (),
         requests_per_second: float | None = None,
+        use_api_key: bool = False,
         **more: Any,
     ) -> None:
-        fields = {"title": title, "nodes": _node_names(node, nodes), "requests_per_second": requests_per_second, **more}
+        names, logins = _node_names(node, nodes)
+        fields = {"title": title, "nodes": names, "requests_per_second": requests_per_second, **more}
         fields["versions"] = placed("versions", VersionChoice.of, versions, of=VersionChoice)
         fields["calls"] = _calls(calls)
         if thresholds is not None:
@@ -91,10 +99,37 @@ class Study(FileModel):
         fields["waivers"] = _of_calls(read_waivers(waivers), fields["calls"])
         placed("study", lambda: BaseModel.__init__(self, **fields), of=Study)
         self._node = node if isinstance(node, Node) else None
+        self._logins, self._use_api_key = logins, use_api_key
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Pickle the study without the logins of its nodes."""
+        state = super().__getstate__()
+        return {**state, "__pydantic_private__": {**(state["__pydantic_private__"] or {}), "_logins": {}}}
 
     @classmethod
-    def load(cls, source: str | Path) -> Study:
+    def load(
+        cls,
+        source: str | Path,
+        *,
+        node: str | Node | None = None,
+        nodes: Sequence[str] | None = None,
+        use_api_key: bool = False,
+    ) -> Study:
         """Load a study: ``"demo"``, which ships with the package, or the path of a TOML file.
+
+        Parameters
+        ----------
+        source : str or Path
+        node : str or Node, optional
+            Where to read, instead of what the file says; such as a URL with the login that the file does not have.
+        nodes : sequence of str, optional
+            Several nodes, instead of those of the file.
+        use_api_key : bool, default False
+            Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL.
+
+        Returns
+        -------
+        Study
 
         Raises
         ------
@@ -103,15 +138,29 @@ class Study(FileModel):
         """
         document = read_toml(source, "study")
         try:
-            return cls.from_document(document)
+            instead = {name: value for name, value in (("node", node), ("nodes", nodes)) if value is not None}
+            if instead:
+                checked_keys(document)
+                document = {name: value for name, value in document.items() if name not in {"node", "nodes"}} | instead
+            return cls.from_document(document, use_api_key=use_api_key)
         except InputError as error:
             raise StudyError(f"study {source}: {error}") from None
         except RecursionError:
             raise StudyError(f"study {source}: nested too deeply to be a study") from None
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Study:
+    def from_document(cls, document: Mapping[str, Any], *, use_api_key: bool = False) -> Study:
         """Make a study from the content of a study file.
+
+        Parameters
+        ----------
+        document : mapping
+        use_api_key : bool, default False
+            Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL.
+
+        Returns
+        -------
+        Study
 
         Raises
         ------
@@ -120,7 +169,8 @@ class Study(FileModel):
         """
         checked_keys(document)
         given = {name: value for name, value in document.items() if name not in {"call", "waiver"}}
-        return cls(**given, calls=document.get("call", []), waivers=document.get("waiver", ()))
+        calls, waivers = document.get("call", []), document.get("waiver", ())
+        return cls(**given, calls=calls, waivers=waivers, use_api_key=use_api_key)
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
@@ -142,6 +192,19 @@ class Study(FileModel):
         if self.waivers:
             document["waiver"] = [waiver.model_dump(mode="json") for waiver in self.waivers]
         return document
+
+    def connections(self) -> list[dict[str, Any]]:
+        """Return for each node that is named the `connect` settings that nothing but this process may hold.
+
+        The API key of the environment is left out if nobody said that the host may have it.
+        """
+        return [
+            {
+                "target": _with_login(name, self._logins.get(name)),
+                "api_key": None if self._use_api_key or is_public_network(name) else "",
+            }
+            for name in self.nodes
+        ]
 
     @property
     def digest(self) -> str:
@@ -236,23 +299,36 @@ class Study(FileModel):
         )
 
 
-def _node_names(node: str | Node | None, nodes: Any) -> tuple[str, ...]:
-    """Return the names of a study's nodes, each checked to be one."""
+def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], dict[str, SecretStr]]:
+    """Return the names of a study's nodes, each checked to be one and without a login, and the logins by name."""
     if isinstance(node, Node):
         if nodes is not None:
             raise StudyError("give either node or nodes, not both")
-        return (node.name,)
+        return (node.name,), {}
     if node is not None and nodes is not None:
         raise StudyError("give either node or nodes, not both")
     named: Any = [node or "embedded"] if nodes is None else nodes
     if not isinstance(named, list | tuple) or not named:
-        raise StudyError(f"`nodes`: expected a list of names or URLs with at least one, got {named!r}")
+        # The value itself may have a password.
+        got = "an empty list" if isinstance(named, list | tuple) else f"a {type(named).__name__}"
+        raise StudyError(f"`nodes`: expected a list of names or URLs with at least one, got {got}")
+    names: list[str] = []
+    logins: dict[str, SecretStr] = {}
     for name in named:
         if name != "embedded":
-            placed(f"node {told(name)!r}" if isinstance(name, str) else f"node {name!r}", base_url, name)
-    if len(set(named)) < len(named):
-        raise StudyError(f"`nodes`: {', '.join(map(told, named))}: a node is named twice")
-    return tuple(named)
+            shown = f" {told(name)!r}" if isinstance(name, str) else "" if isinstance(name, Sized) else f" {name!r}"
+            placed(f"node{shown}", base_url, name)
+        login = login_of(name.strip())
+        names.append(name if login is None else redacted_url(name.strip()))
+        if login is not None:
+            logins[names[-1]] = SecretStr(login)
+    if len(set(names)) < len(names):
+        raise StudyError(f"`nodes`: {', '.join(names)}: a node is named twice")
+    return tuple(names), logins
+
+
+def _with_login(name: str, login: SecretStr | None) -> str:
+    return name if login is None else name.replace("//", f"//{login.get_secret_value()}@", 1)
 
 
 def _entries(calls: Any) -> Iterator[tuple[str, Any, str]]:

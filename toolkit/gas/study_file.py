@@ -102,6 +102,11 @@ def checked_keys(document: Any) -> None:
     """Refuse a document whose keys or tables are not those of a study file, naming the key."""
     known = StudyFile.model_fields
     for key in document:
+        if key == "use_api_key":
+            raise StudyError(
+                f"`{key}` is not a key of a study file, which may come from somebody else: who runs it says so, with "
+                "--use-api-key or Study.load(..., use_api_key=True)"
+            )
         if key not in known:
             raise StudyError(misspelt(key, known, "of a study file"))
     if not isinstance(document.get("versions"), dict):

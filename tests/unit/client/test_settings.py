@@ -67,7 +67,7 @@ def test_the_key_of_the_environment_is_for_both(monkeypatch):
             ("embedded", None, None),
         ):
             with make(target, api_key=given) as node, node.with_share(2) as shared:
-                assert node._key == shared._key == key
+                assert node._credentials.api_key == shared._credentials.api_key == key
 
 
 @pytest.mark.parametrize(

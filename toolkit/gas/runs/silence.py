@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import NodeError, NodeUnreachable
+from toolkit.errors import Forbidden, NodeError, NodeUnreachable
 from toolkit.frames.records import Failure
 from toolkit.gas.observing import is_no_answer
 
@@ -54,10 +54,16 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
         yield from waiting
 
 
-def check_there(node: Node, why: str) -> None:
-    """Raise `NodeUnreachable` where a node does not answer what every node answers: its own description."""
+def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
+    """Raise `NodeUnreachable` if a node does not answer what every node answers: its own description.
+
+    With `admitted`, also raise `Forbidden` if the node asks for an API key or a login, as of a worker process.
+    """
     try:
         node.info()
+    except Forbidden:
+        if admitted:
+            raise
     except (NodeError, NodeUnreachable) as error:
         if is_no_answer(Failure.of(error).error_code):
             raise NodeUnreachable(

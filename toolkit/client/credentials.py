@@ -1,0 +1,235 @@
+"""What a node's owner gave to be let in: an API key or a login, how it is sent, and how it stays out of every text."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import unquote
+
+from toolkit.errors import InputError, SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["NO_CREDENTIALS", "Credentials"]
+
+MASK = "***"
+
+_SHORTEST_SECRET = 4
+"""Shorter ones are not masked: they would hide plain words."""
+_FRAGMENT = 8
+"""So many characters of a secret in a row are masked wherever they are; of a shorter secret, all of it."""
+_MAX_LAYERS = 4
+"""How often a text is decoded: an answer may quote JSON inside JSON inside a URL."""
+_ESCAPES = "%\\&"
+_ESCAPE = re.compile(
+    r"""(?P<percent>(?:%[0-9a-fA-F]{2})+)
+      | (?P<bytes>(?:\\x[0-9a-fA-F]{2})+)
+      | (?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})
+      | \\u(?P<u4>[0-9a-fA-F]{4})
+      | \\(?P<plain>["'/\\])
+      | (?P<entity>&(?:\#[0-9]{1,7};?|\#[xX][0-9a-fA-F]{1,6};?|[a-zA-Z]{2,31};))""",
+    re.VERBOSE,
+)
+
+
+class Credentials:
+    """An API key, or the login of a URL, as one node has it. Its repr shows neither, and it cannot be pickled.
+
+    Parameters
+    ----------
+    api_key : str, optional
+        Sent as a bearer token.
+    login : str, optional
+        ``user:password`` percent-encoded as in a URL; sent if there is no API key.
+    unsent : bool, default False
+        Whether the environment has an API key that this node must not get.
+
+    Raises
+    ------
+    InputError
+        If no header can carry the API key; the message does not show it.
+    """
+
+    def __init__(self, api_key: str | None = None, login: str | None = None, *, unsent: bool = False) -> None:
+        if api_key is not None and not _fits_a_header(api_key):
+            raise InputError(
+                "api_key has a line break, surrounding space or another character that a header cannot carry"
+            )
+        self.api_key = api_key
+        self.login = login
+        self.unsent = unsent
+
+    def __repr__(self) -> str:
+        kind = "an API key" if self.api_key is not None else "a login" if self.login is not None else "none"
+        return f"<Credentials: {kind}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("credentials stay in the process that they were given to; pickle the node")
+
+    @cached_property
+    def authorization(self) -> str | None:
+        """Value of the ``Authorization`` header, None if there is nothing to send."""
+        if self.api_key is not None:
+            return f"Bearer {self.api_key}"
+        return None if self.login is None else f"Basic {_base64(unquote(self.login))}"
+
+    def mask(self, text: str) -> str:
+        r"""Return a text that came from elsewhere with every part of the secrets replaced by ``***``.
+
+        Found are secrets as they are, in any case, percent-encoded, with JSON escapes (``\u0041``, ``\/``) or HTML
+        entities, several of these on top of each other, in base64 and base64url (of ``user:password`` too), and pieces
+        of 8 characters and more, as cut texts have them.
+
+        Parameters
+        ----------
+        text : str
+            From an answer, or from a library that quotes one; never a text of the toolkit's own, whose words a short
+            password could be.
+
+        Returns
+        -------
+        str
+        """
+        if not self._spellings:
+            return text
+        marked = sorted(self._found(text))
+        if not marked:
+            return text
+        shown: list[str] = []
+        reached = 0
+        for start, end in marked:
+            if start > reached or not shown:
+                shown += [text[reached:start], MASK]
+            reached = max(reached, end)
+        return "".join([*shown, text[reached:]])
+
+    def mask_error(self, error: SchemaError) -> SchemaError:
+        """Mask the message and the column of an error that quotes an answer, in place, and return it."""
+        error.args = tuple(self.mask(part) if isinstance(part, str) else part for part in error.args)
+        error.column = None if error.column is None else self.mask(error.column)
+        return error
+
+    @cached_property
+    def _spellings(self) -> list[_Spelling]:
+        return [_Spelling(secret) for secret in sorted(set(_secrets(self.api_key, self.login)))]
+
+    def _found(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield start and end of each part of `text` that spells a part of a secret."""
+        layer: str = text
+        places: Sequence[int] = range(len(text) + 1)
+        for _ in range(_MAX_LAYERS):
+            folded = _folded(layer)
+            for spelling in self._spellings:
+                yield from ((places[start], places[end]) for start, end in spelling.found(folded))
+            if not any(mark in layer for mark in _ESCAPES):
+                return
+            decoded, offsets = _decoded(layer)
+            if decoded == layer:
+                return
+            layer, places = decoded, [places[at] for at in offsets]
+
+
+class _Spelling:
+    """One spelling of a secret, prepared to be looked for."""
+
+    def __init__(self, secret: str) -> None:
+        folded = _folded(secret)
+        self._size = size = min(len(folded), _FRAGMENT)
+        self._pieces = {folded[at : at + size] for at in range(len(folded) - size + 1)}
+        # A piece of 8 characters has one of these in it, so that nearly every text is done with a few searches.
+        short = max(1, (size + 1) // 2)
+        self._signs = sorted({folded[at : at + short] for at in range(0, len(folded) - short + 1, short)})
+        self._beginnings = [folded[:length] for length in range(size - 1, _SHORTEST_SECRET - 1, -1)]
+
+    def found(self, folded: str) -> Iterator[tuple[int, int]]:
+        size = self._size
+        if any(sign in folded for sign in self._signs):
+            last = len(folded) - size
+            yield from ((at, at + size) for at in range(last + 1) if folded[at : at + size] in self._pieces)
+        for beginning in self._beginnings:  # where the text was cut
+            if folded.endswith(beginning):
+                yield len(folded) - len(beginning), len(folded)
+                return
+
+
+def _secrets(api_key: str | None, login: str | None) -> Iterable[str]:
+    """Yield what no text may show: key or password (of a login without one, the name), also as base64 and in forms."""
+    user, _, password = (login or "").partition(":")
+    for secret in (api_key or "", unquote(password or user)):
+        if len(secret) >= _SHORTEST_SECRET:
+            yield secret
+            yield secret.replace(" ", "+")
+            yield _base64(secret).rstrip("=")
+            yield _base64(secret).rstrip("=").translate(_URL_SAFE)
+    if login is not None and len(login) >= _SHORTEST_SECRET:
+        whole = _base64(unquote(login)).rstrip("=")
+        yield whole
+        yield whole.translate(_URL_SAFE)
+
+
+_URL_SAFE = str.maketrans("+/", "-_")
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode("utf-8", "surrogateescape")).decode("ascii")
+
+
+def _fits_a_header(text: str) -> bool:
+    return text.isascii() and text.isprintable() and text.strip() == text != ""
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case, each character in its place."""
+    lowered = text.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(one.lower() if len(one.lower()) == 1 else one for one in text)
+
+
+def _decoded(text: str) -> tuple[str, list[int]]:
+    """Return a text with its escapes decoded once, and for each character, and the end, where it began."""
+    parts: list[str] = []
+    offsets: list[int] = []
+    reached = 0
+    for match in _ESCAPE.finditer(text):
+        start, end = match.span()
+        parts.append(text[reached:start])
+        offsets.extend(range(reached, start))
+        said, widths = _meaning(match)
+        parts.append(said)
+        for width in widths:
+            offsets.append(start)
+            start += width
+        reached = end
+    parts.append(text[reached:])
+    offsets.extend(range(reached, len(text) + 1))
+    return "".join(parts), offsets
+
+
+def _meaning(match: re.Match[str]) -> tuple[str, list[int]]:
+    """Return what an escape stands for, and how many characters of the text spell each character of it."""
+    whole = match.group()
+    if match["percent"] or match["bytes"]:
+        unit = 3 if match["percent"] else 4
+        coded = bytes.fromhex(whole.replace("%", "").replace("\\x", ""))
+        try:
+            said, encoding = coded.decode(), "utf-8"
+        except UnicodeDecodeError:
+            said, encoding = coded.decode("latin-1"), "latin-1"
+        return said, [unit * len(one.encode(encoding)) for one in said]
+    if match["pair"]:
+        said = chr(0x10000 + ((int(whole[2:6], 16) - 0xD800) << 10) + int(whole[8:12], 16) - 0xDC00)
+    elif match["u4"]:
+        said = chr(int(match["u4"], 16))
+    elif match["plain"]:
+        said = match["plain"]
+    else:
+        said = html.unescape(whole)
+    return said, [len(whole)] if len(said) == 1 else [0] * (len(said) - 1) + [len(whole)]
+
+
+NO_CREDENTIALS = Credentials()
