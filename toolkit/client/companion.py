@@ -10,7 +10,7 @@ from toolkit.client.context import BCS
 from toolkit.client.prepared import Prepared
 from toolkit.errors import Forbidden, NotFound, SchemaError
 from toolkit.move.address import parse_address, wire_address
-from toolkit.wire.answers import decode_transactions
+from toolkit.wire.answers import decode_transactions, split_transactions
 from toolkit.wire.gas import GasSchedule
 from toolkit.wire.headers import parse_headers
 from toolkit.wire.node import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
@@ -136,15 +136,29 @@ class Companion:
         request = self._connection.request("GET", where)
         return self._connection.perform(Prepared(request, asked, lambda answer: _only(answer, asked), version))
 
-    def transactions(self, start: int, limit: int) -> tuple[list[Any], LedgerState | None]:
-        """Read and decode one page of committed transactions; with it the node's head when it answered."""
-        query = {"start": start, "limit": limit}
+    def transactions(self, start: int, limit: int) -> list[Any]:
+        """Read and decode one page of committed transactions.
+
+        Raises
+        ------
+        SchemaError
+            If the answer, or one of its transactions, cannot be decoded.
+        """
+        found, _ = self._connection.perform(self.prepare_transactions(start, limit))
+        for one in found:
+            if isinstance(one, SchemaError):
+                raise one
+        return found
+
+    def prepare_transactions(self, start: int, limit: int) -> Prepared[tuple[list[Any], LedgerState | None]]:
+        """Make the read of one page ready to be sent, alone or with many others.
+
+        Its result has the node's head when it answered, if the answer says so; a transaction that cannot be decoded is
+        its `SchemaError` instead.
+        """
         asked = f"transactions {start} to {start + limit - 1}"
-
-        def read(answer: Answer) -> tuple[list[Any], LedgerState | None]:
-            return _transactions(answer, asked), parse_headers(answer.headers).ledger
-
-        return self._connection.read("/transactions", read, asked=asked, query=query)
+        request = self._connection.request("GET", "/transactions", query={"start": start, "limit": limit})
+        return Prepared(request, asked, lambda answer: (_page(answer, asked), parse_headers(answer.headers).ledger))
 
     def gas_price(self) -> GasPriceEstimate:
         """Read the price estimates."""
@@ -208,11 +222,29 @@ def _only(answer: Answer, asked: str) -> Any:
 
 def _transactions(answer: Answer, asked: str) -> list[Any]:
     """Decode transactions; a kind that is not known yet has a type or a version too."""
-    found = decode_transactions(answer.body)
-    for one in found:
-        if isinstance(one, GenericTransaction) and one.type is None and one.version_text is None:
-            raise SchemaError(f"{asked}: expected a transaction with `type` and `version`, got {one.raw[:60]!r}")
-    return found
+    return [_known(one, asked) for one in decode_transactions(answer.body)]
+
+
+def _page(answer: Answer, asked: str) -> list[Any]:
+    """Decode transactions; one that is misshapen is its SchemaError, the others are what they are."""
+    try:
+        return _transactions(answer, asked)
+    except SchemaError:
+        found: list[Any] = []
+        for raw in split_transactions(answer.body):
+            try:
+                found += [_known(one, asked) for one in decode_transactions(raw)]
+            except SchemaError as error:
+                found.append(error)
+        if all(isinstance(one, SchemaError) for one in found):
+            raise  # not a page of transactions
+        return found
+
+
+def _known(one: Any, asked: str) -> Any:
+    if isinstance(one, GenericTransaction) and one.type is None and one.version_text is None:
+        raise SchemaError(f"{asked}: expected a transaction with `type` and `version`, got {one.raw[:60]!r}")
+    return one
 
 
 def _at(version: int | None) -> str:

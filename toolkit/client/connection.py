@@ -193,7 +193,9 @@ class Connection:
             answer = self._archived(prepared.request, self._exchanged(prepared.request, prepared.asked))
         return self._finished(prepared, key, answer)
 
-    def perform_many(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Iterator[tuple[int, T | ToolkitError]]:
+    def perform_many(
+        self, calls: Iterable[Prepared[T] | ToolkitError]
+    ) -> Generator[tuple[int, T | ToolkitError], None, None]:
         """Send many prepared calls at once and yield (position, result or error) as they come.
 
         Parameters

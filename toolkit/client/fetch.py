@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client.bulk import progress_bar, run_many
@@ -12,6 +12,7 @@ from toolkit.client.display import facts_html
 from toolkit.client.given import given_calls, given_keys, given_node, given_requests, is_view
 from toolkit.client.sweep import sweep
 from toolkit.client.times import block_times
+from toolkit.client.transaction_pages import pages_of, read_transactions
 from toolkit.client.versions import Versions, resolve_versions
 from toolkit.errors import ClosedError, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames.build import item_frame, view_frame
@@ -47,9 +48,6 @@ __all__ = [
 _Task = TypeVar("_Task")
 _Name = TypeVar("_Name")
 _Result = TypeVar("_Result")
-
-PAGE = 100
-"""Committed transactions per page: the service's own limit."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -292,7 +290,7 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
     ----------
     node : Node
     versions : version plan
-        As in `fetch_views`. A range without gaps is read in pages of 100.
+        As in `fetch_views`. Read in pages of 100, or of as many as the node gives at once.
     progress : bool, default True
         Show a progress bar.
 
@@ -309,60 +307,18 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
     node = given_node(node)
     plan = plan_versions(node, versions, state=False)
     wanted = sorted(set(plan.versions))
-    pages = _gathered(_pages(wanted), lambda page: _read_page(node, *page), node, "pages", show=progress)
-    keep = set(wanted)
-    found = [one for page in pages for version, one in page.found if version in keep]
-    failures = [(version, failure) for page in pages for version, failure in page.failures if version in keep]
-    return TransactionFrames(*transaction_frames(found, failures=failures, by="version"))
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """Committed transactions by version, and why others of the page are missing."""
-
-    found: list[tuple[int, Any]]
-    failures: list[tuple[int, Failure]]
-
-
-def _read_page(node: Node, start: int, limit: int) -> _Page:
-    """Read a page, in several requests where the node gives fewer at once; what fails leaves the rest whole."""
-    end, at = start + limit, start
+    pages = pages_of(wanted)
     found: dict[int, Any] = {}
-    problem: ToolkitError = SchemaError(f"transactions {start} to {end - 1}: the node's answer leaves this version out")
-    while at < end:
-        try:
-            some = node.transactions(at, end - at)
-        except ClosedError:
-            raise
-        except ToolkitError as error:
-            problem = error
-            break
-        versions = [_version_of(one, at + place) for place, one in enumerate(some)]
-        found |= zip(versions, some, strict=True)
-        if max(versions, default=-1) < at:
-            break
-        at = max(versions) + 1
-    missing = [version for version in range(start, end) if version not in found]
-    return _Page(sorted(found.items(), key=itemgetter(0)), [(version, Failure.of(problem)) for version in missing])
-
-
-def _version_of(transaction: Any, place: int) -> int:
-    """Return a transaction's version; one of a kind that is not known may tell none, and then its place does."""
-    text = getattr(transaction, "version_text", None)
-    told: int | None = int(text) if text and text.isdigit() else getattr(transaction, "version", None)
-    return place if told is None else told
-
-
-def _pages(versions: Sequence[int]) -> list[tuple[int, int]]:
-    """Cover sorted versions by (start, limit) pages of at most 100, none reaching beyond the last wanted one."""
-    pages: list[tuple[int, int]] = []
-    for version in versions:
-        start = pages[-1][0] if pages else None
-        if start is not None and version < start + PAGE:
-            pages[-1] = (start, version - start + 1)
-        else:
-            pages.append((version, 1))
-    return pages
+    failures: dict[int, Failure] = {}
+    with progress_bar(len(pages), "pages", show=progress) as bar:
+        for answer in read_transactions(node, pages):
+            found.update(answer.found)
+            for missing in answer.missing:
+                within = wanted[bisect_left(wanted, missing.first) : bisect_right(wanted, missing.last)]
+                failures |= dict.fromkeys(within, Failure.of(missing.error))
+            bar.advance(int(answer.ended))
+    ordered = [found[version] for version in sorted(found)]
+    return TransactionFrames(*transaction_frames(ordered, failures=sorted(failures.items()), by="version"))
 
 
 def _gathered(

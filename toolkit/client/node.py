@@ -28,7 +28,7 @@ from toolkit.move.values import decode_json
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Mapping, Sequence
     from datetime import date, datetime
     from types import TracebackType
     from typing import Self
@@ -345,7 +345,7 @@ class Node:
         self._connection.check_open()
         return self._keeper.cache
 
-    def many(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Iterator[tuple[int, T | ToolkitError]]:
+    def many(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Generator[tuple[int, T | ToolkitError], None, None]:
         """Send many prepared calls at once and yield (position, result or error) as they come; errors are passed on."""
         return self._connection.perform_many(calls)
 
@@ -373,6 +373,10 @@ class Node:
     def prepare_block(self, ledger_version: int) -> Prepared[Block]:
         """Make the read of the block that holds a version ready to be sent."""
         return self._companion.prepare_block(as_version(ledger_version))
+
+    def prepare_transactions(self, start: int, limit: int) -> Prepared[tuple[list[Any], LedgerState | None]]:
+        """Make the read of a page of committed transactions ready to be sent; its result has the node's head too."""
+        return self._companion.prepare_transactions(as_version(start), limit)
 
     # companion reads ------------------------------------------------------------------------------------------
 
@@ -416,11 +420,10 @@ class Node:
         return self._companion.transaction(as_version(ledger_version))
 
     def transactions(self, start: int, limit: int = 100) -> list[Any]:
-        """Return a page of committed transactions, decoded. Source: ``GET /v1/transactions?start=&limit=``."""
-        return self.transaction_page(start, limit)[0]
+        """Return a page of committed transactions, decoded. Source: ``GET /v1/transactions?start=&limit=``.
 
-    def transaction_page(self, start: int, limit: int = 100) -> tuple[list[Any], LedgerState | None]:
-        """Return a page as `transactions` does, and the node's head when it answered, where it told."""
+        The node may give fewer than `limit`; `fetch_transactions` reads on.
+        """
         return self._companion.transactions(as_version(start), limit)
 
     def gas_price(self) -> GasPriceEstimate:

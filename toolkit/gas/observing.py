@@ -85,6 +85,14 @@ class Origin:
             "error_message": failure.message,
         }
 
+    def missing(
+        self, label: str, mark: str, first: int, last: int, *, error: Exception, observed_at: datetime
+    ) -> dict[str, Any]:
+        """Observe committed transactions that were not read: one row, at the first of their versions."""
+        row = self.failed(label, mark, COMMITTED, first, error=error, observed_at=observed_at)
+        which = f"transactions {first} to {last} were" if last > first else f"transaction {first} was"
+        return row | {"error_message": f"{which} not read: {row['error_message']}"}
+
     def simulation(self, label: str, mark: str, result: Simulation, observed_at: datetime) -> dict[str, Any]:
         """Observe a simulation that ran, whether or not the transaction would succeed."""
         _, changes, _ = transaction_rows([result.transaction])

@@ -8,7 +8,7 @@ from math import ceil, log2
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from toolkit.client.fetch import PAGE
+from toolkit.client.transaction_pages import PAGE
 from toolkit.client.versions import evenly
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import PLAN

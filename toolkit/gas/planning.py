@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.client.arguments import encode_arguments
 from toolkit.client.connect import connect
 from toolkit.client.context import function_abi
-from toolkit.client.fetch import PAGE
+from toolkit.client.transaction_pages import PAGE
 from toolkit.client.versions import Versions, resolve_versions
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, StudyError
 from toolkit.gas.observing import COMMITTED, SIMULATE

@@ -62,6 +62,7 @@ __all__ = [
     "decode_simulation",
     "decode_transactions",
     "iterate_transactions",
+    "split_transactions",
 ]
 
 #: A simulation answers a user transaction that was never committed.
@@ -122,6 +123,17 @@ def decode_transactions(body: bytes | Raw) -> list[Transaction]:
             return [_decode_transaction(raw, place) for place, raw in enumerate(raws)]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise _schema_error(error) from error
+
+
+def split_transactions(body: bytes | Raw) -> list[Raw]:
+    """Return the undecoded transactions of an answer: the elements of its array, or the one object.
+
+    Raises
+    ------
+    SchemaError
+        If it is not JSON.
+    """
+    return _decode(_RAW_LIST, body) if _is_array(body) else [Raw(body)]
 
 
 def iterate_transactions(body: bytes | Raw) -> Iterator[Transaction]:

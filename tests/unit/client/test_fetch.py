@@ -371,7 +371,7 @@ class TestTransactions:
         frame = fetch_transactions(node, versions="100:102", progress=False).transactions
         assert frame["version"].tolist() == [100, 101, 102]
         assert frame["error_code"].notna().all()
-        assert len(fake.sent("GET /transactions")) == 1
+        assert len(fake.sent("GET /transactions")) == 2
 
     def test_kinds_without_a_version_stay_where_they_came(self):
         """A transaction of an unknown kind is kept, also beside a version that is missing."""

@@ -13,7 +13,7 @@ from toolkit.errors import StudyError
 from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.runs.proof import closing, prove_whole
-from toolkit.gas.runs.reading import shard_range
+from toolkit.gas.runs.reading import CommittedRead, shard_range
 from toolkit.gas.runs.scan import rows_digest, turning_points
 from toolkit.gas.runs.shards import WHOLE, Shard
 from toolkit.gas.runs.store import RunStore
@@ -145,9 +145,9 @@ def _joined(plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
     noted = [plan["committed_read"] for plan in plans if "committed_read" in plan]
     if not noted:
         return plans[0]
-    return plans[0] | {
-        "committed_read": {"to": shard_range(plans[0], WHOLE)[-1], "rows": sum(one["rows"] for one in noted)}
-    }
+    missing = sorted((first, last) for one in noted for first, last in one.get("missing", ()))
+    whole = CommittedRead(shard_range(plans[0], WHOLE)[-1], sum(one["rows"] for one in noted), missing)
+    return plans[0] | {"committed_read": whole.entry()}
 
 
 def _steps(parts: Sequence[_Part], store: RunStore) -> tuple[pd.DataFrame, int]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from toolkit.errors import StudyError
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW
-from toolkit.gas.runs.reading import committed_so_far, next_versions, planned_of, shard_calls, shard_range
+from toolkit.gas.planning import committed_range
+from toolkit.gas.runs.reading import CommittedRead, next_versions, planned_of, shard_calls, shard_range
 from toolkit.gas.runs.scan import count_failures, count_unanswered, outcomes_read, rows_digest, versions_read
 
 if TYPE_CHECKING:
@@ -90,11 +91,35 @@ def _missing(
             yield call, next_versions(study, plan, outcomes[call.fingerprint])
     for call in shard_calls(study, shard, SIMULATE):
         yield call, [] if call.fingerprint in read else [plan["head"]]
-    pages = shard_range(plan, shard)
     committed = [call for call in study.calls if call.source == COMMITTED]
-    read_to = committed_so_far(plan, committed, read)
     for call in committed:
-        yield call, pages[:0] if not pages or read_to >= pages[-1] else [max(pages[0], read_to + 1)]
+        yield call, _missing_transactions(store, committed, call, plan, shard)
+
+
+def _missing_transactions(
+    store: RunStore, calls: Sequence[Call], call: Call, plan: Mapping[str, Any], shard: Shard
+) -> list[int]:
+    """Return versions that are neither read nor covered by a row that says that they are missing."""
+    versions = shard_range(plan, shard)
+    if not versions:
+        return []
+    good, failed = (versions_read(store, plan["node"], failed=failed) for failed in (False, True))
+    read = CommittedRead.noted(plan, calls, good)
+    if read.to < versions[-1]:
+        return [max(versions[0], read.to + 1)]
+    first, last = committed_range(plan, call)
+    nothing = np.empty(0, np.uint64)
+    missing = []
+    for start, end in read.missing:
+        low, high = max(first, start), min(last, end)
+        said, there = (_among(rows.get(call.fingerprint, nothing), low, high) for rows in (failed, good))
+        if low <= high and not len(said) and len(there) <= high - low:
+            missing.append(low)
+    return missing
+
+
+def _among(versions: NDArray[np.uint64], low: int, high: int) -> NDArray[np.uint64]:
+    return versions[(versions >= low) & (versions <= high)]
 
 
 def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDArray[np.uint64]) -> None:

@@ -1,12 +1,11 @@
 """Reads everything one node has to answer for a study, as far as it is not in the run already.
 
-Views go where the executor puts them. Simulations and pages of committed transactions are read in this process:
-there are few of them.
+Views are read by the executor, simulations and pages of committed transactions in this process: there are few of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toolkit.client.bulk import run_many
-from toolkit.errors import ClosedError, ToolkitError
+from toolkit.client.transaction_pages import Missing, PageAnswer, read_transactions
+from toolkit.errors import ClosedError, SchemaError, ToolkitError
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin
 from toolkit.gas.planning import committed_pages, committed_range, planned_versions
 from toolkit.gas.runs.observers import learn_module, observe_elsewhere, observe_views
@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from toolkit.gas.runs.collecting import Collector
     from toolkit.gas.runs.store import RunStore
     from toolkit.gas.study import Call, Study
+    from toolkit.wire.headers import LedgerState
 
-__all__ = ["NodeReader", "Where", "committed_so_far", "next_versions", "planned_of", "shard_calls", "shard_range"]
+__all__ = ["CommittedRead", "NodeReader", "Where", "next_versions", "planned_of", "shard_calls", "shard_range"]
 
 _BLOCK = 10_000
 """Calls that are listed at once: what bounds the memory of a long plan."""
@@ -90,7 +91,7 @@ class NodeReader:
         Takes the observations.
     where : Where
     note : callable
-        Given how far committed transactions are read (``to``) and how many were found (``rows``), once written.
+        Given how far committed transactions are read (see `CommittedRead`), once their rows are written.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class NodeReader:
         store: RunStore,
         collector: Collector,
         where: Where,
-        note: Callable[[dict[str, int]], None],
+        note: Callable[[dict[str, Any]], None],
     ) -> None:
         self._study = study
         self._node = node
@@ -227,75 +228,151 @@ class NodeReader:
         versions = shard_range(self._plan, self._where.shard)
         if not calls or not versions:
             return
-        first, last = max(versions[0], committed_so_far(self._plan, calls, self._known) + 1), versions[-1]
-        ranges = {call.fingerprint: committed_range(self._plan, call) for call in calls}
-        pages = committed_pages((max(one, first), min(other, last)) for one, other in ranges.values())
-        self._collector.bar.expect(len(pages))
         known = {call.fingerprint: set(self._found(call).tolist()) for call in calls}
+        before = CommittedRead.noted(self._plan, calls, self._known)
+        last, reached = versions[-1], max(before.to, versions[0] - 1)
+        ranges = [committed_range(self._plan, call) for call in calls]
+        pages = committed_pages(
+            (max(one, start), min(other, end))
+            for one, other in ranges
+            for start, end in (*before.missing, (reached + 1, last))
+        )
+        rows = sum(map(len, known.values()))
+        missing: list[tuple[int, int]] = []
+        self._collector.bar.expect(len(pages))
         for place in range(0, len(pages), _PAGES):
-            some = pages[place : place + _PAGES]
-            self._read_pages(calls, ranges, known, some)
+            some, rest = pages[place : place + _PAGES], pages[place + _PAGES :]
+            found, failed = self._read_pages(calls, known, some)
+            rows, missing = rows + found, missing + failed
             self._collector.flush()
-            read_to = last if place + _PAGES >= len(pages) else sum(some[-1]) - 1
-            self._note({"to": read_to, "rows": sum(map(len, known.values()))})
+            reached = max(reached, sum(some[-1]) - 1) if rest else last
+            unread = [(start, start + size - 1) for start, size in rest if start <= reached]
+            self._note(CommittedRead(reached, rows, sorted(missing + unread)).entry())
         if not pages:
-            self._note({"to": last, "rows": sum(map(len, known.values()))})
+            self._note(CommittedRead(last, rows).entry())
 
     def _read_pages(
-        self,
-        calls: Sequence[Call],
-        ranges: Mapping[str, tuple[int, int]],
-        known: Mapping[str, set[int]],
-        pages: Sequence[tuple[int, int]],
-    ) -> None:
-        by_function = {str(FunctionId.parse(call.function)): call for call in calls}
-
-        def wanted(call: Call, version: int) -> bool:
-            first, last = ranges[call.fingerprint]
-            return first <= version <= last and version not in known[call.fingerprint]
-
-        def rows_of(page: tuple[int, int]) -> list[dict[str, Any]]:
-            try:
-                transactions, head = self._node.transaction_page(*page)
-            except ClosedError:
-                raise
-            except ToolkitError as error:  # a page that fails is a row of every call that it may have held
-                starts = ((call, max(page[0], ranges[call.fingerprint][0])) for call in calls)
-                return [self._failed_page(*start, error) for start in starts if start[1] < sum(page) and wanted(*start)]
-            functions = transaction_rows(transactions).transactions["function"]
-            found = ((by_function.get(name), one) for name, one in zip(functions, transactions, strict=True))
-            return [
-                self._origin.committed(call.name, call.fingerprint, one, datetime.now(UTC), head=head)
-                for call, one in found
-                if call is not None and wanted(call, one.version)
-            ]
+        self, calls: Sequence[Call], known: Mapping[str, set[int]], pages: Sequence[tuple[int, int]]
+    ) -> tuple[int, list[tuple[int, int]]]:
+        """Read some pages; return the number of transactions that were kept, and the ranges that are missing."""
+        found = 0
+        failed: list[tuple[int, int]] = []
 
         def read() -> Iterator[dict[str, Any]]:
             bar = self._collector.bar
-            for _, rows in run_many(pages, rows_of, in_flight=self._node.max_in_flight, advance=bar.advance):
+            for answer in read_transactions(self._node, [range(start, start + size) for start, size in pages]):
+                rows, missing = self._page_rows(calls, known, answer)
+                failed.extend((one.first, one.last) for one in missing)
                 bar.expect(len(rows))
+                bar.advance(int(answer.ended))
                 yield from rows
 
         for row in heard(read(), self._node):
             known[row["fingerprint"]].add(row["ledger_version"])
+            found += row["error_code"] is None
             self._collector.take(row)
+        return found, failed
 
-    def _failed_page(self, call: Call, version: int, error: ToolkitError) -> dict[str, Any]:
-        now = datetime.now(UTC)
-        return self._origin.failed(call.name, call.fingerprint, COMMITTED, version, error=error, observed_at=now)
+    def _page_rows(
+        self, calls: Sequence[Call], known: Mapping[str, set[int]], answer: PageAnswer
+    ) -> tuple[list[dict[str, Any]], list[Missing]]:
+        """Return the observations of an answer that are not known yet, and what of it is missing."""
+        missing = list(answer.missing)
+        try:
+            rows = self._found_rows(calls, known, answer.found, answer.head)
+        except SchemaError:  # a field of one transaction cannot be read; the others can
+            rows = []
+            for one in answer.found:
+                try:
+                    rows += self._found_rows(calls, known, [one], answer.head)
+                except SchemaError as error:
+                    missing.append(Missing(one[0], one[0], error))
+        for lost in missing:
+            rows += self._missing_rows(calls, known, lost)
+        return rows, missing
+
+    def _found_rows(
+        self,
+        calls: Sequence[Call],
+        known: Mapping[str, set[int]],
+        found: Sequence[tuple[int, Any]],
+        head: LedgerState | None,
+    ) -> list[dict[str, Any]]:
+        by_function = {str(FunctionId.parse(call.function)): call for call in calls}
+        functions = transaction_rows([one for _, one in found]).transactions["function"]
+        rows = []
+        for (version, one), name in zip(found, functions, strict=True):
+            call = by_function.get(name)
+            if call is not None and version not in known[call.fingerprint] and self._covers(call, version):
+                now = datetime.now(UTC)
+                rows.append(self._origin.committed(call.name, call.fingerprint, one, now, head=head))
+        return rows
+
+    def _missing_rows(
+        self, calls: Sequence[Call], known: Mapping[str, set[int]], missing: Missing
+    ) -> Iterator[dict[str, Any]]:
+        """Yield a row for every call whose range has versions that are missing."""
+        for call in calls:
+            first, last = committed_range(self._plan, call)
+            versions = range(max(first, missing.first), min(last, missing.last) + 1)
+            start = next((version for version in versions if version not in known[call.fingerprint]), None)
+            if start is not None:
+                yield self._origin.missing(
+                    call.name,
+                    call.fingerprint,
+                    start,
+                    versions[-1],
+                    error=missing.error,
+                    observed_at=datetime.now(UTC),
+                )
+
+    def _covers(self, call: Call, version: int) -> bool:
+        first, last = committed_range(self._plan, call)
+        return first <= version <= last
 
 
-def committed_so_far(plan: Mapping[str, Any], calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]]) -> int:
-    """Return the version up to which committed transactions are in the run, -1 where none are.
+@dataclass(frozen=True, slots=True)
+class CommittedRead:
+    """How far the committed transactions of a run are read. A page may hold none of the wanted ones, so it is noted.
 
-    A page may hold none of the wanted ones, so how far it has come is noted, with how many were found. Where fewer
-    are there, a part was lost, and the pages are read again.
+    Attributes
+    ----------
+    to : int
+        Last version that was looked at; -1 if nothing was.
+    rows : int
+        Transactions that were kept.
+    missing : list of (int, int)
+        Ranges up to `to` that were not read, both ends included.
     """
-    noted = plan.get("committed_read")
-    if noted is None:
-        return -1
-    there = sum(int((known[call.fingerprint] <= noted["to"]).sum()) for call in calls if call.fingerprint in known)
-    return int(noted["to"]) if there == noted["rows"] else -1
+
+    to: int = -1
+    rows: int = 0
+    missing: list[tuple[int, int]] = field(default_factory=list)
+
+    @classmethod
+    def noted(
+        cls, plan: Mapping[str, Any], calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]]
+    ) -> CommittedRead:
+        """Return what the manifest says, or that nothing is read if rows that it counts are lost.
+
+        Parameters
+        ----------
+        plan : mapping
+        calls : iterable of Call
+        known : mapping of str to array
+            The versions of the rows that did not fail, by fingerprint.
+        """
+        entry = plan.get("committed_read")
+        if entry is None:
+            return cls()
+        there = sum(int((known[call.fingerprint] <= entry["to"]).sum()) for call in calls if call.fingerprint in known)
+        missing = [(first, last) for first, last in entry.get("missing", ())]
+        return cls(int(entry["to"]), there, missing) if there == entry["rows"] else cls()
+
+    def entry(self) -> dict[str, Any]:
+        """Return the manifest's ``committed_read``."""
+        missing = {"missing": [list(pair) for pair in self.missing]} if self.missing else {}
+        return {"to": self.to, "rows": self.rows} | missing
 
 
 def next_versions(study: Study, plan: Mapping[str, Any], outcomes: Mapping[int, Outcome | None]) -> list[int]:

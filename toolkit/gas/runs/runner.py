@@ -83,7 +83,7 @@ def _read_rows(
     """Read what is missing on every node."""
     for node, plan in zip(nodes, manifest["nodes"], strict=True):
 
-        def note(committed: dict[str, int], plan: dict[str, Any] = plan) -> None:
+        def note(committed: dict[str, Any], plan: dict[str, Any] = plan) -> None:
             plan["committed_read"] = committed
             store.write_manifest(manifest)
 

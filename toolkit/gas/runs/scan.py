@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from toolkit.dtypes import to_pandas
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import NO_ANSWER, VIEW, is_no_answer
+from toolkit.gas.observing import COMMITTED, NO_ANSWER, VIEW, is_no_answer
 from toolkit.gas.runs.ordering import KEY
 from toolkit.gas.steps import OUTCOME_COLUMNS
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from toolkit.gas.runs.store import RunStore
 
 __all__ = [
+    "AGAIN",
     "LEFT_OUT",
     "Outcome",
     "count_failures",
@@ -31,6 +32,7 @@ __all__ = [
     "failing_calls",
     "outcome_of",
     "outcomes_read",
+    "read_again",
     "rows_digest",
     "turning_points",
     "unanswered",
@@ -47,11 +49,32 @@ messages are the node's prose and may name either.
 """
 
 
-def versions_read(store: RunStore, node: str) -> dict[str, NDArray[np.uint64]]:
-    """Return the versions of each call that are in the parts, sorted, by fingerprint."""
+AGAIN = ("error_code", "source")
+"""The columns that `read_again` looks at."""
+
+
+def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> dict[str, NDArray[np.uint64]]:
+    """Return the versions of each call that are in the parts, sorted, by fingerprint.
+
+    Parameters
+    ----------
+    store : RunStore
+    node : str
+    failed : bool, optional
+        Only the rows of failed calls, or only the others; all by default.
+
+    Returns
+    -------
+    dict of str to array
+    """
     found: dict[str, list[NDArray[np.uint64]]] = {}
-    for table in store.tables(KEY, coded=KEY[:2]):
-        mine = table.filter(pc.equal(table["node"], node))
+    columns = KEY if failed is None else (*KEY, "error_code")
+    for table in store.tables(columns, coded=KEY[:2]):
+        chosen = pc.equal(table["node"], node)
+        if failed is not None:
+            errors = table["error_code"]
+            chosen = pc.and_(chosen, errors.is_valid() if failed else errors.is_null())
+        mine = table.filter(chosen)
         marks = mine["fingerprint"].combine_chunks()
         versions = mine["ledger_version"].to_numpy()
         codes = marks.indices.to_numpy() if len(mine) else np.empty(0, np.int32)
@@ -83,8 +106,15 @@ def count_failures(store: RunStore) -> int:
 
 
 def count_unanswered(store: RunStore) -> int:
-    """Return how many rows are calls that got no answer."""
-    return sum(pc.sum(unanswered(table["error_code"])).as_py() or 0 for table in store.tables(["error_code"]))
+    """Return how many rows are to be read again, see `read_again`."""
+    return sum(pc.sum(read_again(table)).as_py() or 0 for table in store.tables(AGAIN))
+
+
+def read_again(table: pa.Table) -> pa.ChunkedArray:
+    """Flag the rows that the next attempt reads again: calls that got no answer, and missing committed transactions."""
+    errors = table["error_code"]
+    committed = pc.and_(pc.equal(table["source"], COMMITTED), errors.is_valid())
+    return pc.or_(unanswered(errors), committed)
 
 
 def unanswered(error_codes: pa.ChunkedArray) -> pa.ChunkedArray:

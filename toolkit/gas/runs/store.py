@@ -28,7 +28,7 @@ from toolkit.frames.schema import OBSERVATIONS, STEPS
 from toolkit.gas.runs.checksums import bytes_checksum, check_part, manifest_checksum, part_bytes
 from toolkit.gas.runs.locking import locked
 from toolkit.gas.runs.ordering import Order
-from toolkit.gas.runs.scan import unanswered
+from toolkit.gas.runs.scan import AGAIN, read_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -284,14 +284,12 @@ class RunStore:
         self._last, self.added = last, added
 
     def drop_unanswered(self) -> None:
-        """Remove observations that got no answer, so that they are read again; parts without any stay as they are."""
+        """Remove the observations that are to be read again, see `read_again`; a part without any is not written."""
         for place in self.part_files():
-            if not pc.any(
-                unanswered(_readable(place, lambda at: self._read(at, ["error_code"]))["error_code"])
-            ).as_py():
+            if not pc.any(read_again(_readable(place, lambda at: self._read(at, AGAIN)))).as_py():
                 continue
             whole = _readable(place, lambda at: self._read(at, OBSERVATIONS.names))
-            answered = whole.filter(pc.invert(unanswered(whole["error_code"])))
+            answered = whole.filter(pc.invert(read_again(whole)))
             if len(answered):
                 self._write_part(place, answered)
             else:
