@@ -12,6 +12,7 @@
     │   ├── HopelessError          asking again is of no use: TLS refused, a refused redirect, an answer too large
     │   └── OfflineMiss            offline, and the cache does not hold the answer
     ├── ClosedError                the client was closed
+    ├── LedgerChanged              the node serves another ledger than before: another chain id, another history
     └── NodeError                  the node answered with an error status
         ├── InvalidRequest         400
         ├── Forbidden              403 (and 401 of a gateway)
@@ -42,6 +43,7 @@ __all__ = [
     "InputError",
     "InsufficientStorage",
     "InvalidRequest",
+    "LedgerChanged",
     "NodeError",
     "NodeUnreachable",
     "NotAtPast",
@@ -111,6 +113,10 @@ class OfflineMiss(NodeUnreachable):
 
 class ClosedError(ToolkitError, RuntimeError):
     """The client was closed and cannot be used any more."""
+
+
+class LedgerChanged(ToolkitError):
+    """A node serves another ledger than before: its chain id changed, or its history did. Connect again to use it."""
 
 
 class NodeError(ToolkitError):

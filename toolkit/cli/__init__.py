@@ -17,7 +17,7 @@ import typer
 
 from toolkit import __version__
 from toolkit.cli import calls, comparing, schedules, studies, study_files
-from toolkit.errors import NodeError, NodeUnreachable, RunStopped, ToolkitError
+from toolkit.errors import LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,6 +115,6 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
 def _code_of(error: ToolkitError) -> int:
     if isinstance(error, NodeUnreachable):
         return UNREACHABLE
-    if isinstance(error, RunStopped):
+    if isinstance(error, RunStopped | LedgerChanged):
         return STOPPED
     return REFUSED if isinstance(error, NodeError) else BAD_INPUT

@@ -286,6 +286,10 @@ class AnswerCache:
         """Forget every answer, those of other processes in the same file too."""
         self._store.clear()
 
+    def forget_since(self, time_s: float) -> None:
+        """Forget the answers stored at or after a Unix time: they may be of another ledger."""
+        self._store.forget_since(int(time_s))
+
     def close(self) -> None:
         """Flush and let go of the file; using the cache afterwards raises ClosedError. Closing twice is fine."""
         self._finalizer()

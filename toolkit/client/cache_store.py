@@ -172,6 +172,14 @@ class Store:
                 self._drop_pending()
             self._guarded(_delete_all)
 
+    def forget_since(self, time_s: int) -> None:
+        """Forget the rows created at or after a Unix time in s."""
+        if not self.usable:
+            return
+        with self._db_lock:
+            self.flush()
+            self._guarded(lambda db: db.execute("delete from answers where created >= ?", (time_s,)).rowcount)
+
     def close(self) -> None:
         """Flush and let go of the file. Closing twice is fine."""
         if self._closed:

@@ -129,12 +129,15 @@ class Companion:
         request = self._connection.request("GET", path("blocks", "by_version", version))
         return Prepared(request, f"block of version {version}", lambda answer: decode_block(answer.body), version)
 
-    def transaction(self, version: int) -> Any:
-        """Read and decode the committed transaction of a version."""
-        where = path("transactions", "by_version", version)
+    def transaction(self, version: int) -> tuple[Any, LedgerState | None]:
+        """Read and decode the committed transaction of a version; with it the node's head when it answered."""
         asked = f"transaction of version {version}"
-        request = self._connection.request("GET", where)
-        return self._connection.perform(Prepared(request, asked, lambda answer: _only(answer, asked), version))
+
+        def read(answer: Answer) -> tuple[Any, LedgerState | None]:
+            return _only(answer, asked), parse_headers(answer.headers).ledger
+
+        request = self._connection.request("GET", path("transactions", "by_version", version))
+        return self._connection.perform(Prepared(request, asked, read, version))
 
     def transactions(self, start: int, limit: int) -> list[Any]:
         """Read and decode one page of committed transactions.

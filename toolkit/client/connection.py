@@ -29,6 +29,7 @@ from toolkit.errors import (
     ClosedError,
     HopelessError,
     InputError,
+    LedgerChanged,
     NodeError,
     NodeUnreachable,
     OfflineMiss,
@@ -36,7 +37,7 @@ from toolkit.errors import (
     ToolkitError,
 )
 from toolkit.wire.errors import decode_error_body
-from toolkit.wire.headers import parse_headers
+from toolkit.wire.headers import chain_id_of, parse_headers
 from toolkit.wire.node import decode_node_info
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class _ThisThread(threading.local):
     """What each thread that uses a connection has for itself."""
 
     use_kept = True
+    repeats = True
     sent = 0
 
 
@@ -132,6 +134,7 @@ class Connection:
         self._pace = pace or Pace(None)
         self._sleep = sleep
         self._highest_head = 0
+        self._chain_id: int | None = None
         self._here = _ThisThread()
         self._archive = archive
         self._credentials = credentials
@@ -242,6 +245,8 @@ class Connection:
 
     def _finished(self, call: Prepared[T], key: bytes | None, answer: Answer) -> T:
         """Return the result of an answer, or raise what it refuses; kept is only what could be read as a result."""
+        if not isinstance(answer, CachedAnswer):
+            self.expect_chain(chain_id_of(answer.headers), call.asked)
         if not _is_good(answer):
             self._keeper.keep(key, answer if key is None else masked_refusal(answer, self._credentials))
             raise refusal(call.asked, answer, self._credentials)
@@ -252,6 +257,23 @@ class Connection:
             raise
         self._keeper.keep(key, answer)
         return result
+
+    def expect_chain(self, chain_id: int | None, asked: str) -> None:
+        """Compare a chain id with the first one known of this node; None is not compared.
+
+        Raises
+        ------
+        LedgerChanged
+            If it is another one.
+        """
+        if chain_id is None or chain_id == self._chain_id:
+            return
+        if self._chain_id is not None:
+            raise LedgerChanged(
+                f"{asked}: expected an answer of chain id {self._chain_id}, as before, got one of chain id {chain_id}; "
+                f"{self.url} serves another ledger now. Connect again to read that one, and do not mix the two"
+            )
+        self._chain_id = chain_id
 
     def close(self) -> None:
         """Release sockets and the cache."""
@@ -274,16 +296,21 @@ class Connection:
         return self._here.sent
 
     @contextmanager
-    def fresh(self) -> Iterator[None]:
-        """Ask the node for everything while the block runs: what is kept says nothing of what it holds now.
+    def fresh(self, *, repeats: bool = True) -> Iterator[None]:
+        """Ask the node for everything while the block runs: the cache does not know what the node holds now.
 
-        Holds for the thread that runs the block; others go on using what is kept.
+        Holds for the thread that runs the block; others go on using the cache.
+
+        Parameters
+        ----------
+        repeats : bool, default True
+            False sends each request once, whatever comes back.
         """
-        self._here.use_kept = False
+        self._here.use_kept, self._here.repeats = False, repeats
         try:
             yield
         finally:
-            self._here.use_kept = True
+            self._here.use_kept = self._here.repeats = True
 
     def _key(self, call: Prepared[Any]) -> bytes | None:
         if not self._here.use_kept:
@@ -331,7 +358,7 @@ class Connection:
             if isinstance(outcome, Answer) and _is_good(outcome):
                 return outcome
             repeat += 1
-            again = self._may_repeat(request, outcome, repeat)
+            again = self._here.repeats and self._may_repeat(request, outcome, repeat)
             asked_s = retry_after_s(outcome.headers) if isinstance(outcome, Answer) else None
             pause = self._retry.wait_s(repeat=repeat, chance=random.random(), asked_s=asked_s)  # noqa: S311 - jitter
             if not again or waited + pause > self._retry.budget_s:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolkit.client.bulk import progress_bar, run_many
 from toolkit.client.display import facts_html
 from toolkit.client.given import given_calls, given_keys, given_node, given_requests, is_view
+from toolkit.client.same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client.sweep import sweep
 from toolkit.client.times import block_times
 from toolkit.client.transaction_pages import pages_of, read_transactions
 from toolkit.client.versions import Versions, resolve_versions
-from toolkit.errors import ClosedError, NodeError, NodeUnreachable, SchemaError, ToolkitError
+from toolkit.errors import ClosedError, LedgerChanged, NodeError, NodeUnreachable, SchemaError, ToolkitError
 from toolkit.frames.build import item_frame, view_frame
 from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
 from toolkit.frames.transactions import transaction_frames
@@ -140,6 +141,9 @@ def fetch_views(
         column, row, version and value. An answer that is none, such as a gateway's page, is a row.
     InputError
         If a call does not fit its ABI, or the plan cannot be read.
+    LedgerChanged
+        If another ledger takes the place of the node's while it is read: another chain id in any answer, or, checked
+        every minute and at the end, another history.
 
     Notes
     -----
@@ -154,8 +158,11 @@ def fetch_views(
     stamps = block_times(node, ordered, show=progress) if times else {}
 
     tasks = [(name, version) for name in named for version in plan.versions]
+    guard = _guard(node, ordered, len(tasks))
     ready = {name: node.prepare_views(call) for name, call in named.items()}
-    outcomes = _swept(node, tasks, lambda task: ready[task[0]].at(task[1]), what="views", show=progress, typed=typed)
+    outcomes = _swept(
+        node, tasks, lambda task: ready[task[0]].at(task[1]), what="views", show=progress, typed=typed, guard=guard
+    )
     records = [
         _failed_view(*task, outcome) if isinstance(outcome, Exception) else outcome.record(task[0])
         for task, outcome in zip(tasks, outcomes, strict=True)
@@ -215,6 +222,9 @@ def fetch_table_items(
     ------
     SchemaError
         If a value does not fit `value_type`; the text names column, row, version and value.
+    LedgerChanged
+        If another ledger takes the place of the node's while it is read: another chain id in any answer, or, checked
+        every minute and at the end, another history.
 
     Notes
     -----
@@ -225,7 +235,10 @@ def fetch_table_items(
 
     ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
     tasks = [(place, version) for place in range(len(given)) for version in plan.versions]
-    outcomes = _swept(node, tasks, lambda task: ready[task[0]].at(task[1]), what="table items", show=progress)
+    guard = _guard(node, plan.versions, len(tasks))
+    outcomes = _swept(
+        node, tasks, lambda task: ready[task[0]].at(task[1]), what="table items", show=progress, guard=guard
+    )
     items = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
     records = [
         TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
@@ -269,7 +282,7 @@ def fetch_simulations(
     def read(request: SimulationRequest) -> Simulation | ToolkitError:
         try:
             return node.simulate(request)
-        except ClosedError:
+        except (ClosedError, LedgerChanged):
             raise
         except ToolkitError as error:
             return error
@@ -300,6 +313,14 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
         Ordered by version, every kind of transaction included. A version that could not be read is a row of
         ``transactions`` with its ``error_code``.
 
+    Raises
+    ------
+    InputError
+        If the plan cannot be read.
+    LedgerChanged
+        If another ledger takes the place of the node's while it is read: another chain id in any answer, or, checked
+        every minute and at the end, another history.
+
     Notes
     -----
     Source: ``GET /v1/transactions?start=&limit=``.
@@ -308,6 +329,7 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
     plan = plan_versions(node, versions, state=False)
     wanted = sorted(set(plan.versions))
     pages = pages_of(wanted)
+    guard = _guard(node, wanted, len(wanted))
     found: dict[int, Any] = {}
     failures: dict[int, Failure] = {}
     with progress_bar(len(pages), "pages", show=progress) as bar:
@@ -317,6 +339,10 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
                 within = wanted[bisect_left(wanted, missing.first) : bisect_right(wanted, missing.last)]
                 failures |= dict.fromkeys(within, Failure.of(missing.error))
             bar.advance(int(answer.ended))
+            if guard is not None:
+                guard.check_if_due()
+    if guard is not None:
+        guard.check_at_end()
     ordered = [found[version] for version in sorted(found)]
     return TransactionFrames(*transaction_frames(ordered, failures=sorted(failures.items()), by="version"))
 
@@ -338,11 +364,12 @@ def _swept(
     what: str,
     show: bool,
     typed: bool = True,
+    guard: LedgerGuard | None = None,
 ) -> list[_Result | ToolkitError]:
     """Send tasks that end in a version at once and return their outcomes in the order of the tasks.
 
     An answer that cannot be read is an outcome as a refusal is. A value that does not fit its declared type is raised
-    where there is to be a column of that type.
+    if there is to be a column of that type.
     """
     found: dict[int, _Result | ToolkitError] = {}
     with progress_bar(len(tasks), what, show=show) as bar:
@@ -352,7 +379,16 @@ def _swept(
                 raise SchemaError(text, column=outcome.column, rows=[place]) from outcome
             found[place] = outcome
             bar.advance(1)
+            if guard is not None:
+                guard.check_if_due()
+    if guard is not None:
+        guard.check_at_end()
     return [found[place] for place in range(len(tasks))]
+
+
+def _guard(node: Node, versions: Sequence[int], reads: int) -> LedgerGuard | None:
+    """Return what notices that another ledger takes the place of this one; a single read cannot mix two."""
+    return LedgerGuard(node, LedgerAnchor.taken(node, max(versions))) if reads > 1 else None
 
 
 def _failed_view(name: str, version: int, error: Exception) -> ViewRecord:

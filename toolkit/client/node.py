@@ -29,6 +29,7 @@ from toolkit.move.values import decode_json
 if TYPE_CHECKING:
     import os
     from collections.abc import Generator, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from datetime import date, datetime
     from types import TracebackType
     from typing import Self
@@ -345,6 +346,14 @@ class Node:
         self._connection.check_open()
         return self._keeper.cache
 
+    def fresh(self, *, repeats: bool = True) -> AbstractContextManager[None]:
+        """Return a block in which this thread gets nothing from the cache; without `repeats` requests are sent once."""
+        return self._connection.fresh(repeats=repeats)
+
+    def expect_chain(self, chain_id: int) -> None:
+        """Make every answer of another chain id raise `LedgerChanged`, the first one too."""
+        self._connection.expect_chain(chain_id, "node")
+
     def many(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Generator[tuple[int, T | ToolkitError], None, None]:
         """Send many prepared calls at once and yield (position, result or error) as they come; errors are passed on."""
         return self._connection.perform_many(calls)
@@ -417,6 +426,10 @@ class Node:
 
     def transaction(self, ledger_version: int) -> Any:
         """Return the committed transaction of a version, decoded. Source: ``GET /v1/transactions/by_version/...``."""
+        return self.transaction_and_head(ledger_version)[0]
+
+    def transaction_and_head(self, ledger_version: int) -> tuple[Any, LedgerState | None]:
+        """Return what `transaction` does and the node's head when it answered, if the answer has it."""
         return self._companion.transaction(as_version(ledger_version))
 
     def transactions(self, start: int, limit: int = 100) -> list[Any]:
@@ -474,7 +487,7 @@ class Node:
             If the node does not even tell its ledger.
         """
         before = self._connection.sent
-        with self._connection.fresh():
+        with self.fresh():
             found = probe(self)
         self.probed = replace(found, requests=self._connection.sent - before)
         return self.probed

@@ -38,7 +38,8 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``node``, ``node_build``, ``model``, ``chain_id``, ``head``, ``oldest``, ``first``, ``last``, ``versions``
+        ``node``, ``node_build``, ``model``, ``chain_id``, ``head``, ``oldest``, ``oldest_claimed`` (without what
+        a probe found), ``first``, ``last``, ``versions``
         (listed ones), ``step`` (of a range), ``notes`` (what was clipped or cannot be read), ``committed`` (the ranges
         of calls that have one of their own, by fingerprint) and ``committed_span`` (first and last version of them
         all). What was resolved holds for the whole run, also when it is resumed.
@@ -77,6 +78,7 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
         "chain_id": info.ledger.chain_id,
         "head": head,
         "oldest": oldest,
+        "oldest_claimed": claimed,
         "first": min(versions, default=head),
         "last": last,
         "versions": None if search or isinstance(versions, range) else list(versions),

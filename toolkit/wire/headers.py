@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["AnswerHeaders", "LedgerState", "ledger_headers", "parse_headers", "timestamp_from_us"]
+__all__ = ["AnswerHeaders", "LedgerState", "chain_id_of", "ledger_headers", "parse_headers", "timestamp_from_us"]
 
 _U8_MAX = 2**8 - 1
 _U64_MAX = 2**64 - 1
@@ -24,6 +24,7 @@ _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # A brand is one header token of modest length; the suffix says which header carries it.
 _BRAND = re.compile(r"x-([a-z0-9]+(?:-[a-z0-9]+)*)-ledger-oldest-version", re.IGNORECASE)
 _BRAND_MAX_LENGTH = 64
+_CHAIN_ID = re.compile(r"x-[a-z0-9]+(?:-[a-z0-9]+)*-chain-id", re.IGNORECASE)
 _CURSOR_MAX_LENGTH = 4096
 _LEDGER = (
     "chain-id",
@@ -120,6 +121,17 @@ def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> An
         cursor=cursor if cursor and len(cursor) <= _CURSOR_MAX_LENGTH else None,
         brand=known.upper(),
     )
+
+
+def chain_id_of(headers: Mapping[str, str]) -> int | None:
+    """Return the chain id of an answer, also if other headers of `LedgerState` are missing; None if it has none."""
+    lowered = {name.lower(): value for name, value in headers.items() if name[-9:].lower() == "-chain-id"}
+    found = next((value for name, value in lowered.items() if _CHAIN_ID.fullmatch(name)), None)
+    if len(lowered) > 1:  # a gateway's own header beside the node's
+        brand = _find_brand({name.lower(): value for name, value in headers.items()})
+        found = lowered.get(f"x-{brand}-chain-id", found)
+    number = _number(found)
+    return number if number is not None and number <= _U8_MAX else None
 
 
 def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | None = None) -> dict[str, str]:

@@ -108,7 +108,7 @@ class TestViews:
 
     def test_the_head_is_read_once_and_by_default(self):
         """Without a plan the head is read, as a number: it cannot move between calls."""
-        node, fake = node_with()
+        node, fake = node_with({"GET /transactions/by_version/1000": answer(user_transaction(type="user_transaction"))})
         frame = fetch_views(node, {"a": COUNT, "b": ViewFunction("0x1::m::other")}, progress=False)
         assert frame["ledger_version"].tolist() == [1_000, 1_000]
         assert len(fake.sent("GET ")) == 1

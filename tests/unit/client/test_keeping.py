@@ -70,14 +70,14 @@ class TestKept:
     """What is asked once."""
 
     def test_a_second_sweep_asks_no_view(self, place):
-        """The same versions again, in another session: the head is read, nothing else."""
+        """The same versions again, in another session: the node is asked which ledger it serves, nothing else."""
         with a_node(place)[0] as node:
             first = fetch_views(node, COUNT, versions="100:299", progress=False)
         node, fake = a_node(place)
         with node:
             second = fetch_views(node, COUNT, versions="100:299", progress=False)
         assert second.equals(first)
-        assert {where for where, _, _ in fake.asked} == {"GET "}
+        assert {where for where, _, _ in fake.asked} == {"GET ", "GET /transactions/by_version/299"}
 
     def test_within_one_session_too(self, place):
         """One call twice at one version is one request, alone or among many."""

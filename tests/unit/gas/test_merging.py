@@ -7,9 +7,9 @@ import shutil
 import pandas as pd
 import pytest
 
-from tests.unit.client.fakes import answer
+from tests.unit.client.fakes import answer, ledger
 from tests.unit.gas.observed import change_manifest
-from tests.unit.gas.test_runs import COUNT, PAY, RISE, UPGRADE, made_node, transaction_at
+from tests.unit.gas.test_runs import COUNT, HEAD, PAY, RISE, UPGRADE, made_node, transaction_at
 from toolkit.client.versions import FindSteps
 from toolkit.dtypes import read_parquet, write_parquet
 from toolkit.errors import StudyError
@@ -104,9 +104,8 @@ def test_shards_of_other_divisions_studies_and_histories_are_refused(tmp_path):
     other = shards(tmp_path / "titled", 2, calls={"count": COUNT}, title="another")
     with pytest.raises(StudyError, match="are shards of different studies"):
         Run.merge([halves[0], other[1]], tmp_path / "m")
-    node = made_node({"GET /transactions/by_version/9999": answer(transaction_at(9_999) | {"hash": "0x" + "c" * 64})})[
-        0
-    ]
+    changed = answer(transaction_at(9_999) | {"hash": "0x" + "c" * 64}, head=ledger(HEAD))
+    node = made_node({"GET /transactions/by_version/9999": changed})[0]
     reset = study(calls={"count": COUNT}, node=node).run(tmp_path / "reset", shard=(2, 2), progress=False)
     with pytest.raises(StudyError, match="do not fit together: anchor of"):
         Run.merge([halves[0], reset.path], tmp_path / "m")

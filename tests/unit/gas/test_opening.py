@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import answer, refused
+from tests.unit.client.fakes import answer, ledger, refused
 from tests.unit.gas.observed import change_manifest
 from tests.unit.gas.test_runs import COUNT, HEAD, made_node, rows, run, transaction_at
 from toolkit.errors import StudyError
@@ -14,7 +14,8 @@ from toolkit.gas.study import Study
 
 def hashed(mark):
     """Return a route to the transaction at the head with a hash of one's own."""
-    return {f"GET /transactions/by_version/{HEAD}": answer(transaction_at(HEAD) | {"hash": "0x" + mark * 64})}
+    found = answer(transaction_at(HEAD) | {"hash": "0x" + mark * 64}, head=ledger(HEAD))
+    return {f"GET /transactions/by_version/{HEAD}": found}
 
 
 def broken(out, **more):
@@ -24,14 +25,15 @@ def broken(out, **more):
         run(out, node=made_node(stop | more)[0])
 
 
-def test_a_ledger_that_began_anew_is_noticed(tmp_path):
+def test_a_ledger_that_began_anew_is_noticed(tmp_path, monkeypatch):
     """The same chain id, another transaction at the last version: the histories do not mix."""
+    monkeypatch.setattr("toolkit.client.same_ledger._PAUSES_S", ())
     broken(tmp_path, **hashed("a"))
     with pytest.raises(
-        StudyError, match=r"another history: transaction 10000 of .* was 0xa+ and is now 0xb+.*another folder"
+        StudyError, match=r"of another ledger: .*expected transaction 10000 to be 0xa+, got 0xb+.*another folder"
     ):
         run(tmp_path, node=made_node(hashed("b"))[0])
-    with pytest.raises(StudyError, match="is now not there, so the ledger began anew"):
+    with pytest.raises(StudyError, match=r"expected transaction 10000 to be 0xa+, it is not there"):
         run(
             tmp_path, node=made_node({f"GET /transactions/by_version/{HEAD}": refused(404, "transaction_not_found")})[0]
         )

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.unit.client.fakes import answer, ledger, refused
+from tests.unit.client.fakes import answer, info, ledger, refused
 from tests.unit.gas.observed import manifest, row, table
 from tests.unit.gas.test_runs import HEAD, RISE, UPGRADE, at, gas_at, made_node, rows, run
 from toolkit.cli.studies import _print_run
@@ -123,19 +123,37 @@ def test_a_node_that_dies_before_causes_are_told_completes_nothing(tmp_path):
     """All rows are there, no cause is: the run is not complete, and going on reads causes alone."""
     node, fake = made_node()
     down = {where: GONE for where in fake.routes if where not in {"POST /view", "GET /accounts/0x1/module/m"}}
-    views = itertools.count(1)
 
-    def view(query, _):
-        if next(views) == 21:
+    def last_words(*_):
+        if len(fake.sent("POST /view")) == 21:
             fake.routes |= down
-        return answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))
+        return answer(info(fake.head), head=fake.head)
 
-    fake.routes["POST /view"] = view
+    fake.routes["GET "] = last_words
     with pytest.raises(NodeUnreachable, match="causes of steps are not to be had"):
         run(tmp_path, node=node)
     node, fake = made_node()
     assert run(tmp_path, node=node).steps["cause"].tolist() == ["schedule", "code"]
     assert fake.sent("POST /view") == []
+
+
+def test_rows_that_could_not_be_confirmed_are_read_again(tmp_path):
+    """The node dies after its last answer, so nobody knows whether it was still the same ledger: kept, and read again."""
+    whole = run(tmp_path / "whole")
+    node, fake = made_node()
+    fake.routes["POST /view"] = lambda query, _: (
+        fake.routes.update({"GET ": GONE}) or answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))
+    )
+    with pytest.raises(NodeUnreachable, match=r"it does not say which ledger it serves.*run the same study into"):
+        run(tmp_path / "run", node=node)
+    left = Run.open(tmp_path / "run")
+    assert len(left.observations) == 21
+    assert left.manifest["nodes"][0]["unconfirmed_since"]
+    node, fake = made_node()
+    found = run(tmp_path / "run", node=node)
+    assert len(fake.sent("POST /view")) == 21
+    assert found.digest == whole.digest
+    assert "unconfirmed_since" not in found.manifest["nodes"][0]
 
 
 def test_unknown_causes_of_a_complete_run_are_looked_for_again(tmp_path):

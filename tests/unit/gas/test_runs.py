@@ -84,7 +84,7 @@ def made_node(routes=None, *, head=HEAD, oldest=0, chain_id=None):
         "GET /transactions": page,
         "GET /accounts/0xa11ce": answer(account),
         "POST /transactions/simulate": answer([user_transaction(head)], head=state, gas=9),
-        **{f"GET /transactions/by_version/{v}": answer(transaction_at(v)) for v in (RISE, UPGRADE)},
+        **{f"GET /transactions/by_version/{v}": answer(transaction_at(v), head=state) for v in (RISE, UPGRADE)},
     }
     if chain_id is not None:
         fake.routes["GET "] = answer(info(state) | {"chain_id": chain_id})
@@ -242,7 +242,7 @@ def test_another_study_does_not_mix(tmp_path):
 def test_another_chain_does_not_mix(tmp_path):
     """The same study on another chain is refused."""
     run(tmp_path / "run")
-    with pytest.raises(StudyError, match=r"on chain \[4\], the nodes are now on \[2\]"):
+    with pytest.raises(StudyError, match=r"holds a run of another ledger: .*expected chain id 4, got 2"):
         run(tmp_path / "run", node=made_node(chain_id=2)[0])
 
 

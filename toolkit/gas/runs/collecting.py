@@ -1,24 +1,27 @@
-"""Between reading and writing: observations wait here until they are worth a write, and are counted."""
+"""Between reading and writing: observations wait here until they are worth a write and known to be of the ledger."""
 
 from __future__ import annotations
 
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.errors import StudyError
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.errors import LedgerChanged, NodeError, NodeUnreachable, SchemaError, StudyError
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import row_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
     from types import TracebackType
     from typing import Self
 
-    import pyarrow as pa
-
     from toolkit.client.bulk import Progress
+    from toolkit.client.same_ledger import LedgerGuard
     from toolkit.gas.runs.store import RunStore
 
 __all__ = ["Collector"]
@@ -26,34 +29,64 @@ __all__ = ["Collector"]
 _MAX_ROWS = 1_000
 _MAX_SECONDS = 2.0
 """What a run that is killed has to read again at most: so many rows, or those that came in so long."""
+_MAX_UNCONFIRMED = 10_000
+"""Most rows that wait while the node does not say which ledger it serves."""
 _TICK_S = 0.25
 """How often the age of waiting rows is looked at while no new ones come."""
+_LAST_LOOK_S = 1.5
+"""Longest wait for the node's word on its ledger when reading was stopped."""
+
+
+class _Batch(NamedTuple):
+    """The first rows and tables of those that wait, and how many observations they are."""
+
+    rows: int
+    tables: int
+    count: int
 
 
 class Collector:
     """Takes observations and writes them to a run: 1,000 at a time, and none later than 2 seconds after it came.
 
     While the block runs, a thread writes what waits if no further rows come. The rest is written when the block ends,
-    however it ends.
+    however it ends. Before each write the node is compared with the ledger of the run, so that what is written is of
+    that ledger; as long as the node does not answer, rows wait.
 
     Parameters
     ----------
     store : RunStore
     bar : Progress
         Moves with every observation.
+    guard : LedgerGuard, optional
+        Compares the node; without one nothing is compared.
+    unconfirmed : callable (datetime), optional
+        Called with the time of the first of the rows that are written although the node could not be asked, because
+        reading stopped: the next attempt has to read them again.
     clock : callable, optional
         Seconds; replaced in tests.
     """
 
-    def __init__(self, store: RunStore, bar: Progress, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: RunStore,
+        bar: Progress,
+        *,
+        guard: LedgerGuard | None = None,
+        unconfirmed: Callable[[datetime], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._store = store
         self.bar = bar
+        self._guard = guard
+        self._unconfirmed = unconfirmed
         self._clock = clock
         self._rows: list[dict[str, Any]] = []
         self._tables: list[pa.Table] = []
         self._waiting = 0
-        self._oldest_at = 0.0
-        self._writing: tuple[int, int] | None = None
+        self._due_rows = _MAX_ROWS
+        self._due_from = 0.0
+        self._writing: tuple[int, _Batch] | None = None
+        self._writes = 0
         self._failure: Exception | None = None
         self._lock = threading.RLock()
         self._ended = threading.Event()
@@ -67,12 +100,13 @@ class Collector:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ended.set()
-        self._thread.join()
+        self._thread.join(None if error is None else _LAST_LOOK_S)
         if error is None:
             self.flush()
-            return
-        with suppress(StudyError):  # the disk may be what failed; the first error is the one to report
-            self.flush()
+        elif not isinstance(error, LedgerChanged) and not isinstance(self._failure, LedgerChanged):
+            # The disk may be what failed, or the node what changed: the first error is the one to report.
+            with suppress(StudyError, LedgerChanged):
+                self._flush_stopped()
 
     def take(self, row: dict[str, Any]) -> None:
         """Take one observation."""
@@ -88,52 +122,129 @@ class Collector:
 
     def _took(self, rows: int, *, failed: int) -> None:
         if not self._waiting:
-            self._oldest_at = self._clock()
+            self._due_from = self._clock()
         self._waiting += rows
         self.bar.advance(rows, failed=failed)
-        if self._waiting >= _MAX_ROWS or self._failure is not None:
+        self._raise_failure()
+        if self._waiting >= _MAX_UNCONFIRMED:
             self.flush()
-        else:
-            self.flush_if_due()
+        elif self._waiting >= self._due_rows or self._is_due():
+            self._write_if_confirmed(self._batch())
 
-    def flush_if_due(self) -> None:
-        """Write what waits if the oldest row of it is about 2 seconds old."""
+    def _is_due(self) -> bool:
+        return bool(self._waiting) and self._clock() - self._due_from >= _MAX_SECONDS - _TICK_S
+
+    def _batch(self) -> _Batch:
+        return _Batch(len(self._rows), len(self._tables), self._waiting)
+
+    def _write_if_confirmed(self, batch: _Batch) -> None:
+        """Write what came before the node is asked, if it confirms its ledger; else try again later."""
+        writes = self._writes
+        confirmed = self._guard is None or self._guard.confirms()
         with self._lock:
-            if self._waiting and self._clock() - self._oldest_at >= _MAX_SECONDS - _TICK_S:
-                self.flush()
+            if writes != self._writes or self._ended.is_set():
+                return  # written meanwhile, or about to be
+            if confirmed:
+                self._write(batch)
+            else:
+                self._due_rows, self._due_from = self._waiting + _MAX_ROWS, self._clock()
 
     def flush(self) -> None:
         """Write what waits.
 
         Raises
         ------
+        LedgerChanged
+            If the node serves another ledger now; nothing is written.
+        NodeUnreachable
+            If the node does not say which ledger it serves; what waits is written, marked as unconfirmed.
         RunStopped
             If it cannot be written, now or in an earlier attempt of the thread that writes while no rows come.
         """
-        import pyarrow as pa
-
         with self._lock:
-            if self._failure is not None:
-                failure, self._failure = self._failure, None
-                raise failure
+            self._raise_failure()
+            self._forget_written()
+            if self._guard is not None:
+                try:
+                    self._guard.check()
+                except (NodeError, NodeUnreachable, SchemaError) as error:
+                    self._write_unconfirmed()
+                    raise NodeUnreachable(
+                        f"the node is gone: it does not say which ledger it serves ({error}). What was answered is "
+                        "kept; once it is back, run the same study into the same folder and it goes on from there"
+                    ) from error
+            self._write(self._batch())
+
+    def _flush_stopped(self) -> None:
+        """Write what waits when reading has stopped: confirmed by one look at the node, or marked as unconfirmed."""
+        with self._lock:
             self._forget_written()
             if not self._waiting:
                 return
-            waiting = [OBSERVATIONS.table(row_columns(self._rows)), *self._tables]
-            self._writing = self._store.added, self._waiting
-            self._store.add(pa.concat_tables(waiting))
-            self._forget_written()
+            if self._confirmed_in_time():
+                self._write(self._batch())
+            else:
+                self._write_unconfirmed()
+
+    def _confirmed_in_time(self) -> bool:
+        """Look once at the node, for a moment at most: whoever pressed Ctrl-C does not wait for one that hangs."""
+        if self._guard is None:
+            return True
+        guard, outcome = self._guard, []
+
+        def look() -> None:
+            try:
+                outcome.append(guard.confirms())
+            except Exception as error:  # noqa: BLE001 - raised by the thread that waits
+                outcome.append(error)
+
+        thread = threading.Thread(target=look, name="toolkit-last-look", daemon=True)
+        thread.start()
+        with suppress(KeyboardInterrupt):  # pressed again
+            thread.join(_LAST_LOOK_S)
+        found = outcome[0] if outcome else False
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def _write_unconfirmed(self) -> None:
+        times = [row["observed_at"] for row in self._rows]
+        times += [pc.min(table["observed_at"]).as_py() for table in self._tables if len(table)]
+        if times:
+            self._unconfirmed(min(times))  # before the rows: a kill in between marks too much, never too little
+            self._write(self._batch())
+
+    def _write(self, batch: _Batch) -> None:
+        self._forget_written()
+        if not batch.count:
+            return
+        waiting = [OBSERVATIONS.table(row_columns(self._rows[: batch.rows])), *self._tables[: batch.tables]]
+        self._writing = self._store.added, batch
+        self._store.add(pa.concat_tables(waiting))
+        self._forget_written()
 
     def _forget_written(self) -> None:
         """Drop the rows that are in the store: an interrupt may come after their writing and before this is known."""
-        if self._writing is not None and self._store.added == sum(self._writing):
-            self._rows, self._tables, self._waiting = [], [], 0
+        if self._writing is not None:
+            before, (rows, tables, count) = self._writing
+            if self._store.added == before + count:
+                left = self._waiting - count
+                self._rows, self._tables, self._waiting = self._rows[rows:], self._tables[tables:], left
+                self._writes, self._due_rows, self._due_from = self._writes + 1, _MAX_ROWS, self._clock()
         self._writing = None
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
 
     def _watch(self) -> None:
         while not self._ended.wait(_TICK_S):
             try:
-                self.flush_if_due()
+                with self._lock:
+                    batch = self._batch() if self._is_due() else None
+                if batch is not None:
+                    self._write_if_confirmed(batch)  # asks the node without the lock, so that rows go on coming
             except Exception as error:  # noqa: BLE001 - raised again where rows are taken
                 self._failure = error
                 return

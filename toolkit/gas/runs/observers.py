@@ -115,6 +115,8 @@ def observe_elsewhere(
     ------
     RunStopped
         If the executor fails, such as when its workers die.
+    LedgerChanged
+        If an answer is of another chain.
     NodeUnreachable
         If the node is gone: what a range had read until then is to be read again.
     """
@@ -147,6 +149,7 @@ def observe_elsewhere(
 
 def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
     with node.with_share(1) as copy:  # in threads nothing was pickled: each range needs sockets of its own
+        copy.expect_chain(origin.chain_id)
         for call in {call.fingerprint: call for call, _ in tasks}.values():
             learn_module(copy, call, sorted(version for other, version in tasks if other is call))
         # Else each call waits for its ABI, one after the other, or each row is a 401 of its own.

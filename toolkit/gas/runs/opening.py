@@ -8,7 +8,8 @@ from importlib.metadata import version as installed
 from typing import TYPE_CHECKING, Any
 
 from toolkit import __version__
-from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, StudyError
+from toolkit.client.same_ledger import LedgerAnchor, LedgerGuard
+from toolkit.errors import LedgerChanged, StudyError
 from toolkit.gas.causes.finding import MOST_STEPS
 from toolkit.gas.planning import resolve_study
 from toolkit.gas.runs.scan import count_unanswered
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from toolkit.gas.runs.store import RunStore
     from toolkit.gas.study import Study
 
-__all__ = ["open_run"]
+__all__ = ["ledger_guard", "open_run"]
 
 _PACKAGES = ("pandas", "pyarrow", "pycurl")
 
@@ -68,7 +69,8 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
         manifest.pop("steps_checksum", None)  # its steps are written again
         store.write_manifest(manifest)
     if store.exists():
-        store.drop_unanswered()
+        unconfirmed = {plan["node"]: plan.pop("unconfirmed_since", None) for plan in manifest["nodes"]}
+        store.drop_unanswered({node: datetime.fromisoformat(since) for node, since in unconfirmed.items() if since})
     manifest |= {
         "study": document,
         "executor": executor,
@@ -97,7 +99,7 @@ def _started(study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any
         "study": study.document(),
         "study_digest": study.digest,
         "fingerprints": [call.fingerprint for call in study.calls],
-        "nodes": [plan | {"anchor": _anchor(node, plan["last"])} for node, plan in zip(nodes, plans, strict=True)],
+        "nodes": [_anchored(node, plan) for node, plan in zip(nodes, plans, strict=True)],
         "shard": None if shard == WHOLE else str(shard),
         "started_at": datetime.now(UTC).isoformat(),
         "complete": False,
@@ -130,42 +132,44 @@ def _taken_up(store: RunStore, study: Study, nodes: Sequence[Node], shard: Shard
             f"{store.path} holds {f'shard {held}' if held else 'a run of the whole study'}, not shard {shard}; "
             "choose another folder"
         )
-    infos = [node.info() for node in nodes]
-    chains = [plan["chain_id"] for plan in manifest["nodes"]], [info.ledger.chain_id for info in infos]
-    if chains[0] != chains[1]:
-        raise StudyError(f"{store.path} holds a run on chain {chains[0]}, the nodes are now on {chains[1]}")
     for node, plan in zip(nodes, manifest["nodes"], strict=True):
-        _check_history(store, node, plan)
+        _check_ledger(store, node, plan)
     store.mend()
-    for plan, info in zip(manifest["nodes"], infos, strict=True):
-        plan["node_build"] = info.git_hash  # each row tells the build that answered it
+    for node, plan in zip(nodes, manifest["nodes"], strict=True):
+        plan["node_build"] = node.info().git_hash  # each row has the build that answered it
     return manifest
 
 
-def _anchor(node: Node, version: int) -> dict[str, Any] | None:
-    """Return what tells this history from another of the same chain id, where the node says it."""
-    try:
-        return {"version": version, "transaction_hash": node.transaction(version).hash}
-    except (NodeError, NodeUnreachable, SchemaError):
-        return None
+def _anchored(node: Node, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan with the transaction that its ledger is recognised by: the last one of what is read."""
+    version = min(max(plan["last"], *(plan["committed_span"] or [0])), plan["head"])
+    anchor = LedgerAnchor.taken(node, version)
+    if anchor.transaction_hash is not None:
+        return {**plan, "anchor": {"version": version, "transaction_hash": anchor.transaction_hash}}
+    note = (
+        f"transaction {version} could not be read, so whether the node serves one and the same ledger throughout is "
+        "checked by chain id, head and oldest version only"
+    )
+    return {**plan, "anchor": None, "notes": [*plan["notes"], note]}
 
 
-def _check_history(store: RunStore, node: Node, plan: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run where the ledger began anew meanwhile, as test networks and embedded nodes do."""
-    anchor = plan.get("anchor")
-    if anchor is None:
-        return
+def ledger_guard(node: Node, plan: Mapping[str, Any]) -> LedgerGuard:
+    """Return what compares a node with the ledger that a plan was resolved on."""
+    noted = plan.get("anchor") or {}
+    version, found = noted.get("version"), noted.get("transaction_hash")
+    anchor = LedgerAnchor(plan["chain_id"], plan["head"], plan.get("oldest_claimed"), version, found)
+    return LedgerGuard(node, anchor)
+
+
+def _check_ledger(store: RunStore, node: Node, plan: Mapping[str, Any]) -> None:
+    """Refuse to go on with a run if the node serves another ledger now, such as a test network after a reset."""
     try:
-        now = node.transaction(anchor["version"]).hash
-    except NotFound:
-        now = "not there"
-    except (NodeError, NodeUnreachable, SchemaError):
-        return
-    if now != anchor["transaction_hash"]:
+        ledger_guard(node, plan).check()
+    except LedgerChanged as error:
         raise StudyError(
-            f"{store.path} holds a run on another history: transaction {anchor['version']} of {node.name} was "
-            f"{anchor['transaction_hash']} and is now {now}, so the ledger began anew; choose another folder"
-        )
+            f"{store.path} holds a run of another ledger: {error}. Choose another folder for the ledger that the node "
+            "serves now, or run the study on a node of the first one"
+        ) from None
 
 
 def _environment() -> dict[str, str]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from toolkit.client.bulk import run_many
 from toolkit.client.transaction_pages import Missing, PageAnswer, read_transactions
-from toolkit.errors import ClosedError, SchemaError, ToolkitError
+from toolkit.errors import ClosedError, LedgerChanged, SchemaError, ToolkitError
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin
 from toolkit.gas.planning import committed_pages, committed_range, planned_versions
 from toolkit.gas.runs.observers import learn_module, observe_elsewhere, observe_views
@@ -213,7 +213,7 @@ class NodeReader:
         assert isinstance(request, SimulationRequest)  # noqa: S101 - the source says so
         try:
             result = self._node.simulate(request)
-        except ClosedError:
+        except (ClosedError, LedgerChanged):
             raise
         except ToolkitError as error:
             version = self._node.ledger().version

@@ -8,14 +8,14 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.bulk import progress_bar
-from toolkit.errors import InputError, StudyError
+from toolkit.errors import InputError, LedgerChanged, RunStopped, StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.causes.finding import causes_of
 from toolkit.gas.planning import connected
 from toolkit.gas.runs.collecting import Collector
 from toolkit.gas.runs.executors import executor_name, most_tasks, opened_executor
-from toolkit.gas.runs.opening import open_run
+from toolkit.gas.runs.opening import ledger_guard, open_run
 from toolkit.gas.runs.proof import closing, prove_whole
 from toolkit.gas.runs.provenance import provenance
 from toolkit.gas.runs.reading import NodeReader, Where
@@ -28,6 +28,7 @@ from toolkit.gas.steps import Cause, Step, step_columns, steps_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from concurrent.futures import Executor
+    from datetime import datetime
 
     from toolkit.client.node import Node
     from toolkit.gas.run import Run
@@ -64,6 +65,8 @@ def run_study(
                 try:
                     _read_rows(study, nodes, manifest, store, Where(pool, tasks, part), progress=progress)
                     _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
+                except LedgerChanged as error:
+                    raise RunStopped(_stopped_by(error, store)) from error
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None
                 except Exception as error:
@@ -87,7 +90,15 @@ def _read_rows(
             plan["committed_read"] = committed
             store.write_manifest(manifest)
 
-        with progress_bar(0, "observing", show=progress) as bar, Collector(store, bar) as collector:
+        def unconfirmed(since: datetime, plan: dict[str, Any] = plan) -> None:
+            plan["unconfirmed_since"] = since.isoformat()
+            store.write_manifest(manifest)
+
+        guard = ledger_guard(node, plan)
+        with (
+            progress_bar(0, "observing", show=progress) as bar,
+            Collector(store, bar, guard=guard, unconfirmed=unconfirmed) as collector,
+        ):
             NodeReader(study, node, plan, store=store, collector=collector, where=where, note=note).read_all()
 
 
@@ -99,6 +110,15 @@ def _stopped(store: RunStore, *, named: bool) -> str:
     except StudyError as error:  # the folder is gone, or a part is damaged
         return f"stopped; {error}"
     return f"stopped; {count}; {again} goes on from there"
+
+
+def _stopped_by(error: LedgerChanged, store: RunStore) -> str:
+    """Say that the node serves another ledger, what is kept, and what to do."""
+    return (
+        f"the run was stopped: {error}. {store.rows():,} observations of the first ledger are kept in {store.path}; "
+        "those read since it was last seen are dropped. If the node serves the first ledger again, run the same study "
+        "into the same folder and it goes on; for the other ledger choose another folder"
+    )
 
 
 def _complete(
@@ -116,6 +136,8 @@ def _complete(
     ------
     StudyError
         If a reading is missing, or there twice.
+    LedgerChanged
+        If a node serves another ledger now, which causes may be of; nothing is written.
     NodeUnreachable
         If causes are not to be had because the node is gone.
     """
@@ -131,6 +153,7 @@ def _complete(
                 check_there(node, "causes of steps are not to be had")
             causes |= found
             plan["provenance"] = provenance(node, first=plan["first"], last=plan["last"], functions=functions.values())
+            ledger_guard(node, plan).check()
     store.write_steps(rows_frame(STEPS, step_columns(steps, causes)))
     kept = {name: entry for name, entry in manifest.items() if name != "steps_between_shards"}
     store.write_manifest(kept | closing(store))

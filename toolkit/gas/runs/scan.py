@@ -16,7 +16,8 @@ from toolkit.gas.runs.ordering import KEY
 from toolkit.gas.steps import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -49,7 +50,7 @@ messages are the node's prose and may name either.
 """
 
 
-AGAIN = ("error_code", "source")
+AGAIN = ("error_code", "source", "node", "observed_at")
 """The columns that `read_again` looks at."""
 
 
@@ -110,11 +111,27 @@ def count_unanswered(store: RunStore) -> int:
     return sum(pc.sum(read_again(table)).as_py() or 0 for table in store.tables(AGAIN))
 
 
-def read_again(table: pa.Table) -> pa.ChunkedArray:
-    """Flag the rows that the next attempt reads again: calls that got no answer, and missing committed transactions."""
+def read_again(table: pa.Table, unconfirmed: Mapping[str, datetime] | None = None) -> pa.ChunkedArray:
+    """Flag the rows that the next attempt reads again.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        With the columns `AGAIN`.
+    unconfirmed : mapping of str to datetime, optional
+        By node, the time from which on nobody knows which ledger its rows are of.
+
+    Returns
+    -------
+    pyarrow.ChunkedArray
+        True for calls that got no answer, for missing committed transactions, and for unconfirmed rows.
+    """
     errors = table["error_code"]
-    committed = pc.and_(pc.equal(table["source"], COMMITTED), errors.is_valid())
-    return pc.or_(unanswered(errors), committed)
+    again = pc.or_(unanswered(errors), pc.and_(pc.equal(table["source"], COMMITTED), errors.is_valid()))
+    for node, since in (unconfirmed or {}).items():
+        later = pc.greater_equal(table["observed_at"], pa.scalar(since, table["observed_at"].type))
+        again = pc.or_(again, pc.and_(pc.equal(table["node"], node), later))
+    return again
 
 
 def unanswered(error_codes: pa.ChunkedArray) -> pa.ChunkedArray:

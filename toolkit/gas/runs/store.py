@@ -32,6 +32,7 @@ from toolkit.gas.runs.scan import AGAIN, read_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     import pandas as pd
@@ -283,15 +284,23 @@ class RunStore:
         # Nothing is called between these two, so an interrupt comes before or after both.
         self._last, self.added = last, added
 
-    def drop_unanswered(self) -> None:
-        """Remove the observations that are to be read again, see `read_again`; a part without any is not written."""
+    def drop_unanswered(self, unconfirmed: Mapping[str, datetime] | None = None) -> None:
+        """Remove the observations that are to be read again; a part without any is not written.
+
+        Parameters
+        ----------
+        unconfirmed : mapping of str to datetime, optional
+            By node, the time from which on its rows are removed whatever they say: when an earlier attempt stopped, it
+            could not be checked which ledger they are of.
+        """
+        since = unconfirmed or {}
         for place in self.part_files():
-            if not pc.any(read_again(_readable(place, lambda at: self._read(at, AGAIN)))).as_py():
+            if not pc.any(read_again(_readable(place, lambda at: self._read(at, AGAIN)), since)).as_py():
                 continue
             whole = _readable(place, lambda at: self._read(at, OBSERVATIONS.names))
-            answered = whole.filter(pc.invert(read_again(whole)))
-            if len(answered):
-                self._write_part(place, answered)
+            kept = whole.filter(pc.invert(read_again(whole, since)))
+            if len(kept):
+                self._write_part(place, kept)
             else:
                 place.unlink()
         self._last = None
