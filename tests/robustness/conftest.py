@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +13,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from proxy import Proxy
+
+import toolkit
 
 _SERVE = """
 import sys
@@ -56,3 +58,10 @@ def proxy(honest):
     one = Proxy(honest)
     yield one
     one.close()
+
+
+@pytest.fixture
+def connect():
+    """Return `toolkit.connect` without a cache; the nodes are closed after the test."""
+    with ExitStack() as nodes:
+        yield lambda url, **more: nodes.enter_context(toolkit.connect(url, **{"cache": None} | more))

@@ -144,11 +144,13 @@ class Proxy:
         lines += [f"{name}: {value}" for name, value in request.headers.items() if name not in _NOT_FORWARDED]
         if request.method == "POST":
             lines.append(f"content-length: {len(request.body)}")
-        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + request.body)
-        await writer.drain()
-        line, headers = await _head(reader)
-        body = await reader.read(-1)
-        writer.close()
+        try:
+            writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + request.body)
+            await writer.drain()
+            line, headers = await _head(reader)
+            body = await reader.read(-1)
+        finally:
+            writer.close()
         if headers.get("transfer-encoding") == "chunked":
             body = _dechunked(body)
         return ProxiedAnswer(int(line.split()[1]), headers, body)

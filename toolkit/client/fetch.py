@@ -152,13 +152,13 @@ def fetch_views(
     node, named = given_node(node), given_calls(calls)
     plan = plan_versions(node, versions)
     ordered = sorted(set(plan.versions))
+    guard = _guard(node, ordered, len(named) * len(plan.versions))
     for call in named.values():
         function = FunctionId.parse(call.function)
         node.abis.prepare(function.address, function.module, ordered)
     stamps = block_times(node, ordered, show=progress) if times else {}
 
     tasks = [(name, version) for name in named for version in plan.versions]
-    guard = _guard(node, ordered, len(tasks))
     ready = {name: node.prepare_views(call) for name, call in named.items()}
     outcomes = _swept(
         node, tasks, lambda task: ready[task[0]].at(task[1]), what="views", show=progress, typed=typed, guard=guard
