@@ -26,6 +26,10 @@ DROP = b""
 """Returned by a change that closes the connection without an answer."""
 
 
+class Last(bytes):
+    """Raw bytes of an answer after which the connection is closed."""
+
+
 @dataclass(frozen=True)
 class ProxiedRequest:
     """One request as it arrived."""
@@ -76,8 +80,8 @@ class Proxy:
     upstream : (str, int)
         Host and port of the node; a test may replace it at any time.
     change : callable or None
-        Given the request and the honest answer, returns the answer to send, raw bytes to send as they are, `DROP`,
-        or None for the honest answer. It may be a coroutine function.
+        Given the request and the honest answer, returns the answer to send, raw bytes to send as they are (`Last` if
+        the connection ends with them), `DROP`, or None for the honest answer. It may be a coroutine function.
     requests : list of ProxiedRequest
         What arrived so far.
     """
@@ -120,6 +124,8 @@ class Proxy:
                 while (answer := await self._answer(reader)) != DROP:
                     writer.write(answer)
                     await writer.drain()
+                    if isinstance(answer, Last):
+                        break
         finally:
             writer.close()
 

@@ -39,6 +39,9 @@ DISK_BYTES = 2 * 1024**3
 MEMORY_BYTES = 128 * 1024**2
 LEAST_BYTES = 1024**2
 
+_KEPT_TYPES = frozenset(
+    {"application/json", "application/x-bcs", "application/octet-stream", "text/plain", "text/html"}
+)
 _KEPT_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found"})
 _PACK_FROM = 256  # bytes; shorter bodies gain less than they cost
 _LARGEST_SHARE = 8  # an answer above this part of the bound would push out too much
@@ -386,7 +389,8 @@ def _checksum(key: bytes, status: int, headers: bytes, body: bytes, *, packed: i
 
 def _kept_headers(headers: Mapping[str, str], read: AnswerHeaders) -> dict[str, str]:
     """Rebuild the documented headers from what was read in them, so that nothing else can slip through."""
-    kept = {"Content-Type": _content_type(headers)}
+    kind = _content_type(headers).partition(";")[0].strip().lower()
+    kept = {"Content-Type": kind if kind in _KEPT_TYPES else ""}
     if read.ledger is not None and read.brand is not None:
         kept |= ledger_headers(read.ledger, brand=read.brand, gas_used=read.gas_used)
         if read.cursor is not None:  # a page without its cursor would read as the last one

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import unquote
 
 from toolkit.errors import InputError, SchemaError
+from toolkit.frames.text import ELLIPSIS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,8 @@ _SHORTEST_SECRET = 4
 """Shorter ones are not masked: they would hide plain words."""
 _FRAGMENT = 8
 """So many characters of a secret in a row are masked wherever they are; of a shorter secret, all of it."""
+_MAX_TEXT = 20_000
+"""Characters of a text that are looked through; what comes after them is not shown."""
 _MAX_LAYERS = 4
 """How often a text is decoded: an answer may quote JSON inside JSON inside a URL."""
 _ESCAPES = "%\\&"
@@ -82,7 +85,7 @@ class Credentials:
 
         Found are secrets as they are, in any case, percent-encoded, with JSON escapes (``\u0041``, ``\/``) or HTML
         entities, several of these on top of each other, in base64 and base64url (of ``user:password`` too), and pieces
-        of 8 characters and more, as cut texts have them.
+        of 8 characters and more, as cut texts have them. A text of more than 20,000 characters is cut.
 
         Parameters
         ----------
@@ -96,6 +99,8 @@ class Credentials:
         """
         if not self._spellings:
             return text
+        if len(text) > _MAX_TEXT:
+            text = text[:_MAX_TEXT] + ELLIPSIS
         marked = sorted(self._found(text))
         if not marked:
             return text
@@ -115,7 +120,10 @@ class Credentials:
 
     @cached_property
     def _spellings(self) -> list[_Spelling]:
-        return [_Spelling(secret) for secret in sorted(set(_secrets(self.api_key, self.login)))]
+        secrets = set(_secrets(self.api_key, self.login))
+        # A secret that has an escape in it itself, such as %41, is decoded with the text around it.
+        secrets |= {decoded for secret in secrets if len(decoded := _decoded(secret)[0]) >= _SHORTEST_SECRET}
+        return [_Spelling(secret) for secret in sorted(secrets)]
 
     def _found(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield start and end of each part of `text` that spells a part of a secret."""
@@ -150,9 +158,10 @@ class _Spelling:
         if any(sign in folded for sign in self._signs):
             last = len(folded) - size
             yield from ((at, at + size) for at in range(last + 1) if folded[at : at + size] in self._pieces)
+        whole = folded.removesuffix(ELLIPSIS)
         for beginning in self._beginnings:  # where the text was cut
-            if folded.endswith(beginning):
-                yield len(folded) - len(beginning), len(folded)
+            if whole.endswith(beginning):
+                yield len(whole) - len(beginning), len(whole)
                 return
 
 
