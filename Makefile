@@ -5,7 +5,7 @@ VENV_PYTHON := .venv/bin/python
 # The build backend warns of every editable install; there is nothing in it for the reader.
 INSTALL := PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
-.PHONY: demo test lint unit notebooks browser lock clean
+.PHONY: demo test lint unit notebooks browser audit lock clean
 
 demo: .venv/.for-use
 	@$(VENV_PYTHON) -m toolkit demo
@@ -16,6 +16,7 @@ lint: .venv/.for-tests
 	$(VENV_PYTHON) -m ruff check .
 	$(VENV_PYTHON) -m ruff format --check .
 	$(VENV_PYTHON) -m mypy
+	$(VENV_PYTHON) -m bandit -q -r toolkit
 
 unit: .venv/.for-tests
 	$(VENV_PYTHON) -m pytest -q -n auto --ignore tests/browser tests
@@ -26,6 +27,10 @@ notebooks: .venv/.for-tests
 # Apart from the others: Playwright leaves an event loop running in its process.
 browser: .venv/.for-tests
 	$(VENV_PYTHON) -m pytest -q tests/browser
+
+# Known vulnerabilities of the packages that CI installs; says so if no advisory service can be asked.
+audit: .venv/.for-tests
+	$(VENV_PYTHON) .ci/audit.py .ci/lock.txt
 
 # The exact versions that CI installs; run after changing dependencies.
 lock: .venv/.for-tests

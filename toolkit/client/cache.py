@@ -39,9 +39,7 @@ DISK_BYTES = 2 * 1024**3
 MEMORY_BYTES = 128 * 1024**2
 LEAST_BYTES = 1024**2
 
-_KEPT_TYPES = frozenset(
-    {"application/json", "application/x-bcs", "application/octet-stream", "text/plain", "text/html"}
-)
+_KEPT_TYPES = frozenset({"application/json", "application/x-bcs", "application/octet-stream", "text/plain"})
 _KEPT_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found"})
 _PACK_FROM = 256  # bytes; shorter bodies gain less than they cost
 _LARGEST_SHARE = 8  # an answer above this part of the bound would push out too much

@@ -419,13 +419,13 @@ def _refuse_damaged(db: sqlite3.Connection) -> None:
 
 # Of a row only the time of use stands outside the checksum; in a damaged file it may be no number.
 _COLUMNS = "key, status, headers, body, packed, checksum, created, ifnull(cast(used as integer), 0)"
-_SELECT_NOTHING = f"select {_COLUMNS} from answers limit 0"  # noqa: S608 - constants only
+_SELECT_NOTHING = f"select {_COLUMNS} from answers limit 0"  # noqa: S608 - constants only  # nosec B608
 
 
 @cache
 def _select_text(number: int) -> str:
     marks = ", ".join("?" * number)
-    return f"select {_COLUMNS} from answers where key in ({marks})"  # noqa: S608 - constants and question marks only
+    return f"select {_COLUMNS} from answers where key in ({marks})"  # noqa: S608 - constants and question marks only  # nosec B608
 
 
 def _select(db: sqlite3.Connection, keys: Sequence[bytes]) -> list[Row]:

@@ -360,7 +360,7 @@ class Connection:
             repeat += 1
             again = self._here.repeats and self._may_repeat(request, outcome, repeat)
             asked_s = retry_after_s(outcome.headers) if isinstance(outcome, Answer) else None
-            pause = self._retry.wait_s(repeat=repeat, chance=random.random(), asked_s=asked_s)  # noqa: S311 - jitter
+            pause = self._retry.wait_s(repeat=repeat, chance=random.random(), asked_s=asked_s)  # noqa: S311 - jitter  # nosec B311
             if not again or waited + pause > self._retry.budget_s:
                 if isinstance(outcome, Answer):
                     return outcome

@@ -280,8 +280,8 @@ class Transfers(Generic[_Tag]):
                 self._release(slot)
 
     def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
-        assert slot.hop is not None  # noqa: S101 - a busy slot has one
-        where, reason = slot.hop.where, seam.reason_text(message, slot.hop.credentials)
+        where = slot.hop.where if slot.hop else ""
+        reason = seam.reason_text(message, slot.hop.credentials if slot.hop else self._credentials)
         if slot.size > seam.MAX_ANSWER_BYTES:
             return HopelessError(f"{where}: {seam.too_large()}")
         if code == pycurl.E_OPERATION_TIMEDOUT:

@@ -39,7 +39,7 @@ def render(data: ReportData) -> str:
         keep_trailing_newline=True,
     )
     environment.filters |= {"chain": _chain, "visible": visible, "gas": words.gas, "apt": words.apt}
-    sentences = [Markup(text) for text in words.headline(data, _chain)]  # noqa: S704 - _chain escapes what is not ours
+    sentences = [Markup(text) for text in words.headline(data, _chain)]  # noqa: S704 - _chain escapes what is not ours  # nosec B704
     return environment.get_template("report.html.j2").render(
         data=data,
         facts=data.provenance,

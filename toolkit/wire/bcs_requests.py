@@ -236,7 +236,7 @@ def _encoded_payload(
         return EncodedPayloadV2(encoded, address, nonce)
     if address is not None:
         return EncodedMultisig(address, encoded)
-    assert encoded is not None  # noqa: S101  # only a multisig payload may be empty
+    assert encoded is not None  # noqa: S101 - only a multisig payload may be empty  # nosec B101
     return encoded
 
 

@@ -16,7 +16,7 @@ from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.errors import InputError, SchemaError
 
 KEY = 'aB3/x+Y9"q=7\\zT&4%<k'
-PASSWORD = "pw/é \"'&<+=日9%41"
+PASSWORD = "pw/é \"'&<+=日9%41"  # noqa: S105 - invented
 LOGIN = f"me:{quote(PASSWORD, safe='')}"
 
 

@@ -97,7 +97,7 @@ def _executable(node: Node, payload: Fields) -> EncodedEntryFunction | EncodedSc
     reader = readers.get(payload.text("type", "string"))
     if reader is None:
         payload.unexpected("TransactionPayload", payload.value)
-    assert reader is not None  # noqa: S101 - `unexpected` has raised
+    assert reader is not None  # noqa: S101 - `unexpected` has raised  # nosec B101
     return reader(node, payload)
 
 

@@ -143,7 +143,7 @@ class Fields:
         found = function_id(text)
         if found is None:
             self.fail(f'failed to parse "string(EntryFunctionId)": Invalid entry function ID {shown(text)}')
-        assert found is not None  # noqa: S101 - `fail` has raised
+        assert found is not None  # noqa: S101 - `fail` has raised  # nosec B101
         return found
 
     def unexpected(self, kind: str, value: Any) -> Any:

@@ -210,7 +210,7 @@ class NodeReader:
 
     def _simulation_row(self, call: Call) -> dict[str, Any]:
         request = call.request
-        assert isinstance(request, SimulationRequest)  # noqa: S101 - the source says so
+        assert isinstance(request, SimulationRequest)  # noqa: S101 - the source says so  # nosec B101
         try:
             result = self._node.simulate(request)
         except (ClosedError, LedgerChanged):
@@ -378,7 +378,7 @@ class CommittedRead:
 def next_versions(study: Study, plan: Mapping[str, Any], outcomes: Mapping[int, Outcome | None]) -> list[int]:
     """Return the versions that a step search reads next of one call, none where it is over."""
     search = study.versions.search
-    assert search is not None  # noqa: S101 - our own mistake if not
+    assert search is not None  # noqa: S101 - our own mistake if not  # nosec B101
     return next_round(
         outcomes, first=plan["first"], last=plan["last"], initial=search.initial, limit=search.max_requests
     )
