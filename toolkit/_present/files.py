@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_regular", "open_descriptor", "open_to_read", "read_file", "replacing"]
+__all__ = ["check_regular", "open_descriptor", "open_to_read", "read_file", "replacing", "special_kind"]
 
 _SPECIAL = {
     stat.S_IFIFO: "a named pipe",
@@ -29,6 +29,15 @@ _SPECIAL = {
 # Not on every platform: without O_NONBLOCK the check before opening is what prevents waiting for a pipe.
 _ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+def special_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return what is at a path if that is neither a file nor a folder, such as ``"a named pipe"``; else None."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):  # it is not there, or cannot be: opening it says so
+        return None
+    return None if stat.S_ISREG(mode) or stat.S_ISDIR(mode) else _kind_words(mode)
 
 
 def check_regular(path: str | os.PathLike[str], *, follow: bool = True) -> os.stat_result | None:
@@ -167,8 +176,11 @@ def _refuse_special(mode: int, path: str | os.PathLike[str]) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
     if not stat.S_ISREG(mode):
-        what = _SPECIAL.get(stat.S_IFMT(mode), "a special file")
-        raise OSError(errno.EINVAL, f"it is {what}, expected a regular file", os.fspath(path))
+        raise OSError(errno.EINVAL, f"it is {_kind_words(mode)}, expected a regular file", os.fspath(path))
+
+
+def _kind_words(mode: int) -> str:
+    return _SPECIAL.get(stat.S_IFMT(mode), "a special file")
 
 
 def _sync_folder(folder: Path) -> None:

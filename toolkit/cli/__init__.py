@@ -2,8 +2,8 @@
 
 Exit codes: 0 done; 1 a call regressed (compare); 2 the command, a study file or a value cannot be used; 3 the node
 refused; 4 the node did not answer; 5 a run was broken off by its machine or its workers, as by a full disk, and the
-same command goes on; 130 interrupted; 141 the reader of the output went away. Results go to stdout, errors to stderr in
-one line.
+same command goes on; 6 a gate could not judge a call (compare); 130 interrupted; 141 the reader of the output went
+away. Results go to stdout, errors to stderr in one line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ app = typer.Typer(
     help="Typed frames, gas studies and an embedded node for the REST interface of a Move ledger.",
     epilog="Exit codes: 0 done (rows that failed, and simulations that would fail, are answers), 1 a call regressed "
     "(compare), 2 bad input, 3 the node refused, 4 no answer, 5 a run was broken off and the same command goes on, "
-    "130 interrupted.",
+    "6 a gate could not judge (compare), 130 interrupted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

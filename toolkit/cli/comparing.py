@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from toolkit.gas.comparison import Comparison
     from toolkit.gas.gate import Gate
 
-__all__ = ["REGRESSED", "compare"]
+__all__ = ["NOT_JUDGED", "REGRESSED", "compare"]
 
 REGRESSED = 1
-"""Exit code of a failed gate."""
+"""Exit code of a gate that found a regression; nothing else ends with it."""
+
+NOT_JUDGED = 6
+"""Exit code of a gate that found no regression, but could not judge a call that is not waived."""
 
 _BY_ENDING = {".md": "markdown", ".json": "json", ".txt": "text"}
 
@@ -53,7 +56,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     out: Annotated[Path | None, typer.Option(help="File to write: .md, .json or .txt.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 2: bad input."""
+    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 2: bad input; 6: could not judge."""
     from toolkit.gas.comparison import compare as compared
     from toolkit.gas.study import Study
     from toolkit.reports.comparison import FORMATS
@@ -72,10 +75,10 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         print(text, end="")
     else:
         write_text(text, out)
-        verdict = "" if gate is None else f"; gate {'passed' if gate.passed else 'FAILED'}"
+        verdict = "" if gate is None else f"; gate {gate.verdict}"
         print(f"Comparison: {out}{verdict}")
     if gate is not None and not gate.passed:
-        raise typer.Exit(REGRESSED)
+        raise typer.Exit(REGRESSED if gate.regressions else NOT_JUDGED)
 
 
 def _format(form: Format | None, out: Path | None, *, as_json: bool) -> str:

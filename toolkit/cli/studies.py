@@ -128,11 +128,11 @@ def _interrupt_told() -> Iterator[None]:
 
 
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
-    """Tell what a run found: the steps first, then the counts."""
+    """Print what a run found: the steps first, then what was not judged, then the counts."""
     from toolkit.frames.text import visible
-    from toolkit.gas.words import step_words
+    from toolkit.gas.judged import unjudged_words
 
-    lines = step_words(run.steps)
+    lines = run.explain().splitlines()
     counts = run.manifest["counts"]
     if as_json:
         facts = {"counts": counts, "rows_digest": run.digest, "resumed_rows": run.manifest["resumed_rows"]}
@@ -142,6 +142,7 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
                 **facts,
                 "steps": records(run.steps),
                 "words": lines,
+                "not_judged": unjudged_words(run.coverage.unjudged, str),
                 "notes": run.notes,
                 **extra,
             }

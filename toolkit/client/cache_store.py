@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from toolkit._present.files import check_regular, read_file
+from toolkit._present.files import read_file, special_kind
 from toolkit.errors import ClosedError, InputError
 
 if TYPE_CHECKING:
@@ -285,13 +285,18 @@ class Store:
             db.executemany("delete from answers where id = ?", doomed)
 
     def _begin(self, *, only_ours: bool = False) -> sqlite3.Connection | None:
-        """Open the file; set it aside and begin a new one where it is damaged; None where there is no way."""
+        """Open the file; set it aside and begin a new one if it is damaged; None if there is no way."""
+        what = special_kind(self.path) if self.path is not None else None
+        if what and only_ours:
+            raise InputError(f"cache={str(self.path)!r}: it is {what}, expected a regular file; name another file")
+        if what:
+            warn_caller(f"no answers are cached: {self.path} is {what}, expected a regular file")
+            return None
         for last in (False, True):
             self._identity = _identity(self.path)
             try:
                 if self.path is not None:
                     self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                    _check_regular(self.path, named=only_ours)
                 db = _open(self.path)
                 self._identity = _identity(self.path)
             except (OSError, ValueError, sqlite3.Error, _ForeignFileError) as error:
@@ -327,18 +332,6 @@ class Store:
             return False
         warn_caller(f"{self.path} is no usable cache ({error}); it is now {place.name}, and a new one is begun")
         return True
-
-
-def _check_regular(path: Path, *, named: bool) -> None:
-    """Refuse a cache that is a named pipe or a device, which SQLite would open and read."""
-    try:
-        check_regular(path)
-    except IsADirectoryError:
-        return  # SQLite says so itself
-    except OSError as error:
-        if not named:
-            raise
-        raise InputError(f"cache={str(path)!r}: {error.strerror}; name another file") from None
 
 
 def warn_caller(text: str) -> None:

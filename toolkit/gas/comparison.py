@@ -54,13 +54,16 @@ class Comparison:
     names : tuple of str
         How the two sides were named.
     study : Study or None
-        The study of the after side, where that is a run: its thresholds and waivers are the ones to judge by.
+        The study of the after side, if that is a run: its thresholds and waivers are the ones to judge by.
+    left_out : tuple of (str, str)
+        Label and node of simulations that are not compared, since they were made after a version that was asked for.
     """
 
     calls: pd.DataFrame
     warnings: tuple[str, ...] = ()
     names: tuple[str, str] = ("before", "after")
     study: Study | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
 
     def _of(self, kind: str) -> pd.DataFrame:
         return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
@@ -105,9 +108,11 @@ class Comparison:
     ) -> Gate:
         """Judge which calls regressed.
 
-        A call regresses where its gas rises over a limit; where it succeeded before and now fails; and where one side
-        got no answer or told no gas, for nothing then says that it is as cheap as before. Committed transactions
-        differ in their arguments: they are judged only where the call has thresholds of its own in `study`.
+        A call regresses if its gas rises over a limit, or if it succeeded before and now fails. A gate does not pass
+        either if it could not judge a call that is not waived: one that got no answer or no gas on a side; committed
+        transactions, which differ in their arguments, unless the call has thresholds of its own in `study`; and
+        simulations that are left out because they stand at the head only. To judge one source alone, name it:
+        ``compare(a, b, source="view@version")``.
 
         Parameters
         ----------
@@ -117,7 +122,7 @@ class Comparison:
         study : Study, optional
             Whose thresholds, and waivers where none are given, count; `Comparison.study` is the after run's own.
         waivers : sequence of Waiver or mapping, optional
-            Calls that are excused.
+            Calls, and sources that need not be judged, that are excused.
         today : date, optional
             Day by which waivers expire; today's date in UTC by default.
 
@@ -128,9 +133,9 @@ class Comparison:
         Raises
         ------
         InputError
-            If there is no call that can be judged, so that nothing was checked.
+            If no call is on both sides, so that there is nothing to judge.
         """
-        return judge(self.calls, Rules.of(threshold, study, waivers), today=today)
+        return judge(self.calls, Rules.of(threshold, study, waivers), left_out=self.left_out, today=today)
 
     def __repr__(self) -> str:
         return comparison_text(self)
@@ -174,20 +179,21 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     pair = _sources(source)
     frames = [_of_source(side.last, one) for side, one in zip(sides, pair or (None, None), strict=True)]
     mixed = pair is not None and pair[0] != pair[1]
-    frames, left_out = (frames, []) if mixed else _without_later(frames, frozenset().union(*(s.later for s in sides)))
+    later = frozenset[str]() if mixed else frozenset().union(*(side.later for side in sides))
+    frames, left_out = _without_later(frames, later)
     several = max(frame["node"].nunique() for frame in frames) > 1
     key = [*(["label"] if mixed else ["fingerprint", "source"]), *(["node"] if several else [])]
     first, second = (_by_key(frame, key) for frame in frames)
     rows = [_row(first.get(one), second.get(one)) for one in dict.fromkeys([*first, *second])]
     rows.sort(key=lambda row: (row["label"], row["source"], row["node"]))
-    notes = _notes(sides, frames) + left_out
+    notes = _notes(sides, frames) + _left_out_words(left_out)
     if pair is not None and mixed:
         notes.append(f"{pair[0]} is compared with {pair[1]}, as asked for: their gas may differ for that alone")
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     names = sides[0].name or "before", sides[1].name or "after"
     table = {name: [row[name] for row in rows] for name in COMPARISON.names}
-    return Comparison(rows_frame(COMPARISON, table), tuple(notes), names, sides[1].study)
+    return Comparison(rows_frame(COMPARISON, table), tuple(notes), names, sides[1].study, tuple(left_out))
 
 
 def _sources(source: Any) -> tuple[str, str] | None:
@@ -203,16 +209,23 @@ def _of_source(frame: pd.DataFrame, source: str | None) -> pd.DataFrame:
     return frame if source is None else frame[frame["source"] == source]
 
 
-def _without_later(frames: Sequence[pd.DataFrame], later: frozenset[str]) -> tuple[list[pd.DataFrame], list[str]]:
-    """Leave out simulations that a side cannot have at its version, for they are made at the head; and say so."""
+def _without_later(
+    frames: Sequence[pd.DataFrame], later: frozenset[str]
+) -> tuple[list[pd.DataFrame], list[tuple[str, str]]]:
+    """Leave out simulations that a side cannot have at its version; return their labels and nodes too."""
     flags = [(frame["source"] == SIMULATE) & frame["fingerprint"].isin(later) for frame in frames]
-    labels = sorted({label for frame, mine in zip(frames, flags, strict=True) for label in frame["label"][mine]})
-    kept = [frame[~mine] for frame, mine in zip(frames, flags, strict=True)]
+    rows = [frame[mine] for frame, mine in zip(frames, flags, strict=True)]
+    named = {pair for frame in rows for pair in zip(*plain_columns(frame, ["label", "node"]).values(), strict=True)}
+    return [frame[~mine] for frame, mine in zip(frames, flags, strict=True)], sorted(named)
+
+
+def _left_out_words(left_out: Sequence[tuple[str, str]]) -> list[str]:
+    labels = list(dict.fromkeys(label for label, _ in left_out))
     if not labels:
-        return kept, []
+        return []
     more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
     told = f"{', '.join(labels[:_MOST_NAMED])}{more}"
-    return kept, [f"not compared: {told}: simulations are made at the head, and the version asked for lies before it"]
+    return [f"not compared: {told}: simulations are made at the head, and the version asked for lies before it"]
 
 
 def _by_key(frame: pd.DataFrame, names: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.frames.build import plain_columns
 from toolkit.frames.text import short_addresses, visible
-from toolkit.gas.observing import VIEW
+from toolkit.gas.observing import COMMITTED, VIEW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from toolkit.gas.comparison import Comparison
-    from toolkit.gas.gate import Gate, Regression
+    from toolkit.gas.gate import Gate, NotJudged, Regression
 
 __all__ = [
     "HEAD",
@@ -85,7 +85,7 @@ def label_text(text: str, limit: int = _LONGEST_LABEL) -> str:
 
 
 def gate_words(gate: Gate, name: Callable[..., str]) -> list[str]:
-    """Say whether a gate passed, by what rules, and what regressed, is waived or was not judged.
+    """Say whether a gate passed, by what rules, and what regressed, could not be judged or is waived.
 
     Parameters
     ----------
@@ -97,11 +97,21 @@ def gate_words(gate: Gate, name: Callable[..., str]) -> list[str]:
     -------
     list of str
     """
-    count = len(gate.regressions)
-    verdict = "passed" if gate.passed else f"FAILED: {count} regression{'' if count == 1 else 's'}"
+    count, silent = len(gate.regressions), len(gate.not_judged)
+    verdict = {
+        "passed": "passed",
+        "failed": f"FAILED: {count} regression{'' if count == 1 else 's'}",
+        "could not judge": f"COULD NOT JUDGE {silent} call{'' if silent == 1 else 's'}",
+    }[gate.verdict]
     lines = [f"gate {verdict}; {gate.judged} call{'' if gate.judged == 1 else 's'} judged"]
     lines.append(f"rules: {name(str(gate.rules), _LONGEST_REASON)}")
     lines += [f"regression: {_regression_words(one, name)}" for one in gate.regressions]
+    lines += [f"could not judge: {_regression_words(one, name)}" for one in gate.not_judged]
+    if gate.not_judged:
+        lines.append(
+            "to judge without them: name the source to compare (--source view@version), or waive the call or its "
+            'source in the study ([[waiver]] with `call`, or `source = "committed"`)'
+        )
     for one in gate.waived:
         until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, _LONGEST_REASON)}" if one.waiver else ""
         lines.append(f"waived: {_regression_words(one, name)} ({until})")
@@ -138,7 +148,7 @@ def table_rows(comparison: Comparison, name: Callable[..., str]) -> list[tuple[s
 
 
 def others_words(comparison: Comparison, name: Callable[..., str]) -> list[str]:
-    """Name the calls that did not change, or are on one side only."""
+    """Name the calls that did not change, or are on one side only, and those whose comparison says little."""
     lines = []
     for kind in ("added", "removed", "unchanged"):
         rows = comparison.calls[comparison.calls["kind"] == kind]
@@ -148,10 +158,15 @@ def others_words(comparison: Comparison, name: Callable[..., str]) -> list[str]:
     other = same[same["value_changed"].fillna(value=False).astype(bool)]
     if len(other):
         lines.append(f"same gas, another result: {', '.join(map(name, dict.fromkeys(other['label'].tolist())))}")
+    calls = comparison.calls
+    committed = calls[calls["source"].str.contains(COMMITTED, regex=False)]
+    if len(committed):
+        labels = ", ".join(map(name, dict.fromkeys(committed["label"].tolist())))
+        lines.append(f"the last committed transaction on either side, whose arguments may differ: {labels}")
     return lines
 
 
-def _regression_words(one: Regression, name: Callable[..., str]) -> str:
+def _regression_words(one: Regression | NotJudged, name: Callable[..., str]) -> str:
     return f"{name(one.label)}: {name(one.reason, _LONGEST_REASON)}"
 
 

@@ -12,11 +12,12 @@ from toolkit.errors import StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.comparison import last_observations
+from toolkit.gas.judged import COVERAGE_COLUMNS, Coverage, coverage_of
 from toolkit.gas.runs.scan import failing_calls, rows_digest, turning_points
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import Cause, step_columns, steps_of
 from toolkit.gas.study import Study
-from toolkit.gas.words import step_words
+from toolkit.gas.words import run_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -156,6 +157,11 @@ class Run:
         return rows_frame(STEPS, step_columns(steps, dict.fromkeys(steps, lost) if self.complete else {}))
 
     @cached_property
+    def coverage(self) -> Coverage:
+        """Which calls were judged for steps, and which were only observed."""
+        return coverage_of(self._store.tables(COVERAGE_COLUMNS))
+
+    @cached_property
     def notes(self) -> tuple[str, ...]:
         """Calls of which every reading failed, a line each: most likely the study is to be mended."""
         several = len(self.manifest["nodes"]) > 1
@@ -167,8 +173,17 @@ class Run:
         )
 
     def explain(self) -> str:
-        """Return plain words: each step with its version, its size and its cause, one a line."""
-        return "\n".join(step_words(self.steps))
+        """Return plain words: each step with its version, its size and its cause, then what was not judged.
+
+        Steps are found for views only. Committed transactions and simulations are observed but not judged, and the
+        last lines say so.
+
+        Raises
+        ------
+        StudyError
+            If ``steps.parquet`` or a part is damaged.
+        """
+        return "\n".join(run_words(self.steps, self.coverage))
 
     def at(self, version: int) -> pd.DataFrame:
         """Return the last observation of each call at or before a ledger version."""

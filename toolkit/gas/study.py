@@ -190,7 +190,7 @@ class Study(FileModel):
         if self.thresholds is not None:
             document["thresholds"] = self.thresholds.model_dump(mode="json", exclude_none=True)
         if self.waivers:
-            document["waiver"] = [waiver.model_dump(mode="json") for waiver in self.waivers]
+            document["waiver"] = [waiver.model_dump(mode="json", exclude_none=True) for waiver in self.waivers]
         return document
 
     def connections(self) -> list[dict[str, Any]]:
@@ -371,11 +371,14 @@ def _all_differ(made: list[tuple[str, Call]], what: str, read: Callable[[Call], 
 
 
 def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waiver, ...]:
-    """Refuse a waiver of no call: a misspelt label would excuse nobody."""
+    """Refuse a waiver that is not of a call or a source of the study: a misspelt label would excuse nothing."""
     labels = [call.name for call in calls]
     for number, waiver in enumerate(waivers, start=1):
-        if waiver.call not in labels:
+        place = named_place("waiver", number, waiver.name)
+        if waiver.source is not None and waiver.source not in {call.source for call in calls}:
+            raise StudyError(f"{place}, `source`: no call of the study has this source")
+        if waiver.call is not None and waiver.call not in labels:
             close = get_close_matches(waiver.call, labels, n=1)
             meant = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(labels[:_MOST_NAMED])}"
-            raise StudyError(f"{named_place('waiver', number, waiver.call)}, `call`: no call has this label{meant}")
+            raise StudyError(f"{place}, `call`: no call has this label{meant}")
     return waivers

@@ -48,7 +48,7 @@ class StudyFile(FileModel):
     thresholds: Threshold | None = None
     """How much dearer any call may become before a comparison fails."""
     waiver: tuple[Waiver, ...] = ()
-    """Calls that are excused for a time; write [[waiver]] before each."""
+    """Calls that are excused, or sources that need not be judged, for a time; write [[waiver]] before each."""
 
 
 def read_toml(source: str | Path, what: str) -> dict[str, Any]:
@@ -125,6 +125,7 @@ def file_schema() -> dict[str, Any]:
     call["oneOf"] = [{"required": [name]} for name in ("view", "simulate", "committed")]
     by_grid = {"required": ["grid"], "properties": {"grid": {"required": ["sender"]}}}
     call |= {"if": {"required": ["simulate"]}, "then": {"anyOf": [{"required": ["sender"]}, by_grid]}}
+    schema["$defs"]["Waiver"]["oneOf"] = [{"required": ["call"]}, {"required": ["source"]}]
     versions = schema["$defs"]["VersionChoice"]
     versions["oneOf"] = [{"required": [name]} for name in ("plan", "find_steps")]
     schema["$comment"] = "written by: ledger-toolkit study schema"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from fractions import Fraction
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -99,17 +99,30 @@ class Threshold(FileModel):
 
 
 class Waiver(FileModel):
-    """A call whose regressions do not fail a build, until a day."""
+    """A call whose regressions do not fail a build, or a source that need not be judged, until a day."""
 
-    call: Annotated[str, Field(min_length=1)]
-    """Label of the call."""
+    call: Annotated[str, Field(min_length=1)] | None = None
+    """Label of the call. Either this or `source` is needed."""
+    source: Literal["view@version", "simulate@now", "committed"] | None = None
+    """Source whose calls may stay without a judgement, such as committed; regressions of its calls still count."""
     reason: Annotated[str, Field(min_length=1)]
     """Why; it is shown wherever the waiver counts."""
     expires: Annotated[date, BeforeValidator(_day)]
     """Last day on which the waiver counts, such as 2026-12-31 (UTC)."""
 
+    @model_validator(mode="after")
+    def _of_one(self) -> Self:
+        if (self.call is None) == (self.source is None):
+            raise ValueError("a waiver has either `call` or `source`")
+        return self
+
+    @property
+    def name(self) -> str:
+        """The call or the source that is waived."""
+        return self.call or self.source or ""
+
     def holds(self, today: date) -> bool:
-        """Tell whether the waiver still counts."""
+        """Return whether the waiver still counts."""
         return today <= self.expires
 
 
@@ -123,13 +136,14 @@ def read_waivers(waivers: Any) -> tuple[Waiver, ...]:
     """
     if not isinstance(waivers, list | tuple):
         raise StudyError(f"waivers: expected a list, got {shorten(waivers)}")
-    read: dict[str, Waiver] = {}
+    read: dict[tuple[str | None, str | None], Waiver] = {}
     for number, given in enumerate(waivers, start=1):
-        place = named_place("waiver", number, given.get("call") if isinstance(given, Mapping) else None)
+        named = (given.get("call") or given.get("source")) if isinstance(given, Mapping) else None
+        place = named_place("waiver", number, named)
         waiver = placed(place, Waiver.model_validate, given, of=Waiver)
-        if waiver.call in read:
-            raise StudyError(f"{place}: there is an earlier waiver of the same call")
-        read[waiver.call] = waiver
+        if (waiver.call, waiver.source) in read:
+            raise StudyError(f"{place}: there is an earlier waiver of the same {'call' if waiver.call else 'source'}")
+        read[waiver.call, waiver.source] = waiver
     return tuple(read.values())
 
 

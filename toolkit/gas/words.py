@@ -1,22 +1,46 @@
-"""Steps in plain words: at which version, why, which calls, by how much. Frame in, lines out."""
+"""Steps in plain words: at which version, why, which calls, by how much; and what was not judged."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from toolkit.frames.build import plain_columns
+from toolkit.frames.text import visible
 from toolkit.gas.causes.words import ROUNDED
+from toolkit.gas.judged import unjudged_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
 
-__all__ = ["step_words"]
+    from toolkit.gas.judged import Coverage
+
+__all__ = ["run_words", "step_words"]
 
 _MOST_PER_CALL = 6
 
 Row = dict[str, Any]
+
+
+def run_words(steps: pd.DataFrame, coverage: Coverage) -> list[str]:
+    """Return what a run found, in lines: the steps, or that there are none, and the calls that were not judged.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        As `Run.steps`.
+    coverage : Coverage
+        As `Run.coverage`.
+
+    Returns
+    -------
+    list of str
+    """
+    none = "no view changed its gas, success or error"
+    if not coverage.judged:
+        none = "no view was answered at two ledger versions or more, so no step can be found"
+    return [*(step_words(steps) or [none]), *unjudged_words(coverage.unjudged, visible)]
 
 
 def step_words(steps: pd.DataFrame) -> list[str]:
@@ -30,7 +54,8 @@ def step_words(steps: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        By version. Of a call with many steps the largest are told, and the rest is counted at the end.
+        By version, empty without steps. Of a call with many steps the largest are listed, and the rest is counted at
+        the end.
     """
     told, counted = _told(steps)
     several = len(set(steps["node"])) > 1
@@ -40,7 +65,7 @@ def step_words(steps: pd.DataFrame) -> list[str]:
         note = ROUNDED if any(row["explanation"].endswith(ROUNDED) for row in rows) else ""
         lines.append(f"{_place(rows[0])}{node}, {rows[0]['cause']}: {_explanation(rows[0])}{note}")
         lines += [f"  {row['label']}: {_change(row)}" for row in rows]
-    return [*lines, *counted] or ["no call changed its gas, success or error"]
+    return [*lines, *counted]
 
 
 def _told(steps: pd.DataFrame) -> tuple[list[Row], list[str]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.gas.comparison import Comparison
-    from toolkit.gas.gate import Gate, Regression
+    from toolkit.gas.gate import Gate, NotJudged, Regression
 
 __all__ = ["FORMAT", "FORMATS", "comparison_json", "comparison_markdown"]
 
@@ -69,6 +69,7 @@ def comparison_json(comparison: Comparison, gate: Gate | None = None) -> str:
         "after": comparison.names[1],
         "warnings": list(comparison.warnings),
         "counts": comparison.counts,
+        "left_out": [label for label, _ in comparison.left_out],
         "gate": None if gate is None else _gate(gate),
         "calls": [_exact(row) for row in to_arrow(comparison.calls).to_pylist()],
     }
@@ -92,17 +93,19 @@ def _gate(gate: Gate) -> dict[str, Any]:
     general = gate.rules.threshold
     return {
         "passed": gate.passed,
+        "verdict": gate.verdict,
         "judged": gate.judged,
         "threshold": None if general is None else general.model_dump(exclude_none=True),
         "thresholds_of_calls": limits,
         "regressions": [_regression(one) for one in gate.regressions],
+        "not_judged": [_regression(one) for one in gate.not_judged],
         "waived": [_regression(one) for one in gate.waived],
         "notes": list(gate.notes),
     }
 
 
-def _regression(one: Regression) -> dict[str, Any]:
-    waiver = None if one.waiver is None else one.waiver.model_dump(mode="json")
+def _regression(one: Regression | NotJudged) -> dict[str, Any]:
+    waiver = None if one.waiver is None else one.waiver.model_dump(mode="json", exclude_none=True)
     return _exact(asdict(one) | {"waiver": waiver})
 
 

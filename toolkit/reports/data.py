@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from math import log
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toolkit.dtypes import to_arrow
+from toolkit.gas.judged import COVERAGE_COLUMNS, Unjudged, coverage_of
 from toolkit.plots.changes import told
 from toolkit.plots.series import records, require
 from toolkit.reports.provenance import Provenance, provenance_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -88,6 +90,10 @@ class RunLike(Protocol):
     def path(self) -> Path:
         """Folder of the run."""
 
+    @property
+    def digest(self) -> str:
+        """Digest of the rows, computed from the rows themselves."""
+
 
 @dataclass(frozen=True)
 class Change:
@@ -157,7 +163,10 @@ class Event:
 
 @dataclass(frozen=True)
 class CallSummary:
-    """One call from one source: its gas (units; None where never answered), steps and failures."""
+    """One call from one source: its gas (units; None if never answered), steps and failures.
+
+    `judged` is False if steps of the call are not looked for, so that 0 steps says nothing about it.
+    """
 
     label: str
     source: str
@@ -171,6 +180,7 @@ class CallSummary:
     max_gas: int | None
     steps: int
     failures: int
+    judged: bool
 
 
 @dataclass(frozen=True)
@@ -246,16 +256,26 @@ class ReportData:
     calls: tuple[CallSummary, ...]
     splits: tuple[GasSplit, ...]
     failures: tuple[FailureGroup, ...]
+    unjudged: tuple[Unjudged, ...]
+    warnings: tuple[str, ...]
     provenance: Provenance
     observations: pd.DataFrame = field(compare=False, repr=False)
     steps: pd.DataFrame = field(compare=False, repr=False)
 
     @property
     def swept(self) -> tuple[str, ...]:
-        """Labels of the calls one can see change: views read at more than one version, and those that did."""
+        """Labels of the calls that were judged for steps, and of those that have some."""
         changed = set(self.changed)
-        views = {c.label for c in self.calls if c.source == "view@version" and c.first_version != c.last_version}
-        return tuple(dict.fromkeys(c.label for c in self.calls if c.label in views | changed))
+        judged = {call.label for call in self.calls if call.judged}
+        return tuple(dict.fromkeys(call.label for call in self.calls if call.label in judged | changed))
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """First and last ledger version of the calls that were judged; None if none was."""
+        judged = [call for call in self.calls if call.judged]
+        if not judged:
+            return None
+        return min(call.first_version for call in judged), max(call.last_version for call in judged)
 
     def weightiest(self, most: int) -> tuple[Event, ...]:
         """Return at most `most` events, those that matter most, in order of versions."""
@@ -291,18 +311,37 @@ def build(run: RunLike) -> ReportData:
     order = {label: place for place, label in enumerate(dict.fromkeys([*labels, *run.observations["label"]]))}
     observations = _in_order(run.observations, order, "ledger_version")
     steps = _in_order(run.steps, order, "version_after")
+    unjudged = coverage_of([to_arrow(observations[list(COVERAGE_COLUMNS)])]).unjudged
+    manifest, warnings = _verified(run)
     return ReportData(
         title=str(run.study.title),
         run=run.path.name,
         complete=bool(run.manifest.get("complete", True)),
         events=_events(steps),
-        calls=_calls(observations, steps),
+        calls=_calls(observations, steps, {(one.label, one.source, one.node) for one in unjudged}),
         splits=_splits(observations),
         failures=_failures(observations),
-        provenance=provenance_of(observations, run.manifest),
+        unjudged=unjudged,
+        warnings=warnings,
+        provenance=provenance_of(observations, manifest),
         observations=observations,
         steps=steps,
     )
+
+
+def _verified(run: RunLike) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """Return the manifest with the digest of the rows as they are now, and what is wrong if it is another one."""
+    stated = run.manifest.get("rows_digest")
+    if stated is None:
+        return run.manifest, ()
+    found = run.digest
+    if found == stated:
+        return dict(run.manifest) | {"rows_digest": f"{found} (computed from the rows for this report)"}, ()
+    warning = (
+        "The rows are not those that the run was completed with: parts were added, removed or changed since. Run the "
+        "same study into the folder again, or do not rely on this report."
+    )
+    return dict(run.manifest) | {"rows_digest": f"{found} (run.json has {stated})"}, (warning,)
 
 
 def _in_order(frame: pd.DataFrame, order: Mapping[str, int], version: str) -> pd.DataFrame:
@@ -350,16 +389,25 @@ def _event(rows: Sequence[Mapping[str, Any]]) -> Event:
     )
 
 
-def _calls(observations: pd.DataFrame, steps: pd.DataFrame) -> tuple[CallSummary, ...]:
+def _calls(
+    observations: pd.DataFrame, steps: pd.DataFrame, unjudged: Collection[tuple[str, str, str]]
+) -> tuple[CallSummary, ...]:
     counted = steps.groupby(["label", "source"]).size().to_dict() if len(steps) else {}
     several = len(observations["node"].unique()) > 1
     return tuple(
-        _call(rows, str(label), str(source), str(node) if several else "", counted.get((label, source), 0))
+        _call(
+            rows,
+            str(label),
+            str(source),
+            str(node) if several else "",
+            steps=counted.get((label, source), 0),
+            judged=(label, source, node) not in unjudged,
+        )
         for (label, source, node), rows in observations.groupby(["label", "source", "node"], sort=False)
     )
 
 
-def _call(rows: pd.DataFrame, label: str, source: str, node: str, steps: int) -> CallSummary:
+def _call(rows: pd.DataFrame, label: str, source: str, node: str, *, steps: int, judged: bool) -> CallSummary:
     gas = rows["gas_used"].dropna()
     known = len(gas) > 0
     failed = rows["gas_used"].isna() | ~rows["success"].fillna(value=False).astype(bool)
@@ -376,6 +424,7 @@ def _call(rows: pd.DataFrame, label: str, source: str, node: str, steps: int) ->
         max_gas=int(gas.max()) if known else None,
         steps=steps,
         failures=int(failed.sum()),
+        judged=judged,
     )
 
 

@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from toolkit.frames.text import visible
+from toolkit.gas.judged import unjudged_words
 from toolkit.reports import csv_data, figures, words
 
 if TYPE_CHECKING:
@@ -39,11 +40,14 @@ def render(data: ReportData) -> str:
         keep_trailing_newline=True,
     )
     environment.filters |= {"chain": _chain, "visible": visible, "gas": words.gas, "apt": words.apt}
-    sentences = [Markup(text) for text in words.headline(data, _chain)]  # noqa: S704 - _chain escapes what is not ours  # nosec B704
+    # _chain escapes what is not ours
+    sentences = [Markup(text) for text in words.headline(data, _chain)]  # noqa: S704  # nosec B704 - escaped by _chain
+    unjudged = [Markup(text) for text in unjudged_words(data.unjudged, _chain)]  # noqa: S704  # nosec B704 - likewise
     return environment.get_template("report.html.j2").render(
         data=data,
         facts=data.provenance,
         headline=sentences,
+        unjudged=unjudged,
         words=words,
         figures=_figures(data),
         downloads=_downloads(data),

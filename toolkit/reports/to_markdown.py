@@ -69,6 +69,8 @@ def _headline(data: ReportData) -> Iterator[str]:
 def _notices(data: ReportData) -> Iterator[str]:
     if not data.complete:
         yield "**This run is not complete:** the report tells what was read so far."
+    for warning in data.warnings:
+        yield f"**{warning}**"
     if data.provenance.model:
         yield f"*{MODEL_NOTE[0].upper()}{MODEL_NOTE[1:]}.*"
 
@@ -101,7 +103,7 @@ def _calls(data: ReportData) -> Iterator[str]:
             code(call.label) + (f" on {code(call.node)}" if call.node else ""),
             words.SOURCES.get(call.source, code(call.source)),
             *(words.gas(value) for value in (call.first_gas, call.last_gas, call.min_gas, call.max_gas)),
-            f"{call.steps:,}",
+            f"{call.steps:,}" if call.judged else "not judged",
             f"{call.failures:,}",
             f"{call.readings:,}",
         ]

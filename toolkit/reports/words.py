@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolkit.gas.judged import unjudged_words
 from toolkit.plots.gas_change import change_text
 from toolkit.plots.style import DASH, MINUS
 
@@ -21,6 +22,7 @@ __all__ = [
     "failed_how",
     "gas",
     "headline",
+    "no_steps",
     "place",
     "schedule_at_ends",
     "share",
@@ -53,6 +55,8 @@ SOURCES = {"view@version": "view", "simulate@now": "simulation at the head", "co
 def headline(data: ReportData, name: Callable[[str], str]) -> list[str]:
     """Say in a few sentences which calls' gas changed, where, by how much and why: the weightiest first.
 
+    The last sentences say what was observed but not judged.
+
     Parameters
     ----------
     data : ReportData
@@ -65,21 +69,34 @@ def headline(data: ReportData, name: Callable[[str], str]) -> list[str]:
     -------
     list of str
     """
-    swept, changed = data.swept, data.changed
-    facts = data.provenance
-    if not swept:
-        return ["No call was read at more than one ledger version, so no change of gas can be seen."]
-    there = f"ledger versions {facts.first_version:,} to {facts.last_version:,}"
+    return [*_changes(data, name), *unjudged_words(data.unjudged, name)]
+
+
+def no_steps(data: ReportData) -> str:
+    """Say that no step was found, and in how many calls steps were looked for."""
+    count = len(data.swept)
+    return (
+        f"No step was found in the {_views(count)} that {'was' if count == 1 else 'were'} judged."
+        if count
+        else ("Nothing was judged for steps, so this says nothing about changes.")
+    )
+
+
+def _changes(data: ReportData, name: Callable[[str], str]) -> list[str]:
+    swept, changed, span = data.swept, data.changed, data.span
+    if not swept or span is None:
+        return ["No view was answered at two ledger versions or more, so no change of gas can be seen."]
+    there = f"ledger versions {span[0]:,} to {span[1]:,}"
     if not changed:
-        return [f"No call's gas changed: {_calls(len(swept))} read at {there}."]
+        return [f"No view's gas changed: {_views(len(swept))} read at {there}."]
     same = len(swept) - len(changed)
     kept = f"; {same:,} stayed the same" if same else ""
-    of = f"{len(changed):,} of {_calls(len(swept))}"
+    of = f"{len(changed):,} of {_views(len(swept))}"
     first = f"Gas changed for {of} read at {there}: {_list(changed, name)}{kept}."
     foremost = sorted(data.events, key=lambda event: -event.weight)[:FOREMOST]
     sentences = [first, *(_sentence(event, name) for event in foremost)]
     more = len(data.events) - len(foremost)
-    return [*sentences, f"{more:,} more {'is' if more == 1 else 'are'} told below."] if more else sentences
+    return [*sentences, f"{more:,} more {'is' if more == 1 else 'are'} listed below."] if more else sentences
 
 
 def _sentence(event: Event, name: Callable[[str], str]) -> str:
@@ -101,6 +118,10 @@ def _list(labels: Sequence[str], name: Callable[[str], str]) -> str:
 
 def _calls(count: int, kind: str = "") -> str:
     return f"{count:,} {kind + ' ' if kind else ''}call{'' if count == 1 else 's'}"
+
+
+def _views(count: int) -> str:
+    return f"{count:,} view{'' if count == 1 else 's'}"
 
 
 def where(event: Event) -> str:

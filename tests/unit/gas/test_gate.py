@@ -75,13 +75,15 @@ def test_no_answer_is_not_passed_over(side):
     rows = {"before": [row(1)], "after": [row(2)]}
     rows[side] = [row(1, error="http_503")]
     found = gate(rows["before"], rows["after"])
-    assert found.regressions[0].reason == f"no answer on the {side} side: http_503; nothing can be said"
+    assert (found.passed, found.verdict, found.regressions) == (False, "could not judge", ())
+    assert found.not_judged[0].reason == f"no answer on the {side} side: http_503"
 
 
 def test_a_node_that_tells_no_gas_is_not_passed_over():
     """A missing figure is no small figure."""
     found = gate([row(1)], [row(2, None)])
-    assert found.regressions[0].reason == "no gas was told on the after side; nothing can be said"
+    assert found.verdict == "could not judge"
+    assert found.not_judged[0].reason == "the node reported no gas on the after side"
     assert gate([row(1)], [row(2, None)], None).passed
 
 
@@ -108,12 +110,36 @@ def test_a_gate_that_checked_nothing_does_not_pass(before, after):
 def test_committed_transactions_are_judged_only_by_limits_of_their_own():
     """The last one of either side has arguments of its own: a failing one is its sender's mistake."""
     before, after = row(1, source="committed"), row(2, source="committed", success=False)
-    others = [row(1, label="b")], [row(2, label="b")]
-    found = gate([before, *others[0]], [after, *others[1]])
-    assert found.passed
-    assert "committed transactions differ in their arguments" in found.notes[0]
     own = study_with(call={"thresholds": {"percent": 5}})
-    assert not gate([before], [after], study=own).passed
+    assert gate([before], [after], study=own).verdict == "failed"
+
+
+@pytest.mark.fault("a gate over committed transactions, of which no steps are found", "it could not judge, exit code 6")
+@pytest.mark.parametrize("others", [([], []), ([row(1, label="b")], [row(2, label="b")])], ids=["alone", "among views"])
+def test_a_gate_over_committed_transactions_could_not_judge(others):
+    """It never passes in silence, whether they cost the same or not; a waiver of the call or of the source excuses."""
+    for gas in (10, 20):
+        before, after = row(1, 10, source="committed"), row(2, gas, source="committed")
+        sides = [before, *others[0]], [after, *others[1]]
+        found = gate(*sides)
+        assert (found.passed, found.verdict, found.judged) == (False, "could not judge", len(others[0]))
+        assert "committed transactions differ in their arguments" in found.not_judged[0].reason
+        assert "gate COULD NOT JUDGE 1 call; " in repr(found)
+        for waiver in (WAIVER, WAIVER | {"call": None, "source": "committed"}):
+            held = gate(*sides, waivers=[waiver])
+            assert (held.passed, held.verdict) == (True, "passed")
+            assert held.waived[0].waiver.reason == "known"
+        other = gate(*sides, waivers=[WAIVER | {"call": None, "source": "simulate@now"}])
+        assert other.verdict == "could not judge"
+
+
+def test_a_regression_outweighs_what_could_not_be_judged():
+    """Both are reported, and the verdict is the one that is certain."""
+    rows = [row(1, source="committed"), row(1, 100, label="b")], [row(2, source="committed"), row(2, 200, label="b")]
+    found = gate(*rows)
+    assert (found.verdict, len(found.regressions), len(found.not_judged)) == ("failed", 1, 1)
+    waived = gate(*rows, waivers=[WAIVER | {"call": None, "source": "view@version"}])
+    assert waived.verdict == "failed"  # a waiver of a source says that it need not be judged, not that it may rise
 
 
 def test_a_call_may_have_limits_of_its_own():
@@ -187,14 +213,15 @@ def written():
 def test_a_gate_shows_itself_in_words(written):
     """At a prompt: the verdict, the rules, the reasons."""
     lines = repr(written[1]).splitlines()
-    assert lines[:2] == ["gate FAILED: 2 regressions; 5 calls judged", "rules: a rise over 2 % is a regression"]
+    assert lines[:2] == ["gate FAILED: 1 regression; 4 calls judged", "rules: a rise over 2 % is a regression"]
 
 
 def test_the_text_opens_with_the_verdict(written):
     """Then what regressed, what is waived, and the table, the worst first."""
     lines = comparison_text(*written).splitlines()
-    assert lines[1] == "gate FAILED: 2 regressions; 5 calls judged"
+    assert lines[1] == "gate FAILED: 1 regression; 4 calls judged"
     assert "regression: breaks: succeeded before and now fails: invalid_input" in lines
+    assert any(line.startswith("could not judge: lost: no answer on the after side: ") for line in lines)
     assert any(
         line.startswith("waived: dearer: 100 to 150 gas units") and "until 2026-06-01: known" in line for line in lines
     )
@@ -208,7 +235,7 @@ def test_the_text_opens_with_the_verdict(written):
 def test_the_markdown_is_one_table(written):
     """Each row has the columns of the head."""
     text = comparison_markdown(*written)
-    assert "- gate FAILED: 2 regressions; 5 calls judged" in text
+    assert "- gate FAILED: 1 regression; 4 calls judged" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7}
     assert any("`dearer` | 100 | 150 | +50 | +50.0 %" in line for line in rows)
@@ -217,7 +244,8 @@ def test_the_markdown_is_one_table(written):
 def test_the_json_holds_every_call_and_the_verdict(written):
     """With the limits and each regression's reason."""
     told = json.loads(comparison_json(*written))
-    assert (told["format"], told["gate"]["passed"], told["gate"]["judged"]) == (1, False, 5)
+    assert (told["format"], told["gate"]["passed"], told["gate"]["judged"]) == (1, False, 4)
+    assert told["gate"]["verdict"] == "failed"
     assert {call["label"]: call["kind"] for call in told["calls"]} == {
         "breaks": "changed",
         "cheaper": "changed",
@@ -227,7 +255,8 @@ def test_the_json_holds_every_call_and_the_verdict(written):
         "new": "added",
         "same": "unchanged",
     }
-    assert {one["label"] for one in told["gate"]["regressions"]} == {"breaks", "lost"}
+    assert {one["label"] for one in told["gate"]["regressions"]} == {"breaks"}
+    assert [(one["label"], one["waiver"]) for one in told["gate"]["not_judged"]] == [("lost", None)]
     assert told["gate"]["waived"][0]["waiver"] == {"call": "dearer", "reason": "known", "expires": "2026-06-01"}
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.gas.observed import frame, row
+from tests.unit.gas.observed import frame, row, table
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.causes.words import ROUNDED
+from toolkit.gas.judged import coverage_of
 from toolkit.gas.steps import Cause, step_columns, steps_of
-from toolkit.gas.words import step_words
+from toolkit.gas.words import run_words, step_words
 
 
 def words(*rows, why=None):
@@ -92,4 +93,29 @@ def test_several_nodes_are_told_apart():
 
 def test_no_steps_are_a_sentence():
     """Nothing moved is worth saying."""
-    assert words(row(1, 1), row(2, 1)) == ["no call changed its gas, success or error"]
+    observations = [row(1, 1), row(2, 1)]
+    assert words(*observations) == []
+    covered = coverage_of([table(*observations)])
+    assert run_words(rows_frame(STEPS, {}), covered) == ["no view changed its gas, success or error"]
+
+
+@pytest.mark.fault("committed transactions and simulations in a run", "they are said to be observed but not judged")
+def test_what_was_not_judged_is_said():
+    """Nothing is said to be unchanged that was not looked at."""
+    paid = [row(version, gas, label="pay", source="committed") for version, gas in ((1, 5), (2, 900))]
+    alone = run_words(rows_frame(STEPS, {}), coverage_of([table(*paid)]))
+    committed = (
+        "Committed transactions were observed but not judged, because steps are found for views only: "
+        "2 of pay (gas from 5 to 900)."
+    )
+    assert alone == ["no view was answered at two ledger versions or more, so no step can be found", committed]
+    views = [row(1), row(2), row(1, label="once"), row(1, label="silent"), row(2, error="http_503", label="silent")]
+    simulated = row(9, 41, label="s", source="simulate@now")
+    mixed = coverage_of([table(*paid[:1], *views[:2]), table(*paid[1:], *views[2:], simulated)])
+    assert mixed.judged == 1
+    assert run_words(rows_frame(STEPS, {}), mixed) == [
+        "no view changed its gas, success or error",
+        committed,
+        "Simulations are made at the head only, so they show no change: s (gas 41).",
+        "Views that were answered at fewer than two ledger versions show no change: once (gas 10); silent (gas 10).",
+    ]

@@ -38,7 +38,7 @@ def test_headline_says_which_where_how_much_and_why() -> None:
     """The first sentences answer the question the report is for."""
     first, second, *others = headline(build(run()), str)
     assert first == (
-        "Gas changed for 5 of 7 calls read at ledger versions 0 to 4,999: APT supply, balance of 0xb0b, "
+        "Gas changed for 5 of 7 views read at ledger versions 0 to 4,999: APT supply, balance of 0xb0b, "
         "names registered, vault total and order book depth; 2 stayed the same."
     )
     assert second.startswith("At version 2,503: APT supply from 3 to 30 gas units (\u00d710); ")
@@ -51,7 +51,17 @@ def test_headline_says_which_where_how_much_and_why() -> None:
         "At versions 125\u20132,400: names registered from 4 to 20 gas units (\u00d75) in 16 steps. Cause (state): "
         "largest step: table items were written by 0xcafe::registry::register; the view walks over every name."
     )
-    assert others[2:] == ["4 more are told below."]
+    assert others[2] == "4 more are listed below."
+    assert others[3:] == [
+        (
+            "Committed transactions were observed but not judged, because steps are found for views only: "
+            "52 of registrations (gas from 60 to 606)."
+        ),
+        (
+            "Simulations are made at the head only, so they show no change: transfer 100 (gas 998); "
+            "register a taken name (gas 93)."
+        ),
+    ]
 
 
 def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
@@ -71,7 +81,9 @@ def test_headline_of_a_quiet_run_says_nothing_changed() -> None:
     """No steps, no change; and one version alone cannot show any."""
     quiet = run()
     none = dataclasses.replace(quiet, steps=quiet.steps.iloc[:0])
-    assert headline(build(none), str) == ["No call's gas changed: 7 calls read at ledger versions 0 to 4,999."]
+    first, *others = headline(build(none), str)
+    assert first == "No view's gas changed: 7 views read at ledger versions 0 to 4,999."
+    assert [sentence.partition(" ")[0] for sentence in others] == ["Committed", "Simulations"]
     once = dataclasses.replace(none, observations=quiet.observations.query("ledger_version == 0"))
     assert "no change of gas can be seen" in headline(build(once), str)[0]
 

@@ -93,7 +93,7 @@ def test_write_says_where_the_report_is(tmp_path: Path, ending: str) -> None:
     path = write(made_up(), tmp_path / "new" / f"report.{ending}")
     assert path == tmp_path / "new" / f"report.{ending}"
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
-    assert "Gas changed for 5 of 7 calls" in path.read_text(encoding="utf-8")
+    assert "Gas changed for 5 of 7 views" in path.read_text(encoding="utf-8")
 
 
 def test_equal_runs_give_equal_pages(tmp_path: Path, page: str) -> None:
@@ -156,7 +156,7 @@ def test_the_page_opens_with_the_answer(page: str) -> None:
         ).split()
     )
     assert text.startswith(
-        "Gas report Demo Gas changed for 5 of 7 calls read at ledger versions 0 to 4,999: APT supply"
+        "Gas report Demo Gas changed for 5 of 7 views read at ledger versions 0 to 4,999: APT supply"
     )
     assert text.index("Cause (gas schedule)") < text.index("Model gas.") < text.index("What changed, where")
 

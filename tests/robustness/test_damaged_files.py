@@ -1,0 +1,185 @@
+"""Files of a run that changed on the disk: never other results in silence, never a raw error, and a rerun repairs them."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import warnings
+
+import pytest
+
+import toolkit
+from tests.unit.gas.observed import change_manifest
+from toolkit import reports
+from toolkit.errors import RunStopped, StudyError
+from toolkit.gas.runs.store import RunStore
+
+CALLS = {
+    "depth": {"view": "0xb00c::order_book::depth"},
+    "size": {"view": "0xcafe::registry::size"},
+    "registrations": {"committed": "0xcafe::registry::register"},
+}
+
+
+def results(run):
+    """What a user sees of a run, but for when it was read."""
+    rows = run.observations.drop(columns="observed_at")
+    return run.digest, run.steps.to_csv(), rows.to_csv(), run.explain()
+
+
+def opened(folder):
+    """Return the results of a folder, or the one error that may come instead, which names the damaged file."""
+    try:
+        return results(toolkit.Run.open(folder))
+    except StudyError as error:
+        return error
+
+
+@pytest.fixture(scope="module")
+def small(honest, tmp_path_factory):
+    """Return a study, the folder of its complete run and the results."""
+    host, port = honest
+    study = toolkit.Study(node=f"http://{host}:{port}/v1", calls=CALLS, versions="0:1499/9")
+    folder = tmp_path_factory.mktemp("damaged") / "run"
+    run = study.run(folder, progress=False)
+    return study, folder, results(run)
+
+
+def rerun(study, folder):
+    """Run a study into a folder again; damage is reported by warnings, which are no errors here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return results(study.run(folder, progress=False))
+
+
+def names(folder):
+    return sorted(str(place.relative_to(folder)) for place in folder.rglob("*") if place.is_file())
+
+
+def damaged(data, rnd):
+    """Return bytes with one bit flipped, or cut short."""
+    if rnd.random() < 0.25:
+        return data[: rnd.randrange(len(data))]
+    flipped = bytearray(data)
+    flipped[rnd.randrange(len(data))] ^= 1 << rnd.randrange(8)
+    return bytes(flipped)
+
+
+@pytest.mark.fault(
+    "a flipped bit or a cut end in any file of a run folder", "the same results or a StudyError with the file's name"
+)
+def test_a_damaged_file_never_changes_results_in_silence(small, tmp_path):
+    """Opened, each file in turn gives the results as they were, or an error that names it and says what to do."""
+    _, folder, whole = small
+    assert names(folder) == ["parts/part-00000000.parquet", "run.json", "run.json.copy", "steps.parquet"]
+    copy = tmp_path / "run"
+    shutil.copytree(folder, copy)
+    rnd = random.Random(10)
+    outcomes = set()
+    for name in names(folder):
+        place = copy / name
+        data = place.read_bytes()
+        for _ in range(40):
+            place.write_bytes(damaged(data, rnd))
+            found = opened(copy)
+            if isinstance(found, StudyError):
+                assert str(place) in str(found)
+                assert "run the same study into this folder" in str(found)
+            else:
+                assert found == whole
+            outcomes.add((name, type(found)))
+        place.write_bytes(data)
+    assert {name for name, kind in outcomes if kind is StudyError} == set(names(folder)) - {"run.json.copy"}
+
+
+@pytest.mark.fault(
+    "a damaged file in a run folder, and the study run again", "what can be rebuilt is, to the same rows"
+)
+@pytest.mark.parametrize("name", ["parts/part-00000000.parquet", "run.json", "run.json.copy", "steps.parquet"])
+def test_a_rerun_rebuilds_what_was_damaged(small, tmp_path, name):
+    """Rows are read again, steps found again, run.json restored from its copy; then all is as it was."""
+    study, folder, whole = small
+    copy = tmp_path / "run"
+    shutil.copytree(folder, copy)
+    rnd = random.Random(name)
+    for _ in range(2):
+        place = copy / name
+        place.write_bytes(damaged(place.read_bytes(), rnd))
+        assert rerun(study, copy) == whole
+        assert opened(copy) == whole
+        assert (copy / "run.json.copy").read_bytes() == (copy / "run.json").read_bytes()
+
+
+@pytest.mark.fault("run.json and its copy both damaged", "the run cannot go on; the error says how to read its rows")
+def test_a_run_without_any_manifest_says_what_is_kept(small, tmp_path):
+    """Nothing is begun again on top of rows of which the ledger and plan are unknown."""
+    study, folder, _ = small
+    copy = tmp_path / "run"
+    shutil.copytree(folder, copy)
+    for name in ("run.json", "run.json.copy"):
+        (copy / name).write_bytes((copy / name).read_bytes()[:-40])
+    before = names(copy)
+    for act in (lambda: toolkit.Run.open(copy), lambda: study.run(copy, progress=False)):
+        with pytest.raises(StudyError, match=r"run\.json is damaged: it is not JSON.*can be read with pandas"):
+            act()
+    assert names(copy) == before
+
+
+@pytest.mark.fault("run.json edited by hand", "the change is noticed; a rerun restores what was written")
+def test_an_edited_manifest_is_noticed(small, tmp_path):
+    """A digit in the plan would make another run of it."""
+    _, folder, _ = small
+    copy = tmp_path / "run"
+    shutil.copytree(folder, copy)
+    place = copy / "run.json"
+    place.write_text(place.read_text().replace('"last": 1499', '"last": 1498'))
+    with pytest.raises(StudyError, match=r"does not match its checksum, so it was changed.*restores run\.json"):
+        toolkit.Run.open(copy)
+
+
+@pytest.mark.fault("a part removed from a complete run", "observations are refused, digest and report say so")
+def test_the_digest_is_that_of_the_rows_that_are_there(small, tmp_path):
+    """What is shown as proof is computed, not copied from run.json; a report says if the two differ."""
+    _, folder, (digest, *_) = small
+    copy = tmp_path / "run"
+    shutil.copytree(folder, copy)
+    run = toolkit.Run.open(copy)
+    assert run.digest == run.manifest["rows_digest"] == digest
+    page = reports.write(run, tmp_path / "whole.md").read_text("utf-8")
+    assert f"{digest} (computed from the rows for this report)" in page
+    change_manifest(copy, rows_digest="0" * 32)
+    other = reports.write(toolkit.Run.open(copy), tmp_path / "other.md").read_text("utf-8")
+    assert "The rows are not those that the run was completed with" in other
+    assert f"{digest} (run.json has {'0' * 32})" in other
+    (copy / "parts" / "part-00000000.parquet").unlink()
+    assert run.digest != digest
+    with pytest.raises(StudyError, match=r"has 0 observations, expected .*Run the same study into this folder"):
+        _ = toolkit.Run.open(copy).observations
+
+
+@pytest.mark.parametrize("what", ["moved", "removed", "replaced"])
+@pytest.mark.fault(
+    "the run folder moved, removed or replaced while a run writes to it", "the run stops; nothing is written elsewhere"
+)
+def test_a_run_stops_once_its_folder_is_gone(small, tmp_path, monkeypatch, what):
+    """The folder is not made again, and another one in its place is not written to."""
+    study, _, whole = small
+    folder, aside = tmp_path / "run", tmp_path / "aside"
+    write = RunStore.add
+
+    def gone(store, table):
+        write(store, table)
+        monkeypatch.undo()
+        folder.rename(aside)
+        if what == "removed":
+            shutil.rmtree(aside)
+        if what == "replaced":
+            folder.mkdir()
+
+    monkeypatch.setattr(RunStore, "add", gone)
+    with pytest.raises(RunStopped, match=r"was moved or removed.*nothing is written elsewhere"):
+        study.run(folder, progress=False)
+    assert names(folder) == [] if what == "replaced" else not folder.exists()
+    if what != "removed":
+        assert "parts/part-00000000.parquet" in names(aside)
+        assert rerun(study, aside) == whole
