@@ -179,8 +179,12 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     pair = _sources(source)
     frames = [_of_source(side.last, one) for side, one in zip(sides, pair or (None, None), strict=True)]
     mixed = pair is not None and pair[0] != pair[1]
-    later = frozenset[str]() if mixed else frozenset().union(*(side.later for side in sides))
-    frames, left_out = _without_later(frames, later)
+    # A side at a version cannot have simulations, which are made at the head: they are left out of the other one too.
+    asked = pair is None or pair == (SIMULATE, SIMULATE)
+    later = sides[0].later | sides[1].later if asked else frozenset()
+    marks = {fingerprint for fingerprint, _, _ in later}
+    frames = [frame[~((frame["source"] == SIMULATE) & frame["fingerprint"].isin(marks))] for frame in frames]
+    left_out = sorted({(label, where) for _, label, where in later})
     several = max(frame["node"].nunique() for frame in frames) > 1
     key = [*(["label"] if mixed else ["fingerprint", "source"]), *(["node"] if several else [])]
     first, second = (_by_key(frame, key) for frame in frames)
@@ -207,16 +211,6 @@ def _sources(source: Any) -> tuple[str, str] | None:
 
 def _of_source(frame: pd.DataFrame, source: str | None) -> pd.DataFrame:
     return frame if source is None else frame[frame["source"] == source]
-
-
-def _without_later(
-    frames: Sequence[pd.DataFrame], later: frozenset[str]
-) -> tuple[list[pd.DataFrame], list[tuple[str, str]]]:
-    """Leave out simulations that a side cannot have at its version; return their labels and nodes too."""
-    flags = [(frame["source"] == SIMULATE) & frame["fingerprint"].isin(later) for frame in frames]
-    rows = [frame[mine] for frame, mine in zip(frames, flags, strict=True)]
-    named = {pair for frame in rows for pair in zip(*plain_columns(frame, ["label", "node"]).values(), strict=True)}
-    return [frame[~mine] for frame, mine in zip(frames, flags, strict=True)], sorted(named)
 
 
 def _left_out_words(left_out: Sequence[tuple[str, str]]) -> list[str]:

@@ -44,8 +44,9 @@ class Side:
         The study of a run.
     notes : tuple of str
         What makes the side less certain than it looks.
-    later : frozenset of str
-        Fingerprints of the run's simulations that were made after the version at which the run is looked at.
+    later : frozenset of (str, str, str)
+        Fingerprint, label and node of the run's simulations that were made after the version at which the run is
+        looked at.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Side:
     complete: bool = True
     study: Study | None = None
     notes: tuple[str, ...] = ()
-    later: frozenset[str] = frozenset()
+    later: frozenset[tuple[str, str, str]] = frozenset()
 
 
 def read_side(side: Any) -> Side:
@@ -120,8 +121,12 @@ def _of_path(path: str) -> Side:
             "give a version up to that, or the folder alone for the run at its end"
         )
     simulations = run.observations[run.observations["source"] == SIMULATE]
-    later = frozenset(simulations["fingerprint"]) - frozenset(last["fingerprint"])
-    return Side(path, last, run.complete, run.study, tuple(_unsettled(run.observations, last, version)), later)
+    later = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
+    return Side(path, last, run.complete, run.study, tuple(_unsettled(run.observations, last, version)), _named(later))
+
+
+def _named(rows: pd.DataFrame) -> frozenset[tuple[str, str, str]]:
+    return frozenset(zip(*plain_columns(rows, ["fingerprint", "label", "node"]).values(), strict=True))
 
 
 def _head(run: Run) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CodeAtEnds", "Provenance", "ScheduleAtEnds", "provenance_of"]
 
-_TOLD_ELSEWHERE = frozenset({"study", "complete", "format", "nodes", "fingerprints"})
+_TOLD_ELSEWHERE = frozenset({"study", "complete", "format", "nodes", "fingerprints", "steps_checksum"})
 MOST_MODULES = 200
 
 
