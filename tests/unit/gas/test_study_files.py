@@ -189,6 +189,7 @@ def uncommented(text):
     )
     for key in (
         "nodes",
+        "source",
         "requests_per_second",
         "find_steps",
         "initial",
@@ -210,7 +211,7 @@ def test_what_the_starter_offers_in_comments_works_too(tmp_path):
     assert study.nodes == ("mainnet", "testnet")
     assert study.versions.search is not None
     assert study.requests_per_second == 20
-    assert study.waivers[0].call == "order book depth"
+    assert [waiver.name for waiver in study.waivers] == ["order book depth", "committed"]
     assert study.thresholds.gas_units == 50
 
 
