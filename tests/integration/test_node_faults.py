@@ -224,7 +224,7 @@ def test_a_slow_client_does_not_keep_others_waiting(server):
     open_connections = [socket.create_connection((parts.hostname, parts.port)) for _ in range(20)]
     for connection in open_connections:
         connection.sendall(
-            b"POST /v1/view HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
+            b"POST /v1/view HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
         )
     assert requests.post(f"{server.url}/view", json=VIEW, timeout=5).status_code == 200
     for connection in open_connections:

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from toolkit.embedded.http.answers import Answer, ApiError, Call
+from toolkit.embedded.http.connections import header_problem
 from toolkit.embedded.http.operations import raw_table_item, refuse_submission, table_item, view
 from toolkit.embedded.http.parsing import shown
 from toolkit.embedded.http.reads import GETS
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from toolkit.embedded.http.faults import Faults
+    from toolkit.embedded.http.hosts import Hosts
     from toolkit.embedded.http.node import Node
 
     Handler = Callable[[Node, Call], Answer]
     Endpoint = Callable[[Request], Awaitable["WireResponse"]]
 
-__all__ = ["FaultyApp", "create_app"]
+__all__ = ["CheckedApp", "FaultyApp", "create_app"]
 
 _POSTS: dict[str, Handler] = {
     "/view": view,
@@ -43,12 +45,12 @@ _POSTS: dict[str, Handler] = {
 }
 
 
-# How long a body may take to arrive, and into how many pieces a slow answer is cut.
-_BODY_TIMEOUT_S = 30.0
+# Into how many pieces a slow answer is cut.
 _PIECES = 10
 # Shorter answers go as they are: compressing them costs more than it saves.
 _COMPRESSED_FROM = 1_024
 _COMPRESSION_LEVEL = 1
+_LENGTH_DIGITS = 20
 _NO_WEIGHT = re.compile(r"q=0(\.0*)?")
 
 
@@ -90,6 +92,83 @@ def _accepts_gzip(scope: Scope) -> bool:
                 if coding.strip() in {"gzip", "*"}:
                     return _NO_WEIGHT.fullmatch(weight.strip()) is None
     return False
+
+
+class CheckedApp:
+    """The application behind the checks of every request: its host, the lines of its head, its body.
+
+    The body is read whole before the application is called, so that every answer follows a complete request and the
+    connection can be used again.
+
+    Parameters
+    ----------
+    app : ASGI application
+        Answers what passes.
+    node : Node
+        The node, for its limits.
+    hosts : Hosts
+        Whom it answers.
+    """
+
+    def __init__(self, app: ASGIApp, node: Node, hosts: Hosts) -> None:
+        self._app = app
+        self._node = node
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or refuse."""
+        refused, has_body = self._check(scope)
+        if refused is None and has_body:
+            try:
+                async with asyncio.timeout(self._node.limits.body_timeout_s):
+                    receive = await _buffered(receive)
+            except TimeoutError:
+                message = "the request body did not arrive in time"
+                refused = ApiError(408, "web_framework_error", message, with_ledger=False)
+        if refused is None:
+            await self._app(scope, receive, send)
+        else:
+            answer = refused.answer()
+            if refused.status == 431:  # noqa: PLR2004 - HTTP
+                answer = replace(answer, headers={"connection": "close"})
+            await WireResponse(self._node, answer)(scope, receive, send)
+
+    def _check(self, scope: Scope) -> tuple[ApiError | None, bool]:
+        """Return why a request is refused, and whether it has a body."""
+        headers, limits, length = scope["headers"], self._node.limits, 0
+        if len(headers) > limits.header_lines:
+            return header_problem(limits), False
+        refused = self._hosts.problem(headers, scope["http_version"])
+        for name, value in headers:
+            if name == b"transfer-encoding":
+                refused = refused or _no_length()
+            elif name == b"content-length":
+                known = value.isdigit() and len(value) <= _LENGTH_DIGITS
+                length = int(value) if known else limits.body_bytes + 1
+        if length > limits.body_bytes:
+            refused = refused or ApiError(413, "web_framework_error", "payload too large", with_ledger=False)
+        return refused, length > 0
+
+
+async def _buffered(receive: Receive) -> Receive:
+    """Read a body whole, and return what gives it to an application as one message."""
+    message = await receive()
+    if message.get("more_body"):
+        pieces = [message["body"]]
+        while message.get("more_body"):
+            message = await receive()
+            pieces.append(message.get("body", b""))
+        message = {**message, "body": b"".join(pieces)}
+    waiting = [message]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+def _no_length() -> ApiError:
+    return ApiError(411, "web_framework_error", "missing `Content-Length` header", with_ledger=False)
 
 
 class FaultyApp:
@@ -178,16 +257,9 @@ def _get(node: Node, handler: Handler) -> Endpoint:
 
 def _post(node: Node, handler: Handler) -> Endpoint:
     async def endpoint(request: Request) -> WireResponse:
-        refused = _length_problem(node, request)
-        if refused is not None:
-            return WireResponse(node, refused.answer())
-        try:
-            async with asyncio.timeout(_BODY_TIMEOUT_S):
-                body = await request.body()
-        except TimeoutError:
-            late = ApiError(408, "web_framework_error", "the request body did not arrive in time", with_ledger=False)
-            return WireResponse(node, late.answer())
-        return WireResponse(node, _answer(node, handler, request, body))
+        if "content-length" not in request.headers:
+            return WireResponse(node, _no_length().answer())
+        return WireResponse(node, _answer(node, handler, request, await request.body()))
 
     return endpoint
 
@@ -202,13 +274,3 @@ def _answer(node: Node, handler: Handler, request: Request, body: bytes) -> Answ
     except Exception as error:  # noqa: BLE001 - a mistake in somebody's contract must not end the node
         message = f"Internal error: {type(error).__name__}: {shown(error)}"
         return ApiError(500, "internal_error", message).answer()
-
-
-def _length_problem(node: Node, request: Request) -> ApiError | None:
-    """Refuse a body whose length is not said beforehand, or is too large."""
-    length = request.headers.get("content-length")
-    if length is None:
-        return ApiError(411, "web_framework_error", "missing `Content-Length` header", with_ledger=False)
-    if not length.isdigit() or int(length) > node.limits.body_bytes:
-        return ApiError(413, "web_framework_error", "payload too large", with_ledger=False)
-    return None

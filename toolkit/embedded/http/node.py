@@ -35,16 +35,27 @@ class Limits:
         Gas units one view may use.
     page : int
         Most transactions in one answer.
+    header_bytes, header_lines : int
+        Longest head of a request: bytes with the request line, and header lines. A longer one is refused with 431.
+    header_timeout_s, body_timeout_s : float
+        Seconds a client may take to send a head, and to send a body or read an answer.
+    connections : int
+        Most open connections. One more closes the connection that has waited longest for a request.
     """
 
     body_bytes: int = 8 * 1024 * 1024
     view_gas: int = MAX_VIEW_GAS
     page: int = 100
+    header_bytes: int = 64 * 1024
+    header_lines: int = 100
+    header_timeout_s: float = 10.0
+    body_timeout_s: float = 30.0
+    connections: int = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a node's operator refuses to answer, each with the node's own 403.
+    """What a node's operator refuses to answer, each with a 403.
 
     Parameters
     ----------
@@ -56,6 +67,9 @@ class Access:
         Whether transactions are simulated at all.
     json_output, bcs_output : bool, default True
         Whether the operations answer in JSON, in BCS.
+    host_names : collection of str, optional
+        Host names to answer besides ``localhost``, loopback addresses and the address the node listens on, such as
+        the name of a container; without a port.
     """
 
     views: Collection[str] | None = None
@@ -63,6 +77,7 @@ class Access:
     simulation: bool = True
     json_output: bool = True
     bcs_output: bool = True
+    host_names: Collection[str] = ()
 
     def check_output(self, call: Call, what: str) -> None:
         """Refuse an answer in a form that is off; `what` begins the node's text."""

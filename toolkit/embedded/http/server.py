@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from toolkit.embedded.http.app import FaultyApp, create_app
+from toolkit.embedded.http.app import CheckedApp, FaultyApp, create_app
+from toolkit.embedded.http.connections import IDLE_TIMEOUT_S, Connections, bounded_protocol
 from toolkit.embedded.http.faults import Faults
+from toolkit.embedded.http.hosts import Hosts
 from toolkit.embedded.http.node import Access, Limits, Node
 from toolkit.errors import InputError
 
@@ -51,12 +54,18 @@ class Server:
         bound_port = self._socket.getsockname()[1]
         shown_host = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown_host}:{bound_port}/v1"
+        self.connections = Connections(node.limits)
+        app = FaultyApp(create_app(node), node, faults)
         config = uvicorn.Config(
-            FaultyApp(create_app(node), node, faults),
+            CheckedApp(app, node, Hosts(host, node.access.host_names)),
+            http=bounded_protocol(AutoHTTPProtocol, self.connections),
+            # Above the node's own limit, which is to answer first.
+            h11_max_incomplete_event_size=2 * node.limits.header_bytes,
+            ws="none",
             log_level="critical",
             access_log=False,
             lifespan="off",
-            timeout_keep_alive=75,
+            timeout_keep_alive=IDLE_TIMEOUT_S,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(

@@ -1,0 +1,217 @@
+"""Bounds on what one connection may cost a node, and on how many there are.
+
+uvicorn parses HTTP with httptools or with h11. The first bounds neither the bytes of a head nor the time it takes; the
+second bounds the bytes only. `Bounds` sits in front of either, so both behave alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from toolkit.embedded.http.answers import ApiError
+
+if TYPE_CHECKING:
+    from toolkit.embedded.http.node import Limits
+
+__all__ = ["Connections", "bounded_protocol", "header_problem"]
+
+# How much a parser is given at once, so that the bounds are checked between two heads of a long read.
+_PIECE = 8 * 1024
+# Requests that may wait behind the one being answered.
+_MAX_PIPELINED = 64
+# After a refusal, what the client still sends is read and dropped for this long: closing a socket with unread data
+# resets the connection, and the client might lose the answer.
+_LINGER_S = 1.0
+_LINGER_BYTES = 64 * 1024 * 1024
+# A connection on which nothing was ever sent is closed after this long, as an idle one is.
+IDLE_TIMEOUT_S = 75
+_SWEEPS_PER_TIMEOUT = 4
+
+
+class Connections:
+    """The open connections of a node: closes overdue ones, and the longest waiting one if there are too many.
+
+    Parameters
+    ----------
+    limits : Limits
+        Their number and times.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._most = min(limits.connections, _descriptors() // 2)
+        self._open: set[Bounds] = set()
+        self._interval = min(limits.header_timeout_s, limits.body_timeout_s, _LINGER_S) / _SWEEPS_PER_TIMEOUT
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def opened(self, connection: Bounds) -> None:
+        """Count a connection in, and close the one that has waited longest for a request if there are too many."""
+        self._open.add(connection)
+        if len(self._open) > self._most:
+            # The new one waits too, so there is always one to close; a request being answered is never cut off.
+            min((one for one in self._open if one.waits()), key=lambda one: one.waiting_since).abort()
+        if self._timer is None:
+            self._timer = connection.loop.call_later(self._interval, self._sweep, connection.loop)
+
+    def closed(self, connection: Bounds) -> None:
+        """Count a connection out."""
+        self._open.discard(connection)
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for connection in [one for one in self._open if one.is_overdue(now)]:
+            connection.abort()
+        self._timer = loop.call_later(self._interval, self._sweep, loop) if self._open else None
+
+
+class Bounds(asyncio.Protocol):
+    """What stands in front of uvicorn's protocol class; see `bounded_protocol`."""
+
+    registry: Connections
+    # Of uvicorn's protocol classes, both of which have them.
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+    cycle: Any
+    waiting_since = 0.0
+    _head_bytes = 0
+    _head_since: float | None = None
+    _blocked_since: float | None = None
+    _lingers_since: float | None = None
+    _dropped_bytes = 0
+
+    def waits(self) -> bool:
+        """Return whether the client is to act next: send a request, or read its answer."""
+        return not self._is_answering() or self.cycle.more_body or self._blocked_since is not None
+
+    def is_overdue(self, now: float) -> bool:
+        """Return whether the client has taken longer than it may."""
+        limits = self.registry.limits
+        if self._lingers_since is not None:
+            return now - self._lingers_since > _LINGER_S
+        if self._blocked_since is not None and now - self._blocked_since > limits.body_timeout_s:
+            return True
+        if self._is_answering():
+            return False  # the application has its own limit on the time of a body
+        if self._head_since is not None:
+            return now - max(self._head_since, self.waiting_since) > limits.header_timeout_s
+        return self.cycle is None and now - self.waiting_since > IDLE_TIMEOUT_S
+
+    def abort(self) -> None:
+        """Close at once, whatever is still to be sent."""
+        self.registry.closed(self)
+        self.transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self.waiting_since = self.loop.time()
+        self.registry.opened(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self.registry.closed(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse in small pieces, and refuse a head that is too long."""
+        if self._lingers_since is not None:
+            self._dropped_bytes += len(data)
+            if self._dropped_bytes > _LINGER_BYTES:
+                self.abort()
+            return
+        if len(data) <= _PIECE:
+            self._parse(data)
+            return
+        for start in range(0, len(data), _PIECE):
+            if self.transport.is_closing() or self._lingers_since is not None:
+                return
+            self._parse(data[start : start + _PIECE])
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or close if this one was answered before its end."""
+        answered, self._head_bytes = self.cycle, 0
+        self.waiting_since = self.loop.time()
+        super().on_response_complete()  # type: ignore[misc]  # of uvicorn's classes
+        if self.cycle is not answered:  # h11 began a request it had buffered
+            self._head_since = None
+        elif answered.response_complete and answered.more_body and not self.transport.is_closing():
+            self._linger()
+
+    def pause_writing(self) -> None:
+        """Note since when the client does not read."""
+        self._blocked_since = self.loop.time()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """Note that the client reads."""
+        self._blocked_since = None
+        super().resume_writing()
+
+    def shutdown(self) -> None:
+        """End with the server."""
+        if self._lingers_since is not None:
+            self.abort()
+        else:
+            super().shutdown()  # type: ignore[misc]  # of uvicorn's classes
+
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _parse(self, piece: bytes) -> None:
+        before = self.cycle
+        in_body = self._is_answering() and before.more_body
+        super().data_received(piece)
+        if in_body or self.cycle is not before:
+            self._head_bytes, self._head_since = 0, None
+        else:
+            self._head_bytes += len(piece)
+            if self._head_since is None:
+                self._head_since = self.loop.time()
+        too_long = self._head_bytes >= self.registry.limits.header_bytes
+        if too_long and not self._is_answering():
+            if not self.transport.is_closing():
+                self._refuse_head()
+        elif too_long or len(getattr(self, "pipeline", ())) > _MAX_PIPELINED:
+            self.abort()  # in the middle of another answer there is no place for an error
+
+    def _refuse_head(self) -> None:
+        answer = header_problem(self.registry.limits).answer()
+        head = (
+            "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\n"
+            f"content-type: {answer.media_type}\r\ncontent-length: {len(answer.body)}\r\n\r\n"
+        )
+        self.transport.write(head.encode() + answer.body)
+        self._linger()
+
+    def _linger(self) -> None:
+        """Send no more, drop what comes, and close when the client does or after a second."""
+        self._lingers_since = self.loop.time()
+        self._unset_keepalive_if_required()  # type: ignore[attr-defined]  # of uvicorn's classes
+        with suppress(OSError, RuntimeError):  # the client may be gone already
+            self.transport.write_eof()
+
+
+def bounded_protocol(base: type[asyncio.Protocol], connections: Connections) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol class `base` with the bounds of `connections`."""
+    return type(f"Bounded{base.__name__}", (Bounds, base), {"registry": connections})
+
+
+def header_problem(limits: Limits) -> ApiError:
+    """Return the refusal of a head that is too long."""
+    message = f"the request's head is too long: at most {limits.header_bytes} bytes and {limits.header_lines} lines"
+    return ApiError(431, "web_framework_error", message, with_ledger=False)
+
+
+def _descriptors() -> int:
+    """Return how many files and sockets this process may have open."""
+    try:
+        import resource
+    except ImportError:  # Windows, where sockets are not counted among the files
+        return 1 << 16
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1 << 16 if soft == resource.RLIM_INFINITY else soft
