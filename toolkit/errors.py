@@ -8,6 +8,7 @@
     │   └── StudyError             a study file or a run folder cannot be used
     │       └── RunStopped         a run was broken off by its machine or its workers; the same call goes on
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
+    ├── InexactError               pandas would compute with floats where integers are exact (also an ArithmeticError)
     ├── NodeUnreachable            no HTTP answer: refused, timed out, cut, TLS (also a ConnectionError)
     │   ├── HopelessError          asking again is of no use: TLS refused, a refused redirect, an answer too large
     │   └── OfflineMiss            offline, and the cache does not hold the answer
@@ -40,6 +41,7 @@ __all__ = [
     "ClosedError",
     "Forbidden",
     "HopelessError",
+    "InexactError",
     "InputError",
     "InsufficientStorage",
     "InvalidRequest",
@@ -97,6 +99,13 @@ class SchemaError(ToolkitError, ValueError):
         super().__init__(message)
         self.column = column
         self.rows = tuple(rows)
+
+
+class InexactError(ToolkitError, ArithmeticError):
+    """pandas would turn wide integers into floats unasked; the message names the exact way.
+
+    It is neither a TypeError nor a ValueError: pandas catches those and raises another error, without the message.
+    """
 
 
 class NodeUnreachable(ToolkitError, ConnectionError):

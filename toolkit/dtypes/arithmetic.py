@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
 
-__all__ = ["WideOperators"]
+__all__ = ["WideOperators", "plain_number"]
 
 _LARGEST_POWER = 256  # of anything but 0 and ±1, more cannot fit
 _COMPARE = {
@@ -118,8 +118,16 @@ def _words(other: Any, rows: int) -> tuple[Words, pa.BooleanArray | None] | None
 
 def _objects(other: Any, rows: int) -> list[Any]:
     """Return the other side as Python values, None where missing."""
-    values = [other] * rows if not is_list_like(other) else other.tolist() if hasattr(other, "tolist") else other
-    return [None if reductions.is_missing(value) else value for value in values]
+    if not is_list_like(other):
+        values = [plain_number(other)] * rows
+    else:
+        values = other.tolist() if hasattr(other, "tolist") else list(other)
+    return [None if reductions.is_missing(value) else plain_number(value) for value in values]
+
+
+def plain_number(value: Any) -> Any:
+    """Return a scalar of numpy as Python's: numpy rounds an int to a float before it compares the two."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
@@ -148,19 +156,19 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
 
 
 def _integer(value: Any, name: str, kind: WideKind) -> int:
-    """Refuse floats, bools and text: exact columns have no business with them."""
+    """Return an operand as an int; floats, bools and text are refused."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
     raise TypeError(
-        f"unsupported operand for {name}: {kind.name} and {type(value).__name__}; wide integers take integers "
-        "only, toolkit.scaled(series) gives floats"
+        f"unsupported operand for {name}: {kind.name} and {type(value).__name__}; the other side must be integers, "
+        "toolkit.scaled(series) gives floats"
     )
 
 
 def _power(base: int, exponent: int) -> int:
     """Return base ** exponent, without building numbers that cannot fit."""
     if exponent < 0:
-        raise SchemaError(f"{base} ** {exponent} is no integer; toolkit.scaled(series) gives floats")
+        raise SchemaError(f"{base} ** {exponent} is not an integer; toolkit.scaled(series) gives floats")
     if abs(base) > 1 and exponent > _LARGEST_POWER:
         raise SchemaError(f"{base} ** {exponent} does not fit any wide integer")
     return int(base**exponent)
@@ -198,7 +206,11 @@ def _stored(like: WideIntArray, values: list[int | None], kind: WideKind, name: 
 
 def _widen(error: SchemaError, name: str) -> SchemaError:
     """Say what to do about a result out of range."""
-    return SchemaError(f"result of {name}: {error}; widen one side first, as in series.astype('i256')", rows=error.rows)
+    return SchemaError(
+        f"result of {name}: {error}; convert one side first: series.astype('i256'), or series.astype(object) for "
+        "Python ints of any size (before diff() as well)",
+        rows=error.rows,
+    )
 
 
 def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:

@@ -1,14 +1,19 @@
 """The pandas side of wide integers: the dtype and the array. Registered with pandas when imported.
 
-Sums, statistics and groupby live in `reductions`, operators in `arithmetic`. What pandas does with numpy numbers only
-does not work on these dtypes: ``nlargest`` (sort instead), ``merge_asof``, a merge on keys of two integer dtypes (cast
-one side), and ``uint64[pyarrow]`` on the left of an operator (put the wide column first).
+Sums, statistics and groupby are in `reductions`, operators in `arithmetic`, labels in `index`. pandas offers no way to
+support these operations, which raise: ``nlargest`` and ``nsmallest`` (sort instead), ``merge_asof``, some merges on
+keys of two different integer dtypes (cast one side first), ``DataFrame.eval`` of u256 with plain integers (use
+operators), ``DataFrame.plot`` with missing rows (plot ``toolkit.scaled(series)``), ``interpolate``, and what pandas
+computes with floats only: windows (``rolling``, ``expanding``, ``ewm``), ``corr``, ``cov``, ``cut`` and ``qcut``.
+``describe`` shows numbers as the nearest floats.
 """
 
 # ruff: noqa: FBT001, FBT002, SLF001  # pandas fixes these signatures, and its protocol for arrays is underscored
 
 from __future__ import annotations
 
+import math
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
@@ -20,13 +25,14 @@ from pandas.api.indexers import check_array_indexer
 from pandas.api.types import is_integer, is_list_like, pandas_dtype
 
 from toolkit.dtypes import limbs, reductions
-from toolkit.dtypes.arithmetic import WideOperators
+from toolkit.dtypes.arithmetic import WideOperators, plain_number
 from toolkit.dtypes.arrow_types import WideIntType, wide_type
 from toolkit.dtypes.convert import storage_from
+from toolkit.dtypes.index import WideIntIndex
 from toolkit.dtypes.kinds import KINDS, WideKind, common_kind
 from toolkit.dtypes.storage import byte_matrix, to_int, to_ints, whole
 from toolkit.dtypes.text import wide_to_text
-from toolkit.errors import SchemaError
+from toolkit.errors import InexactError, SchemaError
 
 if TYPE_CHECKING:
     import builtins
@@ -53,6 +59,7 @@ class WideIntDtype(ExtensionDtype):
     """
 
     type: ClassVar[builtins.type] = int
+    kind = "O"  # what they are in numpy; for "i" and "u" pandas takes paths for 64 bits and goes through floats
     na_value = pd.NA
     _metadata = ("name",)
     _is_numeric = True
@@ -74,9 +81,9 @@ class WideIntDtype(ExtensionDtype):
         return self._wide
 
     @property
-    def kind(self) -> Literal["u", "i"]:
-        """'u' or 'i', as numpy says it."""
-        return "i" if self._wide.signed else "u"
+    def index_class(self) -> builtins.type[WideIntIndex]:
+        """Class of an index of these numbers."""
+        return WideIntIndex
 
     @property
     def itemsize(self) -> int:
@@ -107,16 +114,14 @@ class WideIntDtype(ExtensionDtype):
         return WideIntArray(storage_from(whole(array), self._wide), self)
 
     def _get_common_dtype(self, dtypes: list[Any]) -> WideIntDtype | None:
-        """Widen for concat and merge: other integers join in, anything else falls to object."""
-        wide = self._wide
-        for dtype in dtypes:
-            if isinstance(dtype, WideIntDtype):
-                wide = common_kind(wide, dtype.wide)
-            elif getattr(dtype, "kind", "") == "i":
-                wide = common_kind(wide, KINDS["i128"])
-            elif getattr(dtype, "kind", "") != "u":
-                return None
-        return WideIntDtype(wide.name)
+        """Return the dtype that holds all integers of these dtypes, or None: pandas then uses Python objects."""
+        kinds = [dtype.wide for dtype in dtypes if isinstance(dtype, WideIntDtype)]
+        rest = {getattr(dtype, "kind", "") for dtype in dtypes if not isinstance(dtype, WideIntDtype)}
+        if "i" in rest:
+            kinds.append(KINDS["i128"])
+        if not rest <= {"i", "u"} or (KINDS["u256"] in kinds and any(kind.signed for kind in kinds)):
+            return None
+        return WideIntDtype(reduce(common_kind, kinds).name)
 
 
 class WideIntArray(WideOperators, ExtensionArray):
@@ -133,6 +138,7 @@ class WideIntArray(WideOperators, ExtensionArray):
     """
 
     __array_priority__ = 1000
+    __pandas_priority__ = 1500  # above other arrays, so that they leave an operator with this one to it
     _dtype: WideIntDtype
     storage: pa.FixedSizeBinaryArray
 
@@ -324,7 +330,7 @@ class WideIntArray(WideOperators, ExtensionArray):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("a wide integer array cannot be seen by numpy without a copy")
-        return self.to_numpy(dtype)
+        return self._numpy(dtype, None)
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> NDArray[Any]:
         """Return numpy data: Python ints as objects, or exactly what `dtype` asks for.
@@ -332,11 +338,11 @@ class WideIntArray(WideOperators, ExtensionArray):
         Parameters
         ----------
         dtype : numpy dtype, optional
-            ``object`` by default. Floats only where asked for.
+            ``object`` by default.
         copy : bool, default False
             Always a copy.
         na_value : object, optional
-            What stands for missing rows; ``pd.NA`` for objects, NaN for floats.
+            What stands for missing rows; ``pd.NA`` by default.
 
         Returns
         -------
@@ -344,19 +350,31 @@ class WideIntArray(WideOperators, ExtensionArray):
 
         Raises
         ------
+        InexactError
+            If `dtype` is a float and `na_value` is NaN, which is how pandas asks for floats unasked by the user.
+            ``to_numpy("float64")`` and ``astype("float64")`` return the nearest floats, NaN where missing.
         ValueError
             If `dtype` has no missing value and rows are missing.
         OverflowError
             If a number does not fit an integer `dtype`.
         """
         del copy
-        na_value = None if na_value is no_default else na_value
+        unasked = isinstance(na_value, float) and math.isnan(na_value)
+        if unasked and dtype is not None and np.dtype(dtype).kind == "f":
+            raise InexactError(
+                f"{self._dtype} is not turned into floats unasked (pandas asks for it in rolling, expanding, ewm, "
+                "corr, cov, cut and qcut). Exact: sum, mean, median, var, std and quantile of columns and groups; for "
+                "a rolling sum of n rows totals = series.cumsum(), then totals - totals.shift(n, fill_value=0); for "
+                "bins edges.searchsorted(series). As floats: series.astype('float64') or toolkit.scaled(series)"
+            )
+        return self._numpy(dtype, None if na_value is no_default else na_value)
+
+    def _numpy(self, dtype: Any, na_value: Any) -> NDArray[Any]:
+        """Return numpy data of any dtype that the caller named, floats included."""
         target = np.dtype(object if dtype is None else dtype)
         if target.kind == "f":
             floats = self.floats().astype(target, copy=False)
-            if na_value is not None and not pd.isna(na_value):
-                floats[self.isna()] = na_value
-            return floats
+            return floats if na_value is None or pd.isna(na_value) else np.where(self.isna(), na_value, floats)
         objects = np.empty(len(self), object)
         objects[:] = self._objects()
         if self._hasna:
@@ -413,8 +431,9 @@ class WideIntArray(WideOperators, ExtensionArray):
         if isinstance(dtype, pd.CategoricalDtype):
             return pd.Categorical(self, dtype=dtype)
         if isinstance(dtype, ExtensionDtype):
-            return pd.Series(self.to_numpy(), dtype=cast("Any", dtype)).array
-        return self.to_numpy(dtype)
+            data = self.floats() if np.dtype(getattr(dtype, "numpy_dtype", object)).kind == "f" else self.to_numpy()
+            return pd.Series(data, dtype=cast("Any", dtype)).array
+        return self._numpy(dtype, None)
 
     def _formatter(self, boxed: bool = False) -> Callable[[Any], str | None]:
         del boxed
@@ -462,8 +481,11 @@ class WideIntArray(WideOperators, ExtensionArray):
         return self.like(self.storage.unique())
 
     def isin(self, values: Any) -> NDArray[np.bool_]:
-        """Tell which rows are among `values`."""
-        return np.asarray(pd.Index(self._objects(), dtype=object).isin(list(values)))
+        """Return which rows are among `values`; numbers of any type compare exactly, missing matches missing."""
+        wanted = values.tolist() if hasattr(values, "tolist") else [plain_number(value) for value in values]
+        known = {value for value in wanted if not reductions.is_missing(value)}
+        missing = any(map(reductions.is_missing, wanted))
+        return np.fromiter((missing if value is pd.NA else value in known for value in self), bool, len(self))
 
     def value_counts(self, dropna: bool = True) -> pd.Series:
         """Count distinct values, in order of appearance.
@@ -499,8 +521,54 @@ class WideIntArray(WideOperators, ExtensionArray):
         return reductions.groupby(self, how, **options)
 
     def _quantile(self, qs: NDArray[np.float64], interpolation: str) -> Any:
-        floats: Any = pd.array(self.floats(), dtype="Float64")
-        return floats._quantile(qs, interpolation)
+        return reductions.quantiles(self, [self.storage], qs, interpolation)
+
+    def _groupby_quantile(
+        self, *, qs: NDArray[np.float64], interpolation: str, starts: Any, ends: Any, **options: Any
+    ) -> Any:
+        del options  # rows come sorted by group: starts and ends are enough
+        parts = [self.storage.slice(start, end - start) for start, end in zip(starts, ends, strict=True)]
+        return reductions.quantiles(self, parts, qs, interpolation)
+
+    def interpolate(self, **options: Any) -> WideIntArray:
+        """Refuse: between two integers there are fractions.
+
+        Raises
+        ------
+        InexactError
+            Always.
+        """
+        del options
+        raise InexactError(
+            f"{self._dtype} cannot be interpolated, fractions are not integers: series.ffill() repeats values, "
+            "series.astype('float64').interpolate() gives floats"
+        )
+
+    def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
+        """Map values with a function, dict or Series; numbers of a dict stay exact, also with rows that it misses.
+
+        Parameters
+        ----------
+        mapper : callable, dict or Series
+            What to map with.
+        na_action : {None, 'ignore'}, default None
+            If 'ignore', missing rows stay missing without being looked up.
+
+        Returns
+        -------
+        ExtensionArray or ndarray
+            Of this dtype if the results are integers that fit, otherwise as pandas infers it.
+        """
+        table = mapper
+        if isinstance(mapper, pd.Series) and mapper.index.is_unique:
+            table = dict(zip(mapper.index.tolist(), mapper.tolist(), strict=True))
+        exact = isinstance(table, dict) and not hasattr(table, "__missing__") and na_action in {None, "ignore"}
+        if not exact or not all(type(value) is int for value in table.values()):
+            return super().map(mapper, na_action=na_action)
+        missing = pd.NA
+        if na_action is None:
+            missing = next((value for key, value in table.items() if reductions.is_missing(key)), pd.NA)
+        return reductions.inferred([missing if key is pd.NA else table.get(key, pd.NA) for key in self], self._dtype)
 
 
 def _plain(item: Any) -> Any:

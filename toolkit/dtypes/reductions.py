@@ -1,7 +1,7 @@
 """Sums, extremes, statistics and groups of wide columns.
 
-Sums, products, minima and maxima are exact Python ints. Means and other statistics are float64, as
-pandas gives them for every integer.
+Sums, products, minima and maxima are exact Python ints. Means and other statistics are the nearest float64 of the
+exact result (`statistics`).
 """
 
 # ruff: noqa: SLF001  # pandas' protocol for arrays is underscored
@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.dtypes import limbs
+from toolkit.dtypes import limbs, statistics
 from toolkit.dtypes.kinds import KINDS, WideKind
 from toolkit.dtypes.storage import from_ints, to_ints
 from toolkit.errors import SchemaError
@@ -29,9 +29,18 @@ if TYPE_CHECKING:
 
     from toolkit.dtypes.extension import WideIntArray, WideIntDtype
 
-__all__ = ["accumulate", "arrow_backed", "booleans", "floats", "groupby", "inferred", "is_missing", "reduce_array"]
+__all__ = [
+    "accumulate",
+    "arrow_backed",
+    "booleans",
+    "floats",
+    "groupby",
+    "inferred",
+    "is_missing",
+    "quantiles",
+    "reduce_array",
+]
 
-_BY_FLOAT = frozenset({"median", "var", "std", "sem", "skew", "kurt"})
 _BY_ORDER = frozenset({"min", "max", "cummin", "cummax"})
 _ORDINAL = frozenset({"rank", "idxmin", "idxmax"})
 
@@ -107,12 +116,16 @@ def reduce_array(
     SchemaError
         With `keepdims` (a whole frame's sum), if a sum does not fit 256 bits.
     """
-    if name in _BY_FLOAT:
-        values = pd.array(array.floats(), dtype="Float64")
-        result = values._reduce(name, skipna=skipna, **options)
-        return floats([None if result is pd.NA else result]) if keepdims else result
     present = len(array) - array.storage.null_count
-    missing = (array._hasna and not skipna) or (name in {"min", "max", "mean"} and not present)
+    missing = array._hasna and not skipna
+    if name == "mean":
+        found = None if missing or not present else _total(array) / present
+        return floats([found]) if keepdims else pd.NA if found is None else found
+    if name in statistics.STATISTICS:
+        numbers = [number for number in to_ints(array.storage, array.dtype.wide) if number is not None]
+        found = None if missing else statistics.statistic(name, numbers, ddof=options.get("ddof", 1))
+        return floats([found]) if keepdims else pd.NA if found is None else found
+    missing |= name in {"min", "max"} and not present
     missing |= name in {"sum", "prod"} and present < min_count
     result = pd.NA if missing and name not in {"any", "all"} else _exact(array, name, skipna=skipna, present=present)
     return _kept(array, name, result) if keepdims else result
@@ -126,8 +139,8 @@ def _exact(array: WideIntArray, name: str, *, skipna: bool, present: int) -> Any
         return _total(array)
     if name == "prod":
         return _product(array)
-    if name == "mean":
-        return _total(array) / present
+    if name in {"argmin", "argmax"}:
+        return getattr(array, name)()
     if name in {"min", "max"}:
         return array.unboxed(pc.min_max(array.storage)[name].as_py())
     if name in {"any", "all"}:
@@ -137,8 +150,6 @@ def _exact(array: WideIntArray, name: str, *, skipna: bool, present: int) -> Any
 
 def _kept(array: WideIntArray, name: str, result: Any) -> Any:
     """Wrap one result as an array of one."""
-    if name == "mean":
-        return floats([None if result is pd.NA else result])
     if name in {"any", "all"}:
         return booleans(pa.array([None if result is pd.NA else result], pa.bool_()))
     kind = _sum_kind(array.dtype.wide) if name in {"sum", "prod"} else array.dtype.wide
@@ -180,7 +191,7 @@ def _running(array: WideIntArray, name: str, ids: Any, *, skipna: bool) -> WideI
     return _wide(array, results, kind)
 
 
-def groupby(
+def groupby(  # noqa: PLR0911 - one for each family of operations
     array: WideIntArray, how: str, *, ids: NDArray[np.intp], ngroups: int, min_count: int, **options: Any
 ) -> Any:
     """Do one groupby operation for pandas.
@@ -188,13 +199,18 @@ def groupby(
     Raises
     ------
     NotImplementedError
-        For operations left to pandas' slow road, group by group.
+        If this operation is not one of those above; pandas then calls the column's own method group by group.
     """
     options |= {"ids": ids, "ngroups": ngroups, "min_count": min_count}
+    skipna = options.get("skipna", True)
     if how == "sum":
-        return _group_sum(array, ids, ngroups, min_count, skipna=options.get("skipna", True))
-    if how == "cumsum":
-        return _running(array, how, ids.tolist(), skipna=options.get("skipna", True))
+        return _wide(array, _group_sums(array, ids, ngroups, min_count, skipna=skipna), _sum_kind(array.dtype.wide))
+    if how == "mean":
+        counts = np.bincount(ids[(ids >= 0) & ~array.isna()], minlength=ngroups).tolist()
+        sums = _group_sums(array, ids, ngroups, 1, skipna=skipna)
+        return floats([None if one is None else one / count for one, count in zip(sums, counts, strict=True)])
+    if how in {"cumsum", "cumprod"}:
+        return _running(array, how, ids.tolist(), skipna=skipna)
     if how in _BY_ORDER | _ORDINAL:
         codes, uniques = array.codes()
         ordinals: Any = pd.arrays.IntegerArray(codes.astype(np.int64), codes < 0)
@@ -202,22 +218,57 @@ def groupby(
         if how in _ORDINAL:
             return result
         return uniques.take(result.to_numpy(dtype=np.intp, na_value=-1), allow_fill=True)
-    if how in _BY_FLOAT | {"mean", "any", "all"}:
-        values: Any = pd.array(array.floats(), dtype="Float64")
-        result = values._groupby_op(how=how, **options)
-        return floats(result.to_numpy(na_value=np.nan)) if how not in {"any", "all"} else result
-    raise NotImplementedError(f"function is not implemented for this dtype: {array.dtype}")
+    if how in statistics.STATISTICS | {"prod"}:
+        groups = _grouped(array, ids, ngroups, skipna=skipna)
+        if how == "prod":
+            products = [None if one is None or len(one) < min_count else math.prod(one) for one in groups]
+            return _wide(array, products, _sum_kind(array.dtype.wide))
+        ddof = options.get("ddof", 1)
+        return floats([None if one is None else statistics.statistic(how, one, ddof=ddof) for one in groups])
+    if how in {"any", "all"}:
+        truths: Any = pd.array(array.nonzero().to_pylist(), dtype="boolean")
+        return truths._groupby_op(how=how, **options)
+    raise NotImplementedError(f"groupby(...).{how} is not implemented for {array.dtype}")
 
 
-def _group_sum(
+def _grouped(array: WideIntArray, ids: NDArray[np.intp], ngroups: int, *, skipna: bool) -> list[list[int] | None]:
+    """Return the numbers of each group; without `skipna`, None for a group that misses one."""
+    groups: list[list[int]] = [[] for _ in range(ngroups)]
+    missing: set[int] = set()
+    for group, number in zip(ids.tolist(), to_ints(array.storage, array.dtype.wide), strict=True):
+        if number is None:
+            missing.add(group)
+        elif group >= 0:
+            groups[group].append(number)
+    return [None if not skipna and place in missing else group for place, group in enumerate(groups)]
+
+
+def quantiles(
+    like: WideIntArray, parts: Sequence[pa.FixedSizeBinaryArray], qs: NDArray[np.float64], interpolation: str
+) -> Any:
+    """Return the quantiles of each part, one part after the other.
+
+    ``lower``, ``higher`` and ``nearest`` are values of the column and have its dtype; ``linear`` and ``midpoint`` are
+    the nearest floats of the exact quantile.
+    """
+    kind = like.dtype.wide
+    found: list[Any] = []
+    for part in parts:
+        ordered = sorted(number for number in to_ints(part, kind) if number is not None)
+        found += [statistics.quantile(ordered, place, interpolation) for place in qs.tolist()]
+    if interpolation in {"lower", "higher", "nearest"}:
+        return _wide(like, found, kind)
+    return floats([None if one is None else float(one) for one in found])
+
+
+def _group_sums(
     array: WideIntArray, ids: NDArray[np.intp], ngroups: int, min_count: int, *, skipna: bool
-) -> WideIntArray:
-    """Sum each group exactly."""
+) -> list[int | None]:
+    """Return the exact sum of each group, None if it has fewer than `min_count` numbers."""
     missing = array.isna()
     seen = np.bincount(ids[(ids >= 0) & ~missing], minlength=ngroups)
     empty = seen < min_count
     if not skipna:
         empty |= np.bincount(ids[(ids >= 0) & missing], minlength=ngroups) > 0
     sums = limbs.group_sums(array.words(), ids, ngroups)
-    values = [None if gone else value for value, gone in zip(sums, empty.tolist(), strict=True)]
-    return _wide(array, values, _sum_kind(array.dtype.wide))
+    return [None if gone else value for value, gone in zip(sums, empty.tolist(), strict=True)]

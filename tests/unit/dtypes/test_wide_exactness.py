@@ -1,0 +1,343 @@
+"""What pandas does with wide columns is exact, rounded once, or refused by name: no float in between."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit import dtypes
+from toolkit.errors import InexactError, SchemaError
+
+KINDS = dtypes.KINDS
+NAMES = list(KINDS)
+M = 2**64 - 1
+exactly = settings(deadline=None, max_examples=40)
+
+
+@st.composite
+def columns(draw, *, min_size=0, missing=True):
+    """Return a dtype name and numbers close to the places where floats and machine words end."""
+    name = draw(st.sampled_from(NAMES))
+    kind = KINDS[name]
+    ends = [
+        0, 1, 3, 2**53, 2**63, 2**64, 2**100, kind.low, kind.high, kind.high // 2, kind.low // 2,
+    ]  # fmt: skip
+    near = st.builds(lambda end, step: end + step, st.sampled_from(ends), st.integers(-2, 2))
+    number = near.filter(lambda value: kind.low <= value <= kind.high)
+    values = st.lists(st.none() | number if missing else number, min_size=min_size, max_size=12)
+    return name, draw(values)
+
+
+def plain(values):
+    return [None if value is pd.NA else value for value in values.tolist()]
+
+
+def nearest(fraction):
+    """Return the float that is nearest to an exact result, None if there is none."""
+    return None if fraction is None else float(fraction)
+
+
+def variance(values, ddof=1):
+    if len(values) <= ddof:
+        return None
+    mean = Fraction(sum(values), len(values))
+    return sum((value - mean) ** 2 for value in values) / (len(values) - ddof)
+
+
+def median(values):
+    ordered, half = sorted(values), len(values) // 2
+    return None if not values else Fraction(ordered[half] + ordered[-half - 1], 2)
+
+
+def moments(values, power):
+    mean = Fraction(sum(values), len(values))
+    return sum((value - mean) ** power for value in values)
+
+
+def g1(values):
+    count = len(values)
+    if count < 3 or not moments(values, 2):
+        return None
+    third = moments(values, 3)
+    return math.copysign(
+        math.sqrt(Fraction(count**2 * (count - 1), (count - 2) ** 2) * third**2 / moments(values, 2) ** 3), third
+    )
+
+
+def g2(values):
+    count = len(values)
+    if count < 4 or not moments(values, 2):
+        return None
+    below = (count - 2) * (count - 3)
+    return float(
+        Fraction(count * (count + 1) * (count - 1), below) * moments(values, 4) / moments(values, 2) ** 2
+        - Fraction(3 * (count - 1) ** 2, below)
+    )
+
+
+STATISTICS = {
+    "mean": lambda values: nearest(Fraction(sum(values), len(values)) if values else None),
+    "median": lambda values: nearest(median(values)),
+    "var": lambda values: nearest(variance(values)),
+    "std": lambda values: None if variance(values) is None else math.sqrt(variance(values)),
+    "sem": lambda values: None if variance(values) is None else math.sqrt(variance(values) / len(values)),
+    "skew": g1,
+    "kurt": g2,
+}
+
+
+@exactly
+@given(columns(), st.data())
+def test_isin_is_exact(column, data):
+    """`isin` compares integers as integers, in lists that numpy would make floats of, sets, arrays and series."""
+    name, numbers = column
+    series = pd.Series(numbers, dtype=name)
+    wanted = data.draw(st.lists(st.sampled_from([*numbers, M, M + 1, -1, 1, 2**53 + 1]), max_size=4))
+    expected = [value in wanted for value in numbers]
+    assert series.isin(wanted).tolist() == expected
+    assert series.isin(pd.Series(wanted, dtype=object)).tolist() == expected
+    assert pd.Index(series).isin(wanted).tolist() == expected
+    assert pd.DataFrame({"v": series}).isin(wanted)["v"].tolist() == expected
+    present = {value for value in wanted if value is not None}
+    assert series.isin(present).tolist() == [value in present for value in numbers]
+
+
+@exactly
+@given(columns(), st.sampled_from(list(STATISTICS)))
+def test_statistics_of_a_column_are_rounded_once(column, statistic):
+    """mean, median, var, kurt are the nearest float of the exact result; std, sem, skew one square root away."""
+    name, numbers = column
+    present = [value for value in numbers if value is not None]
+    series = pd.Series(numbers, dtype=name)
+    expected = STATISTICS[statistic](present)
+    found = getattr(series, statistic)()
+    assert (None if found is pd.NA else found) == expected
+    assert plain(getattr(series.to_frame("v"), statistic)()) == [expected]
+    unskipped = getattr(series, statistic)(skipna=False)
+    assert (None if unskipped is pd.NA else unskipped) == (expected if None not in numbers else None)
+
+
+@exactly
+@given(columns(), st.data())
+def test_groups_are_computed_as_columns_are(column, data):
+    """Every aggregation of a group equals the same one of the group alone."""
+    name, numbers = column
+    keys = data.draw(st.lists(st.sampled_from("ab"), min_size=len(numbers), max_size=len(numbers)))
+    frame = pd.DataFrame({"key": keys, "v": pd.Series(numbers, dtype=name)})
+    groups = frame.groupby("key")["v"]
+    for how in [*STATISTICS, "min", "max", "nunique", "count", "first", "last"]:
+        found = getattr(groups, how)()
+        for key, part in groups:
+            present = part.dropna()
+            if how in {"first", "last"}:
+                expected = None if present.empty else present.iloc[0 if how == "first" else -1]
+            else:
+                expected = getattr(part, how)()
+            assert plain(found[[key]]) == [None if expected is pd.NA else expected]
+    assert plain(groups.transform("mean")) == [STATISTICS["mean"]([
+        other for mine, other in zip(keys, numbers, strict=True) if mine == key and other is not None
+    ]) for key in keys]  # fmt: skip
+
+
+@exactly
+@given(columns(), st.data())
+def test_products_of_groups_are_exact_or_refused(column, data):
+    """prod, cumprod and cumsum by group have 256 bits; what does not fit is an error."""
+    name, numbers = column
+    keys = data.draw(st.lists(st.sampled_from("ab"), min_size=len(numbers), max_size=len(numbers)))
+    groups = pd.DataFrame({"key": keys, "v": pd.Series(numbers, dtype=name)}).groupby("key")["v"]
+    kind = KINDS[f"{name[0]}256"]
+    for how, step in {"cumprod": lambda a, b: a * b, "cumsum": lambda a, b: a + b}.items():
+        state, expected = {}, []
+        for key, number in zip(keys, numbers, strict=True):
+            if number is not None:
+                state[key] = number if key not in state else step(state[key], number)
+            expected.append(None if number is None else state[key])
+        if all(value is None or kind.low <= value <= kind.high for value in expected):
+            assert plain(getattr(groups, how)()) == expected
+            if how == "cumprod":
+                assert groups.prod().to_dict() == {key: state.get(key, 1) for key in set(keys)}
+        else:
+            with pytest.raises(SchemaError, match="does not fit"):
+                getattr(groups, how)()
+
+
+@exactly
+@given(columns(min_size=1, missing=False), st.floats(0, 1))
+def test_quantiles_are_values_or_rounded_once(column, place):
+    """`lower`, `higher`, `nearest` are exact values of the column; `linear` and `midpoint` are nearest floats."""
+    name, numbers = column
+    series, ordered = pd.Series(numbers, dtype=name), sorted(numbers)
+    position = place * (len(numbers) - 1)
+    low, high = ordered[math.floor(position)], ordered[math.ceil(position)]
+    assert series.quantile(place, interpolation="lower") == low
+    assert series.quantile(place, interpolation="higher") == high
+    assert series.quantile(place, interpolation="nearest") == ordered[round(position)]
+    assert series.quantile(place, interpolation="midpoint") == float(Fraction(low + high, 2))
+    assert series.quantile(place) == float(low + (high - low) * (Fraction(position) - math.floor(position)))
+    groups = series.to_frame("v").groupby([0] * len(numbers))["v"]
+    assert groups.quantile(place).tolist() == [series.quantile(place)]
+    assert groups.quantile([place, 1.0], interpolation="lower").tolist() == [low, ordered[-1]]
+
+
+@exactly
+@given(columns(min_size=1, missing=False), st.data())
+def test_labels_are_found_exactly(column, data):
+    """`.loc` with a list finds the integers of the list and no neighbours, whatever numpy makes of the list."""
+    name, numbers = column
+    labels = list(dict.fromkeys(numbers))
+    series = pd.Series(range(len(labels)), index=pd.Index(labels, dtype=name))
+    wanted = data.draw(st.lists(st.sampled_from(labels), min_size=1, max_size=4))
+    assert series.loc[wanted].tolist() == [labels.index(label) for label in wanted]
+    assert series.index.get_indexer(wanted).tolist() == [labels.index(label) for label in wanted]
+    assert series.reindex(wanted).tolist() == [labels.index(label) for label in wanted]
+    assert series.drop(wanted).index.tolist() == [label for label in labels if label not in wanted]
+    absent = data.draw(st.sampled_from([M, M + 1, -1, 2**53 + 1, 7]).filter(lambda label: label not in labels))
+    with pytest.raises(KeyError, match=str(absent)):
+        series.loc[[absent, *wanted]]
+
+
+def test_a_list_that_numpy_makes_floats_of_does_not_find_its_neighbour():
+    """[2**64 - 1, -1] is an array of floats in numpy, whose first is 2**64: that row is not returned for it."""
+    series = pd.Series([1, 2], index=pd.Index([2**64, -1], dtype="i128"))
+    with pytest.raises(KeyError, match="18446744073709551615"):
+        series.loc[[M, -1]]
+    with pytest.raises(InexactError, match=r"pd\.array\(labels, dtype='i128'\)"):
+        series[[M, -1]] = 5
+    with pytest.raises(InexactError, match=r"1\.8446744073709552e\+19"):
+        series.index.get_indexer(np.array([M, -1]))
+    assert series.index.get_indexer(np.array([-1.0])).tolist() == [1]
+
+
+@exactly
+@given(columns(min_size=1), st.sampled_from([2.0**53, 2.0**64, 2.0**100, -1.0, 0.5, math.inf]))
+def test_comparison_with_floats_is_exact(column, bound):
+    """A number equals a float only if it is that very number: as a scalar of Python or numpy, from both sides."""
+    name, numbers = column
+    series = pd.Series(numbers, dtype=name)
+    expected = [None if value is None else value == bound for value in numbers]
+    for other in (bound, np.float64(bound), pd.Series([bound] * len(numbers)), [np.float64(bound)] * len(numbers)):
+        assert plain(series == other) == expected
+    assert plain(pd.Series([bound] * len(numbers), dtype="double[pyarrow]") == series) == expected
+    assert plain(np.float64(bound) == series) == expected
+    assert plain(series < np.float64(bound)) == [None if value is None else value < bound for value in numbers]
+
+
+@pytest.mark.parametrize("dtype", ["uint64[pyarrow]", "UInt64", "uint64", "Int64", "int64[pyarrow]"])
+def test_machine_integers_may_be_on_the_left(dtype):
+    """Operators give one answer whichever side the wide column is on."""
+    wide, narrow = pd.Series([3, 2**100], dtype="u128"), pd.Series([3, 5], dtype=dtype)
+    assert plain(narrow == wide) == plain(wide == narrow) == [True, False]
+    assert plain(narrow != wide) == [False, True]
+    assert plain(narrow < wide) == [False, True]
+    assert plain(narrow + wide) == plain(wide + narrow) == [6, 2**100 + 5]
+    assert plain(narrow * wide) == [9, 5 * 2**100]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_windows_and_their_like_are_refused_by_name(name):
+    """What pandas computes in floats only is refused, and the message names what is exact."""
+    series = pd.Series([2**100 + 1, 2**100, 3], dtype=name)
+    frame = series.to_frame("v").assign(w=1)
+    attempts = [
+        lambda: series.rolling(2).sum(), lambda: series.expanding().sum(), lambda: series.ewm(1).mean(),
+        lambda: frame.rolling(2).mean(), lambda: frame.groupby("w")["v"].rolling(2).sum(),
+        lambda: series.corr(series), frame.cov, frame.corr,
+        lambda: pd.cut(series, 2), lambda: pd.qcut(series, 2), lambda: series.value_counts(bins=2),
+    ]  # fmt: skip
+    for attempt in attempts:
+        with pytest.raises(InexactError, match=r"cumsum.*searchsorted.*astype\('float64'\)"):
+            attempt()
+    with pytest.raises(InexactError, match="ffill"):
+        series.interpolate()
+    assert series.to_numpy("float64").tolist() == series.astype("float64").tolist() == [2.0**100, 2.0**100, 3.0]
+
+
+@exactly
+@given(columns(missing=False), st.integers(1, 4))
+def test_the_exact_ways_that_refusals_name_are_exact(column, rows):
+    """The rolling sum by cumulative sums, the bins by searchsorted, differences after a conversion."""
+    name, numbers = column
+    numbers = [number // 16 for number in numbers]
+    series = pd.Series(numbers, dtype=name)
+    totals = series.cumsum()
+    windows = [sum(numbers[max(0, end - rows) : end]) for end in range(1, len(numbers) + 1)]
+    assert plain(totals - totals.shift(rows, fill_value=0)) == windows
+    edges = [0, 3, 2**64]
+    found = pd.array(edges, dtype=name).searchsorted(series)
+    assert found.tolist() == [sum(edge < number for edge in edges) for number in numbers]
+    differences = [None, *(after - before for before, after in pairwise(numbers))][: len(numbers)]
+    assert plain(series.astype("i256").diff()) == differences
+    assert series.astype(object).diff().tolist()[1:] == differences[1:]
+
+
+def test_a_difference_below_zero_names_the_exact_way():
+    """An unsigned diff that goes down is refused, with the two conversions that are exact."""
+    series = pd.Series([2**256 - 1, 5], dtype="u256")
+    with pytest.raises(SchemaError, match=r"astype\('i256'\).*astype\(object\).*diff"):
+        series.diff()
+    assert series.astype(object).diff()[1] == 5 - (2**256 - 1)
+
+
+@exactly
+@given(columns(missing=False), st.data())
+def test_mapping_with_a_dict_is_exact(column, data):
+    """Integers of a dict or Series stay what they are, also with rows that it lacks."""
+    name, numbers = column
+    known = data.draw(st.lists(st.sampled_from(numbers), unique=True)) if numbers else []
+    table = dict.fromkeys(known, 2**53 + 1)
+    series = pd.Series(numbers, dtype=name)
+    expected = [table.get(number) for number in numbers]
+    assert plain(series.map(table)) == expected
+    assert plain(series.map(pd.Series(table, dtype=object))) == expected
+
+
+def test_a_row_of_a_frame_keeps_the_largest_numbers():
+    """A u256 column beside a signed one: rows, transposed frames and joined columns hold Python ints."""
+    frame = pd.DataFrame({"a": pd.Series([2**256 - 1], dtype="u256"), "b": [-1]})
+    assert frame.iloc[0].tolist() == [2**256 - 1, -1]
+    assert frame.T[0].tolist() == [2**256 - 1, -1]
+    assert pd.concat([frame["a"], frame["b"]]).tolist() == [2**256 - 1, -1]
+    assert frame.melt()["value"].tolist() == [2**256 - 1, -1]
+    assert pd.concat([frame["a"], pd.Series([7], dtype="uint64")]).dtype == "u256"
+    assert pd.concat([pd.Series([7], dtype="i128"), pd.Series([M], dtype="uint64[pyarrow]")]).dtype == "i128"
+
+
+def test_keys_of_two_widths_join_exactly():
+    """A merge on u256 and i128, int64 or object keys compares numbers."""
+    left = pd.DataFrame({"k": pd.Series([2**64, M, 3], dtype="u256"), "a": [0, 1, 2]})
+    for dtype in ("i128", "int64", object):
+        right = pd.DataFrame({"k": pd.Series([3], dtype=dtype), "b": [10]})
+        assert left.merge(right, on="k")["a"].tolist() == [2]
+    floats = pd.DataFrame({"k": [2.0**64], "b": [10]})
+    assert left.merge(floats, on="k")["a"].tolist() == [0]
+
+
+def test_other_numbers_compare_exactly():
+    """Decimals and fractions are numbers too."""
+    series = pd.Series([2**64, M], dtype="u128")
+    assert plain(series == Decimal(2**64)) == [True, False]
+    assert series.isin([Decimal(M), Fraction(1, 2)]).tolist() == [False, True]
+    assert series.isin(np.array([2.0**64])).tolist() == [True, False]
+    assert pd.Series([None, 1], dtype="u128").isin([None]).tolist() == [True, False]
+
+
+def test_largest_and_smallest_are_placed():
+    """idxmax and idxmin of a frame, exact where floats are equal."""
+    frame = pd.DataFrame({"v": pd.Series([2**100, 2**100 + 1, 2**100 - 1], dtype="i256")})
+    assert (frame.idxmax()["v"], frame.idxmin()["v"]) == (1, 2)
+
+
+def test_u64_sums_by_group_have_an_exact_way():
+    """pandas' own uint64 sum wraps; `exact_sum` and a u128 column do not."""
+    frame = pd.DataFrame({"k": [0, 0], "v": pd.Series([M, 5], dtype="uint64[pyarrow]")})
+    assert frame.groupby("k")["v"].agg(dtypes.exact_sum).tolist() == [M + 5]
+    assert frame.astype({"v": "u128"}).groupby("k")["v"].sum().tolist() == [M + 5]
