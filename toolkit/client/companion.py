@@ -160,8 +160,16 @@ class Companion:
         its `SchemaError` instead.
         """
         asked = f"transactions {start} to {start + limit - 1}"
+
+        def read(answer: Answer) -> tuple[list[Any], LedgerState | None]:
+            found = _page(answer, asked)
+            for one in found:
+                if isinstance(one, SchemaError):
+                    self._connection.mask_error(one)
+            return found, parse_headers(answer.headers).ledger
+
         request = self._connection.request("GET", "/transactions", query={"start": start, "limit": limit})
-        return Prepared(request, asked, lambda answer: (_page(answer, asked), parse_headers(answer.headers).ledger))
+        return Prepared(request, asked, read)
 
     def gas_price(self) -> GasPriceEstimate:
         """Read the price estimates."""

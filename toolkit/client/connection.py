@@ -253,10 +253,14 @@ class Connection:
         try:
             result = call.finish(answer)
         except SchemaError as error:
-            self._credentials.mask_error(error)  # it quotes the answer
+            self.mask_error(error)
             raise
         self._keeper.keep(key, answer)
         return result
+
+    def mask_error(self, error: SchemaError) -> None:
+        """Mask what an error that quotes an answer shows of credentials, in place."""
+        self._credentials.mask_error(error)
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
         """Compare a chain id with the first one known of this node; None is not compared.

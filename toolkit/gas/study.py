@@ -282,6 +282,9 @@ class Study(FileModel):
             If the arguments of a call do not fit its function, naming the call; if the folder holds a run of another
             study, shard, chain or history, or something that is no run; if another run is writing to it; if it cannot
             be written; if the executor fails; or if shards could not agree on the versions.
+        RunStopped
+            Among others if a node serves another ledger than before, by the chain id of any answer or by a transaction
+            that is read again before rows are written. No row of the other ledger is in the folder.
         KeyboardInterrupt
             After an interrupt, saying what is kept and where.
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from tests.unit.gas.observed import manifest, row, table
+from tests.unit.gas.observed import NOW, manifest, row, table
 from toolkit.client.bulk import progress_bar
-from toolkit.errors import RunStopped, StudyError
+from toolkit.errors import LedgerChanged, NodeUnreachable, RunStopped, StudyError
 from toolkit.gas.runs.collecting import Collector
 from toolkit.gas.runs.store import RunStore
 
@@ -168,3 +168,113 @@ def test_progress_tells_rate_failures_and_time_left(store, capsys):
     assert "9/15" in text
     assert "3 failed" in text
     assert "call/s" in text
+
+
+class Guard:
+    """Says what it is told to: True, False, or an error; records how often it was asked."""
+
+    def __init__(self, *says):
+        self.says, self.looks, self.checks = says, 0, 0
+
+    def confirms(self):
+        said = self.says[min(self.looks, len(self.says) - 1)]
+        self.looks += 1
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    def check(self):
+        self.checks += 1
+        if not self.confirms():
+            raise NodeUnreachable("no answer")
+
+
+def taken(collector, versions):
+    """Take rows and leave the block."""
+    with collector:
+        for version in versions:
+            collector.take(row(version))
+
+
+def test_rows_are_written_once_the_ledger_is_confirmed(store, bar):
+    """While the node does not say, they wait; they are written with the next thousand, and at the end."""
+    guard = Guard(True, False, True)
+    with Collector(store, bar, guard=guard, clock=Clock()) as collector:
+        written = []
+        for version in range(3_001):
+            collector.take(row(version))
+            if version % 1_000 == 999:
+                written.append(store.rows())
+        assert written == [1_000, 1_000, 3_000]
+    assert store.rows() == 3_001
+    assert (guard.looks, guard.checks) == (4, 1)
+
+
+def test_rows_read_since_the_last_good_check_are_dropped(store, bar):
+    """Another ledger: what was confirmed stays, nothing else is written, here or at the end."""
+    collector = Collector(store, bar, guard=Guard(True, LedgerChanged("another")), clock=Clock())
+    with pytest.raises(LedgerChanged):
+        taken(collector, range(2_500))
+    assert store.observations()["ledger_version"].tolist() == list(range(1_000))
+
+
+def test_the_ledger_is_checked_at_the_end_also_without_rows(store, bar):
+    """Pages that held nothing wanted count as read only if they were of the ledger."""
+    with pytest.raises(LedgerChanged):
+        taken(Collector(store, bar, guard=Guard(LedgerChanged("another")), clock=Clock()), [])
+
+
+def test_the_thread_that_writes_in_between_notices_another_ledger(store, bar):
+    """It is raised where the next row is taken, and nothing that waits is written."""
+    clock = Clock()
+    collector = Collector(store, bar, guard=Guard(LedgerChanged("another")), clock=clock)
+
+    def read():
+        with collector:
+            collector.take(row(1))
+            clock.now = 2.0
+            until = time.monotonic() + 10
+            while collector._failure is None and time.monotonic() < until:
+                threading.Event().wait(0.01)
+            clock.now = 0.0
+            collector.take(row(2))
+
+    with pytest.raises(LedgerChanged):
+        read()
+    assert store.rows() == 0
+
+
+def test_rows_do_not_wait_for_ever(store, bar):
+    """At 10,000 rows that nobody confirms the run stops: they are written and marked."""
+    marks = []
+    collector = Collector(store, bar, guard=Guard(False), unconfirmed=marks.append, clock=Clock())
+    with pytest.raises(NodeUnreachable, match="does not say which ledger it serves"):
+        taken(collector, range(20_000))
+    assert store.rows() == 10_000
+    assert marks == [NOW]
+
+
+@pytest.mark.parametrize(("says", "rows", "marked"), [(True, 1, []), (False, 1, [NOW]), (LedgerChanged("x"), 0, [])])
+def test_an_interrupt_looks_once_more(store, bar, says, rows, marked):
+    """Confirmed rows are written; others are marked to be read again; those of another ledger are dropped."""
+    marks = []
+    with pytest.raises(KeyboardInterrupt):
+        take_and_raise(
+            Collector(store, bar, guard=Guard(says), unconfirmed=marks.append, clock=Clock()), KeyboardInterrupt
+        )
+    assert (store.rows(), marks) == (rows, marked)
+
+
+def test_an_interrupt_does_not_wait_for_a_node_that_hangs(store, bar, monkeypatch):
+    """After a moment the rows are written and marked."""
+    monkeypatch.setattr("toolkit.gas.runs.collecting._LAST_LOOK_S", 0.05)
+    hang, marks, guard = threading.Event(), [], Guard(True)
+    guard.confirms = hang.wait
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            take_and_raise(
+                Collector(store, bar, guard=guard, unconfirmed=marks.append, clock=Clock()), KeyboardInterrupt
+            )
+    finally:
+        hang.set()
+    assert (store.rows(), marks) == (1, [NOW])

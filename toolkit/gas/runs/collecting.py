@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.errors import LedgerChanged, NodeError, NodeUnreachable, SchemaError, StudyError
+from toolkit.errors import ClosedError, LedgerChanged, NodeError, NodeUnreachable, SchemaError, StudyError
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import row_columns
 
@@ -42,7 +42,7 @@ class _Batch(NamedTuple):
 
     rows: int
     tables: int
-    count: int
+    observations: int
 
 
 class Collector:
@@ -190,20 +190,23 @@ class Collector:
         """Look once at the node, for a moment at most: whoever pressed Ctrl-C does not wait for one that hangs."""
         if self._guard is None:
             return True
-        guard, outcome = self._guard, []
+        guard = self._guard
+        outcome: list[bool | LedgerChanged] = []
 
         def look() -> None:
             try:
                 outcome.append(guard.confirms())
-            except Exception as error:  # noqa: BLE001 - raised by the thread that waits
+            except LedgerChanged as error:
                 outcome.append(error)
+            except ClosedError:  # the wait is over, and so is the node's use
+                pass
 
         thread = threading.Thread(target=look, name="toolkit-last-look", daemon=True)
         thread.start()
         with suppress(KeyboardInterrupt):  # pressed again
             thread.join(_LAST_LOOK_S)
         found = outcome[0] if outcome else False
-        if isinstance(found, Exception):
+        if isinstance(found, LedgerChanged):
             raise found
         return found
 
@@ -216,7 +219,7 @@ class Collector:
 
     def _write(self, batch: _Batch) -> None:
         self._forget_written()
-        if not batch.count:
+        if not batch.observations:
             return
         waiting = [OBSERVATIONS.table(row_columns(self._rows[: batch.rows])), *self._tables[: batch.tables]]
         self._writing = self._store.added, batch
