@@ -1,7 +1,7 @@
 """Ask pip-audit about known vulnerabilities of the locked packages: ``python .ci/audit.py .ci/lock.txt``.
 
-Exit code 1 if there is one. A machine may not reach an advisory service, and pip-audit calls packages that a service does
-not know "skipped" and the rest clean: what could not be asked is said, and is never called clean.
+Exit code 1 if there is one. A machine may not reach an advisory service, and pip-audit skips packages that a service
+does not know and calls the rest clean: what could not be asked is said, and is never called clean.
 """
 
 from __future__ import annotations

@@ -14,6 +14,15 @@ SKIPPED = {"name": "six", "skip_reason": "Dependency not found"}
 BAD = {"name": "old", "version": "1", "vulns": [{"id": "CVE-2026-1", "fix_versions": ["2"]}]}
 
 
+@pytest.fixture
+def audit():
+    """Return the script as a module."""
+    spec = importlib.util.spec_from_file_location("audit", SCRIPT)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
 @pytest.mark.parametrize(
     ("first", "found", "code", "words"),
     [
@@ -24,11 +33,8 @@ BAD = {"name": "old", "version": "1", "vulns": [{"id": "CVE-2026-1", "fix_versio
         ("name not resolved", [], 0, r"NOT ASKED. .* did not answer for 2 packages \(name not resolved"),
     ],
 )
-def test_what_was_not_asked_is_not_clean(first, found, code, words, tmp_path, monkeypatch, capsys):
+def test_what_was_not_asked_is_not_clean(audit, first, found, code, words, tmp_path, monkeypatch, capsys):  # noqa: PLR0917
     """One package is asked about first; if nothing is known of it, the others are not asked about."""
-    spec = importlib.util.spec_from_file_location("audit", SCRIPT)
-    audit = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(audit)
     answers = iter([first, found])
     monkeypatch.setattr(audit, "dependencies", lambda _: next(answers))
     lock = tmp_path / "lock.txt"
