@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-import msgspec
-
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotFound, OfflineMiss, SchemaError
 from toolkit.move.abi import ModuleAbi, decode_module_abi
 from toolkit.move.address import parse_address
+from toolkit.move.json_text import parse_json
 from toolkit.move.layout import Layout, resolve_layout
 
 if TYPE_CHECKING:
@@ -255,10 +254,7 @@ class Made(Generic[T]):
 
 def abi_of(answer: bytes) -> ModuleAbi | None:
     """Read the ``abi`` of a module answer; a node that cannot parse its own bytecode answers null there."""
-    try:
-        document = msgspec.json.decode(answer)
-    except msgspec.DecodeError as error:
-        raise SchemaError(f"the node's module answer is not JSON ({error}); got {answer[:80]!r}") from None
+    document = parse_json(answer, "module")
     if isinstance(document, dict) and document.get("abi") is None:
         return None
     return decode_module_abi(document)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit.client.abis import abi_of
-from toolkit.client.connection import Connection, bcs_body, json_body, parsed_json, path
+from toolkit.client.connection import Connection, bcs_body, json_body, path
 from toolkit.client.context import BCS
 from toolkit.client.prepared import Prepared
 from toolkit.errors import Forbidden, NotFound, SchemaError
 from toolkit.move.address import parse_address, wire_address
-from toolkit.wire.answers import decode_transactions, split_transactions
+from toolkit.move.json_text import parse_json
+from toolkit.wire.answers import GenericTransaction, MalformedTransaction, decode_page, decode_transactions
 from toolkit.wire.gas import GasSchedule
 from toolkit.wire.headers import parse_headers
 from toolkit.wire.node import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
-from toolkit.wire.structs import GenericTransaction
+from toolkit.wire.rows import check_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +88,7 @@ class Companion:
         address = wire_address(parse_address(address))
 
         def read(answer: Answer) -> tuple[Any, int | None]:
-            document = parsed_json(answer.body, f"resource {tag}")
+            document = parse_json(answer.body, f"resource {tag}")
             if not isinstance(document, dict) or "data" not in document:
                 got = repr(answer.body[:60])
                 raise SchemaError(f"resource {tag}: expected an object with `type` and `data`, got {got}")
@@ -149,15 +150,15 @@ class Companion:
         """
         found, _ = self._connection.perform(self.prepare_transactions(start, limit))
         for one in found:
-            if isinstance(one, SchemaError):
-                raise one
+            if isinstance(one, MalformedTransaction):
+                raise SchemaError(f"transactions {start} to {start + limit - 1}: {one.problem}")
         return found
 
     def prepare_transactions(self, start: int, limit: int) -> Prepared[tuple[list[Any], LedgerState | None]]:
         """Make the read of one page ready to be sent, alone or with many others.
 
         Its result has the node's head when it answered, if the answer says so; a transaction that cannot be decoded is
-        its `SchemaError` instead.
+        a `MalformedTransaction`.
         """
         asked = f"transactions {start} to {start + limit - 1}"
 
@@ -225,37 +226,30 @@ def _module_body(answer: Answer) -> bytes:
 
 
 def _only(answer: Answer, asked: str) -> Any:
-    found = _transactions(answer, asked)
+    """Decode the answer that is one transaction, all of whose numbers, addresses and times can be read."""
+    try:
+        found = decode_transactions(answer.body)
+        for one in found:
+            check_transaction(one)
+    except SchemaError as error:
+        raise SchemaError(f"{asked}: {error}") from error
     if len(found) != 1:
         raise SchemaError(f"{asked}: expected one transaction, the answer has {len(found)}")
+    if isinstance(found[0], GenericTransaction) and found[0].type is None and found[0].version_text is None:
+        raise SchemaError(f"{asked}: expected a transaction with `type` and `version`, got {answer.body[:60]!r}")
     return found[0]
 
 
-def _transactions(answer: Answer, asked: str) -> list[Any]:
-    """Decode transactions; a kind that is not known yet has a type or a version too."""
-    return [_known(one, asked) for one in decode_transactions(answer.body)]
-
-
 def _page(answer: Answer, asked: str) -> list[Any]:
-    """Decode transactions; one that is misshapen is its SchemaError, the others are what they are."""
+    """Decode transactions, malformed ones being marked; an answer with no other is not a page of transactions."""
     try:
-        return _transactions(answer, asked)
-    except SchemaError:
-        found: list[Any] = []
-        for raw in split_transactions(answer.body):
-            try:
-                found += [_known(one, asked) for one in decode_transactions(raw)]
-            except SchemaError as error:
-                found.append(error)
-        if all(isinstance(one, SchemaError) for one in found):
-            raise  # not a page of transactions
-        return found
-
-
-def _known(one: Any, asked: str) -> Any:
-    if isinstance(one, GenericTransaction) and one.type is None and one.version_text is None:
-        raise SchemaError(f"{asked}: expected a transaction with `type` and `version`, got {one.raw[:60]!r}")
-    return one
+        found = decode_page(answer.body)
+    except SchemaError as error:
+        raise SchemaError(f"{asked}: {error}") from error
+    marked = [one for one in found if isinstance(one, MalformedTransaction)]
+    if marked and len(marked) == len(found):
+        raise SchemaError(f"{asked}: {marked[0].problem}")
+    return found
 
 
 def _at(version: int | None) -> str:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from toolkit.client.engine import BulkEngine
     from toolkit.client.transport import Transport
 
-__all__ = ["Connection", "bcs_body", "json_body", "parsed_json", "path", "pinned"]
+__all__ = ["Connection", "bcs_body", "json_body", "path", "pinned"]
 
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
@@ -451,11 +451,3 @@ def bcs_body(answer: Answer, what: str) -> bytes:
     if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
         raise SchemaError(f"{what}: the answer is not BCS but {kind[:60]!r}; it starts {answer.body[:60]!r}")
     return answer.body
-
-
-def parsed_json(body: bytes, what: str) -> Any:
-    """Parse a JSON answer; what is none raises SchemaError with its beginning."""
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"{what}: the answer is not JSON ({error}); it starts {body[:60]!r}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.companion import ABSENT
@@ -10,6 +9,7 @@ from toolkit.errors import NotFound
 from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import DIFF
 from toolkit.frames.values import compact_json
+from toolkit.move.json_text import parse_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,8 @@ def _row(change: dict[str, Any], companion: Companion, version: int) -> dict[str
     row = {name: change[name] for name in ("type", "address", "resource_type", "handle", "key")}
     if change["resource_type"] is not None and change["address"] is not None:
         before = _resource(companion, change["address"], change["resource_type"], version)
-        after = None if deleted or change["data"] is None else compact_json(json.loads(change["data"]))
+        data = None if deleted else change["data"]
+        after = None if data is None else compact_json(parse_json(data, change["resource_type"]))
         return row | {"before": before, "after": after, "fields_changed": _changed(before, after)}
     if change["handle"] is None or change["key"] is None:
         return None
@@ -56,7 +57,7 @@ def _resource(companion: Companion, address: str, resource: str, version: int) -
 
 def _changed(before: str | None, after: str | None) -> list[str]:
     """Return the top-level fields that differ."""
-    one, two = (json.loads(text) if text else {} for text in (before, after))
+    one, two = (parse_json(text, "resource") if text else {} for text in (before, after))
     if not isinstance(one, dict) or not isinstance(two, dict):
         return []
     return [name for name in dict.fromkeys([*one, *two]) if one.get(name) != two.get(name)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.abis import Made
-from toolkit.client.connection import bcs_body, json_body, parsed_json, path, pinned
+from toolkit.client.connection import bcs_body, json_body, path, pinned
 from toolkit.client.context import BCS, JSON, at_version
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import TableItem
@@ -14,6 +14,7 @@ from toolkit.errors import SchemaError
 from toolkit.frames.text import visible
 from toolkit.move.bcs import decode_bcs
 from toolkit.move.ids import parse_table_handle
+from toolkit.move.json_text import parse_json
 from toolkit.move.layout import is_closed
 from toolkit.move.tags import parse_type_tag, wire_type
 from toolkit.move.values import decode_json, encode_argument
@@ -94,7 +95,7 @@ class PreparedItems:
         if version is None and headers.ledger is not None:
             read = headers.ledger.version
             layout = self._context.abis.at(read).layout(self._value_tag)
-        body = bcs_body(answer, self._asked) if form.in_bcs else parsed_json(answer.body, self._asked)
+        body = bcs_body(answer, self._asked) if form.in_bcs else parse_json(answer.body, self._asked)
         try:
             value = (decode_bcs if form.in_bcs else decode_json)(layout, body, where="table item")
         except SchemaError as error:

@@ -19,11 +19,13 @@ from toolkit.errors import (
     NodeError,
     NotFound,
     RateLimited,
+    SchemaError,
     TooLarge,
     Unavailable,
     VersionPruned,
 )
 from toolkit.frames.text import visible
+from toolkit.move.json_text import parse_json
 from toolkit.wire.errors import ERROR_CODES, ErrorBody, decode_error_body
 from toolkit.wire.headers import parse_headers
 
@@ -147,8 +149,8 @@ def advertised_archive(answer: Answer, credentials: Credentials = NO_CREDENTIALS
     named = next((value for name, value in answer.headers.items() if name.lower() == _ARCHIVE_HEADER), None)
     if named is None:
         try:
-            document = msgspec.json.decode(answer.body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            document = parse_json(answer.body, "error")
+        except SchemaError:
             return None
         named = document.get("archival_endpoint") if isinstance(document, dict) else None
     if not isinstance(named, str) or len(named) > _LONGEST_URL or not named.isascii() or not named.isprintable():

@@ -14,6 +14,7 @@ from toolkit.wire.answers import decode_simulation
 from toolkit.wire.bcs_requests import signed_transaction
 from toolkit.wire.models import wire_argument
 from toolkit.wire.payloads import EntryFunction, Multisig
+from toolkit.wire.rows import check_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,6 +64,7 @@ def prepare_simulation(context: Context, request: SimulationRequest) -> Prepared
         transactions = decode_simulation(answer.body)
         if len(transactions) != 1:
             raise SchemaError(f"a simulation answers one transaction, this answer has {len(transactions)}")
+        check_transaction(transactions[0])
         then = context.abis.at(transactions[0].version)
         return Simulation(request, transactions[0], headers.ledger, then, context.companion)
 

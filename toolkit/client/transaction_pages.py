@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from toolkit.errors import NodeError, SchemaError, ToolkitError, VersionPruned
 from toolkit.wire.integers import is_u64
-from toolkit.wire.structs import GenericTransaction
+from toolkit.wire.structs import GenericTransaction, MalformedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -191,8 +191,8 @@ def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int,
         at = first + place if version is None and in_place else version
         if at is None or not first <= at <= last:
             continue
-        if isinstance(one, SchemaError):
-            unusable[at] = one
+        if isinstance(one, MalformedTransaction):
+            unusable[at] = SchemaError(f"transaction {at}: {one.problem}")
         elif version is None and not isinstance(one, GenericTransaction):
             unusable[at] = SchemaError(f"transaction {at}: its version is not a u64 in decimal digits")
         elif at in held and held[at] != one:

@@ -9,12 +9,13 @@ import msgspec
 
 from toolkit.client.abis import Made
 from toolkit.client.arguments import encode_arguments, parameter_layouts
-from toolkit.client.connection import bcs_body, json_body, parsed_json, pinned
+from toolkit.client.connection import bcs_body, json_body, pinned
 from toolkit.client.context import BCS, JSON, at_version, function_abi
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import ViewResult
 from toolkit.errors import SchemaError
 from toolkit.move.ids import FunctionId
+from toolkit.move.json_text import parse_json
 from toolkit.move.layout import is_closed
 from toolkit.move.tags import parse_type_tag, substitute, wire_type
 from toolkit.move.values import decode_json, encode_json
@@ -150,7 +151,7 @@ def _returns(call: ViewFunction, function: FunctionAbi | None, abis: AbisAt) -> 
 
 
 def _json_values(call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
-    items = parsed_json(answer.body, call.function)
+    items = parse_json(answer.body, call.function)
     if not isinstance(items, list):
         got = f"{type(items).__name__}: {answer.body[:60]!r}"
         raise SchemaError(f"{call.function}: expected a JSON array of return values, got {got}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import BALANCES
 from toolkit.move.address import parse_address
+from toolkit.move.json_text import parse_json
 from toolkit.move.tags import parse_type_tag
 from toolkit.wire.integers import parse_u64
 from toolkit.wire.rows import transaction_rows
@@ -66,7 +66,7 @@ class _Stores:
         for address, resource, text in zip(*columns, strict=True):
             if resource is not None and text is not None:
                 with suppress(*_OTHER_SHAPES):
-                    self._note(address, resource, json.loads(text))
+                    self._note(address, resource, parse_json(text, "data"))
 
     def _note(self, address: str, resource: str, data: Any) -> None:
         coin = _COIN_STORE.fullmatch(resource)
@@ -123,7 +123,7 @@ def _movements(events: dict[str, list[Any]], stores: _Stores) -> Iterator[tuple[
         direction = _DIRECTION.get(kind)
         if direction is not None:
             with suppress(*_OTHER_SHAPES):
-                yield _movement(direction, json.loads(text), account, number, stores)
+                yield _movement(direction, parse_json(text, "data"), account, number, stores)
 
 
 def _movement(direction: int, data: Any, account: str, number: int, stores: _Stores) -> tuple[str, str, str, int]:

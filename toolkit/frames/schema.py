@@ -251,7 +251,11 @@ TRANSACTIONS = Schema(
         _u64("storage_fee_octas", "for storage taken", "octas", source="FeeStatement"),
         _u64("storage_fee_refund_octas", "for storage given back", "octas", source="FeeStatement"),
         *OUTCOME,
-        _text("raw", "the whole answer as JSON text, for kinds unknown to this toolkit", source="the answer"),
+        _text(
+            "raw",
+            "the whole transaction as JSON text; of malformed ones and unknown kinds",
+            source="the answer",
+        ),
     ),
 )
 

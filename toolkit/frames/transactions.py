@@ -6,26 +6,24 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 import pyarrow as pa
 
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import InputError
 from toolkit.frames.build import rows_frame
-from toolkit.frames.records import outcome_columns
+from toolkit.frames.records import Failure, outcome_columns
 from toolkit.frames.schema import CHANGES, EVENTS, TRANSACTIONS
 from toolkit.frames.values import NamedColumn, inferred_column, typed_column
+from toolkit.move.json_text import parse_json
 from toolkit.move.layout import Layout, StructOf, Untyped
 from toolkit.move.tags import parse_type_tag
 from toolkit.move.values import decode_json
-from toolkit.wire.rows import transaction_rows
+from toolkit.wire.rows import checked_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-
-    from toolkit.frames.records import Failure
 
 __all__ = ["payload_frame", "transaction_frames"]
 
@@ -42,7 +40,8 @@ def transaction_frames(
     Parameters
     ----------
     transactions : sequence
-        As `toolkit.wire` decodes them, simulated or committed.
+        As `toolkit.wire` decodes them, simulated or committed. A malformed one is a row with the error code
+        ``schema_error`` and no changes or events.
     requests : sequence of int, optional
         Position of each transaction's request in a batch; null where there was none.
     failures : sequence of (int, Failure), optional
@@ -55,12 +54,13 @@ def transaction_frames(
     tuple of DataFrame
         Shapes (n, 30), (number of changes, 14), (number of events, 8); see the data dictionary.
     """
-    rows, changes, events = transaction_rows(list(transactions))
+    _, (rows, changes, events) = checked_rows(transactions)
     numbers: list[int | None] = [None] * len(transactions) if requests is None else list(requests)
     head = {name: values for name, values in rows.items() if name in TRANSACTIONS.names}
     head["timestamp"] = rows["timestamp_us"]
     head["request"] = numbers
-    head.update(outcome_columns([None] * len(transactions)))
+    problems = rows["problem"]
+    head.update(outcome_columns([problem and Failure(None, "schema_error", problem) for problem in problems]))
     if failures:
         head = _with_failures(head, failures, by)
     for part in (changes, events):
@@ -109,7 +109,7 @@ def payload_frame(
     texts = table[type_column].to_pylist()
     rows = [row for row, text in enumerate(texts) if text is not None and _canonical(text) == wanted]
     picked = table.take(pa.array(rows, type=pa.int64())).select(list(identity))
-    payloads = [msgspec.json.decode(text) for text in table["data"].take(pa.array(rows, type=pa.int64())).to_pylist()]
+    payloads = [parse_json(text, tag) for text in table["data"].take(pa.array(rows, type=pa.int64())).to_pylist()]
     for field, array in _payload_columns(layout, payloads, tag):
         name = f"data.{field.name}" if field.name in picked.column_names else field.name
         picked = picked.append_column(field.with_name(name), array)

@@ -10,6 +10,7 @@ import msgspec
 from toolkit.errors import SchemaError
 from toolkit.move._text import shown
 from toolkit.move.address import parse_address
+from toolkit.move.json_text import parse_json
 from toolkit.move.tags import TypeTag, is_signer, parse_type_tag
 
 if TYPE_CHECKING:
@@ -126,9 +127,6 @@ class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
         return self._structs.get(name)
 
 
-_from_json = msgspec.json.Decoder(Any).decode
-
-
 def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
     """Read a module ABI.
 
@@ -147,12 +145,12 @@ def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
     SchemaError
         If the data is no ABI, or the answer has none.
     """
+    value: Any = parse_json(data, "module ABI") if isinstance(data, bytes) else data
+    if isinstance(value, dict) and "abi" in value:
+        value = value["abi"]
     try:
-        value: Any = _from_json(data) if isinstance(data, bytes) else data
-        if isinstance(value, dict) and "abi" in value:
-            value = value["abi"]
         abi = msgspec.convert(value, ModuleAbi)
         address = parse_address(abi.address)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise SchemaError(f"not a module ABI: {shown(str(error), 200)}") from None
     return msgspec.structs.replace(abi, address=address)

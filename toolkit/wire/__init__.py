@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from toolkit.wire.answers import (
         GenericChange,
         GenericTransaction,
+        MalformedTransaction,
         UserTransaction,
         decode_events,
+        decode_page,
         decode_simulation,
         decode_transactions,
         iterate_transactions,
@@ -50,7 +52,7 @@ if TYPE_CHECKING:
     )
     from toolkit.wire.payloads import EntryFunction, ModuleBundle, Multisig, Script, UnknownPayload, parse_payload
     from toolkit.wire.requests import SimulationRequest, TableItemRequest, ViewFunction, canonical_request
-    from toolkit.wire.rows import Rows, transaction_batches, transaction_rows
+    from toolkit.wire.rows import Rows, checked_rows, transaction_batches, transaction_rows
     from toolkit.wire.signature_reader import parse_account_signature, parse_signature
     from toolkit.wire.signatures import (
         AbstractSignature,
@@ -72,8 +74,10 @@ _MODULES = {
     "answers": (
         "GenericChange",
         "GenericTransaction",
+        "MalformedTransaction",
         "UserTransaction",
         "decode_events",
+        "decode_page",
         "decode_simulation",
         "decode_transactions",
         "iterate_transactions",
@@ -110,7 +114,7 @@ _MODULES = {
     ),
     "payloads": ("EntryFunction", "ModuleBundle", "Multisig", "Script", "UnknownPayload", "parse_payload"),
     "requests": ("SimulationRequest", "TableItemRequest", "ViewFunction", "canonical_request"),
-    "rows": ("Rows", "transaction_batches", "transaction_rows"),
+    "rows": ("Rows", "checked_rows", "transaction_batches", "transaction_rows"),
     "signature_reader": ("parse_account_signature", "parse_signature"),
     "signatures": (
         "AbstractSignature",
@@ -153,6 +157,7 @@ __all__ = [
     "GenericTransaction",
     "IndexedSignature",
     "LedgerState",
+    "MalformedTransaction",
     "ModuleBundle",
     "MultiAgentSignature",
     "MultiEd25519Signature",
@@ -176,12 +181,14 @@ __all__ = [
     "UserTransaction",
     "ViewFunction",
     "canonical_request",
+    "checked_rows",
     "decode_account",
     "decode_block",
     "decode_error_body",
     "decode_events",
     "decode_gas_price_estimate",
     "decode_node_info",
+    "decode_page",
     "decode_simulation",
     "decode_transactions",
     "decode_view_answer",

@@ -1,16 +1,17 @@
-"""Bytes of one or many transactions to answer structs: typed in one pass, unknown kinds by a slower road."""
+"""Bytes of one or many transactions to answer structs: typed in one pass, unknown kinds one by one."""
 
 from __future__ import annotations
 
 import gc
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Raw
 
 from toolkit.errors import SchemaError
-from toolkit.wire.integers import clip, is_u64
+from toolkit.move.json_text import decode_with, elements
+from toolkit.wire.integers import is_u64, shorten
 from toolkit.wire.structs import (
     BlockEpilogueTransaction,
     BlockMetadataTransaction,
@@ -24,6 +25,7 @@ from toolkit.wire.structs import (
     GenesisTransaction,
     KnownChange,
     KnownTransaction,
+    MalformedTransaction,
     PendingTransaction,
     StateCheckpointTransaction,
     Transaction,
@@ -48,6 +50,7 @@ __all__ = [
     "GenericChange",
     "GenericTransaction",
     "GenesisTransaction",
+    "MalformedTransaction",
     "PendingTransaction",
     "SimulatedTransaction",
     "StateCheckpointTransaction",
@@ -59,10 +62,11 @@ __all__ = [
     "WriteTableItem",
     "collector_paused",
     "decode_events",
+    "decode_page",
     "decode_simulation",
     "decode_transactions",
     "iterate_transactions",
-    "split_transactions",
+    "malformed",
 ]
 
 #: A simulation answers a user transaction that was never committed.
@@ -77,8 +81,8 @@ _SIMULATED: msgspec.json.Decoder[list[UserTransaction]] = msgspec.json.Decoder(l
 _ONE_SIMULATED: msgspec.json.Decoder[UserTransaction] = msgspec.json.Decoder(UserTransaction)
 _CHANGE: msgspec.json.Decoder[KnownChange] = msgspec.json.Decoder(KnownChange)
 _EVENTS: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[Event])
-_RAW_LIST: msgspec.json.Decoder[list[Raw]] = msgspec.json.Decoder(list[Raw])
 _RAW_OBJECT: msgspec.json.Decoder[dict[str, Raw]] = msgspec.json.Decoder(dict[str, Raw])
+_TEXT: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
 _KNOWN_TRANSACTIONS = frozenset(str(kind.__struct_config__.tag) for kind in KnownTransaction.__args__)
 _KNOWN_CHANGES = frozenset(str(kind.__struct_config__.tag) for kind in KnownChange.__args__)
 
@@ -111,29 +115,89 @@ def decode_transactions(body: bytes | Raw) -> list[Transaction]:
     Raises
     ------
     SchemaError
-        If it is no JSON, or a known kind lacks what it must have.
+        If it is not JSON, or a known kind lacks what it must have; `decode_page` marks such a one instead.
     """
     with collector_paused():
         if not _is_array(body):
             return [_decode_transaction(body)]
-        try:
-            return list(_MANY.decode(body))
-        except msgspec.ValidationError:
-            raws = _decode(_RAW_LIST, body)
-            return [_decode_transaction(raw, place) for place, raw in enumerate(raws)]
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise _schema_error(error) from error
+        found = _all_known(body)
+        if found is None:
+            found = [_decode_transaction(raw, place) for place, raw in enumerate(_elements(body))]
+        return found
 
 
-def split_transactions(body: bytes | Raw) -> list[Raw]:
-    """Return the undecoded transactions of an answer: the elements of its array, or the one object.
+def decode_page(body: bytes | Raw) -> list[Transaction]:
+    """Read a page of committed transactions; one that is malformed is marked and leaves the others whole.
+
+    Parameters
+    ----------
+    body : bytes or msgspec.Raw
+        JSON array of transactions.
+
+    Returns
+    -------
+    list of Transaction
+        In the order of the answer. A `MalformedTransaction` stands for one that does not have the documented shape
+        or has no readable version.
 
     Raises
     ------
     SchemaError
-        If it is not JSON.
+        If the answer is not a JSON array.
     """
-    return _decode(_RAW_LIST, body) if _is_array(body) else [Raw(body)]
+    with collector_paused():
+        found = _all_known(body) if _is_array(body) else None
+        if found is None:
+            found = [_decoded_or_marked(raw) for raw in _elements(body)]
+        return [one if is_u64(getattr(one, "version_text", None)) else _without_version(one) for one in found]
+
+
+def _without_version(transaction: Transaction) -> Transaction:
+    """Mark a transaction without a readable version; a kind that is not known yet may have none."""
+    if isinstance(transaction, MalformedTransaction):
+        return transaction
+    if isinstance(transaction, GenericTransaction) and transaction.type is not None:
+        return transaction
+    text = None if isinstance(transaction, PendingTransaction) else transaction.version_text
+    return malformed(transaction, f"expected a transaction with a `version` of digits, got {shorten(text)}")
+
+
+def _decoded_or_marked(raw: Raw) -> Transaction:
+    try:
+        return _decode_transaction(raw)
+    except SchemaError as error:
+        return malformed(bytes(raw), str(error))
+
+
+def malformed(transaction: bytes | Transaction, problem: str) -> MalformedTransaction:
+    """Mark a transaction as malformed, with whatever can still be read of it.
+
+    Parameters
+    ----------
+    transaction : bytes or Transaction
+        As JSON, or as it was decoded before the problem was found.
+    problem : str
+    """
+    if isinstance(transaction, bytes):
+        body = transaction
+    else:
+        body = transaction.raw if isinstance(transaction, GenericTransaction) else msgspec.json.encode(transaction)
+    fields: dict[str, Raw] = {}
+    payload: dict[str, Raw] = {}
+    with suppress(SchemaError):
+        fields = decode_with(_RAW_OBJECT, body)
+    with suppress(SchemaError):
+        payload = decode_with(_RAW_OBJECT, fields.get("payload", Raw(b"{}")))
+        payload = decode_with(_RAW_OBJECT, payload.get("transaction_payload", Raw(b"null"))) | payload
+    version = _text(fields.get("version"))
+    return MalformedTransaction(
+        type=_text(fields.get("type")),
+        version_text=version if is_u64(version) else None,
+        hash=_text(fields.get("hash")),
+        function=_text(payload.get("function")),
+        raw=body,
+        problem=problem,
+    )
 
 
 def iterate_transactions(body: bytes | Raw) -> Iterator[Transaction]:
@@ -152,13 +216,12 @@ def iterate_transactions(body: bytes | Raw) -> Iterator[Transaction]:
     Raises
     ------
     SchemaError
-        If it is no JSON, or a known kind lacks what it must have.
+        If it is not JSON, or a known kind lacks what it must have.
     """
     if not _is_array(body):
         yield _decode_transaction(body)
         return
-    raws = _decode(_RAW_LIST, body)
-    for place, raw in enumerate(raws):
+    for place, raw in enumerate(_elements(body)):
         yield _decode_transaction(raw, place)
 
 
@@ -178,17 +241,12 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
     Raises
     ------
     SchemaError
-        If it is no JSON or has another shape.
+        If it is not JSON or has another shape.
     """
-    try:
-        if not _is_array(body):
-            return [_ONE_SIMULATED.decode(body)]
-        return _SIMULATED.decode(body)
-    except msgspec.ValidationError:
-        raws = _decode(_RAW_LIST, body) if _is_array(body) else [body]
-        return [_rebuild(_ONE_SIMULATED, _decode(_RAW_OBJECT, raw)) for raw in raws]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _schema_error(error) from error
+    with suppress(SchemaError):
+        return decode_with(_SIMULATED, body) if _is_array(body) else [decode_with(_ONE_SIMULATED, body)]
+    raws = _elements(body) if _is_array(body) else [body]
+    return [_rebuild(_ONE_SIMULATED, _decode(_RAW_OBJECT, raw)) for raw in raws]
 
 
 def decode_events(body: bytes | Raw) -> list[Event]:
@@ -197,9 +255,24 @@ def decode_events(body: bytes | Raw) -> list[Event]:
     Raises
     ------
     SchemaError
-        If it is no JSON or has another shape.
+        If it is not JSON or has another shape.
     """
     return _decode(_EVENTS, body)
+
+
+def _all_known(body: bytes | Raw) -> list[Transaction] | None:
+    """Decode an array in one pass; None if one of it is of an unknown kind, or malformed."""
+    try:
+        return [*decode_with(_MANY, body)]
+    except SchemaError:
+        return None
+
+
+def _elements(body: bytes | Raw) -> list[Raw]:
+    try:
+        return elements(body)
+    except SchemaError as error:
+        raise _misshapen(error) from error
 
 
 def _is_array(body: bytes | Raw) -> bool:
@@ -208,22 +281,18 @@ def _is_array(body: bytes | Raw) -> bool:
 
 def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | Raw) -> _T:
     try:
-        return decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise _schema_error(error) from error
+        return decode_with(decoder, body)
+    except SchemaError as error:
+        raise _misshapen(error) from error
 
 
-def _schema_error(error: Exception) -> SchemaError:
-    return SchemaError(f"the answer does not have the documented shape: {clip(error)}")
+def _misshapen(error: SchemaError) -> SchemaError:
+    return SchemaError(f"the answer does not have the documented shape: {error}")
 
 
 def _decode_transaction(body: bytes | Raw, place: int = 0) -> Transaction:
-    try:
-        return _ONE.decode(body)
-    except msgspec.ValidationError:
-        pass  # of an unknown kind, with a change of one, or misshapen: look closer
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _schema_error(error) from error
+    with suppress(SchemaError):  # of an unknown kind, with a change of one, or malformed: look closer
+        return decode_with(_ONE, body)
     try:
         return _decode_other(body)
     except SchemaError as error:
@@ -246,7 +315,7 @@ def _decode_other(body: bytes | Raw) -> Transaction:
 
 def _rebuild(decoder: msgspec.json.Decoder[_T], fields: dict[str, Raw]) -> _T:
     """Decode a transaction whose changes may be of unknown kinds: those apart, the rest typed as ever."""
-    changes = [_decode_change(raw) for raw in _decode(_RAW_LIST, fields.get("changes", Raw(b"[]")))]
+    changes = [_decode_change(raw) for raw in _elements(fields.get("changes", Raw(b"[]")))]
     transaction: Any = _decode(decoder, msgspec.json.encode(fields | {"changes": Raw(b"[]")}))
     if changes:
         transaction.changes = changes
@@ -255,12 +324,12 @@ def _rebuild(decoder: msgspec.json.Decoder[_T], fields: dict[str, Raw]) -> _T:
 
 def _decode_change(body: Raw) -> Change:
     try:
-        return _CHANGE.decode(body)
-    except msgspec.ValidationError as error:
+        return decode_with(_CHANGE, body)
+    except SchemaError as error:
         content = _decode(_RAW_OBJECT, body)
         kind = _text(content.get("type"))
         if kind in _KNOWN_CHANGES:
-            raise _schema_error(error) from error
+            raise _misshapen(error) from error
         return GenericChange(kind, bytes(body))
 
 
@@ -269,6 +338,6 @@ def _text(raw: Raw | None) -> str | None:
     if raw is None:
         return None
     try:
-        return msgspec.json.decode(raw, type=str)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return decode_with(_TEXT, raw)
+    except SchemaError:
         return None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
+
+from toolkit.errors import SchemaError
+from toolkit.move.json_text import parse_json
 
 __all__ = ["ERROR_CODES", "ErrorBody", "decode_error_body"]
 
@@ -96,8 +98,8 @@ def decode_error_body(body: bytes, content_type: str = "application/json") -> Er
 
 def _parse_json(body: bytes) -> Any:
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
+        return parse_json(body, "error")
+    except SchemaError:
         return None
 
 

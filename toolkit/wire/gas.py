@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from toolkit.errors import SchemaError
-from toolkit.wire.integers import clip, parse_u64, shorten
+from toolkit.move.json_text import decode_with
+from toolkit.wire.integers import parse_u64, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,9 +137,9 @@ def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:
         If it does not have that shape.
     """
     try:
-        wire = _DECODER.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"the fee statement does not have the documented shape: {clip(error)}") from error
+        wire = decode_with(_DECODER, data)
+    except SchemaError as error:
+        raise SchemaError(f"the fee statement does not have the documented shape: {error}") from error
     return FeeStatement(
         total_charge_gas_units=parse_u64(wire.total_charge_gas_units, "total_charge_gas_units"),
         execution_gas_units=parse_u64(wire.execution_gas_units, "execution_gas_units"),

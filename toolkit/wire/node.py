@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import msgspec
 
 from toolkit.errors import SchemaError
+from toolkit.move.json_text import decode_with
 from toolkit.wire.headers import LedgerState, timestamp_from_us
-from toolkit.wire.integers import clip, parse_u64
+from toolkit.wire.integers import parse_u64
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -224,6 +225,6 @@ def decode_struct(body: bytes, kind: type[_T], what: str) -> _T:
         If the body is no JSON or has another shape.
     """
     try:
-        return msgspec.json.decode(body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"the {what} answer does not have the documented shape: {clip(error)}") from error
+        return decode_with(msgspec.json.Decoder(kind), body)
+    except SchemaError as error:
+        raise SchemaError(f"the {what} answer does not have the documented shape: {error}") from error

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import msgspec
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.wire.integers import clip, shorten
+from toolkit.move.json_text import parse_json
+from toolkit.wire.integers import shorten
 from toolkit.wire.models import (
     AddressText,
     Argument,
@@ -272,16 +273,18 @@ def parse_object(json: Mapping[str, Any] | bytes | msgspec.Raw, what: str) -> di
     Raises
     ------
     SchemaError
-        If it is no JSON object.
+        If it is not a JSON object.
     """
     if isinstance(json, Mapping):
         return dict(json)
+    if not isinstance(json, bytes | msgspec.Raw):
+        raise SchemaError(f"the {what} is not JSON, got {shorten(json)}", column=what)
     try:
-        value = msgspec.json.decode(json)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as error:
-        raise SchemaError(f"the {what} is no JSON: {clip(error)}", column=what) from error
+        value = parse_json(json, what)
+    except SchemaError as error:
+        raise SchemaError(str(error), column=what) from error
     if not isinstance(value, dict):
-        raise SchemaError(f"the {what} is no JSON object, got {shorten(value)}", column=what)
+        raise SchemaError(f"the {what} is not a JSON object, got {shorten(value)}", column=what)
     return value
 
 

@@ -5,6 +5,7 @@ Nothing is lost on the way: what has no column of its own stays in the JSON text
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,15 +13,17 @@ import msgspec
 from msgspec.structs import astuple
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.wire.answers import collector_paused
+from toolkit.wire.answers import collector_paused, malformed
 from toolkit.wire.change_rows import CHANGE_ROWS
 from toolkit.wire.gas import FEE_STATEMENT, FeeStatementTexts
+from toolkit.wire.headers import timestamp_from_us
 from toolkit.wire.integers import clip, parse_u64_column
 from toolkit.wire.spellings import Spellings, split_event_key
 from toolkit.wire.structs import (
     BlockMetadataTransaction,
     GenericTransaction,
     GenesisTransaction,
+    MalformedTransaction,
     PendingTransaction,
     UserTransaction,
 )
@@ -31,7 +34,16 @@ if TYPE_CHECKING:
     from toolkit.wire.change_rows import Row
     from toolkit.wire.structs import Event, Transaction
 
-__all__ = ["CHANGE_COLUMNS", "EVENT_COLUMNS", "TRANSACTION_COLUMNS", "Rows", "transaction_batches", "transaction_rows"]
+__all__ = [
+    "CHANGE_COLUMNS",
+    "EVENT_COLUMNS",
+    "TRANSACTION_COLUMNS",
+    "Rows",
+    "check_transaction",
+    "checked_rows",
+    "transaction_batches",
+    "transaction_rows",
+]
 
 #: Columns of the transactions, in order. u64 columns hold ints, `success` bools, all else text.
 TRANSACTION_COLUMNS: tuple[str, ...] = (
@@ -61,6 +73,7 @@ TRANSACTION_COLUMNS: tuple[str, ...] = (
     "storage_fee_octas",
     "storage_fee_refund_octas",
     "raw",
+    "problem",
 )
 #: Columns of the changes, in order: `transaction_index` (position of the transaction in the batch), `version` and
 #: `change_index` are ints, `key` and `value` bytes, all else text.
@@ -151,15 +164,58 @@ def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
     -------
     Rows
         Transactions, changes and events, each a dict of column name to list. `function` of a multisig transaction
-        is that of its inner payload.
+        is that of its inner payload; `problem` says what is wrong with a `MalformedTransaction`, null elsewhere.
 
     Raises
     ------
     SchemaError
-        If a number, an address or a hex text in them is none.
+        If one has a malformed number, address or hex text; `checked_rows` marks such a one instead.
     """
     rows = _rows(transactions, 0)
     return Rows(*({name: [] for name in names} for names in _COLUMNS)) if rows is None else rows
+
+
+def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction], Rows]:
+    """Turn transactions into columns, one that does not fit being marked rather than raised.
+
+    Parameters
+    ----------
+    transactions : iterable of Transaction
+        As `decode_page` returns them.
+
+    Returns
+    -------
+    tuple of (list of Transaction, Rows)
+        Each transaction, or a `MalformedTransaction` in its place; and their columns, as `transaction_rows`
+        returns them. Every number, address and time of what is not marked can be read.
+    """
+    found = list(transactions)
+    try:
+        rows = transaction_rows(found)
+        _check_times(rows)
+    except SchemaError:
+        found = [_checked(one) for one in found]
+        rows = transaction_rows(found)
+    return found, rows
+
+
+def check_transaction(transaction: Transaction) -> None:
+    """Raise SchemaError if a number, an address, a hex text or a time of a transaction is malformed."""
+    _check_times(transaction_rows([transaction]))
+
+
+def _checked(transaction: Transaction) -> Transaction:
+    try:
+        check_transaction(transaction)
+    except SchemaError as error:
+        return malformed(transaction, str(error))
+    return transaction
+
+
+def _check_times(rows: Rows) -> None:
+    latest = max((stamp for stamp in rows.transactions["timestamp_us"] if stamp is not None), default=0)
+    if timestamp_from_us(latest) is None:
+        raise SchemaError(f"timestamp: expected microseconds up to the year 9999, got {latest}", column="timestamp")
 
 
 def transaction_batches(transactions: Iterable[Transaction], *, size: int = 1_000) -> Iterator[Rows]:
@@ -220,6 +276,9 @@ class _Builder:
         if isinstance(transaction, GenericTransaction):
             self._transactions.append(self._generic_row(transaction))
             return
+        if isinstance(transaction, MalformedTransaction):
+            self._transactions.append(self._malformed_row(transaction))
+            return
         if isinstance(transaction, PendingTransaction):
             self._transactions.append(self._pending_row(transaction))
             return
@@ -252,11 +311,25 @@ class _Builder:
     def _generic_row(self, transaction: GenericTransaction) -> Row:
         head = (transaction.version_text, transaction.hash, transaction.type)
         raw = transaction.raw.decode()
-        return (*head, *(None,) * (len(TRANSACTION_COLUMNS) - len(head) - 1), raw)
+        return (*head, *(None,) * (len(TRANSACTION_COLUMNS) - len(head) - 2), raw, None)
+
+    def _malformed_row(self, transaction: MalformedTransaction) -> Row:
+        function = transaction.function
+        with suppress(InputError):
+            function = None if function is None else self._known.types[function]
+        known = {
+            "version": transaction.version_text,
+            "hash": transaction.hash,
+            "type": transaction.type,
+            "function": function,
+            "raw": transaction.raw.decode("utf-8", "replace"),
+            "problem": transaction.problem,
+        }
+        return tuple(known.get(name) for name in TRANSACTION_COLUMNS)
 
     def _pending_row(self, transaction: PendingTransaction) -> Row:
         head = (None, transaction.hash, "pending_transaction", None, None, None)
-        return (*head, *self._submitted(transaction), None, None, 0, 0, *_NO_FEE, None)
+        return (*head, *self._submitted(transaction), None, None, 0, 0, *_NO_FEE, None, None)
 
     def _executed_row(self, transaction: Any, events: Sequence[Event]) -> Row:
         submitted: Row
@@ -280,6 +353,7 @@ class _Builder:
             len(transaction.changes),
             len(events),
             *_fee_texts(events),
+            None,
             None,
         )
 

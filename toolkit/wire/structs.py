@@ -31,6 +31,7 @@ __all__ = [
     "GenericChange",
     "GenericTransaction",
     "GenesisTransaction",
+    "MalformedTransaction",
     "PendingTransaction",
     "StateCheckpointTransaction",
     "Transaction",
@@ -372,6 +373,29 @@ class GenericTransaction(Struct, kw_only=True):
     raw: bytes
 
 
+class MalformedTransaction(Struct, kw_only=True):
+    """A transaction of a page that does not have the documented shape; the others of the page are not affected.
+
+    Parameters
+    ----------
+    type, hash, function : str or None
+        What can still be read of it.
+    version_text : str or None
+        Digits of its ledger version, None if it has none that can be read.
+    raw : bytes
+        The JSON as it came.
+    problem : str
+        What is wrong with it.
+    """
+
+    type: str | None
+    version_text: str | None
+    hash: str | None
+    function: str | None
+    raw: bytes
+    problem: str
+
+
 CommittedTransaction = (
     UserTransaction
     | GenesisTransaction
@@ -381,4 +405,4 @@ CommittedTransaction = (
     | ValidatorTransaction
 )
 KnownTransaction = CommittedTransaction | PendingTransaction
-Transaction = KnownTransaction | GenericTransaction
+Transaction = KnownTransaction | GenericTransaction | MalformedTransaction

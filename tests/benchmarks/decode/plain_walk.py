@@ -88,6 +88,7 @@ def _transaction(transaction: dict[str, Any]) -> dict[str, Any]:
         "events": len(events),
         **{part: _number(fee.get(part)) for part in FEE_PARTS},
         "raw": None,
+        "problem": None,
     }
 
 

@@ -537,7 +537,7 @@ COME_FROM_OUTSIDE = [
         "byte 1: module name '9' is not a Move identifier (letters, digits, underscores)",
     ),
     (lambda: read_tag("07" + "00" * 32 + "01ff"), "byte 33: a text that is not UTF-8"),
-    (lambda: decode_module_abi(b"["), "not a module ABI: 'Input data was truncated'"),
+    (lambda: decode_module_abi(b"["), "module ABI: the answer is not JSON (Input data was truncated); it starts b'['"),
     (lambda: decode_module_abi({"bytecode": "0x", "abi": None}), "not a module ABI: 'Expected `object`, got `null`'"),
     (
         lambda: decode_module_abi({"address": "zz", "name": "m"}),
@@ -546,7 +546,9 @@ COME_FROM_OUTSIDE = [
     (lambda: decode_module_abi(b'{"name":"m"}'), "not a module ABI: 'Object missing required field `address`'"),
     (
         lambda: decode_module_abi(b"[" * 100000),
-        "not a module ABI: 'maximum recursion depth exceeded while deserializing an object'",
+        "module ABI: the answer is not JSON (maximum recursion depth exceeded while deserializing an object); it starts b'"
+        + "[" * 60
+        + "'",
     ),
 ]
 

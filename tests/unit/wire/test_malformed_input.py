@@ -269,8 +269,8 @@ TABLE: list[tuple[Read, Any, str]] = [
         "SimulationRequest.gas_unit_price: expected a whole number from 0 to 2^64 - 1, got 18446744073709551616",
     ),
     (price, "1.5", "SimulationRequest.gas_unit_price: expected a whole number, got '1.5'"),
-    (parse_payload, b"", "the payload is no JSON: Input data was truncated"),
-    (parse_payload, b"[]", "the payload is no JSON object, got []"),
+    (parse_payload, b"", "payload: the answer is not JSON (Input data was truncated); it starts b''"),
+    (parse_payload, b"[]", "the payload is not a JSON object, got []"),
     (
         parse_payload,
         {"type": "entry_function_payload"},
@@ -281,7 +281,7 @@ TABLE: list[tuple[Read, Any, str]] = [
         {"type": "script_payload", "code": {}},
         "the script_payload does not have the documented shape: field 'bytecode' is missing",
     ),
-    (parse_signature, b"5", "the signature is no JSON object, got 5"),
+    (parse_signature, b"5", "the signature is not a JSON object, got 5"),
     (
         parse_signature,
         {"type": "ed25519_signature", "public_key": "0x11", "signature": "0x"},
@@ -308,11 +308,15 @@ TABLE: list[tuple[Read, Any, str]] = [
         {"entries": [{"key": "a", "val": "x"}]},
         "entries[0].val: expected a u64 as a string of digits, got 'x'",
     ),
-    (decode_transactions, b"", "the answer does not have the documented shape: Input data was truncated"),
+    (
+        decode_transactions,
+        b"",
+        "transactions[0]: the answer does not have the documented shape: Input data was truncated",
+    ),
     (
         decode_transactions,
         b"<html>",
-        "the answer does not have the documented shape: JSON is malformed: invalid character (byte 0)",
+        "transactions[0]: the answer does not have the documented shape: JSON is malformed: invalid character (byte 0)",
     ),
     (
         decode_transactions,

@@ -147,9 +147,9 @@ def test_fields_of_a_newer_node_are_left_out() -> None:
             "inner payload",
         ),
         ({"type": "module_bundle_payload", "modules": 5}, "ModuleBundle.modules: expected a list"),
-        (b"[]", "the payload is no JSON object, got []"),
-        (b"{", "the payload is no JSON"),
-        (b"[" * 100_000, "the payload is no JSON"),
+        (b"[]", "the payload is not a JSON object, got []"),
+        (b"{", "payload: the answer is not JSON"),
+        (b"[" * 100_000, "payload: the answer is not JSON"),
     ],
 )
 def test_a_known_type_of_another_shape_is_a_schema_error(content, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolkit.errors import InputError, SchemaError
 from toolkit.move.address import parse_address
 from toolkit.move.ids import ModuleId
+from toolkit.move.json_text import parse_json
 from toolkit.wire.rows import transaction_rows
 
 if TYPE_CHECKING:
@@ -196,8 +196,8 @@ def _payers(transaction: Any, sender: str | None) -> Sequence[str]:
 def _parsed(text: str | bytes) -> Any:
     """Return JSON as Python values; None for what is none, nests too deep, or holds a number of thousands of digits."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_json(text, "data")
+    except SchemaError:
         return None
 
 

@@ -25,7 +25,8 @@ from toolkit.gas.search import next_round
 from toolkit.gas.steps import OUTCOME_COLUMNS
 from toolkit.move.ids import FunctionId
 from toolkit.wire.requests import SimulationRequest
-from toolkit.wire.rows import transaction_rows
+from toolkit.wire.rows import checked_rows
+from toolkit.wire.structs import MalformedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -277,36 +278,22 @@ class NodeReader:
         self, calls: Sequence[Call], known: Mapping[str, set[int]], answer: PageAnswer
     ) -> tuple[list[dict[str, Any]], list[Missing]]:
         """Return the observations of an answer that are not known yet, and what of it is missing."""
-        missing = list(answer.missing)
-        try:
-            rows = self._found_rows(calls, known, answer.found, answer.head)
-        except SchemaError:  # a field of one transaction cannot be read; the others can
-            rows = []
-            for one in answer.found:
-                try:
-                    rows += self._found_rows(calls, known, [one], answer.head)
-                except SchemaError as error:
-                    missing.append(Missing(one[0], one[0], error))
+        by_function = {str(FunctionId.parse(call.function)): call for call in calls}
+        missing, rows = list(answer.missing), []
         for lost in missing:
             rows += self._missing_rows(calls, known, lost)
-        return rows, missing
-
-    def _found_rows(
-        self,
-        calls: Sequence[Call],
-        known: Mapping[str, set[int]],
-        found: Sequence[tuple[int, Any]],
-        head: LedgerState | None,
-    ) -> list[dict[str, Any]]:
-        by_function = {str(FunctionId.parse(call.function)): call for call in calls}
-        functions = transaction_rows([one for _, one in found]).transactions["function"]
-        rows = []
-        for (version, one), name in zip(found, functions, strict=True):
+        found, columns = checked_rows(one for _, one in answer.found)
+        functions = columns.transactions["function"]
+        for (version, _), one, name in zip(answer.found, found, functions, strict=True):
             call = by_function.get(name)
-            if call is not None and version not in known[call.fingerprint] and self._covers(call, version):
+            if isinstance(one, MalformedTransaction):
+                if call is not None or name is None:  # it is one of a call, or may be one of any
+                    missing.append(Missing(version, version, SchemaError(one.problem)))
+                    rows += self._missing_rows(calls if call is None else [call], known, missing[-1])
+            elif call is not None and version not in known[call.fingerprint] and self._covers(call, version):
                 now = datetime.now(UTC)
-                rows.append(self._origin.committed(call.name, call.fingerprint, one, now, head=head))
-        return rows
+                rows.append(self._origin.committed(call.name, call.fingerprint, one, now, head=answer.head))
+        return rows, missing
 
     def _missing_rows(
         self, calls: Sequence[Call], known: Mapping[str, set[int]], missing: Missing
