@@ -1,6 +1,6 @@
-"""Answers to pinned reads, which do not change: what may be kept, under which key, and where.
+"""Answers to pinned reads, which do not change: which are stored, under which key, and in which file.
 
-The file itself is `cache_store`'s business; nothing here sends a request.
+`cache_store` reads and writes the file; nothing here sends a request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KEPT_TYPES = frozenset({"application/json", "application/x-bcs", "application/o
 _KEPT_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found"})
 _PACK_FROM = 256  # bytes; shorter bodies gain less than they cost
 _LARGEST_SHARE = 8  # an answer above this part of the bound would push out too much
-_FILE_NAME = "answers-1.sqlite3"  # the number is the format's, so two releases do not fight over one file
+_FILE_NAME = "answers-2.sqlite3"  # the number is that of the keys, so that no release reads entries of another one's
 _DIGEST_BYTES = 20
 
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
@@ -99,12 +99,14 @@ def key(
     content_type: str | None = None,
     build: str | None = None,
     accept: str | None = None,
+    owner: str | None = None,
 ) -> bytes:
     """Return the key of a pinned read. Equal requests have equal keys, whatever the order of names in their JSON.
 
     Parameters
     ----------
     chain_id : int
+        Of the answer's own headers, when it is stored.
     version : int
         The ledger version that is read, resolved: the head has no key.
     method : str
@@ -119,6 +121,8 @@ def key(
         The node's build, for answers that depend on it: gas figures.
     accept : str, optional
         Media type asked for.
+    owner : str, optional
+        Whose answers they are: the host that gave them, or the name under which hosts share them.
 
     Returns
     -------
@@ -128,7 +132,7 @@ def key(
     Raises
     ------
     InputError
-        If the chain id or version is no whole number, or the body is no JSON value.
+        If the chain id or version is not a whole number, or the body is not a JSON value.
     """
     given: tuple[tuple[str, object], ...] = (("chain_id", chain_id), ("version", version))
     for name, number in given:
@@ -138,7 +142,7 @@ def key(
         if isinstance(body, bytes) and _is_json(content_type):
             body = json.loads(body)
         exact = isinstance(body, bytes)
-        text = _canonical([chain_id, version, method, path, build, accept, exact, body.hex() if exact else body])
+        text = _canonical([chain_id, version, method, path, build, accept, owner, exact, body.hex() if exact else body])
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the body of {method} {path:.120} is neither bytes nor a JSON value: {error}") from None
     return blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
@@ -199,9 +203,10 @@ def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Pat
 class AnswerCache:
     """Answers by `key`, on disk or in memory. Threads may share one; processes may share a file.
 
-    Kept are 200s that carry the ledger headers (a captive portal's page does not) and 404s that say that a table
-    item, resource or module is missing. Which reads are pinned is the caller's to know: a page of transactions
-    that reaches the head, say, is not. A damaged entry is a miss; a damaged or foreign file is renamed
+    Stored are 200s, and 404s that say that a table item, resource or module is missing, if they carry the ledger
+    headers (a captive portal's page does not) and these show a head that has reached the version read (that of a
+    backend that lags behind has not). Which reads are pinned is the caller's to know: a page of transactions
+    that reaches the head, for example, is not. A damaged entry is a miss; a damaged or foreign file is renamed
     ``.damaged-<n>`` and a new one begun; a place that cannot be written leaves the cache empty. Both warn, neither
     raises.
 
@@ -266,10 +271,18 @@ class AnswerCache:
             self._misses += len(wanted) - len(found)
         return found
 
-    def put(self, key: bytes, answer: Answer) -> bool:
-        """Keep an answer if it is one that does not change; tell whether it was taken."""
+    def put(self, key: bytes, answer: Answer, *, version: int = 0) -> bool:
+        """Store an answer if it is one that does not change; return whether it was stored.
+
+        Parameters
+        ----------
+        key : bytes
+        answer : Answer
+        version : int, default 0
+            The ledger version that was read.
+        """
         read = parse_headers(answer.headers)
-        if not self._store.usable or not _may_be_kept(answer, read):
+        if not self._store.usable or not _may_be_kept(answer, read, version):
             return False
         row = _row(key, answer, read, int(self._store.clock()))
         if len(row[3]) > self._store.max_bytes // _LARGEST_SHARE:
@@ -343,9 +356,11 @@ def _user_caches() -> Path:
     return Path.home() / ".cache"
 
 
-def _may_be_kept(answer: Answer, read: AnswerHeaders) -> bool:
+def _may_be_kept(answer: Answer, read: AnswerHeaders, version: int) -> bool:
+    if read.ledger is None or read.ledger.version < version:
+        return False
     if answer.status == HTTPStatus.OK:
-        return read.ledger is not None
+        return True
     if answer.status == HTTPStatus.NOT_FOUND:
         return decode_error_body(answer.body, _content_type(answer.headers)).error_code in _KEPT_404
     return False

@@ -25,6 +25,7 @@ def connect(
     max_in_flight: int = 64,
     requests_per_second: float | None = None,
     cache: str | os.PathLike[str] | None = "default",
+    cache_name: str | None = None,
     offline: bool = False,
     archive: bool = False,
     timeout_s: float = 30.0,
@@ -48,8 +49,11 @@ def connect(
     requests_per_second : float, optional
         Most requests started per second.
     cache : "default", path or None
-        Where answers to pinned reads are kept: on disk for a public node, in memory for one on this machine or
+        Where answers to pinned reads are stored: on disk for a public node, in memory for one on this machine or
         its network, in the file that is named, or nowhere.
+    cache_name : str, optional
+        Answers are stored for the host that gave them. Nodes with the same `cache_name` share theirs instead: use it
+        for hosts of one chain that you trust equally.
     offline : bool, default False
         Never ask the node: what is not kept raises `OfflineMiss`. The head is the one last seen.
     archive : bool, default False
@@ -82,6 +86,7 @@ def connect(
         max_in_flight=max_in_flight,
         requests_per_second=requests_per_second,
         cache=cache,
+        cache_name=cache_name,
         offline=offline,
         archive=archive,
         timeout_s=timeout_s,

@@ -19,7 +19,7 @@ from toolkit import __version__
 from toolkit.client.bulk import run_many
 from toolkit.client.cache import CachedAnswer
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
-from toolkit.client.keeping import Keeper
+from toolkit.client.keeping import Keeper, Place
 from toolkit.client.pace import Pace
 from toolkit.client.prepared import Prepared
 from toolkit.client.refusals import advertised_archive, masked_refusal, refusal
@@ -50,8 +50,8 @@ __all__ = ["Connection", "bcs_body", "json_body", "path", "pinned"]
 
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
-_Tag = tuple[int, Any, bytes | None]
-"""Position of a call, the call, and the key its answer is kept under."""
+_Tag = tuple[int, Any, Place | None]
+"""Position of a call, the call, and the place of its answer in the cache."""
 _Job = tuple[_Tag, Request | Answer | ToolkitError]
 
 _CHUNK = 256
@@ -190,11 +190,11 @@ class Connection:
             If the answer is not of the call's type; such an answer is not kept.
         """
         self.check_open()
-        key = self._key(prepared)
-        answer = self._keeper.find([key]).get(key) if key is not None else None
+        place = self._place(prepared)
+        answer = None if place is None else self._keeper.find([place]).get(place.key)
         if answer is None:
             answer = self._archived(prepared.request, self._exchanged(prepared.request, prepared.asked))
-        return self._finished(prepared, key, answer)
+        return self._finished(prepared, place, answer)
 
     def perform_many(
         self, calls: Iterable[Prepared[T] | ToolkitError]
@@ -214,48 +214,48 @@ class Connection:
         """
         self.check_open()
         with closing(self._sent(self._jobs(calls))) as outcomes:
-            for (number, call, key), outcome in outcomes:
-                yield number, self._result(call, key, outcome)
+            for (number, call, place), outcome in outcomes:
+                yield number, self._result(call, place, outcome)
 
     def _jobs(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Iterator[_Job]:
         """Yield each call with its request, or with what is known of its outcome without one."""
         numbered = enumerate(calls)
         while chunk := list(islice(numbered, _CHUNK if self._keeper.cache else 1)):
-            keys = [None if isinstance(call, ToolkitError) else self._key(call) for _, call in chunk]
-            kept = self._keeper.find([key for key in keys if key is not None])
-            for (number, call), key in zip(chunk, keys, strict=True):
-                job = (number, call, key)
+            places = [None if isinstance(call, ToolkitError) else self._place(call) for _, call in chunk]
+            stored = self._keeper.find(places)
+            for (number, call), place in zip(chunk, places, strict=True):
+                job = (number, call, place)
                 if isinstance(call, ToolkitError):
                     yield job, call
-                elif key in kept:
-                    yield job, kept[key]
+                elif place is not None and place.key in stored:
+                    yield job, stored[place.key]
                 else:
                     yield job, OfflineMiss(_MISSED.format(call.asked)) if self._keeper.offline else call.request
 
-    def _result(self, call: Any, key: bytes | None, outcome: Answer | ToolkitError) -> Any:
+    def _result(self, call: Any, place: Place | None, outcome: Answer | ToolkitError) -> Any:
         """Return the result of a call, or the error it ended with: one answer does not end the others."""
         if isinstance(outcome, ToolkitError):
             return outcome
         if not isinstance(outcome, CachedAnswer):
             outcome = self._archived(call.request, outcome)
         try:
-            return self._finished(call, key, outcome)
+            return self._finished(call, place, outcome)
         except (NodeError, NodeUnreachable, SchemaError) as error:
             return error
 
-    def _finished(self, call: Prepared[T], key: bytes | None, answer: Answer) -> T:
-        """Return the result of an answer, or raise what it refuses; kept is only what could be read as a result."""
+    def _finished(self, call: Prepared[T], place: Place | None, answer: Answer) -> T:
+        """Return the result of an answer, or raise what it refuses; only what could be read as a result is stored."""
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(chain_id_of(answer.headers), call.asked)
         if not _is_good(answer):
-            self._keeper.keep(key, answer if key is None else masked_refusal(answer, self._credentials))
+            self._keeper.store(place, answer if place is None else masked_refusal(answer, self._credentials))
             raise refusal(call.asked, answer, self._credentials)
         try:
             result = call.finish(answer)
         except SchemaError as error:
             self.mask_error(error)
             raise
-        self._keeper.keep(key, answer)
+        self._keeper.store(place, answer)
         return result
 
     def mask_error(self, error: SchemaError) -> None:
@@ -316,10 +316,10 @@ class Connection:
         finally:
             self._here.use_kept = self._here.repeats = True
 
-    def _key(self, call: Prepared[Any]) -> bytes | None:
+    def _place(self, call: Prepared[Any]) -> Place | None:
         if not self._here.use_kept:
             return None
-        return self._keeper.key(call.request, call.pinned, gas=call.gas, describe=self._description)
+        return self._keeper.place(call.request, call.pinned, gas=call.gas, describe=self._description)
 
     def _description(self) -> Answer:
         def checked(answer: Answer) -> Answer:

@@ -1,4 +1,4 @@
-"""Pinned reads that are kept: which answers, under which key, and what offline means."""
+"""Pinned reads that are stored: which answers, under which key, and what offline means."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ import json
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from toolkit.client.cache import AnswerCache, CachedAnswer, key
 from toolkit.client.transport import Answer
 from toolkit.errors import OfflineMiss, SchemaError
+from toolkit.wire.headers import parse_headers
 from toolkit.wire.node import decode_node_info
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from toolkit.client.transport import Request
 
-__all__ = ["Keeper"]
+__all__ = ["Keeper", "Place"]
 
 
 _INDEX = "versions"
@@ -34,27 +36,54 @@ class _Identity:
     build: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the answer to a pinned read is looked up and stored.
+
+    Attributes
+    ----------
+    key : bytes
+        For the look-up: of the chain that the node was last seen to be of.
+    chain_id : int
+        That chain.
+    version : int
+        The ledger version that is read.
+    key_of : callable
+        Returns the key under another chain id.
+    """
+
+    key: bytes
+    chain_id: int
+    version: int
+    key_of: Callable[[int], bytes]
+
+
 class Keeper:
-    """The kept answers of one node.
+    """The stored answers of one node.
 
     Parameters
     ----------
     url : str
         Base URL.
     cache : AnswerCache or None
-        None keeps nothing.
-    offline : bool
-        Never ask the node: what is not kept raises OfflineMiss.
+        None stores nothing.
+    offline : bool, default False
+        Never ask the node: what is not stored raises OfflineMiss.
+    shared : str, optional
+        Name under which several hosts share their answers; by default each host (scheme, host and port) has its own.
     """
 
-    def __init__(self, url: str, cache: AnswerCache | None, *, offline: bool = False) -> None:
+    def __init__(
+        self, url: str, cache: AnswerCache | None, *, offline: bool = False, shared: str | None = None
+    ) -> None:
         self._url = url
         self.cache = cache
         self.offline = offline
+        self._owner = f"shared {shared}" if shared is not None else f"host {_origin(url)}"
         self._identity: _Identity | None = None
         self._index_lock = threading.Lock()
-        # The node's own description, kept by its URL, is what an offline session knows the chain and the head from.
-        self._description = key(0, 0, "GET", url)
+        # The node's own description, stored by its URL, is what an offline session knows the chain and the head from.
+        self._description = key(0, 0, "GET", url, owner=self._owner)
 
     def is_description(self, request: Request) -> bool:
         """Tell whether a request asks for the node's own description."""
@@ -68,7 +97,7 @@ class Keeper:
                 self.cache.put(self._description, answer)
 
     def description(self) -> Answer:
-        """Return the description last seen; OfflineMiss where there is none."""
+        """Return the description last seen; raise OfflineMiss if there is none."""
         found = None if self.cache is None else self.cache.get(self._description)
         if found is None:
             raise OfflineMiss(
@@ -76,34 +105,53 @@ class Keeper:
             )
         return found
 
-    def key(self, request: Request, pinned: int | None, *, gas: bool, describe: Callable[[], Answer]) -> bytes | None:
-        """Return the key of a pinned read, None where it is not kept."""
+    def place(self, request: Request, pinned: int | None, *, gas: bool, describe: Callable[[], Answer]) -> Place | None:
+        """Return the place of a pinned read, None if its answer is not stored.
+
+        Before the request is sent only the chain of earlier answers is known; `store` goes by the answer's own.
+        """
         if self.cache is None or pinned is None:
             return None
-        if self._identity is None:
-            info = decode_node_info(describe().body)
-            self._identity = _Identity(info.ledger.chain_id, info.git_hash)
+        identity = self._known_identity(describe)
         parts = urlsplit(request.url.removeprefix(self._url))
         query = [(name, value) for name, value in parse_qsl(parts.query) if name != "ledger_version"]
-        return key(
-            self._identity.chain_id,
-            pinned,
-            request.method,
-            f"{parts.path}?{urlencode(query)}" if query else parts.path,
-            request.body,
+        key_of = partial(
+            key,
+            version=pinned,
+            method=request.method,
+            path=f"{parts.path}?{urlencode(query)}" if query else parts.path,
+            body=request.body,
             content_type=request.headers.get("Content-Type"),
-            build=self._identity.build if gas else None,
+            build=identity.build if gas else None,
             accept=request.headers.get("Accept"),
+            owner=self._owner,
         )
+        return Place(key_of(identity.chain_id), identity.chain_id, pinned, key_of)
 
-    def find(self, keys: Sequence[bytes]) -> dict[bytes, Answer]:
-        """Return what is kept of these keys."""
+    def _known_identity(self, describe: Callable[[], Answer]) -> _Identity:
+        identity = self._identity
+        if identity is None:
+            info = decode_node_info(describe().body)
+            identity = self._identity = _Identity(info.ledger.chain_id, info.git_hash)
+        return identity
+
+    def find(self, places: Iterable[Place | None]) -> dict[bytes, Answer]:
+        """Return what is stored at these places, by key."""
+        keys = [place.key for place in places if place is not None]
         return {} if self.cache is None or not keys else dict(self.cache.get_many(keys))
 
-    def keep(self, at: bytes | None, answer: Answer) -> None:
-        """Keep an answer, if it is one that never changes and is not kept already."""
-        if self.cache is not None and at is not None and not isinstance(answer, CachedAnswer):
-            self.cache.put(at, answer)
+    def store(self, place: Place | None, answer: Answer) -> None:
+        """Store an answer that never changes, under the chain id of its own headers; without one it is not stored."""
+        if self.cache is None or place is None or isinstance(answer, CachedAnswer):
+            return
+        ledger = parse_headers(answer.headers).ledger
+        if ledger is None:
+            return
+        if ledger.chain_id == place.chain_id:
+            self.cache.put(place.key, answer, version=place.version)
+        else:
+            self._identity = None  # the node is of another chain than it was: ask it before the next look-up
+            self.cache.put(place.key_of(ledger.chain_id), answer, version=place.version)
 
     def note_looked_up(self, where: str, version: int) -> None:
         """Remember at which versions a path was read, so that an offline session knows what it may build on."""
@@ -111,19 +159,29 @@ class Keeper:
             return
         with self._index_lock:  # read, add, write: another thread's version must not get lost between
             known = self.looked_up(where)
-            found = self.cache.get(self._description)
-            if version not in known and found is not None:
-                answer = Answer(200, found.headers, json.dumps(sorted([*known, version])).encode())
-                self.cache.put(key(self._identity.chain_id, 0, "GET", where, accept=_INDEX), answer)
+            index, found = self._index(where), self.cache.get(self._description)
+            if version not in known and found is not None and index is not None:
+                self.cache.put(index, Answer(200, found.headers, json.dumps(sorted([*known, version])).encode()))
 
     def looked_up(self, where: str) -> list[int]:
-        """Return the versions at which a path was read and kept."""
-        if self.cache is None or self._identity is None:
-            return []
-        found = self.cache.get(key(self._identity.chain_id, 0, "GET", where, accept=_INDEX))
+        """Return the versions at which a path was read and stored."""
+        index = self._index(where)
+        found = None if self.cache is None or index is None else self.cache.get(index)
         return [] if found is None else list(json.loads(found.body))
+
+    def _index(self, where: str) -> bytes | None:
+        identity = self._identity
+        if identity is None:
+            return None
+        return key(identity.chain_id, 0, "GET", where, accept=_INDEX, owner=self._owner)
 
     def close(self) -> None:
         """Write what is waiting, and close the cache."""
         if self.cache is not None:
             self.cache.close()
+
+
+def _origin(url: str) -> str:
+    """Return scheme, host and port of a URL, the port always spelled out."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname}:{parts.port or {'http': 80, 'https': 443}[parts.scheme]}"

@@ -76,8 +76,11 @@ class Node:
     requests_per_second : float, optional
         Most requests started per second.
     cache : "default", path or None
-        Where answers to pinned reads are kept: on disk for a public node, in memory for one on this machine or its
+        Where answers to pinned reads are stored: on disk for a public node, in memory for one on this machine or its
         network (throw-away ledgers reuse ids), in the file that is named, or nowhere.
+    cache_name : str, optional
+        Answers are stored for the host that gave them (scheme, host and port). Nodes with the same `cache_name` share
+        theirs instead: use it for hosts of one chain that you trust equally.
     offline : bool, default False
         Never ask the node: what is not kept raises `OfflineMiss`. The head is the one last seen.
     archive : bool, default False
@@ -102,6 +105,7 @@ class Node:
         max_in_flight: int = 64,
         requests_per_second: float | None = None,
         cache: str | os.PathLike[str] | None = "default",
+        cache_name: str | None = None,
         offline: bool = False,
         archive: bool = False,
         timeout_s: float = 30.0,
@@ -116,6 +120,7 @@ class Node:
             requests_per_second = checked_limit("requests_per_second", requests_per_second, _FASTEST, "per second")
         checked_text("api_key", api_key)
         checked_text("name", name)
+        checked_text("cache_name", cache_name)
         abis = checked_abis(abis)
         if target == "embedded":
             from toolkit.client.connect import embedded_url
@@ -135,6 +140,7 @@ class Node:
                 "max_in_flight": max_in_flight,
                 "requests_per_second": requests_per_second,
                 "cache": cache,
+                "cache_name": cache_name,
                 "offline": offline,
                 "archive": archive,
                 "timeout_s": timeout_s,
@@ -158,7 +164,7 @@ class Node:
             engine = BulkEngine(
                 api_key=api_key, login=login, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace
             )
-        self._keeper = Keeper(url, AnswerCache.for_node(url, cache), offline=offline)
+        self._keeper = Keeper(url, AnswerCache.for_node(url, cache), offline=offline, shared=cache_name)
         self._connection = Connection(
             url,
             transport,

@@ -159,6 +159,21 @@ class TestNotKept:
         with a_node(place)[0] as node:
             assert node.view(COUNT, ledger_version=500).value == 500
 
+    @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
+    def test_what_a_lagging_backend_misses_is_asked_again(self, place, many):
+        """A 404 of a backend whose head is below the version read says nothing about that version."""
+        missing = {TABLE: refused(404, "table_item_not_found", "no such key", head=ledger(400))}
+        with a_node(place, missing)[0] as node:
+            if many:
+                options = {"key_type": ITEM["key_type"], "value_type": ITEM["value_type"], "versions": [500]}
+                frame = fetch_table_items(node, HANDLE, keys=["alice"], **options, progress=False)
+                assert frame["error_code"].tolist() == ["table_item_not_found"]
+            else:
+                with pytest.raises(NotFound):
+                    node.table_item(HANDLE, **ITEM, ledger_version=500)
+        with a_node(place)[0] as node:
+            assert node.table_item(HANDLE, **ITEM, ledger_version=500).value == 7
+
     def test_a_page_without_ledger_headers_is_not_an_answer_to_keep(self, place):
         """A captive portal's 200 is forgotten."""
         portal = Answer(200, {"Content-Type": "application/json"}, b'["666"]')
@@ -233,14 +248,69 @@ class TestApart:
         with node:
             assert node.view(COUNT, ledger_version=500).value == 8
 
-    def test_two_hosts_of_one_chain_share(self, place):
-        """State at a version is the chain's, whoever tells it."""
+    @pytest.mark.parametrize(
+        "other",
+        ["http://other.test/v1", "https://node.test/v1", "http://node.test:8080/v1"],
+        ids=["host", "scheme", "port"],
+    )
+    def test_hosts_share_only_by_name(self, place, other):
+        """Another host, scheme or port has its own answers, unless both nodes are given one `cache_name`."""
+        routes = {"POST /view": counting, "GET /accounts/0x1/module/m": answer(M)}
+        for name, requests in ((None, 1), ("four", 0)):
+            with a_node(place, cache_name=name)[0] as node:
+                node.view(COUNT, ledger_version=500)
+            fake = FakeNode(routes)
+            with Node(other, transport=fake, cache=place, cache_name=name) as node:
+                assert node.view(COUNT, ledger_version=500).value == 500
+            assert len(fake.sent("POST /view")) == requests
+
+    def test_a_cache_name_is_not_a_host(self, place):
+        """A name that spells a host's address does not reach the host's answers."""
         with a_node(place)[0] as node:
             node.view(COUNT, ledger_version=500)
-        fake = FakeNode({"POST /view": counting, "GET /accounts/0x1/module/m": answer(M)})
-        with Node("http://other.test/v1", transport=fake, cache=place) as node:
-            assert node.view(COUNT, ledger_version=500).value == 500
+        node, fake = a_node(place, cache_name="http://node.test:80")
+        with node:
+            node.view(COUNT, ledger_version=500)
+        assert len(fake.sent("POST /view")) == 1
+
+    def test_a_default_port_may_be_spelled_out(self, place):
+        """`http://node.test` and `http://node.test:80` are one host."""
+        with a_node(place)[0] as node:
+            node.view(COUNT, ledger_version=500)
+        fake = FakeNode()
+        with Node("http://node.test:80/v1", transport=fake, cache=place) as node:
+            node.view(COUNT, ledger_version=500)
         assert fake.sent("POST /view") == []
+
+    @pytest.mark.parametrize("many", [False, True], ids=["one", "many"])
+    @pytest.mark.parametrize(
+        "headers", [{"X-APTOS-CHAIN-ID": "77"}, {"X-APTOS-CHAIN-ID": ""}], ids=["other chain", "no chain"]
+    )
+    def test_an_answer_is_stored_under_its_own_chain(self, place, headers, many):
+        """An answer of another chain, or of none, that comes between others is not read as one of this chain."""
+        strange = Answer(200, {**answer(["666"]).headers, **headers}, b'["666"]')
+        node, fake = a_node(place, {"POST /view": strange})
+        with node:
+            node.table_item(HANDLE, **ITEM, ledger_version=500)  # the chain is known by now
+            if many:
+                assert fetch_views(node, COUNT, versions=[500], progress=False)["value"].tolist() == [666]
+            else:
+                assert node.view(COUNT, ledger_version=500).value == 666
+            fake.routes["POST /view"] = counting
+            assert node.view(COUNT, ledger_version=500).value == 500
+        with a_node(place)[0] as node:
+            assert node.view(COUNT, ledger_version=500).value == 500
+
+    def test_a_node_that_changes_its_chain_is_asked_which(self, place):
+        """After an answer of another chain look-ups go by the chain that the node says it is of now."""
+        node, fake = a_node(place)
+        with node:
+            assert node.view(COUNT, ledger_version=500).value == 500
+            one = ledger()
+            fake.head = LedgerState(5, one.version, 0, one.timestamp, one.epoch, one.block_height, 0)
+            fake.routes["POST /view"] = lambda *_: answer(["8"], head=fake.head)
+            assert node.view(COUNT, ledger_version=501).value == 8
+            assert node.view(COUNT, ledger_version=500).value == 8
 
     def test_arguments_tell_calls_apart(self, place):
         """Another argument, another answer."""

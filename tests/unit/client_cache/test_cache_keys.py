@@ -26,13 +26,14 @@ REQUESTS = st.tuples(
     VALUES | st.binary(max_size=12),
     st.none() | TEXTS,
     st.none() | TEXTS,
+    st.none() | TEXTS,
 )
 
 
 def key_of(request):
     """Take the key of a request given as a tuple."""
-    *positional, build, accept = request
-    return key(*positional, build=build, accept=accept)
+    *positional, build, accept, owner = request
+    return key(*positional, build=build, accept=accept, owner=owner)
 
 
 def canonical(request):
@@ -59,7 +60,7 @@ def test_two_requests_share_a_key_only_when_they_are_the_same(left, right):
     assert (key_of(left) == key_of(right)) == (canonical(left) == canonical(right))
 
 
-@given(REQUESTS, st.integers(0, 6), st.data())
+@given(REQUESTS, st.integers(0, 7), st.data())
 def test_every_part_of_a_request_counts(request, part, data):
     """Changing any one part changes the key."""
     other = list(request)
@@ -113,6 +114,7 @@ def test_parts_do_not_run_into_each_other():
     """The end of one part and the start of the next cannot be shifted."""
     assert key(1, 23, "GET", "/a") != key(12, 3, "GET", "/a")
     assert key(1, 2, "GET", "/a", build="b", accept=None) != key(1, 2, "GET", "/a", build=None, accept="b")
+    assert key(1, 2, "GET", "/a", accept="b") != key(1, 2, "GET", "/a", owner="b")
     assert key(1, 2, "GET", "/a") != key(1, 2, "GET/", "a")
 
 

@@ -32,7 +32,7 @@ def test_the_own_variable_comes_first(monkeypatch, tmp_path):
     """LEDGER_TOOLKIT_CACHE names the folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
     monkeypatch.setenv("LEDGER_TOOLKIT_CACHE", str(tmp_path))
-    assert default_path() == tmp_path / "answers-1.sqlite3"
+    assert default_path() == tmp_path / "answers-2.sqlite3"
     assert place_for(MAINNET) == default_path()
 
 
@@ -40,24 +40,24 @@ def test_the_home_in_the_variable_is_expanded(monkeypatch, tmp_path):
     """A tilde means the home folder."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("LEDGER_TOOLKIT_CACHE", "~/c")
-    assert default_path() == tmp_path / "c" / "answers-1.sqlite3"
+    assert default_path() == tmp_path / "c" / "answers-2.sqlite3"
 
 
 def test_the_platform_says_where_caches_go(monkeypatch, tmp_path):
     """XDG_CACHE_HOME holds where it is absolute; without it the platform's folder below home."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(sys, "platform", "linux")
-    assert default_path() == tmp_path / ".cache" / "ledger-toolkit" / "answers-1.sqlite3"
+    assert default_path() == tmp_path / ".cache" / "ledger-toolkit" / "answers-2.sqlite3"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert default_path() == tmp_path / ".cache" / "ledger-toolkit" / "answers-1.sqlite3"
+    assert default_path() == tmp_path / ".cache" / "ledger-toolkit" / "answers-2.sqlite3"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
-    assert default_path() == tmp_path / "x" / "ledger-toolkit" / "answers-1.sqlite3"
+    assert default_path() == tmp_path / "x" / "ledger-toolkit" / "answers-2.sqlite3"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert default_path() == tmp_path / "Library" / "Caches" / "ledger-toolkit" / "answers-1.sqlite3"
+    assert default_path() == tmp_path / "Library" / "Caches" / "ledger-toolkit" / "answers-2.sqlite3"
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "w"))
-    assert default_path() == tmp_path / "w" / "ledger-toolkit" / "answers-1.sqlite3"
+    assert default_path() == tmp_path / "w" / "ledger-toolkit" / "answers-2.sqlite3"
 
 
 @pytest.mark.parametrize("url", LOOPBACKS)
@@ -75,7 +75,7 @@ def test_a_given_path_holds_for_every_node(url, tmp_path):
     """A path is a file, or a folder that is there; text and Path alike."""
     assert place_for(url, tmp_path / "x.db") == tmp_path / "x.db"
     assert place_for(url, str(tmp_path / "x.db")) == tmp_path / "x.db"
-    assert place_for(url, tmp_path) == tmp_path / "answers-1.sqlite3"
+    assert place_for(url, tmp_path) == tmp_path / "answers-2.sqlite3"
     with AnswerCache.for_node(url, tmp_path / "x.db") as cache:
         assert cache.stats().place == str(tmp_path / "x.db")
 
@@ -123,7 +123,7 @@ def test_a_named_file_that_never_was_a_cache_is_refused_and_left_as_it_is(tmp_pa
     assert place.read_bytes() == before
 
 
-@pytest.mark.parametrize("name", ["mine.db", "answers-1.sqlite3"])
+@pytest.mark.parametrize("name", ["mine.db", "answers-2.sqlite3"])
 def test_a_damaged_cache_of_our_own_is_set_aside(tmp_path, name):
     """Its label in the first bytes, or its name, tells that it was a cache."""
     place = tmp_path / name
