@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import threading
+import time
 from bisect import bisect_left, insort
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from toolkit.client.outages import Outages, is_outage
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotFound, OfflineMiss, SchemaError
 from toolkit.move.abi import ModuleAbi, decode_module_abi
 from toolkit.move.address import parse_address
@@ -32,7 +34,7 @@ ModuleKey = tuple[str, str]
 class Known:
     """What is known of one module at one version.
 
-    `digest` is None where the module was not there; `told` is False where the node does not say.
+    `digest` is None if the module was not there; `told` is False if that is not known.
     """
 
     digest: bytes | None
@@ -45,7 +47,10 @@ _UNTOLD = Known(None, None, told=False)
 """The node does not say."""
 
 _MOST_SILENT = 3
-"""Reads without a word of the module after which a node counts as not offering them; a gateway may stumble once."""
+"""Reads that say nothing of the module after which a node counts as not offering them; a gateway may fail once."""
+
+_MAX_FAILING = 3
+"""Modules whose look-up fails after which the others are not asked for either, until these have rested."""
 
 
 @dataclass(slots=True)
@@ -88,6 +93,13 @@ class AbiStore:
         ABIs that the caller supplies; they hold at every version.
     kept_versions : callable (address, name) -> list of int, optional
         Versions whose module an offline session can read.
+    clock : callable, optional
+        Seconds; replaced in tests.
+
+    Notes
+    -----
+    A look-up that fails (no answer, 429, 5xx) is remembered for at least 30 s, in which the module counts as not
+    known: `failure` has the reason.
     """
 
     def __init__(
@@ -96,6 +108,7 @@ class AbiStore:
         *,
         overrides: Mapping[ModuleKey, ModuleAbi] | None = None,
         kept_versions: Callable[[str, str], list[int]] = lambda *_: [],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fetch = fetch
         self._kept_versions = kept_versions
@@ -104,11 +117,35 @@ class AbiStore:
         self._by_digest: dict[bytes, ModuleAbi | None] = {}
         self._layouts: dict[TypeTag, Made[Layout]] = {}
         self._silent: set[tuple[str, str, int]] = set()
+        self._outages: Outages[ModuleKey] = Outages(clock)
         self._lock = threading.Lock()
 
-    def at(self, version: int) -> AbisAt:
-        """Return the modules as they stood at `version`."""
-        return AbisAt(self, version)
+    def at(self, version: int, *, lenient: bool = False) -> AbisAt:
+        """Return the modules as they were at `version`.
+
+        Parameters
+        ----------
+        version : int
+        lenient : bool, default False
+            Take a module whose look-up fails for one that is not known; by default the failure is raised.
+        """
+        return AbisAt(self, version, lenient)
+
+    def failure(self, modules: Mapping[ModuleKey, bytes | None]) -> NodeError | NodeUnreachable | None:
+        """Return why a look-up of one of these modules failed, None if none did.
+
+        Parameters
+        ----------
+        modules : mapping of ModuleKey to bytes or None
+            Modules with their digests, as `AbisAt.asked` has them.
+        """
+        failures = (self._outages.last(key) for key, digest in modules.items() if digest is None)
+        return next((failure for failure in failures if failure is not None), None)
+
+    def ask_again(self, versions: Sequence[int]) -> None:
+        """Look the modules up once more, without waiting, of which a look-up failed; over sorted versions."""
+        for address, name in self._outages.ask_again():
+            self.prepare(address, name, versions)
 
     def prepare(self, address: str, name: str, versions: Sequence[int]) -> None:
         """Learn a module over sorted versions by bisection, so that a sweep need not ask at each.
@@ -127,14 +164,33 @@ class AbiStore:
             self._bisect(address, name, versions, middle, high)
 
     def known(self, address: str, name: str, version: int) -> Known:
-        """Return what stood at (address, name) at `version`, asking the node only where neighbours differ."""
+        """Return the module (address, name) at `version`, asking the node only if neighbouring versions differ.
+
+        A module whose look-up fails is not known for a while; see `failure`.
+        """
         address = parse_address(address)
         override = self._overrides.get((address, name))
         if override is not None:
             return Known(b"override", override)
         with self._lock:
             found = self._timelines[address, name].between(version)
-        return found or self._asked(address, name, version)
+        return found or self._asked_if_working(address, name, version)
+
+    def _asked_if_working(self, address: str, name: str, version: int) -> Known:
+        key = (address, name)
+        if self._outages.resting(key) is not None:
+            return _UNTOLD
+        resting = self._outages.all_resting()
+        if len(resting) >= _MAX_FAILING:
+            self._outages.note(key, resting[0])
+            return _UNTOLD
+        try:
+            with self._outages.noted(key):
+                return self._asked(address, name, version)
+        except (NodeError, NodeUnreachable) as error:
+            if not is_outage(error):
+                raise
+            return _UNTOLD
 
     def read(self, address: str, name: str, version: int) -> Known:
         """Return what stood at (address, name) at this very version: nothing is concluded from neighbours.
@@ -194,31 +250,52 @@ class AbiStore:
 
 @dataclass(frozen=True, slots=True)
 class AbisAt:
-    """The modules of a chain as they stood at one ledger version; an ``AbiSource``.
+    """The modules of a chain as they were at one ledger version; an ``AbiSource``.
 
     Attributes
     ----------
     store : AbiStore
     version : int
+    lenient : bool
+        Whether a module whose look-up fails counts as not known, rather than raising the failure.
     asked : dict of ModuleKey to bytes or None
         The modules that were asked for so far, with their digests.
     """
 
     store: AbiStore
     version: int
+    lenient: bool = False
     asked: dict[ModuleKey, bytes | None] = field(default_factory=dict, compare=False, repr=False)
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
-        """Return the ABI of a module, None where there was none."""
+        """Return the ABI of a module, None if there was none.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            If the look-up fails and `lenient` is False.
+        """
         known = self.store.known(address, name, self.version)
-        self.asked[address, name] = known.digest
+        self._note({(parse_address(address), name): known.digest})
         return known.abi
 
     def layout(self, tag: TypeTag) -> Layout:
-        """Resolve a type to its layout at this version."""
+        """Resolve a type to its layout at this version.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            If the look-up of a module fails and `lenient` is False.
+        """
         modules, layout = self.store.layouts(tag).found(self.version)
-        self.asked.update(modules)
+        self._note(modules)
         return layout
+
+    def _note(self, modules: Mapping[ModuleKey, bytes | None]) -> None:
+        self.asked.update(modules)
+        failure = None if self.lenient else self.store.failure(modules)
+        if failure is not None:
+            raise failure.with_traceback(None)
 
 
 class Made(Generic[T]):
@@ -241,12 +318,15 @@ class Made(Generic[T]):
         return self.found(version)[1]
 
     def found(self, version: int) -> tuple[dict[ModuleKey, bytes | None], T]:
-        """Return what belongs to `version`, after the digests of the modules it was made from."""
+        """Return what belongs to `version`, after the digests of the modules it was made from.
+
+        Modules whose look-up fails are not known; `AbiStore.failure` of the digests says so.
+        """
         known = self._store.known
         for entry in reversed(self._made):  # a sweep goes up the versions: the latest is the likeliest
             if all(known(*key, version).digest == digest for key, digest in entry[0].items()):
                 return entry
-        abis = self._store.at(version)
+        abis = self._store.at(version, lenient=True)
         entry = abis.asked, self._make(abis)
         self._made.append(entry)
         return entry

@@ -20,6 +20,7 @@ from toolkit.client.bulk import run_many
 from toolkit.client.cache import CachedAnswer
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.client.keeping import Keeper, Place
+from toolkit.client.outages import Outages
 from toolkit.client.pace import Pace
 from toolkit.client.prepared import Prepared
 from toolkit.client.refusals import advertised_archive, masked_refusal, refusal
@@ -140,6 +141,7 @@ class Connection:
         self._credentials = credentials
         self._closed = False
         self._archives: dict[str, Transport] = {}
+        self._archive_outages: Outages[str] = Outages()
 
     def request(
         self,
@@ -236,9 +238,9 @@ class Connection:
         """Return the result of a call, or the error it ended with: one answer does not end the others."""
         if isinstance(outcome, ToolkitError):
             return outcome
-        if not isinstance(outcome, CachedAnswer):
-            outcome = self._archived(call.request, outcome)
         try:
+            if not isinstance(outcome, CachedAnswer):
+                outcome = self._archived(call.request, outcome)
             return self._finished(call, place, outcome)
         except (NodeError, NodeUnreachable, SchemaError) as error:
             return error
@@ -340,7 +342,13 @@ class Connection:
         return answer
 
     def _archived(self, request: Request, answer: Answer) -> Answer:
-        """Ask the archive that a pruned answer advertises, if archives are to be followed; else the answer stands."""
+        """Return the archive's answer to a request that is pruned here, if archives are to be followed.
+
+        Raises
+        ------
+        NodeUnreachable
+            If the archive gives no answer; it is then not asked again for a while.
+        """
         if self._archive is None or answer.status != HTTPStatus.GONE:
             return answer
         url = advertised_archive(answer, self._credentials)
@@ -350,8 +358,17 @@ class Connection:
             _log.warning("following the archive %s", url)
             self._archives[url] = self._archive(url)
         there = replace(request, url=url + request.url.removeprefix(self.url))
-        found = self._archives[url].send(there)
-        return found if _is_good(found) else answer
+        failure: ToolkitError | None = self._archive_outages.resting(url)
+        if failure is None:
+            try:
+                with self._archive_outages.noted(url):
+                    found = self._archives[url].send(there)
+            except NodeUnreachable as error:
+                failure = error
+            else:
+                return found if _is_good(found) else answer
+        text = f"the version is pruned here, and the archive {url} gives no answer: {failure}"
+        raise NodeUnreachable(text) from failure
 
     def _repeated(self, request: Request, asked: str) -> Answer:
         """Send until an answer is there that is not to be repeated; an error status may be one."""

@@ -11,7 +11,7 @@ from toolkit.client.bulk import progress_bar, run_many
 from toolkit.client.display import facts_html
 from toolkit.client.given import given_calls, given_keys, given_node, given_requests, is_view
 from toolkit.client.same_ledger import LedgerAnchor, LedgerGuard
-from toolkit.client.sweep import sweep
+from toolkit.client.sweep import sweep, typed_sweep
 from toolkit.client.times import block_times
 from toolkit.client.transaction_pages import pages_of, read_transactions
 from toolkit.client.versions import Versions, resolve_versions
@@ -20,6 +20,7 @@ from toolkit.frames.build import item_frame, view_frame
 from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
 from toolkit.frames.transactions import transaction_frames
 from toolkit.move.ids import FunctionId
+from toolkit.move.layout import is_closed
 from toolkit.move.tags import parse_type_tag
 
 if TYPE_CHECKING:
@@ -246,7 +247,8 @@ def fetch_table_items(
         else outcome.record()
         for (place, version), outcome in zip(tasks, outcomes, strict=True)
     ]
-    newest = items[-1] if items else None
+    # A column has one type: that of the newest item, but none if the type of an item is not known.
+    newest = next((item for item in reversed(items) if not is_closed(item.value_layout)), items[-1] if items else None)
     key_layout, value_layout = (
         (newest.key_layout, newest.value_layout) if newest else _head_layouts(node, key_type, value_type)
     )
@@ -369,16 +371,16 @@ def _swept(
     """Send tasks that end in a version at once and return their outcomes in the order of the tasks.
 
     An answer that cannot be read is an outcome as a refusal is. A value that does not fit its declared type is raised
-    if there is to be a column of that type.
+    if there is to be a column of that type. Calls whose module could not be looked up are typed at the end.
     """
     found: dict[int, _Result | ToolkitError] = {}
     with progress_bar(len(tasks), what, show=show) as bar:
-        for place, outcome in sweep(node, tasks, prepare):
+        for place, outcome in (typed_sweep if typed else sweep)(node, tasks, prepare):
             if typed and isinstance(outcome, SchemaError) and outcome.column is not None:
                 text = f"column {outcome.column!r}, row {place}, version {tasks[place][1]}: {outcome}"
                 raise SchemaError(text, column=outcome.column, rows=[place]) from outcome
+            bar.advance(int(place not in found))
             found[place] = outcome
-            bar.advance(1)
             if guard is not None:
                 guard.check_if_due()
     if guard is not None:

@@ -70,12 +70,15 @@ class PreparedItems:
             If the key does not fit its type.
         """
         encoded_by = self._context.head() if version is None else version
-        form = self._forms.at(encoded_by)
+        modules, form = self._forms.found(encoded_by)
+        untyped = self._context.abis.failure(modules)
 
         def finish(answer: Answer) -> TableItem:
             return self._item(answer, form, version, encoded_by)
 
-        return Prepared(pinned(form.request, version), self._asked + at_version(version), finish, version)
+        return Prepared(
+            pinned(form.request, version), self._asked + at_version(version), finish, version, untyped=untyped
+        )
 
     def _form(self, abis: AbisAt) -> _Form:
         key_layout, value_layout = abis.layout(self._key_tag), abis.layout(self._value_tag)
@@ -94,7 +97,7 @@ class PreparedItems:
         read, layout = encoded_by, form.value_layout
         if version is None and headers.ledger is not None:
             read = headers.ledger.version
-            layout = self._context.abis.at(read).layout(self._value_tag)
+            layout = self._context.abis.at(read, lenient=True).layout(self._value_tag)
         body = bcs_body(answer, self._asked) if form.in_bcs else parse_json(answer.body, self._asked)
         try:
             value = (decode_bcs if form.in_bcs else decode_json)(layout, body, where="table item")

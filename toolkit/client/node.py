@@ -247,15 +247,13 @@ class Node:
         NodeError
             If the node refuses; `VersionPruned` for a version it no longer holds.
         NodeUnreachable
-            If no answer came.
+            If no answer came, or none for the module's ABI. `fetch_views` reads views without their types then.
 
         Notes
         -----
         Source: ``POST /v1/view``; gas from the ``Gas-Used`` header.
         """
-        return self._connection.perform(
-            self.prepare_view(_view_function(function, type_arguments, arguments), ledger_version)
-        )
+        return self._read(self.prepare_view(_view_function(function, type_arguments, arguments), ledger_version))
 
     def table_item(
         self, handle: str, *, key: Any, key_type: str, value_type: str, ledger_version: int | None = None
@@ -290,7 +288,13 @@ class Node:
         """
         version = as_version_or_head(ledger_version)
         ready = self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type)
-        return self._connection.perform(ready.at(version))
+        return self._read(ready.at(version))
+
+    def _read(self, call: Prepared[T]) -> T:
+        """Perform a call; types that could not be looked up are an error: a single read has no later to do so."""
+        if call.untyped is not None:
+            raise call.untyped.with_traceback(None)
+        return self._connection.perform(call)
 
     def simulate(
         self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.client.transport import Answer, Request
+    from toolkit.errors import NodeError, NodeUnreachable
 
 __all__ = ["Prepared"]
 
@@ -28,9 +29,11 @@ class Prepared(Generic[T]):
     finish : callable
         Takes a 2xx answer and returns the result.
     pinned : int or None
-        The ledger version that is read, where it is given: then the answer never changes and may be kept.
+        The ledger version that is read, if it is given: then the answer never changes and may be stored.
     gas : bool
-        Whether the answer tells gas, which depends on the node's build too.
+        Whether the answer has gas, which depends on the node's build too.
+    untyped : NodeError, NodeUnreachable or None
+        Why types are not known, if the look-up of a module failed: the call was encoded and is read without them.
     """
 
     request: Request
@@ -38,3 +41,4 @@ class Prepared(Generic[T]):
     finish: Callable[[Answer], T]
     pinned: int | None = None
     gas: bool = False
+    untyped: NodeError | NodeUnreachable | None = None

@@ -82,13 +82,14 @@ class PreparedViews:
             If the call does not fit the function's ABI.
         """
         encoded_by = self._context.head() if version is None else version
-        form = self._forms.at(encoded_by)
+        modules, form = self._forms.found(encoded_by)
+        untyped = self._context.abis.failure(modules)
 
         def finish(answer: Answer) -> ViewResult:
             return self._result(answer, form, version, encoded_by)
 
         asked = f"view {self._call.function}{at_version(version)}"
-        return Prepared(pinned(form.request, version), asked, finish, version, gas=True)
+        return Prepared(pinned(form.request, version), asked, finish, version, gas=True, untyped=untyped)
 
     def layouts(self) -> tuple[Layout, ...] | None:
         """Return the layouts of what the call returns by the ABI at the highest head seen, None where none is known."""
@@ -112,7 +113,7 @@ class PreparedViews:
         read, returns, call = encoded_by, form.returns, self._call
         if version is None and headers.ledger is not None and headers.ledger.version != read:
             read = headers.ledger.version
-            then = self._context.abis.at(read)
+            then = self._context.abis.at(read, lenient=True)
             returns = _returns(call, function_abi(call.function, then), then)
         values, raw = (_bcs_values if form.in_bcs else _json_values)(call, answer, returns)
         return ViewResult(call, values, returns.types, headers.gas_used, read, headers.ledger, returns.layouts, raw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from toolkit.dtypes import to_arrow, to_pandas
@@ -13,6 +14,7 @@ from toolkit.frames.schema import (
     Schema,
 )
 from toolkit.frames.values import NamedColumn, flattened, inferred_column, text_column, typed_column
+from toolkit.move.json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -161,6 +163,8 @@ def _value_columns(
 ) -> list[NamedColumn]:
     layouts = {record.layouts for record in records if record.values is not None and record.layouts is not None}
     inferred = any(record.values is not None and record.layouts is None for record in records)
+    if inferred and layouts:  # one column has one form: that of JSON if some have no types
+        records = [replace(record, values=_json_values(record)) for record in records]
     widths = {len(record.values) for record in records if record.values is not None}
     if len(layouts) > 1 or len(widths) > 1:
         raise SchemaError(_differing_types(records))
@@ -178,6 +182,13 @@ def _value_columns(
             named = typed_column(name, layout, values, source=source, typing="abi")
         columns += flattened(named, layout) if flatten else [named]
     return columns
+
+
+def _json_values(record: ViewRecord) -> tuple[Any, ...] | None:
+    if record.values is None or record.raw is None:
+        return record.values
+    text = f"[{record.raw}]" if len(record.values) == 1 else record.raw
+    return tuple(parse_json(text, "return values"))
 
 
 def _differing_types(records: Sequence[ViewRecord]) -> str:

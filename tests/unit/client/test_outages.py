@@ -1,0 +1,240 @@
+"""Modules or archives that give no answer: nobody waits for them call by call, and nothing is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused
+from toolkit.client.abis import AbiStore
+from toolkit.client.connection import Connection
+from toolkit.client.fetch import fetch_table_items, fetch_views
+from toolkit.client.node import Node
+from toolkit.client.outages import Outages
+from toolkit.client.retry import RetryPolicy
+from toolkit.client.transport import Answer
+from toolkit.errors import NodeError, NodeUnreachable
+from toolkit.wire.requests import ViewFunction
+
+M = module("m", functions=[function("count", [], ["u64"]), function("scaled", ["u64"], ["u64"])])
+MODULE = "GET /accounts/0x1/module/m"
+COUNT = ViewFunction("0x1::m::count")
+SCALED = ViewFunction("0x1::m::scaled", arguments=[3])
+FAILING = refused(503, "internal_error", "no modules now")
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Modules:
+    """A module endpoint that fails until it is mended; `sent` counts its requests."""
+
+    def __init__(self, failures=10**9, after=FAILING):
+        self.failures, self.after = failures, after
+        self.sent = 0
+
+    def __call__(self, *_):
+        self.sent += 1
+        if self.sent > self.failures:
+            return answer(M)
+        if isinstance(self.after, Exception):
+            raise self.after
+        return self.after
+
+
+def a_node(modules, routes=None, *, clock=None, **options):
+    """Return a node over a fake that asks once and never sleeps."""
+    view = {"POST /view": lambda query, _: answer([query.get("ledger_version", "1000")], gas=3)}
+    fake = FakeNode({MODULE: modules} | view | (routes or {}))
+    node = Node(URL, transport=fake, cache=None, **options)
+    node._connection._retry = RetryPolicy(attempts=2)
+    node._connection._sleep = lambda _: None
+    node.abis._outages = Outages(clock or Clock())
+    return node, fake
+
+
+OUTAGES = [FAILING, refused(500, "internal_error"), refused(429, "rate_limited"), NodeUnreachable("cut")]
+
+
+@pytest.mark.parametrize("failure", OUTAGES, ids=["503", "500", "429", "unreachable"])
+def test_a_sweep_does_not_wait_for_a_module_call_by_call(failure):
+    """200 views of a module that cannot be looked up cost two look-ups: one at the start, one at the end."""
+    modules = Modules(after=failure)
+    node, fake = a_node(modules)
+    with pytest.warns(UserWarning, match="200 calls have no types, since a module could not be looked up"):
+        frame = fetch_views(node, COUNT, versions="0:199", progress=False)
+    assert modules.sent == 4, "two look-ups of two attempts"
+    assert len(fake.sent("POST /view")) == 200
+    assert frame["error_code"].isna().all()
+    assert frame["value"].tolist() == [str(version) for version in range(200)]
+    assert frame["gas_used"].tolist() == [3] * 200
+
+
+def test_views_are_typed_once_the_module_answers():
+    """A module that answers again by the end of the sweep types all rows, without asking for a view again."""
+    modules = Modules(failures=2)
+    node, fake = a_node(modules)
+    frame = fetch_views(node, COUNT, versions="0:199", progress=False)
+    assert len(fake.sent("POST /view")) == 200
+    assert frame["value"].dtype == "uint64[pyarrow]"
+    assert frame["value"].tolist() == list(range(200))
+    assert modules.sent <= 6
+
+
+def test_what_needs_types_to_be_asked_is_asked_again():
+    """A call that the node refuses for its arguments' form, sent without types, is sent again with them."""
+    seen = []
+
+    def view(query, body):
+        seen.append(body["arguments"])
+        return answer(["6"]) if body["arguments"] == ["3"] else refused(400, "invalid_input", "parse arguments")
+
+    node, _ = a_node(Modules(failures=2), {"POST /view": view})
+    assert fetch_views(node, SCALED, versions=[5], progress=False)["value"].tolist() == [6]
+    assert seen[-1] == ["3"]
+
+
+def test_a_call_that_could_not_be_written_ends_with_the_reason():
+    """If the module stays away, the row of such a call says so, not that the arguments are wrong."""
+    node, _ = a_node(Modules(), {"POST /view": refused(400, "invalid_input", "parse arguments", head=ledger())})
+    with pytest.warns(UserWarning, match="2 calls have no types"):
+        frame = fetch_views(node, SCALED, versions=[5, 6], progress=False)
+    assert frame["error_code"].tolist() == ["internal_error"] * 2
+
+
+def test_single_views_raise_what_failed_without_waiting_each():
+    """A value without its type would be taken for another value; 20 calls cost one look-up."""
+    modules = Modules()
+    node, fake = a_node(modules)
+    for version in range(20):
+        with pytest.raises(NodeError, match="503"):
+            node.view(COUNT, ledger_version=version)
+    assert modules.sent == 2, "one look-up of two attempts"
+    assert fake.sent("POST /view") == []
+
+
+def test_items_are_typed_later_too():
+    """The struct of a table item is resolved at the end of the sweep."""
+    handle = "0x" + "0" * 61 + "abc"
+    record = module("m", structs=[{"name": "R", "fields": [{"name": "a", "type": "u64"}]}])
+    modules = Modules(failures=2)
+    routes = {
+        MODULE: lambda *_: answer(record) if modules().status == 200 else FAILING,
+        f"POST /tables/{handle}/item": answer({"a": "7"}),
+    }
+    node, fake = a_node(modules, routes)
+    types = {"key_type": "u64", "value_type": "0x1::m::R"}
+    frame = fetch_table_items(node, handle, keys=[1, 2, 3], **types, versions=[5], progress=False)
+    assert frame["value"].tolist() == [{"a": 7}] * 3
+    assert len(fake.sent(f"POST /tables/{handle}/item")) == 3
+
+
+def test_rows_with_and_without_types_are_one_column():
+    """Values of one column have one form, that of JSON, if the module is lost in the middle of a sweep."""
+    node, _ = a_node(Modules(), {MODULE: lambda query, _: answer(M) if int(query["ledger_version"]) < 50 else FAILING})
+    with pytest.warns(UserWarning, match="calls have no types"):
+        frame = fetch_views(node, COUNT, versions=[10, 20, 60, 70], progress=False)
+    assert frame["value"].tolist() == ["10", "20", "60", "70"]
+
+
+def test_a_module_that_failed_is_asked_again_after_its_rest():
+    """After 30 s one look-up is tried; what it took counts ten times, so that slow failures are tried less often."""
+    clock, asked = Clock(), []
+
+    def fetch(address, name, version):
+        asked.append(version)
+        clock.now += took
+        raise NodeUnreachable("no answer")
+
+    store = AbiStore(fetch, clock=clock)
+    took = 1.0
+    for now, times in ((0.0, 1), (20.0, 1), (30.9, 1), (31.0, 2)):
+        clock.now = now
+        assert not store.known("0x1", "m", 5).told
+        assert len(asked) == times
+    took, clock.now = 100.0, 1_000.0
+    for now, times in ((1_000.0, 3), (2_099.0, 3), (2_100.0, 4)):
+        clock.now = now
+        assert not store.known("0x1", "m", 5).told
+        assert len(asked) == times
+
+
+def test_many_modules_that_fail_are_not_tried_one_by_one():
+    """After three modules that cannot be looked up the others wait as well."""
+    asked = []
+
+    def fetch(address, name, version):
+        asked.append(name)
+        raise NodeUnreachable("no answer")
+
+    store = AbiStore(fetch, clock=Clock())
+    for number in range(50):
+        assert not store.known("0x1", f"m{number}", 5).told
+    assert len(asked) == 3
+
+
+def test_what_needs_the_module_itself_raises():
+    """A module, and a type read by itself, are not taken for absent."""
+    node, _ = a_node(Modules())
+    for _ in range(2):
+        with pytest.raises(NodeError, match="503"):
+            node.module("0x1", "m", ledger_version=5)
+        with pytest.raises(NodeError, match="503"):
+            node.abis.at(5).module_abi("0x1", "m")
+
+
+def pruned():
+    body = refused(410, "version_pruned").body
+    headers = {"X-Aptos-Archival-Endpoint": "https://archive.test"}
+    return Answer(410, dict(answer(0).headers) | headers, body)
+
+
+def test_an_archive_that_cannot_be_reached_is_a_row_and_is_asked_once():
+    """50 pruned versions of a sweep cost one try of the archive; the others are read."""
+    tried = []
+
+    class Away:
+        def send(self, request):
+            tried.append(request.url)
+            raise NodeUnreachable("nothing answers there")
+
+        def close(self):
+            pass
+
+    def view(query, _):
+        return pruned() if int(query["ledger_version"]) < 50 else answer([query["ledger_version"]])
+
+    node, _ = a_node(lambda *_: answer(M), {"POST /view": view})
+    node._connection._archive = lambda _: Away()
+    clock = Clock()
+    node._connection._archive_outages = Outages(clock)
+    frame = fetch_views(node, COUNT, versions="0:99", progress=False)
+    assert frame["error_code"].tolist()[:50] == ["unreachable"] * 50
+    assert frame["error_message"][0].startswith("the version is pruned here, and the archive https://archive.test/v1")
+    assert frame["value"].tolist()[50:] == list(range(50, 100))
+    assert len(tried) == 1
+    clock.now = 31.0
+    fetch_views(node, COUNT, versions=[5], progress=False)
+    assert len(tried) == 2
+
+
+def test_a_single_read_names_the_archive_that_failed():
+    """NodeUnreachable with the archive and the reason."""
+
+    class Away:
+        def send(self, request):
+            raise NodeUnreachable("nothing answers there")
+
+        def close(self):
+            pass
+
+    class Pruned:
+        def send(self, request):
+            return pruned()
+
+    following = Connection(URL, Pruned(), archive=lambda _: Away())
+    with pytest.raises(NodeUnreachable, match=r"archive https://archive.test/v1 gives no answer: nothing answers"):
+        following.get("/view", asked="x")
