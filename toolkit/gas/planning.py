@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.client.arguments import encode_arguments
+from toolkit.client.arguments import encode_arguments, parameter_layouts
 from toolkit.client.connect import connect
 from toolkit.client.context import function_abi
 from toolkit.client.transaction_pages import PAGE
@@ -125,16 +125,25 @@ def committed_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _check_arguments(call: Call, node: Node, version: int) -> None:
-    """Refuse arguments that do not fit the function; where no ABI is known the node judges them."""
+    """Refuse arguments that do not fit the function; if its ABI cannot be read, the rows of the call say so."""
     abis = node.abis.at(version)
     try:
         function = function_abi(call.function, abis)
-        if function is not None:
-            encode_arguments(function, call.type_arguments, call.arguments, abis, where=call.function)
-    except (NodeError, NodeUnreachable):
+        if function is None:
+            return
+        parameter_layouts(function, call.type_arguments, abis)  # reads the modules that the parameters' types are of
+    except (NodeError, NodeUnreachable, SchemaError):
         return
+    except InputError as error:
+        raise _misfit(call, version, error) from None
+    try:
+        encode_arguments(function, call.type_arguments, call.arguments, abis, where=call.function)
     except (InputError, SchemaError) as error:
-        raise StudyError(f"call {call.name!r}, by the code at version {version}: {error}") from None
+        raise _misfit(call, version, error) from None
+
+
+def _misfit(call: Call, version: int, error: Exception) -> StudyError:
+    return StudyError(f"call {call.name!r}, by the code at version {version}: {error}")
 
 
 def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[str]:

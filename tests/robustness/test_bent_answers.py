@@ -1,0 +1,376 @@
+"""Honest answers, bent in many ways: nothing but a ToolkitError is raised, and a sweep loses the bent row alone.
+
+Answers are recorded from an honest node once. Each test then replaces one leaf of one answer by a hostile value and
+reads it through every function that meets such an answer.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import toolkit
+from toolkit.client.node import Node
+from toolkit.client.retry import RetryPolicy
+from toolkit.client.transport import Answer, Request, SessionTransport
+from toolkit.errors import ToolkitError
+from toolkit.gas.runs.runner import run_study
+
+RECORD = "0xcafe::registry::Record"
+COIN = "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>"
+ENTRY = {"key_type": "0x1::string::String", "value_type": RECORD}
+RECORD_OF = toolkit.ViewFunction("0xcafe::registry::record_of", arguments=["alice"])
+REGISTER = toolkit.EntryFunction("0xcafe::registry::register", arguments=["a name nobody has"])
+FIRST, BENT, LAST = 410, 412, 416
+
+HOSTILE = {
+    "half a surrogate pair": rb'"\ud800"',
+    "half a surrogate pair after text": rb'"0x1::m::f\udc00"',
+    "not UTF-8": b'"\xff\xfe"',
+    "a surrogate in UTF-8": b'"\xed\xa0\x80"',
+    "a key that is half a surrogate pair": rb'{"\ud800": 1}',
+    "NUL": rb'"a\u0000b"',
+    "a control character": b'"a\nb"',
+    "5,000 digits": b"9" * 5_000,
+    "5,000 digits in text": b'"%b"' % (b"9" * 5_000),
+    "4,000 digits": b"-" + b"9" * 4_000,
+    "digits of another script": '"\u0661\u00b2"'.encode(),
+    "2^64": b'"18446744073709551616"',
+    "2^64-1": b'"18446744073709551615"',
+    "2^63": b"9223372036854775808",
+    "negative": b"-1",
+    "negative text": b'"-1"',
+    "a fraction": b"0.5",
+    "beyond a float": b"1e400",
+    "NaN": b"NaN",
+    "true": b"true",
+    "null": b"null",
+    "an empty text": b'""',
+    "an empty list": b"[]",
+    "an object": b'{"a": ["b", {"c": 1}]}',
+    "100,000 levels": b"[" * 100_000 + b"]" * 100_000,
+    "900 levels": b"[" * 900 + b"]" * 900,
+    "300 objects": b'{"a":' * 300 + b"1" + b"}" * 300,
+    "a long text": b'"%b"' % (b"x" * 100_000),
+    "an address that is too long": b'"0x%b"' % (b"a" * 65),
+    "half an object": b'{"a": ',
+}
+
+
+class Bent:
+    """A transport that replays recorded answers; `bend` returns the body to answer with instead, or None."""
+
+    def __init__(self, url: str) -> None:
+        self._road = SessionTransport(timeout_s=30.0)
+        self._recorded: dict[tuple[str, str, bytes | None, str], Answer] = {}
+        self.url = url
+        self.bend: Callable[[Request], bytes | None] = lambda _: None
+
+    def send(self, request: Request) -> Answer:
+        key = (request.method, request.url, request.body, request.headers["Accept"])
+        if key not in self._recorded:
+            self._recorded[key] = self._road.send(request)
+        body = self.bend(request)
+        return self._recorded[key] if body is None else replace(self._recorded[key], body=body)
+
+    def close(self) -> None:
+        pass
+
+    def body(self, where: str) -> bytes:
+        """Return the recorded answer whose URL ends in a text."""
+        return next(one.body for (_, url, _, _), one in self._recorded.items() if url.endswith(where))
+
+    def node(self, **options: Any) -> Node:
+        node = Node(self.url, transport=self, cache=None, **options)
+        node._connection._retry = RetryPolicy(attempts=1)
+        return node
+
+
+@pytest.fixture(scope="module")
+def road(honest):
+    transport = Bent(f"http://{honest[0]}:{honest[1]}")
+    yield transport
+    transport._road.close()
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """Return a path to each leaf and container of a JSON value; of those that differ in indices alone the last."""
+    found = {tuple("[]" if isinstance(step, int) else step for step in path): path}
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, child in inner:
+        found |= places(child, (*path, step))
+    return found
+
+
+def with_hostile(body: bytes, path: tuple[Any, ...], name: str) -> bytes:
+    """Return an answer with what stands at a path replaced by a hostile value."""
+    if not path:
+        return HOSTILE[name]
+    document = json.loads(body)
+    inner = document
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = "@hostile@"
+    return json.dumps(document).encode().replace(b'"@hostile@"', HOSTILE[name])
+
+
+def bent_bodies(body: bytes, stride: int = 1):
+    """Yield an answer with one place replaced by a hostile value, for every place and every value (or each n-th)."""
+    cases = [(path, name) for path in places(json.loads(body)).values() for name in HOSTILE]
+    yield from ((path, name, with_hostile(body, path, name)) for path, name in cases[::stride])
+
+
+def only_ours(read: Callable[[], Any], *about: Any) -> Any:
+    """Return what a read returns, None if it raises one of our errors; anything else fails the test."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return read()
+    except ToolkitError as error:
+        str(error).encode()  # a text for people, logs and frames
+        return None
+    except BaseException as error:
+        raise AssertionError(f"{about}: {type(error).__name__}: {ascii(str(error))[:200]}") from error
+
+
+def frames_of(result: Any) -> None:
+    """Use everything a simulation offers."""
+    for read in (
+        lambda: (result.transactions, result.changes, result.events),
+        lambda: result.balance_changes,
+        result.explain,
+        lambda: (result.gas_used, result.gas, result.success, result.vm_status, result.ledger_version),
+        lambda: result.resources(COIN),
+        lambda: result.events_of("0x1::transaction_fee::FeeStatement"),
+        lambda: (repr(result), result._repr_html_()),
+        lambda: (result.transaction.payload, result.transaction.signature),
+    ):
+        only_ours(read, "simulation")
+
+
+@pytest.mark.fault("any leaf of a view's answer is hostile", "the row is a failure or a value; the others are read")
+@pytest.mark.parametrize("typed", [True, False], ids=["typed", "untyped"])
+def test_views(road, typed):
+    """A single view raises our errors only; a sweep has all rows, the bent one with an error or a value."""
+    node = road.node()
+    view = toolkit.ViewFunction("0xcafe::registry::record_of", arguments=["alice"])
+    fetch = lambda: toolkit.fetch_views(node, view, versions=[FIRST, BENT, LAST], typed=typed, progress=False)  # noqa: E731
+    truth = fetch()
+    honest = road.body(f"/view?ledger_version={BENT}")
+    for path, name, body in bent_bodies(honest):
+        road.bend = lambda request, body=body: body if request.url.endswith(f"/view?ledger_version={BENT}") else None
+        result = only_ours(lambda: node.view(view, ledger_version=BENT), path, name)
+        if result is not None:
+            only_ours(lambda result=result: (result.to_frame(), result._repr_html_(), repr(result)), path, name)
+        frame = only_ours(fetch, path, name)
+        if frame is not None:
+            kept = frame["gas_used"].tolist()
+            assert [kept[0], kept[2]] == [truth["gas_used"][0], truth["gas_used"][2]]
+    road.bend = lambda _: None
+
+
+@pytest.mark.fault("any leaf of an untyped view's answer is hostile", "one failure row, or JSON text")
+def test_views_of_a_node_without_modules(road):
+    """Without types whatever JSON holds becomes a column, or its row a failure; never an error of the frame."""
+    node = road.node()
+    view = toolkit.ViewFunction("0xcafe::registry::record_of", arguments=["alice"])
+    node.view(view, ledger_version=BENT)
+    honest = road.body(f"/view?ledger_version={BENT}")
+    node.abis._fetch = lambda *_: None
+    node.abis._timelines.clear()
+    for path, name, body in bent_bodies(honest):
+        road.bend = lambda request, body=body: body if request.url.endswith(f"/view?ledger_version={BENT}") else None
+        for flatten in (False, True):
+            frame = only_ours(
+                lambda flatten=flatten: toolkit.fetch_views(
+                    node, view, versions=[FIRST, BENT, LAST], flatten=flatten, progress=False
+                ),
+                path,
+                name,
+            )
+            if frame is not None:
+                assert frame["error_code"].isna().tolist()[::2] == [True, True]
+    road.bend = lambda _: None
+
+
+@pytest.mark.fault("any leaf of a table item is hostile", "the row is a failure or a value")
+def test_table_items(road):
+    """As views."""
+    node = road.node()
+    handle = node.view("0xcafe::registry::handle", ledger_version=LAST).value
+    fetch = lambda: toolkit.fetch_table_items(  # noqa: E731
+        node, handle, keys=["alice"], **ENTRY, versions=[FIRST, BENT], flatten=True, progress=False
+    )
+    fetch()
+    where = f"/item?ledger_version={BENT}"
+    for path, name, body in bent_bodies(road.body(where)):
+        road.bend = lambda request, body=body: body if request.url.endswith(where) else None
+        only_ours(lambda: node.table_item(handle, key="alice", **ENTRY, ledger_version=BENT).to_frame(), path, name)
+        only_ours(fetch, path, name)
+    road.bend = lambda _: None
+
+
+@pytest.mark.fault("any leaf of a simulation's answer is hostile", "the request's row is a failure, or it is read")
+def test_simulations(road):
+    """A bent simulation is an error of ours, or a result of which everything can be used."""
+    node = road.node()
+    road.bend = lambda _: None
+    node.simulate(REGISTER, sender="0xa11ce")
+    (where,) = (url for _, url, _, _ in road._recorded if "/simulate" in url)
+    for path, name, body in bent_bodies(road.body(where), stride=37):
+        road.bend = lambda request, body=body: body if request.url == where else None
+        result = only_ours(lambda: node.simulate(REGISTER, sender="0xa11ce"), path, name)
+        if result is not None:
+            frames_of(result)
+    request = toolkit.SimulationRequest(REGISTER, sender="0xa11ce")
+    for path, name, body in bent_bodies(road.body(where), stride=211):
+        road.bend = lambda request, body=body: body if request.url == where else None
+        frames = only_ours(lambda: toolkit.fetch_simulations(node, [request], progress=False), path, name)
+        assert len(frames.transactions) == 1
+    road.bend = lambda _: None
+
+
+@pytest.mark.fault("any leaf of a committed transaction is hostile", "its version alone is a failure row")
+def test_pages_of_transactions(road):
+    """Each version of a page is one row, whatever one of its transactions holds; the others are as they were."""
+    node = road.node()
+    fetch = lambda: toolkit.fetch_transactions(node, versions=f"{FIRST}:{LAST}", progress=False)  # noqa: E731
+    truth = fetch().transactions.set_index("version")["hash"]
+    where = f"/transactions?start={FIRST}&limit={LAST - FIRST + 1}"
+    page = json.loads(road.body(where))
+    place = next(number for number, one in enumerate(page) if one["type"] == "user_transaction")
+    bent_version = FIRST + place
+    others = [version for version in range(FIRST, LAST + 1) if version != bent_version]
+    for path, name, one in bent_bodies(json.dumps(page[place]).encode(), stride=41):
+        if name == "half an object":
+            continue  # then the page as a whole is no JSON
+        whole = json.dumps([*page[:place], "@one@", *page[place + 1 :]]).encode().replace(b'"@one@"', one)
+        road.bend = lambda request, whole=whole: whole if request.url.endswith(where) else None
+        rows = only_ours(fetch, path, name).transactions
+        assert rows["version"].tolist() == list(range(FIRST, LAST + 1)) or path[:1] == ("version",), (path, name)
+        read = rows[rows["error_code"].isna()].set_index("version")["hash"]
+        assert read.reindex(others).equals(truth.reindex(others)), (path, name)
+    road.bend = lambda _: None
+
+
+SINGLE = {
+    "module": ("/module/registry?ledger_version=", lambda node: node.module("0xcafe", "registry", ledger_version=BENT)),
+    "resource": ("/resource/", lambda node: node.resource("0xb0b", COIN, ledger_version=BENT)),
+    "block": ("/blocks/by_version/", lambda node: node.block(BENT).block_timestamp),
+    "transaction": (f"/transactions/by_version/{BENT}", lambda node: node.transaction(BENT)),
+    "ledger": ("/v1", lambda node: node.ledger().timestamp_us),
+    "gas price": ("/estimate_gas_price", lambda node: node.gas_price()),
+    "gas schedule": ("GasSchedule", lambda node: node.gas_schedule(BENT)),
+    "account": ("/accounts/0xa11ce", lambda node: node.account("0xa11ce")),
+}
+
+
+@pytest.mark.fault("any leaf of a module, resource, block, account, price or description is hostile", "a ToolkitError")
+@pytest.mark.parametrize("what", SINGLE)
+def test_single_reads(road, what):
+    """Each companion read raises our errors only, and so do sweeps that need it."""
+    where, read = SINGLE[what]
+    road.bend = lambda _: None
+    read(road.node())
+    (url, honest) = next(
+        (url, one.body)
+        for (_, url, _, _), one in road._recorded.items()
+        if where in url and (where != "/v1" or url.endswith(where))
+    )
+    for path, name, body in bent_bodies(honest, stride=7 if what == "module" else 1):
+        road.bend = lambda request, body=body: body if request.url == url else None
+        node = road.node()
+        only_ours(lambda node=node: read(node), path, name)
+        if what in {"module", "ledger"}:
+            only_ours(
+                lambda node=node: toolkit.fetch_views(node, RECORD_OF, versions=[FIRST, BENT], progress=False),
+                path,
+                name,
+            )
+        if what == "block":
+            only_ours(
+                lambda node=node: toolkit.fetch_views(node, RECORD_OF, versions=[BENT], times=True, progress=False),
+                path,
+                name,
+            )
+    road.bend = lambda _: None
+
+
+ERRORS = [
+    rb'{"message": "no", "error_code": "\ud800", "vm_error_code": null}',
+    rb'{"message": "\udfff\ud800", "error_code": "invalid_input", "vm_error_code": 99999999999999999999999}',
+    b'{"message": "\xff", "error_code": "invalid_input"}',
+    b'{"message": "no", "error_code": "a\\u0000b", "vm_error_code": -1}',
+    b'{"message": "no", "error_code": "x", "vm_error_code": ' + b"9" * 5_000 + b"}",
+    b"[" * 100_000,
+    b"\xff\xfe",
+    b'{"message": {"a": 1}, "error_code": []}',
+]
+
+
+@pytest.mark.fault(
+    "an error body with half a surrogate pair, 5,000 digits, 100,000 levels", "the call's row has a code"
+)
+@pytest.mark.parametrize("body", ERRORS, ids=range(len(ERRORS)))
+@pytest.mark.parametrize("status", [400, 404, 410, 500])
+def test_errors(road, status, body):
+    """The row of the refused call has a code; the others are read."""
+    node = road.node()
+
+    class Refusing:
+        def send(self, request):
+            answer = road.send(request)
+            bent = request.url.endswith(f"/view?ledger_version={BENT}")
+            return replace(answer, status=status, body=body) if bent else answer
+
+        def close(self):
+            pass
+
+    node._connection._transport = Refusing()
+    frame = toolkit.fetch_views(node, RECORD_OF, versions=[FIRST, BENT, LAST], progress=False)
+    assert frame["error_code"].isna().tolist() == [True, False, True]
+    frame["error_message"].dropna().str.encode("utf-8")
+
+
+STUDIED = {
+    "view": "/view?ledger_version=410",
+    "module": "/module/registry?ledger_version=",
+    "transaction of a step": "/transactions/by_version/",
+    "block": "/blocks/by_version/",
+}
+
+
+@pytest.mark.fault("hostile answers in a study", "the run completes; bent answers are failure rows")
+@pytest.mark.parametrize("kind", STUDIED)
+@pytest.mark.parametrize("number", range(3))
+def test_studies(road, tmp_path, kind, number):
+    """A study over a node that bends every answer of a kind completes, and opens again the same."""
+    calls = {"record": RECORD_OF, "registered": {"committed": "0xcafe::registry::register"}}
+    study = toolkit.Study(node=road.url, calls=calls, versions=toolkit.FindSteps("400:430", initial=7))
+    for place, name in list(enumerate(HOSTILE))[number::6]:
+        bent = []
+
+        def bend(request, place=place, name=name, bent=bent):
+            if STUDIED[kind] not in request.url:
+                return None
+            honest = road.body(request.url)
+            document = json.loads(honest)
+            found = list(places(document).values())
+            bent.append(request.url)
+            return with_hostile(honest, found[(place * 7 + 3) % len(found)], name)
+
+        road.bend = bend
+        for _ in range(2):
+            run = only_ours(
+                lambda place=place: run_study(study, tmp_path / str(place), node=road.node(), progress=False),
+                kind,
+                name,
+            )
+            assert run.complete, (kind, name)
+        assert bent or kind != "view"
+    road.bend = lambda _: None
