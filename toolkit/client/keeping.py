@@ -6,7 +6,6 @@ import json
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -43,19 +42,15 @@ class Place:
     Attributes
     ----------
     key : bytes
-        For the look-up: of the chain that the node was last seen to be of.
     chain_id : int
-        That chain.
+        The chain of the key: the one that the node says it is of.
     version : int
         The ledger version that is read.
-    key_of : callable
-        Returns the key under another chain id.
     """
 
     key: bytes
     chain_id: int
     version: int
-    key_of: Callable[[int], bytes]
 
 
 class Keeper:
@@ -108,25 +103,25 @@ class Keeper:
     def place(self, request: Request, pinned: int | None, *, gas: bool, describe: Callable[[], Answer]) -> Place | None:
         """Return the place of a pinned read, None if its answer is not stored.
 
-        Before the request is sent only the chain of earlier answers is known; `store` goes by the answer's own.
+        It is of the chain of earlier answers; `store` compares it with the chain of the answer's own headers.
         """
         if self.cache is None or pinned is None:
             return None
         identity = self._known_identity(describe)
         parts = urlsplit(request.url.removeprefix(self._url))
         query = [(name, value) for name, value in parse_qsl(parts.query) if name != "ledger_version"]
-        key_of = partial(
-            key,
-            version=pinned,
-            method=request.method,
-            path=f"{parts.path}?{urlencode(query)}" if query else parts.path,
-            body=request.body,
+        made = key(
+            identity.chain_id,
+            pinned,
+            request.method,
+            f"{parts.path}?{urlencode(query)}" if query else parts.path,
+            request.body,
             content_type=request.headers.get("Content-Type"),
             build=identity.build if gas else None,
             accept=request.headers.get("Accept"),
             owner=self._owner,
         )
-        return Place(key_of(identity.chain_id), identity.chain_id, pinned, key_of)
+        return Place(made, identity.chain_id, pinned)
 
     def _known_identity(self, describe: Callable[[], Answer]) -> _Identity:
         identity = self._identity
@@ -141,17 +136,12 @@ class Keeper:
         return {} if self.cache is None or not keys else dict(self.cache.get_many(keys))
 
     def store(self, place: Place | None, answer: Answer) -> None:
-        """Store an answer that never changes, under the chain id of its own headers; without one it is not stored."""
+        """Store an answer that never changes, if its own headers are of the chain of its place."""
         if self.cache is None or place is None or isinstance(answer, CachedAnswer):
             return
         ledger = parse_headers(answer.headers).ledger
-        if ledger is None:
-            return
-        if ledger.chain_id == place.chain_id:
+        if ledger is not None and ledger.chain_id == place.chain_id:
             self.cache.put(place.key, answer, version=place.version)
-        else:
-            self._identity = None  # the node is of another chain than it was: ask it before the next look-up
-            self.cache.put(place.key_of(ledger.chain_id), answer, version=place.version)
 
     def note_looked_up(self, where: str, version: int) -> None:
         """Remember at which versions a path was read, so that an offline session knows what it may build on."""

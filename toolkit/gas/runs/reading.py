@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from toolkit.gas.runs.collecting import Collector
     from toolkit.gas.runs.store import RunStore
     from toolkit.gas.study import Call, Study
-    from toolkit.wire.headers import LedgerState
 
 __all__ = ["CommittedRead", "NodeReader", "Where", "next_versions", "planned_of", "shard_calls", "shard_range"]
 
@@ -279,7 +278,8 @@ class NodeReader:
     ) -> tuple[list[dict[str, Any]], list[Missing]]:
         """Return the observations of an answer that are not known yet, and what of it is missing."""
         by_function = {str(FunctionId.parse(call.function)): call for call in calls}
-        missing, rows = list(answer.missing), []
+        missing = list(answer.missing)
+        rows: list[dict[str, Any]] = []
         for lost in missing:
             rows += self._missing_rows(calls, known, lost)
         found, columns = checked_rows(one for _, one in answer.found)
