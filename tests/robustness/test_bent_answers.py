@@ -339,6 +339,7 @@ def test_errors(road, status, body):
 
 STUDIED = {
     "view": "/view?ledger_version=410",
+    "page": "/transactions?start=",
     "module": "/module/registry?ledger_version=",
     "transaction of a step": "/transactions/by_version/",
     "block": "/blocks/by_version/",
