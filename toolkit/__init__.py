@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 # Light, and waits for pandas and pyarrow to be imported, before or after, to register the wide integers with them.
 from toolkit import dtypes as dtypes
+from toolkit._present.notebook import show_frames_literally as _show_frames_literally
 
 __version__ = "0.1.0"
 
@@ -138,3 +139,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+_show_frames_literally()

@@ -24,13 +24,16 @@
         ├── Unavailable            503
         └── InsufficientStorage    507
 
-Texts say what was asked, where, what was expected, what came, and what to do next.
+Messages say what was asked, where, what was expected, what came, and what to do next. They carry no control or
+bidirectional characters but newlines: such characters in text that a message quotes are written as escapes.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from toolkit._present.text import cleaned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +67,13 @@ __all__ = [
 
 class ToolkitError(Exception):
     """Root of every error this package raises on purpose."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(cleaned(arg) if isinstance(arg, str) else arg for arg in args))
+
+    def add_note(self, note: str, /) -> None:
+        """Add a line that tracebacks show."""
+        super().add_note(cleaned(note))
 
 
 class InputError(ToolkitError, ValueError):

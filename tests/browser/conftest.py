@@ -97,7 +97,8 @@ class Lab:
                 continue
             break
         expect(page.locator(".jp-InputPrompt").first).to_have_text(re.compile(r"\[\d+\]:"), timeout=60_000)
-        trouble = page.locator(".jp-OutputArea-output[data-mime-type*=error]")
+        output = ".jp-OutputArea-output[data-mime-type*={}]"
+        trouble = page.locator(output.format("error")).or_(page.locator(output.format("stderr"), has_text="Traceback"))
         assert not trouble.count(), trouble.first.inner_text()
         return page
 

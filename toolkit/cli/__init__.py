@@ -99,7 +99,7 @@ def _unheard() -> int:
 
 
 def _fail(code: int, text: str) -> int:
-    from toolkit.frames.text import visible
+    from toolkit._present.text import visible
 
     print(f"ledger-toolkit: error: {visible(text, 1000)}", file=sys.stderr)
     return code
@@ -107,7 +107,7 @@ def _fail(code: int, text: str) -> int:
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning, such as a clipped version plan, as one line."""
-    from toolkit.frames.text import visible
+    from toolkit._present.text import visible
 
     print(f"ledger-toolkit: note: {visible(message, 400)}", file=sys.stderr)
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from toolkit._present.files import replacing
+from toolkit._present.text import csv_text, visible
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ JSON_FORMAT = 1
 
 _EXACT_EVERYWHERE = 2**53
 _MOST_ROWS = 40
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def argument(text: str) -> Any:
@@ -48,8 +48,6 @@ def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    from toolkit.frames.text import visible
-
     width = max(len(name) for name in facts)
     for name, value in facts.items():
         shown = json.dumps(plain(value), ensure_ascii=False) if isinstance(value, list | dict) else plain(value)
@@ -66,8 +64,6 @@ def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> N
     if as_json:
         print_json({"rows": records(frame)})
         return
-    from toolkit.frames.text import visible
-
     told = [name for name in frame.columns if frame[name].notna().any()]
     rows = records(frame[told])
     shown = rows if whole or len(rows) <= _MOST_ROWS else [*rows[: _MOST_ROWS // 2], *rows[-_MOST_ROWS // 2 :]]
@@ -161,19 +157,16 @@ def _write_csv(frame: pd.DataFrame, file: BinaryIO) -> None:
 
     out = io.TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(out)
-    writer.writerow(frame.columns)
+    writer.writerow(map(csv_text, frame.columns))
     writer.writerows([_csv_cell(value) for value in row.values()] for row in to_arrow(frame).to_pylist())
     out.detach()  # flushes, and leaves the file open
 
 
 def _csv_cell(value: Any) -> str:
-    """Return a cell that no spreadsheet takes for a formula: text that starts like one gets an apostrophe."""
+    """Return a cell that no spreadsheet runs as a formula."""
     if value is None:
         return ""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    text = _cell(plain(value))
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return str(value) if isinstance(value, int) else csv_text(_cell(plain(value)))
 
 
 def _write_lines(frame: pd.DataFrame, file: BinaryIO) -> None:

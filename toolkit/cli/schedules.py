@@ -25,7 +25,7 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
     as_json: JsonOption = False,
 ) -> None:
     """Compare the gas schedules of two ledger versions: what changed, in words, then parameter by parameter."""
-    from toolkit.frames.text import visible
+    from toolkit._present.text import visible
     from toolkit.gas.schedules import schedule_diff, schedule_words
 
     check_suffix(out)

@@ -129,7 +129,7 @@ def _interrupt_told() -> Iterator[None]:
 
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     """Print what a run found: the steps first, then what was not judged, then the counts."""
-    from toolkit.frames.text import visible
+    from toolkit._present.text import visible
     from toolkit.gas.judged import unjudged_words
 
     lines = run.explain().splitlines()

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import unquote
 
+from toolkit._present.text import ELLIPSIS
 from toolkit.errors import InputError, SchemaError
-from toolkit.frames.text import ELLIPSIS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -1,11 +1,12 @@
-"""Results as short HTML for notebooks: escaped, no colours of its own, so that it reads in light and dark themes."""
+"""Results as short HTML for notebooks: escaped, not typeset as mathematics, without colours of its own."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from toolkit.frames.text import short_addresses, visible
+from toolkit._present.notebook import literal
+from toolkit._present.text import short_addresses, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
     Returns
     -------
     str
-        HTML; text from a node is escaped, and what cannot be seen in it is spelt out.
+        HTML; text from a node is escaped, invisible characters in it are written as escapes, and MathJax ignores it.
     """
     rows = "".join(
         f'<tr><th style="{_CELL};font-weight:normal;opacity:.7">{escape(name)}</th>'
@@ -36,4 +37,4 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
         if value is not None
     )
     head = escape(visible(short_addresses(title), 120))
-    return f'<div><strong>{head}</strong><table style="border-collapse:collapse;margin:4px 0">{rows}</table></div>'
+    return literal(f'<strong>{head}</strong><table style="border-collapse:collapse;margin:4px 0">{rows}</table>')

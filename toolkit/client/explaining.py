@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from toolkit._present.text import short_addresses, visible
 from toolkit.frames.build import plain_columns
-from toolkit.frames.text import short_addresses, visible
 from toolkit.wire.payloads import EntryFunction
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.text import visible
 from toolkit.client.abis import Made
 from toolkit.client.connection import bcs_body, json_body, path, pinned
 from toolkit.client.context import BCS, JSON, at_version
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import TableItem
 from toolkit.errors import SchemaError
-from toolkit.frames.text import visible
 from toolkit.move.bcs import decode_bcs
 from toolkit.move.ids import parse_table_handle
 from toolkit.move.json_text import parse_json

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolkit._present.text import visible
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.client.retry import retry_after_s
 from toolkit.client.targets import base_url, redacted_url
@@ -24,7 +25,6 @@ from toolkit.errors import (
     Unavailable,
     VersionPruned,
 )
-from toolkit.frames.text import visible
 from toolkit.move.json_text import parse_json
 from toolkit.wire.errors import ERROR_CODES, ErrorBody, decode_error_body
 from toolkit.wire.headers import parse_headers

@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from toolkit._present.text import short_addresses, visible
 from toolkit.client.display import facts_html
 from toolkit.frames.records import TableItemRecord, ViewRecord
-from toolkit.frames.text import short_addresses, visible
 from toolkit.move.tags import parse_type_tag
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.notebook import literal
+from toolkit._present.text import short_addresses, visible
 from toolkit.frames.build import plain_columns
-from toolkit.frames.text import short_addresses, visible
 from toolkit.gas.observing import COMMITTED, VIEW
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def comparison_html(comparison: Comparison) -> str:
     rows = table_rows(comparison, name)
     if rows:
         parts.append(html_table(HEAD, rows))
-    return "".join([*parts, *(f"<p>{line}</p>" for line in others_words(comparison, name))])
+    return literal("".join([*parts, *(f"<p>{line}</p>" for line in others_words(comparison, name))]))
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

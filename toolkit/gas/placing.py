@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from toolkit._present.text import visible
 from toolkit.errors import InputError, StudyError
-from toolkit.frames.text import visible
 from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:

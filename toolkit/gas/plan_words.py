@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from toolkit.frames.text import short_addresses, visible
+from toolkit._present.notebook import literal
+from toolkit._present.text import short_addresses, visible
 from toolkit.gas.comparison_words import html_table
 from toolkit.gas.observing import COMMITTED, SIMULATE
 
@@ -38,7 +39,7 @@ def plan_html(plan: Plan) -> str:
         rows = [tuple(map(html.escape, row)) for row in _rows(node)]
         parts.append(f"<p>{html.escape(_node_words(node))}</p>{html_table(_HEAD, rows)}")
         parts += [f"<p>{html.escape(line)}</p>" for line in _remarks(node)]
-    return "".join(parts)
+    return literal("".join(parts))
 
 
 def _rows(node: NodePlan) -> list[tuple[str, str, str]]:

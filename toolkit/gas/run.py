@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.text import visible
 from toolkit.errors import StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Run"]
+
+_MAX_NOTE = 1_000
 
 
 class Run:
@@ -163,12 +166,15 @@ class Run:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Calls of which every reading failed, a line each: most likely the study is to be mended."""
+        """Calls of which every reading failed, a line each: most likely the study needs a correction."""
         several = len(self.manifest["nodes"]) > 1
         return tuple(
-            f"every reading of {label!r}{f' on {node}' if several else ''} failed "
-            f"({', '.join(f'{count:,} {code}' for code, count in codes.items())}); "
-            "error_message of the observations says why"
+            visible(
+                f"every reading of {label!r}{f' on {node}' if several else ''} failed "
+                f"({', '.join(f'{count:,} {code}' for code, count in codes.items())}); "
+                "error_message of the observations says why",
+                _MAX_NOTE,
+            )
             for (node, label), codes in failing_calls(self._store).items()
         )
 

@@ -6,10 +6,10 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.text import visible
 from toolkit.errors import InputError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import SCHEDULE_DIFF
-from toolkit.frames.text import visible
 from toolkit.wire.gas import GasSchedule
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from toolkit._present.files import read_file
+from toolkit._present.text import visible
 from toolkit.errors import InputError, StudyError
-from toolkit.frames.text import visible
 from toolkit.gas.grids import CallEntry
 from toolkit.gas.placing import FileModel, misspelt
 from toolkit.gas.thresholds import Threshold, Waiver, read_waivers

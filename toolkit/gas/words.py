@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.text import visible
 from toolkit.frames.build import plain_columns
-from toolkit.frames.text import visible
 from toolkit.gas.causes.words import ROUNDED
 from toolkit.gas.judged import unjudged_words
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["run_words", "step_words"]
 
 _MOST_PER_CALL = 6
+_MAX_LINE = 2_000
 
 Row = dict[str, Any]
 
@@ -54,8 +55,8 @@ def step_words(steps: pd.DataFrame) -> list[str]:
     Returns
     -------
     list of str
-        By version, empty without steps. Of a call with many steps the largest are listed, and the rest is counted at
-        the end.
+        By version, empty without steps; labels and names in them carry no control or bidirectional characters. Of a
+        call with many steps the largest are listed, and the rest is counted at the end.
     """
     told, counted = _told(steps)
     several = len(set(steps["node"])) > 1
@@ -65,7 +66,7 @@ def step_words(steps: pd.DataFrame) -> list[str]:
         note = ROUNDED if any(row["explanation"].endswith(ROUNDED) for row in rows) else ""
         lines.append(f"{_place(rows[0])}{node}, {rows[0]['cause']}: {_explanation(rows[0])}{note}")
         lines += [f"  {row['label']}: {_change(row)}" for row in rows]
-    return [*lines, *counted]
+    return [visible(line, _MAX_LINE) for line in [*lines, *counted]]
 
 
 def _told(steps: pd.DataFrame) -> tuple[list[Row], list[str]]:

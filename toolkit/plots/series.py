@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from toolkit._present.text import visible
 from toolkit.errors import InputError, SchemaError
-from toolkit.frames.text import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
-from toolkit.frames.text import short_addresses
+from toolkit._present.text import short_addresses
 from toolkit.plots import style
 from toolkit.plots.series import require
 from toolkit.plots.text import figure_text

@@ -7,7 +7,7 @@ from functools import lru_cache
 import matplotlib as mpl
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from toolkit.frames.text import visible
+from toolkit._present.text import visible
 
 __all__ = ["figure_text"]
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from toolkit._present.text import csv_text
+
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
@@ -13,8 +15,6 @@ __all__ = ["MOST_ROWS", "to_csv"]
 
 MOST_ROWS = 50_000
 """Rows put into one page; a browser should open it, and a run's own Parquet files hold the rest."""
-
-FORMULA = r"^\s*[=+\-@\t\r\n＝＋－＠|%]"  # noqa: RUF001 - spreadsheets take the full-width forms for formulas too
 
 
 def to_csv(frame: pd.DataFrame) -> str:
@@ -32,15 +32,13 @@ def to_csv(frame: pd.DataFrame) -> str:
     -------
     str
     """
-    columns: dict[Hashable, pd.Series] = {name: _safe(frame[name]) for name in frame.columns}
+    columns: dict[Hashable, pd.Series] = {csv_text(str(name)): _safe(frame[name]) for name in frame.columns}
     return pd.DataFrame(columns).to_csv(index=False, lineterminator="\r\n")
 
 
 def _safe(series: pd.Series) -> pd.Series:
     if pd.api.types.is_datetime64_any_dtype(series.dtype):
         return series.astype("datetime64[us, UTC]").dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    if not pd.api.types.is_string_dtype(series.dtype):
+    if pd.api.types.is_numeric_dtype(series.dtype):
         return series
-    text = series.astype(object)
-    formula = series.str.match(FORMULA).fillna(value=False).astype(bool)
-    return text.where(~formula, other="'" + text.where(formula, other=""))
+    return pd.Series([csv_text(one) if isinstance(one, str) else one for one in series], series.index, object)

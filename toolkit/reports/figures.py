@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 from matplotlib import style as mpl_style
 from matplotlib.figure import Figure
 
-from toolkit.frames.text import visible
+from toolkit._present.text import visible
 from toolkit.plots import gas_breakdown, gas_by_version, gas_change, style
 from toolkit.plots.changes import told
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from toolkit.frames.text import visible
+from toolkit._present.text import visible
 from toolkit.gas.judged import unjudged_words
 from toolkit.reports import csv_data, figures, words
 

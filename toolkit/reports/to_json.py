@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from toolkit.frames.text import visible
+from toolkit._present.text import visible
 from toolkit.reports import words
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolkit.frames.text import visible
+from toolkit._present.text import visible
 from toolkit.plots.style import MODEL_NOTE
 from toolkit.reports import words
 

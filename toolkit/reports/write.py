@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolkit._present.files import replacing
+from toolkit._present.text import visible
 from toolkit.errors import InputError
-from toolkit.frames.text import visible
 from toolkit.reports import to_html, to_json, to_markdown
 from toolkit.reports.data import build
 

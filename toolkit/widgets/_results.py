@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from toolkit._present.text import cleaned
 from toolkit.client.targets import redacted_url
 from toolkit.widgets._entries import estimates_of
 
@@ -326,9 +327,7 @@ def safe(value: Any) -> Html:
     text = _NOTHING if value is None else str(value)
     if len(text) > _MAX_TEXT:
         text = f"{text[:_MAX_TEXT]}... ({len(text):,} characters)"
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
-    return Html(escape(text))
+    return Html(escape(cleaned(text)))
 
 
 def number(value: int | None, unit: str = "") -> str | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from matplotlib.cbook import is_math_text
 
 from tests.unit.plots.synthetic_hostile import HOSTILE
-from toolkit.frames.text import HIDDEN, visible
+from toolkit._present.text import HIDDEN, visible
 from toolkit.plots.text import figure_text
 
 

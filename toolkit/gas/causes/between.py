@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolkit._present.text import visible
 from toolkit.errors import SchemaError
-from toolkit.frames.text import visible
 from toolkit.gas.causes.evidence import UNREAD, reason
 from toolkit.gas.causes.words import change_words, feature_words
 from toolkit.gas.schedules import schedule_words

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from toolkit._present.text import visible
 from toolkit.client.companion import ABSENT
 from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
-from toolkit.frames.text import visible
 from toolkit.gas.causes.packages import REGISTRY, Dependencies, Package, dependencies, packages_of
 from toolkit.move.tags import parse_type_tag
 from toolkit.wire.features import enabled_features

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit.frames.text import short_addresses, visible
+from toolkit._present.text import short_addresses, visible
 from toolkit.gas.causes.evidence import UNREAD
 from toolkit.gas.causes.tables import Table, key_words, tables_of
 from toolkit.gas.causes.words import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit._present.text import visible
 from toolkit.errors import InputError
-from toolkit.frames.text import visible
 from toolkit.gas.causes.evidence import UNREAD
 from toolkit.gas.causes.writes import struct_of
 from toolkit.move.bcs import decode_bcs

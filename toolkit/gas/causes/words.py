@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.frames.text import short_addresses, visible
+from toolkit._present.text import short_addresses, visible
 from toolkit.gas.causes.evidence import FEATURES, FRAMEWORK, UNREAD, reason
 from toolkit.gas.schedules import schedule_words, uniform_ratio
 from toolkit.wire.features import feature_name

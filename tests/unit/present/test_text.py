@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.frames.text import HIDDEN, MAX_MARKS, short_addresses, visible
+from toolkit._present.text import HIDDEN, MAX_MARKS, cleaned, csv_text, short_addresses, visible
 
 
 @given(st.text(st.characters(codec=None)), st.integers(1, 60))
@@ -72,3 +72,38 @@ def test_towers_of_marks_are_levelled():
 def test_addresses_are_spelt_as_people_do(text, shown):
     """Without leading zeros, long ones by both ends; what is no address stays."""
     assert short_addresses(text) == shown
+
+
+@given(st.text(st.characters(codec=None)))
+def test_a_cleaned_text_has_its_lines_and_nothing_hidden(text):
+    """Newlines stay; cleaning again changes nothing; no length is lost."""
+    shown = cleaned(text)
+    assert shown.count("\n") == text.count("\n")
+    assert not {unicodedata.category(char) for char in shown.replace("\n", "")} & HIDDEN
+    assert cleaned(shown) == shown
+    assert len(shown) >= len(text)
+
+
+@pytest.mark.parametrize("char", ["\u3164", "\uffa0", "\u115f", "\u034f"])
+def test_letters_that_are_drawn_as_nothing_are_shown(char):
+    """Fillers are letters to Unicode, and invisible."""
+    assert cleaned(f"a{char}b") == visible(f"a{char}b") == f"a{char.encode('unicode_escape').decode()}b"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=1+1", "+1", "-A1", "@SUM(A1)", "|cmd", "%PATH%", "\t=1", "\r=1", "\n=1", " =1", "\u3000=1", "\xa0=1", "\x00=1",
+        "\ufeff=1", "\u200b=1", "\u202e=1", "\uff1d1", "\uff0b1", "\uff0d1", "\uff20SUM", "\uff5ccmd", "\uff05x",
+        "\ufe66 1", "  \n\t =1", "-1+cmd|' /C calc'!A0", "--1", "-", "-1e5", "-5", "\tplain", "\nplain",
+    ],
+)  # fmt: skip
+def test_what_a_spreadsheet_may_run_is_text(text):
+    """An apostrophe in front makes it text."""
+    assert csv_text(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("text", ["", " ", "0x1::coin", "a=b", "5", "'=1", '{"a": 1}', "\u2212 5", "x|y"])
+def test_other_cells_stay_as_they_are(text):
+    """The guard changes nothing else."""
+    assert csv_text(text) == text

@@ -1,14 +1,17 @@
-"""Text from users and from the chain, made harmless to show on a terminal, in a page or in a figure."""
+"""Text from users and from the chain, made safe to show on a terminal, in a page, in a figure or in a spreadsheet."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-__all__ = ["short_addresses", "visible"]
+__all__ = ["cleaned", "csv_text", "short_addresses", "visible"]
 
 ELLIPSIS = "…"
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks that are drawn as nothing
+_UNSEEN_AT_ALL = re.compile(f"[{_UNSEEN}]")
+_FORMULA = frozenset("=+-@|%")
 _ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
 _LONGEST_SPELLED = 16
 MAX_MARKS = 2
@@ -49,10 +52,53 @@ def visible(text: object, limit: int = 200) -> str:
     return "".join(shown) + ELLIPSIS
 
 
+def cleaned(text: str) -> str:
+    r"""Return `text` with what a reader cannot see written as an escape; lines stay lines, nothing is cut.
+
+    Parameters
+    ----------
+    text : str
+        A message that may quote text from a node.
+
+    Returns
+    -------
+    str
+        Without control characters (but newlines), bidirectional or zero-width characters and surrogates. Cleaning it
+        again changes nothing.
+    """
+    if text.isprintable() and not _UNSEEN_AT_ALL.search(text):
+        return text
+    return "".join(char if char == "\n" else _escaped(char) for char in text)
+
+
+def csv_text(text: str) -> str:
+    r"""Return the text of a CSV cell so that no spreadsheet runs it as a formula.
+
+    Parameters
+    ----------
+    text : str
+        Any text; numbers are not text and need no guard.
+
+    Returns
+    -------
+    str
+        With an apostrophe in front if the text starts with ``= + - @ | %``, also in their full-width or small forms
+        and behind white space or invisible characters, or with a tab or a line break.
+    """
+    if text.startswith(("\t", "\r", "\n")):
+        return f"'{text}"
+    first = next((char for char in text if not (char.isspace() or _hidden(char))), "")
+    if unicodedata.normalize("NFKC", first) in _FORMULA:
+        return f"'{text}"
+    return text
+
+
+def _hidden(char: str) -> bool:
+    return unicodedata.category(char) in HIDDEN or char in _UNSEEN
+
+
 def _escaped(char: str) -> str:
-    if unicodedata.category(char) not in HIDDEN:
-        return char
-    return char.encode("unicode_escape").decode("ascii")
+    return char.encode("unicode_escape").decode("ascii") if _hidden(char) else char
 
 
 def short_addresses(text: str) -> str:

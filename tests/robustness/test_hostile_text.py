@@ -1,0 +1,94 @@
+"""Text from the chain that would steer a terminal, a page or a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import pickle
+import traceback
+import unicodedata
+
+import pandas as pd
+import pytest
+
+import toolkit
+from tests.unit.plots import synthetic_run
+from tests.unit.plots.synthetic_hostile import HOSTILE
+from toolkit import errors
+from toolkit._present.text import HIDDEN
+from toolkit.cli.output import write_frame
+from toolkit.gas.words import step_words
+from toolkit.reports.csv_data import to_csv
+
+NASTY = "a\x1b[2Jb\x07\x9b\u202ec\u2066d\u200fe\u200bf\ufeffg\ud800h\u2028i\r\x00"
+FORMULAS = ["\n=cmd()", " =cmd()", "\uff1dcmd()", "|calc", "%0A", "=cmd|'/c calc'!A1", "\t=1", "+1", "@x"]
+
+
+def hidden_in(text):
+    return {char for char in text.replace("\n", "") if unicodedata.category(char) in HIDDEN}
+
+
+def every_error():
+    """Return an error of each class of the tree, made with hostile text."""
+    for name in errors.__all__:
+        one = getattr(errors, name)
+        yield one(NASTY, status=400) if issubclass(one, errors.NodeError) else one(NASTY)
+
+
+@pytest.mark.fault("control, bidirectional, zero-width characters and lone surrogates in an error's text", "escapes")
+@pytest.mark.parametrize("error", list(every_error()), ids=lambda error: type(error).__name__)
+def test_no_error_carries_characters_that_steer_a_terminal(error):
+    """In the message, its notes, its traceback and its copy from another process."""
+    error.add_note(NASTY)
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301  # our own bytes
+    assert str(copy) == str(error)
+    for text in (str(error), str(copy), repr(error), "".join(traceback.format_exception(error))):
+        assert "\\x1b[2J" in text
+        assert "\\u202e" in text
+        assert hidden_in(text) == set()
+
+
+@pytest.mark.fault("hostile labels and node names in the steps of a run", "`Run.explain()` shows escapes, a line each")
+def test_steps_in_words_carry_no_hidden_characters():
+    """A label cannot begin a line of its own."""
+    steps = synthetic_run.steps(rename=HOSTILE)
+    other = steps.assign(node=NASTY.replace("\ud800", ""))
+    lines = step_words(pd.concat([steps, other], ignore_index=True))
+    assert hidden_in("".join(lines)) == set()
+    assert not any("\n" in line or line.startswith("# next line") for line in lines)
+    assert any("\\u202eevil" in line for line in lines)
+
+
+@pytest.mark.fault("text that a spreadsheet runs as a formula, in a file of the command line or a report", "stays text")
+def test_no_writer_of_csv_leaves_a_formula(tmp_path):
+    """Both writers, headings included; negative numbers stay numbers."""
+    frame = pd.DataFrame(
+        {
+            "text": pd.array(FORMULAS, dtype="string[pyarrow]"),
+            "=heading": pd.array([-(2**100)] * len(FORMULAS), dtype="i128"),
+            "change": pd.array([-5] * len(FORMULAS), dtype="int64[pyarrow]"),
+        }
+    )
+    write_frame(frame, tmp_path / "x.csv")
+    written = (tmp_path / "x.csv").read_bytes().decode()
+    for text in (written, to_csv(frame), to_csv(frame.astype({"text": object}))):
+        head, *rows = csv.reader(text.splitlines(keepends=True))
+        assert head == ["text", "'=heading", "change"]
+        assert [row[0].replace("\r", "") for row in rows] == [f"'{one}" for one in FORMULAS]
+        assert {tuple(row[1:]) for row in rows} == {(str(-(2**100)), "-5")}
+
+
+@pytest.mark.fault("$...$ in HTML of results, plans and comparisons", "in an element that MathJax skips")
+def test_html_of_results_is_not_for_mathjax():
+    """Results of calls, plans, comparisons: each says so in its outermost element."""
+    from toolkit.client.display import facts_html
+    from toolkit.gas.comparison import compare
+
+    run = synthetic_run.observations(rename=HOSTILE)
+    shown = [facts_html("x", [("value", "$x^2$")]), compare(run, run)._repr_html_()]
+    with toolkit.connect() as node:
+        shown.append(node.view("0x1::chain_id::get")._repr_html_())
+        study = toolkit.Study.model_validate(
+            {"title": "$x$", "calls": [{"view": "0x1::chain_id::get"}], "versions": "-5:"}
+        )
+        shown.append(study.plan()._repr_html_())
+    assert all(html.startswith('<div class="mathjax_ignore') for html in shown)

@@ -1,0 +1,45 @@
+"""HTML of notebooks that MathJax leaves alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pandas as pd
+
+from toolkit._present.notebook import literal, show_frames_literally
+
+IN_IPYTHON = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+import toolkit
+import pandas as pd
+def html(frame):
+    return shell.display_formatter.format(frame)[0].get("text/html", "")
+own, other = pd.DataFrame({"a": ["$x$"]}), pd.DataFrame({"a": ["$x$"]})
+own.attrs["toolkit"] = {"a": {"unit": "none"}}
+assert "mathjax_ignore" in html(own) and "mathjax_ignore" in html(own.head(1)[["a"]])
+assert "mathjax_ignore" not in html(other) and "$x$" in html(other)
+assert pd.get_option("display.html.use_mathjax") is True
+with pd.option_context("display.notebook_repr_html", False):
+    assert html(own) == ""
+shell.display_formatter.formatters["text/html"].for_type(pd.DataFrame, lambda frame: "mine")
+toolkit._show_frames_literally()
+assert html(own) == "mine"
+"""
+
+
+def test_html_is_in_an_element_that_mathjax_skips():
+    """Both versions of MathJax know the classes."""
+    assert literal("<p>$x$</p>") == '<div class="mathjax_ignore tex2jax_ignore"><p>$x$</p></div>'
+
+
+def test_ipython_shows_frames_of_the_toolkit_without_mathematics():
+    """Frames of others, options of pandas and a formatter of the user's own are left as they are."""
+    subprocess.run([sys.executable, "-c", IN_IPYTHON], check=True)
+
+
+def test_nothing_happens_outside_of_ipython():
+    """A plain interpreter has no formatter to change."""
+    show_frames_literally()
+    assert "mathjax_ignore" not in pd.DataFrame({"a": [1]})._repr_html_()

@@ -1,0 +1,42 @@
+r"""HTML in notebooks: text from the chain that holds dollar signs is not typeset as mathematics.
+
+JupyterLab gives HTML outputs to MathJax, which reads ``$...$``, ``\(...\)`` and ``\begin{...}``, character references
+included. It skips elements of the class ``mathjax_ignore``; MathJax 2, of exported notebooks, knows ``tex2jax_ignore``.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+__all__ = ["literal", "show_frames_literally"]
+
+_ATTRS = "toolkit"
+
+
+def literal(html: str) -> str:
+    """Return HTML in an element that MathJax leaves as it is."""
+    return f'<div class="mathjax_ignore tex2jax_ignore">{html}</div>'
+
+
+def show_frames_literally() -> None:
+    """Let IPython show the toolkit's frames without mathematics; does nothing outside of IPython.
+
+    Frames of others are shown as before: only those with ``attrs["toolkit"]``, as every function of the toolkit returns
+    them, are changed. A formatter that the user registered for DataFrame stays in charge.
+    """
+    module = sys.modules.get("IPython")
+    shell = module.get_ipython() if module is not None else None
+    if shell is not None:
+        formatter = shell.display_formatter.formatters["text/html"]
+        formatter.for_type_by_name("pandas", "DataFrame", _frame_html)
+
+
+def _frame_html(frame: Any) -> str | None:
+    """Return the HTML of a frame, as pandas makes it."""
+    import pandas as pd
+
+    if _ATTRS not in frame.attrs:
+        return frame._repr_html_()  # type: ignore[no-any-return]
+    with pd.option_context("display.html.use_mathjax", False):  # noqa: FBT003 - pandas' signature
+        return frame._repr_html_()  # type: ignore[no-any-return]
