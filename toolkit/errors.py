@@ -10,7 +10,7 @@
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
     ├── InexactError               pandas would compute with floats where integers are exact (also an ArithmeticError)
     ├── NodeUnreachable            no HTTP answer: refused, timed out, cut, TLS (also a ConnectionError)
-    │   ├── HopelessError          asking again is of no use: TLS refused, a refused redirect, an answer too large
+    │   ├── HopelessError          asking again is of no use: TLS or a redirect refused, an answer too large or too slow
     │   └── OfflineMiss            offline, and the cache does not hold the answer
     ├── ClosedError                the client was closed
     ├── LedgerChanged              the node serves another ledger than before: another chain id, another history
@@ -123,7 +123,7 @@ class NodeUnreachable(ToolkitError, ConnectionError):
 
 
 class HopelessError(NodeUnreachable):
-    """No usable answer came and asking again brings none: TLS refused, a refused redirect, an answer too large."""
+    """No usable answer came, nor would another: TLS or a redirect refused, an answer too large or too slow."""
 
 
 class OfflineMiss(NodeUnreachable):
@@ -150,7 +150,7 @@ class NodeError(ToolkitError):
     error_code : str or None
         The node's own code (``table_item_not_found``); None where the body was not the documented error.
     message : str
-        The node's own message, or the start of a body that was no documented error.
+        The node's own message, cut after 2,000 characters, or the start of a body that is not the documented error.
     vm_error_code : int or None
         VM status number, where the VM refused.
     ledger : LedgerState or None
@@ -208,7 +208,7 @@ class TooLarge(NodeError):
 
 
 class RateLimited(NodeError):
-    """429: the node or its gateway asks to slow down."""
+    """429: the node or its gateway asks to slow down; also a call not sent because it asked for a long wait."""
 
 
 class Unavailable(NodeError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import threading
 import time
 from bisect import bisect_left, insort
 from collections import defaultdict
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from toolkit.client import forking
 from toolkit.client.outages import Outages, is_outage
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotFound, OfflineMiss, SchemaError
 from toolkit.move.abi import ModuleAbi, decode_module_abi
@@ -118,7 +118,7 @@ class AbiStore:
         self._layouts: dict[TypeTag, Made[Layout]] = {}
         self._silent: set[tuple[str, str, int]] = set()
         self._outages: Outages[ModuleKey] = Outages(clock)
-        self._lock = threading.Lock()
+        self._lock = forking.lock()
 
     def at(self, version: int, *, lenient: bool = False) -> AbisAt:
         """Return the modules as they were at `version`.

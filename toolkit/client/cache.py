@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 import time
 import weakref
 import zlib
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 
 import msgspec
 
+from toolkit.client import forking
 from toolkit.client.cache_store import Row, Store, warn_caller
 from toolkit.client.targets import is_nearby
 from toolkit.client.transport import Answer
@@ -240,7 +240,7 @@ class AnswerCache:
         if bound < LEAST_BYTES:
             raise InputError(f"max_bytes={max_bytes!r:.80}: expected at least {LEAST_BYTES:,}; use cache=None for none")
         self._store = Store(path, max_bytes=bound, clock=clock, only_ours=only_ours)
-        self._lock = threading.Lock()
+        self._lock = forking.lock()
         self._hits = self._misses = self._kept = 0
         # What is waiting is written when this object goes, at the latest at the interpreter's exit.
         self._finalizer = weakref.finalize(self, self._store.close)

@@ -59,7 +59,8 @@ def connect(
     archive : bool, default False
         Read pruned versions from the archive that the node advertises, if it names one by https.
     timeout_s : float, default 30.0
-        Limit in seconds for connecting, and for each wait for bytes.
+        Limit in seconds for connecting, and for each wait for bytes. After ten times as long a request ends, complete
+        or not, and is not repeated.
     abis : mapping of (address, module name) to ModuleAbi, optional
         ABIs to use instead of the node's.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import random
 import threading
-import time
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from http import HTTPStatus
@@ -16,6 +15,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from toolkit import __version__
+from toolkit.client import forking
 from toolkit.client.bulk import run_many
 from toolkit.client.cache import CachedAnswer
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
@@ -23,8 +23,8 @@ from toolkit.client.keeping import Keeper, Place
 from toolkit.client.outages import Outages
 from toolkit.client.pace import Pace
 from toolkit.client.prepared import Prepared
-from toolkit.client.refusals import advertised_archive, masked_refusal, refusal
-from toolkit.client.retry import RetryPolicy, retry_after_s
+from toolkit.client.refusals import advertised_archive, masked_refusal, not_sent, refusal
+from toolkit.client.retry import RetryPolicy, node_pause_s, retry_after_s
 from toolkit.client.transport import CLOSED, Answer, Request
 from toolkit.errors import (
     ClosedError,
@@ -34,6 +34,7 @@ from toolkit.errors import (
     NodeError,
     NodeUnreachable,
     OfflineMiss,
+    RateLimited,
     SchemaError,
     ToolkitError,
 )
@@ -51,6 +52,7 @@ __all__ = ["Connection", "bcs_body", "json_body", "path", "pinned"]
 
 _log = logging.getLogger("toolkit.client")
 T = TypeVar("T")
+_Error = TypeVar("_Error", bound=ToolkitError)
 _Tag = tuple[int, Any, Place | None]
 """Position of a call, the call, and the place of its answer in the cache."""
 _Job = tuple[_Tag, Request | Answer | ToolkitError]
@@ -109,7 +111,7 @@ class Connection:
     credentials : Credentials
         What the node is sent: no error shows it, and no stored error answer holds it.
     sleep : callable, optional
-        Replaced in tests.
+        Replaced in tests; by default a wait that `close` ends.
     """
 
     def __init__(
@@ -124,7 +126,7 @@ class Connection:
         max_in_flight: int = 64,
         archive: Callable[[str], Transport] | None = None,
         credentials: Credentials = NO_CREDENTIALS,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] | None = None,
     ) -> None:
         self.url = url
         self._transport = transport
@@ -133,15 +135,23 @@ class Connection:
         self._retry = retry or RetryPolicy()
         self._max_in_flight = max_in_flight
         self._pace = pace or Pace(None)
-        self._sleep = sleep
+        self._closing = threading.Event()
+        self._sleep = sleep or self._wait
         self._highest_head = 0
         self._chain_id: int | None = None
         self._here = _ThisThread()
         self._archive = archive
         self._credentials = credentials
-        self._closed = False
         self._archives: dict[str, Transport] = {}
         self._archive_outages: Outages[str] = Outages()
+        forking.register(self)
+
+    def renew_after_fork(self) -> None:
+        """Replace the event of closing, whose lock another thread may have held."""
+        closed = self._closing.is_set()
+        self._closing = threading.Event()
+        if closed:
+            self._closing.set()
 
     def request(
         self,
@@ -217,7 +227,9 @@ class Connection:
         self.check_open()
         with closing(self._sent(self._jobs(calls))) as outcomes:
             for (number, call, place), outcome in outcomes:
-                yield number, self._result(call, place, outcome)
+                result = self._result(call, place, outcome)
+                del outcome  # a large answer must not wait here for the next one
+                yield number, result
 
     def _jobs(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Iterator[_Job]:
         """Yield each call with its request, or with what is known of its outcome without one."""
@@ -243,7 +255,7 @@ class Connection:
                 outcome = self._archived(call.request, outcome)
             return self._finished(call, place, outcome)
         except (NodeError, NodeUnreachable, SchemaError) as error:
-            return error
+            return _without_frames(error)
 
     def _finished(self, call: Prepared[T], place: Place | None, answer: Answer) -> T:
         """Return the result of an answer, or raise what it refuses; only what could be read as a result is stored."""
@@ -282,8 +294,8 @@ class Connection:
         self._chain_id = chain_id
 
     def close(self) -> None:
-        """Release sockets and the cache."""
-        self._closed = True
+        """Release sockets and the cache; calls in progress raise ClosedError."""
+        self._closing.set()
         self._transport.close()
         if self._engine is not None:
             self._engine.close()
@@ -291,9 +303,14 @@ class Connection:
             transport.close()
         self._keeper.close()
 
+    @property
+    def closing(self) -> bool:
+        """Whether the connection is closed or being closed."""
+        return self._closing.is_set()
+
     def check_open(self) -> None:
-        """Raise ClosedError where the connection was closed."""
-        if self._closed:
+        """Raise ClosedError if the connection was closed."""
+        if self.closing:
             raise ClosedError(CLOSED)
 
     @property
@@ -374,7 +391,7 @@ class Connection:
         """Send until an answer is there that is not to be repeated; an error status may be one."""
         repeat, waited = 0, 0.0
         while True:
-            self._sleep_for(self._pace.turn_s())
+            self._wait_for_turn(asked)
             outcome = self._attempt(request)
             if isinstance(outcome, Answer) and _is_good(outcome):
                 return outcome
@@ -390,6 +407,20 @@ class Connection:
             waited += pause
             self._sleep_for(pause)
 
+    def _wait_for_turn(self, asked: str) -> None:
+        """Wait until a request may be sent.
+
+        Raises
+        ------
+        RateLimited
+            If the node asked for a longer wait than calls have patience for.
+        """
+        self._sleep_for(self._pace.turn_s())
+        self._sleep_for(self._pace.paused_s())  # a pause that the node asked for meanwhile
+        refused_s = self._pace.refused_s()
+        if refused_s:
+            raise not_sent(asked, refused_s)
+
     def _attempt(self, request: Request) -> Answer | NodeUnreachable:
         """Send once; an error is returned rather than raised, since it may be repeated."""
         self._here.sent += 1
@@ -398,6 +429,11 @@ class Connection:
         except NodeUnreachable as unreachable:
             return unreachable
         self._note_head(answer)
+        node_s = node_pause_s(answer.status, answer.headers)
+        if node_s is None:
+            self._pace.answered()
+        else:
+            self._pace.hold(node_s, budget_s=self._retry.budget_s)
         return answer
 
     def _may_repeat(self, request: Request, outcome: Answer | NodeUnreachable, repeat: int) -> bool:
@@ -435,12 +471,24 @@ class Connection:
             return tag, request
         try:
             return tag, self._repeated(request, tag[1].asked)
-        except NodeUnreachable as unreachable:
-            return tag, unreachable
+        except (NodeUnreachable, RateLimited) as error:
+            return tag, _without_frames(error)
+
+    def _wait(self, seconds: float) -> None:
+        self._closing.wait(seconds)
 
     def _sleep_for(self, seconds: float) -> None:
         if seconds > 0:
             self._sleep(seconds)
+
+
+def _without_frames(error: _Error) -> _Error:
+    """Return an error without tracebacks, also of the errors behind it: their frames hold whole answers."""
+    behind: BaseException | None = error
+    while behind is not None:
+        behind.__traceback__ = None
+        behind = behind.__cause__ or behind.__context__
+    return error
 
 
 def _is_good(answer: Answer) -> bool:

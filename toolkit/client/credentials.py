@@ -27,6 +27,8 @@ _MAX_TEXT = 20_000
 """Characters of a text that are looked through; what comes after them is not shown."""
 _MAX_LAYERS = 4
 """How often a text is decoded: an answer may quote JSON inside JSON inside a URL."""
+_CUT = re.compile(rf"{ELLIPSIS}(?: \([0-9,]+ more characters\))?\Z")
+"""What marks the end of a text that was cut; see `toolkit.wire.errors.cut_text`."""
 _ESCAPES = "%\\&"
 _ESCAPE = re.compile(
     r"""(?P<percent>(?:%[0-9a-fA-F]{2})+)
@@ -158,7 +160,7 @@ class _Spelling:
         if any(sign in folded for sign in self._signs):
             last = len(folded) - size
             yield from ((at, at + size) for at in range(last + 1) if folded[at : at + size] in self._pieces)
-        whole = folded.removesuffix(ELLIPSIS)
+        whole = _CUT.sub("", folded)
         for beginning in self._beginnings:  # where the text was cut
             if whole.endswith(beginning):
                 yield len(whole) - len(beginning), len(whole)

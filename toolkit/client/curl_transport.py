@@ -1,12 +1,13 @@
-"""The road over libcurl: many requests in progress in one thread, and a transport over it for single ones."""
+"""The transport over libcurl: many requests in progress in one thread, or single ones."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import io
 import os
 import selectors
 import socket
-import threading
 import time
 from collections import deque
 from functools import lru_cache
@@ -14,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 import pycurl  # type: ignore[import-untyped] # it ships no types
 
+from toolkit.client import forking
 from toolkit.client import transport as seam
 from toolkit.client.credentials import Credentials
 from toolkit.client.transport import Answer, Hop, Request
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = ["CurlTransport", "Transfers"]
 
@@ -56,17 +58,27 @@ _AT_A_TIME = 16
 _LONGEST_REMEMBERED = 200
 """Header lines of up to this many bytes are remembered as read: most come in each answer of a node again."""
 _LOOKS = 8
-"""How often per timeout is looked for requests without progress."""
+"""How often per timeout requests are checked for progress."""
+
+
+class _Meter:
+    """Bytes of the bodies that are being received, all slots together."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
 
 
 class _Slot:
     """One easy handle and the exchange on it. Made once, used for many exchanges."""
 
-    def __init__(self, timeout_s: float) -> None:
+    def __init__(self, timeout_s: float, meter: _Meter) -> None:
         self.handle = handle = pycurl.Curl()
         self.lines: list[bytes] = []
-        self.chunks: list[bytes] = []
+        self.body = io.BytesIO()
         self.size = 0
+        self.meter = meter
+        self.began_at = 0.0
+        self.paused_at: float | None = None
         self.tag: Any = None
         self.hop: Hop | None = None
         self.progress: tuple[int, ...] = ()
@@ -82,9 +94,9 @@ class _Slot:
         handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         handle.setopt(pycurl.WRITEFUNCTION, self._write)
 
-    def load(self, tag: Any, hop: Hop, proxy: str | None, bundle: str | None) -> None:
-        """Set the handle up for an exchange."""
-        self.tag, self.hop, self.proxied = tag, hop, proxy is not None
+    def load(self, tag: Any, hop: Hop, proxy: str | None, bundle: str | None, *, began_at: float) -> None:
+        """Set the handle up for an exchange that belongs to a request begun at `began_at`."""
+        self.tag, self.hop, self.proxied, self.began_at = tag, hop, proxy is not None, began_at
         self.progress, self.progress_at = (), 0.0
         handle, request = self.handle, hop.request
         if (request.headers, hop.authorization) != self._headers:
@@ -103,11 +115,27 @@ class _Slot:
     def unload(self) -> tuple[int, list[bytes], bytes]:
         """Return status, header lines and body, and be ready for another exchange."""
         status = self.handle.getinfo(pycurl.RESPONSE_CODE)
-        came = status, self.lines.copy(), b"".join(self.chunks)
+        came = status, self.lines.copy(), self.body.getvalue()
         self.lines.clear()
-        self.chunks.clear()
+        self.body = io.BytesIO()
+        self.meter.bytes -= self.size
         self.size = 0
+        self.paused_at = self.tag = self.hop = None  # a tag refers to the whole run and its caller
         return came
+
+    def pause(self, now: float) -> None:
+        """Stop receiving. Repeated as long as it holds: libcurl forgets it when a request gets under way."""
+        if self.paused_at is None:
+            self.paused_at = now
+        self.handle.pause(pycurl.PAUSE_RECV)
+
+    def resume(self, now: float) -> None:
+        """Receive again; the pause does not count as a wait for the node."""
+        if self.paused_at is not None:
+            self.began_at += now - self.paused_at
+            self.progress_at = now
+            self.paused_at = None
+            self.handle.pause(pycurl.PAUSE_CONT)
 
     def idle_s(self, now: float) -> float:
         """Return the seconds without a byte in either direction; connecting has its own limit."""
@@ -118,11 +146,13 @@ class _Slot:
         return now - self.progress_at
 
     def _write(self, data: bytes) -> int:
-        self.size += len(data)
+        size = len(data)
+        self.size += size
+        self.meter.bytes += size
         if self.size > seam.MAX_ANSWER_BYTES:
             return 0  # ends the transfer
-        self.chunks.append(data)
-        return len(data)
+        self.body.write(data)
+        return size
 
 
 class Transfers(Generic[_Tag]):
@@ -133,15 +163,22 @@ class Transfers(Generic[_Tag]):
     credentials : Credentials
         Sent to the site of each request only.
     timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes.
+        Limit in seconds for connecting, and for each wait for bytes. A whole request ends after ten times as long.
     keep : int
         Most idle connections kept.
+
+    Attributes
+    ----------
+    room : int
+        Bytes of bodies after which `wait` returns early, so that its caller can pause requests; set by the caller.
     """
 
     def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int) -> None:
         self._credentials = credentials
         self._timeout_s = timeout_s
         self._roads: dict[str, tuple[str | None, str | None]] = {}
+        self.room = 2**63
+        self._meter = _Meter()
         self._free: list[_Slot] = []
         self._busy: dict[pycurl.Curl, _Slot] = {}
         self._failed: list[tuple[_Tag, Answer | NodeUnreachable]] = []
@@ -164,9 +201,32 @@ class Transfers(Generic[_Tag]):
         """Return how many requests are in progress."""
         return len(self._busy)
 
+    @property
+    def received(self) -> int:
+        """Bytes of the bodies that are being received."""
+        return self._meter.bytes
+
+    def tags(self) -> Iterator[_Tag]:
+        """Return the tags of the requests in progress, those begun first at the beginning."""
+        return (slot.tag for slot in self._busy.values())
+
+    def pause(self, which: Callable[[_Tag], bool]) -> None:
+        """Stop receiving the answers of some requests in progress; the others go on."""
+        now = time.monotonic()
+        for slot in self._busy.values():
+            (slot.pause if which(slot.tag) else slot.resume)(now)
+
+    def resume_one(self) -> bool:
+        """Receive the answer of the first paused request again; return whether there was one."""
+        for slot in self._busy.values():
+            if slot.paused_at is not None:
+                slot.resume(time.monotonic())
+                return True
+        return False
+
     def start(self, tag: _Tag, request: Request) -> None:
         """Begin a request; its end comes from `wait` with its tag."""
-        self._begin(tag, Hop.first(request, self._credentials))
+        self._begin(tag, Hop.first(request, self._credentials), time.monotonic())
 
     def cancel(self, which: Callable[[_Tag], bool]) -> None:
         """Drop requests in progress; nothing more is heard of them."""
@@ -192,6 +252,8 @@ class Transfers(Generic[_Tag]):
                 self._woken = False
             elif key.fd in self._watched:  # it may have been let go since
                 self._multi.socket_action(key.fd, _ACTIONS[events])
+                if self._meter.bytes > self.room:
+                    break
         now = time.monotonic()
         if self._timer_at is not None and now >= self._timer_at:
             self._timer_at = None
@@ -213,12 +275,16 @@ class Transfers(Generic[_Tag]):
         self._waker.close()
         self._alarm.close()
 
+    def leave_to_parent(self) -> None:
+        """Keep everything for good: released in a forked child, it would act on sockets and polls of the parent."""
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+
     # the ways of one request ------------------------------------------------------------------------------------
 
-    def _begin(self, tag: _Tag, hop: Hop) -> None:
-        slot = self._free.pop() if self._free else _Slot(self._timeout_s)
+    def _begin(self, tag: _Tag, hop: Hop, began_at: float) -> None:
+        slot = self._free.pop() if self._free else _Slot(self._timeout_s, self._meter)
         try:
-            slot.load(tag, hop, *self._road(hop.request.url))
+            slot.load(tag, hop, *self._road(hop.request.url), began_at=began_at)
             self._multi.add_handle(slot.handle)
         except (HopelessError, ValueError, TypeError, pycurl.error) as error:
             slot.handle.close()
@@ -243,11 +309,15 @@ class Transfers(Generic[_Tag]):
     def _release(self, slot: _Slot) -> tuple[int, list[bytes], bytes]:
         del self._busy[slot.handle]
         self._multi.remove_handle(slot.handle)
-        self._free.append(slot)
-        return slot.unload()
+        paused, came = slot.paused_at is not None, slot.unload()
+        if paused:
+            slot.handle.close()  # whether the next request would begin paused is libcurl's secret
+        else:
+            self._free.append(slot)
+        return came
 
     def _collect(self, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
-        """Take what libcurl has finished; a redirect begins anew."""
+        """Take what libcurl has finished; a redirect is followed within the same time limit."""
         left = 1
         while left:
             left, succeeded, failed = self._multi.info_read()
@@ -257,7 +327,7 @@ class Transfers(Generic[_Tag]):
                 self._release(slot)
             for handle in succeeded:
                 slot = self._busy[handle]
-                tag, hop = slot.tag, slot.hop
+                tag, hop, began_at = slot.tag, slot.hop, slot.began_at
                 status, lines, body = self._release(slot)
                 answer = Answer(status, _headers(lines), body)
                 try:
@@ -268,16 +338,24 @@ class Transfers(Generic[_Tag]):
                 if following is None:
                     ended.append((tag, answer))
                 else:
-                    self._begin(tag, following)
+                    self._begin(tag, following, began_at)
 
     def _give_up(self, now: float, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
-        """End the requests that have waited for bytes for too long."""
+        """End the requests that have waited for bytes, or gone on altogether, for too long."""
         self._look_at = now + self._timeout_s / _LOOKS
+        total_s = seam.TOTAL_TIMEOUTS * self._timeout_s
         for slot in list(self._busy.values()):
-            if slot.idle_s(now) >= self._timeout_s and slot.hop:
-                text = seam.NO_ANSWER.format(self._timeout_s)
-                ended.append((slot.tag, NodeUnreachable(f"{slot.hop.where}: {text}")))
-                self._release(slot)
+            if slot.hop is None or slot.paused_at is not None:
+                continue
+            error: NodeUnreachable
+            if slot.idle_s(now) >= self._timeout_s:
+                error = NodeUnreachable(f"{slot.hop.where}: {seam.NO_ANSWER.format(self._timeout_s)}")
+            elif now - slot.began_at >= total_s:
+                error = HopelessError(f"{slot.hop.where}: {seam.NOT_COMPLETE.format(total_s)}")
+            else:
+                continue
+            ended.append((slot.tag, error))
+            self._release(slot)
 
     def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
         where = slot.hop.where if slot.hop else ""
@@ -331,15 +409,16 @@ class CurlTransport:
     login : str, optional
         ``user:password`` as a URL has them; sent to that site where there is no API key.
     timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes.
+        Limit in seconds for connecting, and for each wait for bytes. A whole request ends after ten times as long.
     """
 
     def __init__(self, *, api_key: str | None = None, login: str | None = None, timeout_s: float = 30.0) -> None:
         self._credentials = Credentials(api_key, login)
         self._timeout_s = timeout_s
         self._idle: list[Transfers[None]] = []
-        self._lock = threading.Lock()
+        self._lock = forking.lock()
         self._closed = False
+        forking.register(self)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a transport holds sockets and a key: it cannot be pickled; pickle the node's settings")
@@ -367,6 +446,12 @@ class CurlTransport:
             idle, self._idle = self._idle, []
         for transfers in idle:
             transfers.close()
+
+    def renew_after_fork(self) -> None:
+        """Start without connections: those that are there belong to the parent process."""
+        for transfers in self._idle:
+            transfers.leave_to_parent()
+        self._idle = []
 
     def _taken(self) -> Transfers[None]:
         """Take a set of connections that nobody else uses meanwhile."""

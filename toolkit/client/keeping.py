@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from toolkit.client import forking
 from toolkit.client.cache import AnswerCache, CachedAnswer, key
 from toolkit.client.transport import Answer
 from toolkit.errors import OfflineMiss, SchemaError
@@ -76,7 +76,7 @@ class Keeper:
         self.offline = offline
         self._owner = f"shared {shared}" if shared is not None else f"host {_origin(url)}"
         self._identity: _Identity | None = None
-        self._index_lock = threading.Lock()
+        self._index_lock = forking.lock()
         # The node's own description, stored by its URL, is what an offline session knows the chain and the head from.
         self._description = key(0, 0, "GET", url, owner=self._owner)
 

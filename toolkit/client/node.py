@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
+from weakref import WeakSet
 
 from toolkit.client.abis import AbiStore
 from toolkit.client.cache import AnswerCache
@@ -87,7 +88,8 @@ class Node:
         Read pruned versions from the archive that the node advertises, if it names one by https. The API key goes
         there only where the archive is the same site.
     timeout_s : float, default 30.0
-        Limit in seconds for connecting, and for each wait for bytes.
+        Limit in seconds for connecting, and for each wait for bytes. After ten times as long a request ends, complete
+        or not, and is not repeated.
     abis : mapping of (address, module name) to ModuleAbi, optional
         ABIs to use instead of the node's, for modules whose ABI it does not give.
     transport : Transport, optional
@@ -154,6 +156,7 @@ class Node:
         self._timeout_s = timeout_s
         self.requests_per_second = requests_per_second
         self.probed: Probe | None = None
+        self._shares: WeakSet[Node] = WeakSet()
         engine, pace = None, Pace(requests_per_second)
         if transport is not None and cache == "default":
             cache = None  # a road of the caller's own may lead anywhere: what it answers is not kept with the rest
@@ -203,8 +206,10 @@ class Node:
         self.close()
 
     def close(self) -> None:
-        """Release sockets; the node cannot be used afterwards."""
+        """Release sockets; the node cannot be used afterwards, and calls in progress raise ClosedError."""
         self._connection.close()
+        for copy in list(self._shares):
+            copy.close()
 
     def _archive_road(self, archive: str) -> Transport:
         """Return a transport to an archive, with the secrets only where it is the same site."""
@@ -338,7 +343,11 @@ class Node:
         return self._connection.perform(prepare_simulation(self._context, request))
 
     def with_share(self, tasks: int) -> Node:
-        """Return a node of these settings with sockets of its own and 1/`tasks` of rate and requests in flight."""
+        """Return a node of these settings with sockets of its own and 1/`tasks` of rate and requests in flight.
+
+        Closing this node closes the copy, which ends what it has in progress.
+        """
+        self._connection.check_open()
         if self._settings is None:
             raise InputError("a Node over a transport of your own cannot be copied")
         rate, login = self._settings["requests_per_second"], self._credentials.login
@@ -348,7 +357,11 @@ class Node:
             "requests_per_second": rate / tasks if rate else None,
             "max_in_flight": max(1, self.max_in_flight // tasks),
         }
-        return Node(**shared, api_key=self._credentials.api_key or "")
+        copy = Node(**shared, api_key=self._credentials.api_key or "")
+        self._shares.add(copy)
+        if self._connection.closing:  # by another thread, meanwhile
+            copy.close()
+        return copy
 
     @property
     def cache(self) -> AnswerCache | None:

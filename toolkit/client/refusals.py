@@ -10,7 +10,7 @@ import msgspec
 
 from toolkit._present.text import visible
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
-from toolkit.client.retry import retry_after_s
+from toolkit.client.retry import resume_time, retry_after_s
 from toolkit.client.targets import base_url, redacted_url
 from toolkit.errors import (
     Forbidden,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from toolkit.client.transport import Answer
     from toolkit.wire.headers import LedgerState
 
-__all__ = ["advertised_archive", "masked_refusal", "refusal"]
+__all__ = ["advertised_archive", "masked_refusal", "not_sent", "refusal"]
 
 _ARCHIVE_HEADER = "x-aptos-archival-endpoint"
 _LONGEST_URL = 300
@@ -117,7 +117,7 @@ def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIAL
         advice = _access_advice(credentials)
     wait_s = retry_after_s(answer.headers)
     if wait_s:
-        advice += f"{'; ' if advice else ''}the node asks to wait {wait_s:g} s"
+        advice += f"{'; ' if advice else ''}the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}"
     if archive:
         advice += f"; this node names an archive, {archive}: connect to it, or connect(..., archive=True)"
     return kind(
@@ -139,6 +139,26 @@ def masked_refusal(answer: Answer, credentials: Credentials) -> Answer:
         return answer
     body = _masked(decode_error_body(answer.body, _content_type(answer.headers)), credentials)
     return replace(answer, body=msgspec.json.encode(body))
+
+
+def not_sent(what: str, wait_s: float) -> RateLimited:
+    """Return the error of a call that was not sent because its node asked for a long wait.
+
+    Parameters
+    ----------
+    what : str
+        The call or its address, for the text.
+    wait_s : float
+        Seconds of the wait that are left.
+    """
+    message = f"the node asked to be sent nothing until {resume_time(wait_s)} (Retry-After)"
+    return RateLimited(
+        f"{what}: not sent, {message}; go on then, or connect() again to ask it sooner",
+        status=HTTPStatus.TOO_MANY_REQUESTS,
+        error_code="rate_limited",
+        message=f"not sent: {message}",
+        retry_after_s=wait_s,
+    )
 
 
 def advertised_archive(answer: Answer, credentials: Credentials = NO_CREDENTIALS) -> str | None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["RetryPolicy", "retry_after_s"]
+__all__ = ["RetryPolicy", "node_pause_s", "resume_time", "retry_after_s"]
 
 _ALWAYS = frozenset({429, 502, 503, 504})
 _SERVER_ERROR = 500
+_ASKS_ALL_TO_WAIT = frozenset({429, 503})
+_DIGITS = 9
+MAX_RETRY_AFTER_S = 366 * 86_400
+"""Longest wait that a ``Retry-After`` counts as, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,8 @@ class RetryPolicy:
     """How often a failed request is repeated.
 
     The wait before repeat n (counted from 1) is uniform in [0.5, 1] of ``min(cap_s, base_s * 2**(n - 1))``,
-    or what the node's ``Retry-After`` asks for where that is longer.
+    or what the node's ``Retry-After`` asks for if that is longer. The ``Retry-After`` of a 429 or 503 holds for all
+    requests to the node: within `budget_s` they wait, beyond it none is sent until then.
 
     Attributes
     ----------
@@ -81,7 +86,7 @@ class RetryPolicy:
 
 
 def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Return the seconds a ``Retry-After`` header asks for, or None where there is none that can be read.
+    """Return the seconds a ``Retry-After`` header asks for, or None if there is none that can be read.
 
     Parameters
     ----------
@@ -93,15 +98,26 @@ def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) ->
     Returns
     -------
     float or None
-        Never negative.
+        From 0 to 366 days. A date that has passed is 0; a negative number is not a wait and counts as none.
     """
     text = next((value for name, value in headers.items() if name.lower() == "retry-after"), "").strip()
-    if text.isascii() and text.isdigit() and len(text) <= 9:  # noqa: PLR2004 - more digits are no wait in seconds
-        return float(text)
+    if text.isascii() and text.isdigit():
+        text = text.lstrip("0") or "0"  # int() refuses thousands of digits
+        return float(min(int(text), MAX_RETRY_AFTER_S) if len(text) <= _DIGITS else MAX_RETRY_AFTER_S)
     try:
         when = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
-    return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())
+    return min(max(0.0, (when - (now or datetime.now(UTC))).total_seconds()), MAX_RETRY_AFTER_S)
+
+
+def node_pause_s(status: int, headers: Mapping[str, str]) -> float | None:
+    """Return the seconds for which a node asks to be sent nothing: the ``Retry-After`` of a 429 or 503, else None."""
+    return (retry_after_s(headers) or None) if status in _ASKS_ALL_TO_WAIT else None
+
+
+def resume_time(wait_s: float, *, now: datetime | None = None) -> str:
+    """Return when a wait is over, for texts: ``2026-05-01 12:00:07 UTC``."""
+    return f"{(now or datetime.now(UTC)) + timedelta(seconds=wait_s + 1):%Y-%m-%d %H:%M:%S} UTC"

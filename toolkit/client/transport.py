@@ -1,46 +1,64 @@
 """The seam to the network: a request in; status, headers and bytes out. Foreign errors are translated here only.
 
-What both roads share (redirects, credentials, limits, texts, what the environment says) and the road over `requests`.
+What both transports share (redirects, credentials, limits, texts, what the environment says), and the transport over
+`requests`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import http.client
+import io
 import logging
 import os
+import socket
 import ssl
 import threading
+import time
+import weakref
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
 
 import requests
+import urllib3
+from requests.adapters import HTTPAdapter
 from requests.cookies import RequestsCookieJar
 from requests.utils import get_environ_proxies, requote_uri, select_proxy
 
+from toolkit.client import forking
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.client.targets import login_of, redacted_url
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from http.cookiejar import Cookie
 
 __all__ = ["Answer", "Request", "SessionTransport", "Transport"]
 
-MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Largest body read from a node, in bytes; a node's largest documented page is far below it."""
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""Largest body read from a node, in bytes after unpacking; pages of transactions above it are read in smaller ones."""
+
+MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024
+"""Most bytes of answers in memory at once per transport: being received, or received and not yet taken.
+
+At the bound one answer per run still goes on, so the peak is this plus `MAX_ANSWER_BYTES` for each run.
+"""
+
+TOTAL_TIMEOUTS = 10
+"""A request ends, complete or not, after `timeout_s` times this; redirects are part of it."""
 
 MAX_REDIRECTS = 5
 """Most redirects followed for one request."""
 
 COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
-"""Sent on both roads where the request does not say otherwise."""
+"""Sent by both transports if the request does not say otherwise."""
 
 CLOSED = "this node client is closed; connect() again"
 CUT_OFF = "the answer was cut off ({}); try again"
 NO_ANSWER = "no answer within {:g} s; raise timeout_s or try again later"
+NOT_COMPLETE = "the answer was not complete within {:g} s, ten times timeout_s; raise timeout_s"
 NOT_HTTP = "what came is no HTTP answer ({}); check the URL"
 NOT_THERE = "nothing answers there ({}); check the URL and that the node runs"
 NOT_TRUSTED = (
@@ -52,6 +70,8 @@ NO_TLS = "the TLS handshake failed ({}); check that this port speaks https"
 NOT_UNPACKED = "the answer's compression cannot be unpacked; try again"
 
 _CHUNK = 64 * 1024
+_WORTH_COUNTING = 1024 * 1024
+"""Answers of this many bytes count until they are gone, not only while they are received."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEP_BODY = frozenset({307, 308})
 SHOWN = 120
@@ -80,7 +100,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Answer:
     """One HTTP answer as it came.
 
@@ -110,7 +130,7 @@ class Transport(Protocol):
         ...
 
 
-# what both roads share ----------------------------------------------------------------------------------------
+# what both transports share ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +253,7 @@ def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return headers
 
 
-# the road over requests ---------------------------------------------------------------------------------------
+# the transport over requests ---------------------------------------------------------------------------------------
 
 
 _KINDS: dict[type[Exception], str] = {
@@ -265,15 +285,29 @@ class SessionTransport:
     login : str, optional
         ``user:password`` as a URL has them; sent to that site where there is no API key.
     timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes.
+        Limit in seconds for connecting, and for each wait for bytes. The whole request, redirects included, ends
+        after ten times as long.
+    clock : callable, optional
+        Seconds that only grow; replaced in tests.
     """
 
-    def __init__(self, *, api_key: str | None = None, login: str | None = None, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        login: str | None = None,
+        timeout_s: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._credentials = Credentials(api_key, login)
         self._timeout_s = timeout_s
-        self._idle: list[requests.Session] = []
-        self._lock = threading.Lock()
+        self._clock = clock
+        self._lock = forking.lock()
         self._closed = False
+        self._idle: list[requests.Session] = []
+        self._exchanges: set[_Exchange] = set()
+        self._budget = _ByteBudget(MAX_BYTES_IN_FLIGHT)
+        forking.register(self)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a transport holds sockets and a key: it cannot be pickled; pickle the node's settings")
@@ -281,21 +315,30 @@ class SessionTransport:
     def send(self, request: Request) -> Answer:
         """Send one request; see `Transport.send`."""
         hop = Hop.first(request, self._credentials)
-        with self._session() as session:
+        with self._session() as session, self._exchange() as exchange:
             while True:
-                answer = self._exchange(session, hop)
+                answer = self._answer(session, exchange, hop)
                 following = hop.after(answer.status, answer.headers)
                 if following is None:
                     return answer
                 hop = following
 
     def close(self) -> None:
-        """Close every session; later sends raise ClosedError."""
+        """Close every session; requests in progress and later ones raise ClosedError."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
+            exchanges = list(self._exchanges)
         for session in idle:
             session.close()
+        for exchange in exchanges:
+            exchange.break_off()
+        self._budget.close()
+
+    def renew_after_fork(self) -> None:
+        """Start without sessions: the sockets of those that are there belong to the parent process."""
+        self._idle, self._exchanges = [], set()
+        self._budget = _ByteBudget(MAX_BYTES_IN_FLIGHT)
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[requests.Session]:
@@ -307,6 +350,8 @@ class SessionTransport:
         if session is None:
             session = _Session()
             session.cookies = _NoCookies()
+            for scheme in ("http://", "https://"):
+                session.mount(scheme, _Adapter())
         try:
             yield session
         finally:
@@ -317,7 +362,22 @@ class SessionTransport:
             if not keep:
                 session.close()
 
-    def _exchange(self, session: requests.Session, hop: Hop) -> Answer:
+    @contextlib.contextmanager
+    def _exchange(self) -> Iterator[_Exchange]:
+        """Begin the time limit of a request, and make the request known to `close`."""
+        exchange = _Exchange(self._clock, self._clock() + TOTAL_TIMEOUTS * self._timeout_s)
+        with self._lock:
+            self._exchanges.add(exchange)
+        _this_exchange.exchange = exchange
+        try:
+            yield exchange
+        finally:
+            _this_exchange.exchange = None
+            self._budget.leave(exchange)
+            with self._lock:
+                self._exchanges.discard(exchange)
+
+    def _answer(self, session: requests.Session, exchange: _Exchange, hop: Hop) -> Answer:
         request = hop.request
         try:
             with (
@@ -334,11 +394,17 @@ class SessionTransport:
                     stream=True,
                 ) as response,
             ):
-                body = _bounded_body(response)
-                return Answer(response.status_code, lowered(response.headers.items()), body)
+                body = self._bounded_body(response, exchange)
+                if self._closed:  # what looks whole may have been cut by that
+                    raise ClosedError(CLOSED)
+                answer = Answer(response.status_code, lowered(response.headers.items()), body)
+                self._budget.hold_while_alive(answer, exchange)
+                return answer
         except HopelessError as error:
             raise HopelessError(f"{hop.where}: {error}") from None
         except (requests.RequestException, OSError, ValueError) as error:
+            if self._closed:
+                raise ClosedError(CLOSED) from None
             failure = error
         translated = self._translated(hop, failure)
         _forget_request(failure)
@@ -346,14 +412,191 @@ class SessionTransport:
             raise translated
         raise translated from failure
 
+    def _bounded_body(self, response: requests.Response, exchange: _Exchange) -> bytes:
+        body, size = io.BytesIO(), 0
+        for chunk in response.iter_content(_CHUNK):
+            size += len(chunk)
+            if size > MAX_ANSWER_BYTES:
+                raise HopelessError(too_large())
+            self._budget.take(exchange, len(chunk))
+            body.write(chunk)
+        return body.getvalue()
+
     def _translated(self, hop: Hop, error: Exception) -> NodeUnreachable:
         where, innermost = hop.where, _innermost(error)
+        if isinstance(innermost, _TotalTimeoutError):
+            return HopelessError(f"{where}: {NOT_COMPLETE.format(TOTAL_TIMEOUTS * self._timeout_s)}")
         if isinstance(error, requests.Timeout) or isinstance(innermost, TimeoutError):
             return NodeUnreachable(f"{where}: {NO_ANSWER.format(self._timeout_s)}")
         kinds = (kind for kind in _KINDS if isinstance(error, kind) or isinstance(innermost, kind))
         text = _KINDS[next(kinds, Exception)].format(_reason(innermost, hop.credentials))
         untrusted = isinstance(innermost, ssl.SSLCertVerificationError)
         return (HopelessError if untrusted else NodeUnreachable)(f"{where}: {text}")
+
+
+class _TotalTimeoutError(TimeoutError):
+    """The time limit of a whole request is over."""
+
+
+class _Exchange:
+    """One request in progress: when it has to end, and the socket that it waits on."""
+
+    def __init__(self, clock: Callable[[], float], ends_at: float) -> None:
+        self._clock = clock
+        self._ends_at = ends_at
+        self._socket: socket.socket | None = None
+        self._broken_off = False
+        self.size = 0
+
+    def watch(self, connection: socket.socket) -> None:
+        """Note the socket that the answer comes from."""
+        self._socket = connection
+        if self._broken_off:  # before there was a socket
+            self.break_off()
+
+    def check(self) -> None:
+        """Raise TimeoutError if the time limit is over."""
+        if self._clock() >= self._ends_at:
+            raise _TotalTimeoutError
+
+    def break_off(self) -> None:
+        """End the wait for bytes of the thread that sends this request."""
+        self._broken_off = True
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                # Not the method of an SSL socket: that one takes away the object which the other thread reads with.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def waited(self, seconds: float) -> None:
+        """Move the time limit by a wait that was not for the node."""
+        self._ends_at += seconds
+
+
+class _TimedReader(io.RawIOBase):
+    """Reads a socket until the time limit of the request is over: `requests` itself limits single waits only."""
+
+    def __init__(self, raw: io.RawIOBase, exchange: _Exchange) -> None:
+        self._raw = raw
+        self._exchange = exchange
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._exchange.check()
+        return self._raw.readinto(buffer)
+
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+
+class _TimedResponse(http.client.HTTPResponse):
+    """An answer whose status line, headers, body and trailers are read within the time limit of the request."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        exchange = _this_exchange.exchange
+        if exchange is not None:
+            exchange.watch(sock)
+            self.fp = io.BufferedReader(_TimedReader(self.fp.detach(), exchange))  # nothing is read yet
+
+
+class _Connection(urllib3.connection.HTTPConnection):
+    response_class = _TimedResponse
+
+
+class _TlsConnection(urllib3.connection.HTTPSConnection):
+    response_class = _TimedResponse
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class _Adapter(HTTPAdapter):
+    """The adapter of `requests` over connections whose answers have a time limit."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        known = proxy in self.proxy_manager
+        manager = super().proxy_manager_for(proxy, **options)
+        if not known and not proxy.lower().startswith("socks"):
+            manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        return manager
+
+
+class _ByteBudget:
+    """Bytes that all requests of a transport together may hold; whoever began first may always go on.
+
+    Parameters
+    ----------
+    most : int
+        Bound in bytes.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._used = 0
+        self._receiving: list[_Exchange] = []
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def take(self, exchange: _Exchange, size: int) -> None:
+        """Take bytes for an answer that is being received; wait until there is room.
+
+        Raises
+        ------
+        ClosedError
+            If the transport is closed meanwhile.
+        """
+        with self._changed:
+            if exchange not in self._receiving:
+                self._receiving.append(exchange)
+            begun = time.monotonic()
+            while self._used + size > self._most and self._receiving[0] is not exchange:
+                self._changed.wait()
+                if self._closed:
+                    raise ClosedError(CLOSED)
+                exchange.waited(time.monotonic() - begun)
+                begun = time.monotonic()
+            self._used += size
+            exchange.size += size
+
+    def hold_while_alive(self, answer: Answer, exchange: _Exchange) -> None:
+        """Pass the bytes of an exchange on to its answer, until that is gone; a small one is not worth it."""
+        if exchange.size >= _WORTH_COUNTING:
+            weakref.finalize(answer, self._give_back, exchange.size).atexit = False
+            exchange.size = 0
+
+    def leave(self, exchange: _Exchange) -> None:
+        """End an exchange, which gives back what no answer holds."""
+        with self._changed:
+            if exchange in self._receiving:
+                self._receiving.remove(exchange)
+            self._give_back(exchange.size)
+
+    def close(self) -> None:
+        """Wake whoever waits."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _give_back(self, size: int) -> None:
+        with self._changed:
+            self._used -= size
+            self._changed.notify_all()
 
 
 class _Session(requests.Session):
@@ -380,16 +623,6 @@ class _NoCookies(RequestsCookieJar):
 
     def set_cookie(self, cookie: Cookie, *args: object, **kwargs: object) -> None:
         """Drop it."""
-
-
-def _bounded_body(response: requests.Response) -> bytes:
-    chunks, size = [], 0
-    for chunk in response.iter_content(_CHUNK):
-        size += len(chunk)
-        if size > MAX_ANSWER_BYTES:
-            raise HopelessError(too_large())
-        chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def _forget_request(error: BaseException | None) -> None:
@@ -429,9 +662,10 @@ def reason_text(text: str, credentials: Credentials) -> str:
 
 
 class _ThisExchange(threading.local):
-    """Whose request a thread is sending over `requests`."""
+    """The request that a thread is sending over `requests`, for what is called deep below `send`."""
 
     credentials: Credentials = NO_CREDENTIALS
+    exchange: _Exchange | None = None
 
 
 _this_exchange = _ThisExchange()

@@ -181,7 +181,7 @@ OUTCOME = (
         "VM status number of a call that failed in the VM",
         source="error body: vm_error_code",
     ),
-    _text("error_message", "what went wrong", source="error body: message"),
+    _text("error_message", "what went wrong, cut after 2,000 characters", source="error body: message"),
 )
 """How a call failed; the same columns in every frame that has one row per call."""
 
@@ -224,7 +224,7 @@ TRANSACTIONS = Schema(
         _text("hash", "transaction hash", source="hash"),
         _text("type", "kind of transaction; user_transaction for a simulation", source="type"),
         Column("success", pa.bool_(), "whether the transaction succeeded", source="success"),
-        _text("vm_status", "how execution ended", source="vm_status"),
+        _text("vm_status", "how execution ended, cut after 2,000 characters", source="vm_status"),
         _u64("gas_used", "gas charged", "gas units", source="gas_used"),
         _text("sender", "sending account", source="sender"),
         _u64("sequence_number", "2^64-1 for an orderless transaction", source="sequence_number"),
@@ -378,7 +378,7 @@ OBSERVATIONS = Schema(
         _u64("storage_fee_refund_octas", "for storage given back", "octas", source="FeeStatement"),
         _u64("gas_unit_price", "price", "octas per gas unit", source="gas_unit_price"),
         Column("success", pa.bool_(), "whether execution succeeded", source="success, or HTTP 200 of a view"),
-        _text("vm_status", "how execution ended", source="vm_status"),
+        _text("vm_status", "how execution ended, cut after 2,000 characters", source="vm_status"),
         *(column for column in OUTCOME if column.name != "vm_error_code"),
         _text("value_digest", "digest of the returned values or writes", source="toolkit"),
         Column("observed_at", _TIME, "when the answer came", source="clock", required=True),

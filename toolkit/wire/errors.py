@@ -10,7 +10,7 @@ from typing import Any
 from toolkit.errors import SchemaError
 from toolkit.move.json_text import parse_json
 
-__all__ = ["ERROR_CODES", "ErrorBody", "decode_error_body"]
+__all__ = ["ERROR_CODES", "MAX_TEXT", "ErrorBody", "cut_text", "decode_error_body"]
 
 #: Documented error codes; a node may send others, which are kept as they come.
 ERROR_CODES: frozenset[str] = frozenset(
@@ -41,6 +41,10 @@ ERROR_CODES: frozenset[str] = frozenset(
     }
 )
 
+MAX_TEXT = 2_000
+"""Most characters of a text in a node's own words (messages, VM status, build), in errors, frames and reports."""
+_MAX_CODE = 200
+
 _U64_MAX = 2**64 - 1
 _TEXT_LENGTH = 300
 # Only the start of a foreign page is looked at, so no pattern below meets an unbounded text.
@@ -57,17 +61,34 @@ class ErrorBody:
     Parameters
     ----------
     message : str
-        The node's message; of a body that is no documented error, the start of its text (tags stripped,
-        white space folded, at most 300 characters).
+        The node's message, cut after 2,000 characters (see `cut_text`). If the body is not a documented error, the
+        start of its text: tags stripped, white space folded, at most 300 characters.
     error_code : str or None
-        The node's code, known or not; None where the body is no documented error.
+        The node's code, known or not, cut after 200 characters; None if the body is not a documented error.
     vm_error_code : int or None
-        VM status number, where the VM refused.
+        VM status number, if the VM refused.
     """
 
     message: str
     error_code: str | None
     vm_error_code: int | None
+
+
+def cut_text(text: str, limit: int = MAX_TEXT) -> str:
+    """Return a text of a node, cut to a length that can be kept for every row.
+
+    Parameters
+    ----------
+    text : str
+    limit : int, default 2,000
+        Most characters of the text.
+
+    Returns
+    -------
+    str
+        The text itself, or its start with a mark that says how much is missing: ``… (998,000 more characters)``.
+    """
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} more characters)"
 
 
 def decode_error_body(body: bytes, content_type: str = "application/json") -> ErrorBody:
@@ -83,13 +104,13 @@ def decode_error_body(body: bytes, content_type: str = "application/json") -> Er
     Returns
     -------
     ErrorBody
-        With ``error_code`` None where the body is not the documented error.
+        With ``error_code`` None if the body is not the documented error.
     """
     parsed = _parse_json(body)
     if isinstance(parsed, dict):
         message, code = parsed.get("message"), parsed.get("error_code")
         if isinstance(message, str) and isinstance(code, str):
-            return ErrorBody(message, code, _vm_error_code(parsed.get("vm_error_code")))
+            return ErrorBody(cut_text(message), cut_text(code, _MAX_CODE), _vm_error_code(parsed.get("vm_error_code")))
         if isinstance(message, str):  # nodes of 2022: {"code": 404, "message": "Not Found"}
             return ErrorBody(_fold(message), None, None)
     text = body[:_READ_BYTES].decode("utf-8", errors="replace")

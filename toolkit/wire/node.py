@@ -8,6 +8,7 @@ import msgspec
 
 from toolkit.errors import SchemaError
 from toolkit.move.json_text import decode_with
+from toolkit.wire.errors import cut_text
 from toolkit.wire.headers import LedgerState, timestamp_from_us
 from toolkit.wire.integers import parse_u64
 
@@ -159,7 +160,12 @@ def decode_node_info(body: bytes) -> NodeInfo:
         block_height=parse_u64(wire.block_height, "block_height"),
         oldest_block_height=parse_u64(wire.oldest_block_height, "oldest_block_height"),
     )
-    return NodeInfo(ledger=ledger, node_role=wire.node_role, git_hash=wire.git_hash, encryption_key=wire.encryption_key)
+    return NodeInfo(
+        ledger=ledger,
+        node_role=cut_text(wire.node_role),
+        git_hash=None if wire.git_hash is None else cut_text(wire.git_hash),
+        encryption_key=wire.encryption_key,
+    )
 
 
 def decode_account(body: bytes) -> AccountInfo:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw, Struct
 
+from toolkit.wire.errors import MAX_TEXT, cut_text
 from toolkit.wire.integers import parse_u64
 
 if TYPE_CHECKING:
@@ -187,6 +188,10 @@ class _Transaction(Struct, tag_field="type", kw_only=True):
     changes: list[_DecodedChange] = []
     events: list[Event] = []
     timestamp_text: str | None = msgspec.field(name="timestamp", default=None)
+
+    def __post_init__(self) -> None:
+        if len(self.vm_status) > MAX_TEXT:
+            self.vm_status = cut_text(self.vm_status)
 
     @property
     def version(self) -> int:

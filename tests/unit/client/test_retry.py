@@ -62,9 +62,19 @@ def test_a_500_that_cannot_deserialise_is_never_repeated(text):
     assert not RetryPolicy().may_repeat(500, repeat=1, text=text)
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("0", 0.0), ("7", 7.0), (" 30 ", 30.0), ("999999999", 999999999.0)])
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0.0),
+        ("7", 7.0),
+        (" 30 ", 30.0),
+        ("0" * 5000 + "8", 8.0),
+        ("9" * 9, 31_622_400.0),
+        ("9" * 5000, 31_622_400.0),
+    ],
+)
 def test_retry_after_in_seconds(text, seconds):
-    """The number form is seconds; spaces do not matter."""
+    """The number form is seconds; spaces do not matter, and nothing is longer than 366 days."""
     assert retry_after_s({"Retry-After": text}) == seconds
 
 
@@ -75,6 +85,7 @@ def test_retry_after_by_its_name_in_any_case():
 
 def test_retry_after_as_a_date_counts_from_now():
     """The date form is turned into seconds; a date that has passed is no wait."""
+    assert retry_after_s({"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT"}, now=NOW) == 31_622_400.0
     later = format_datetime(NOW + timedelta(seconds=90), usegmt=True)
     assert retry_after_s({"Retry-After": later}, now=NOW) == 90.0
     assert retry_after_s({"Retry-After": later}, now=NOW + timedelta(hours=1)) == 0.0
@@ -85,9 +96,7 @@ def test_retry_after_without_a_zone_is_utc():
     assert retry_after_s({"Retry-After": "Fri, 01 May 2026 12:00:10 -0000"}, now=NOW) == 10.0
 
 
-@pytest.mark.parametrize(
-    "text", ["", "soon", "-5", "1.5", "inf", "nan", "٣", "9" * 5000, "Fri, 99 May 2026 12:00:00 GMT"]
-)
+@pytest.mark.parametrize("text", ["", "soon", "-5", "1.5", "inf", "nan", "٣", "Fri, 99 May 2026 12:00:00 GMT"])
 def test_an_unreadable_retry_after_counts_as_none(text):
     """A gateway may send anything: what cannot be read is left out."""
     assert retry_after_s({"Retry-After": text}, now=NOW) is None

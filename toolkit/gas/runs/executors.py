@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import re
 import signal
+import threading
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -47,12 +49,14 @@ def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
         return
     text = str(given)
     if match := _POOL.fullmatch(text):
-        with _pool(match[1], int(match[2])) as pool:
-            try:
-                yield pool
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        pool = _pool(match[1], int(match[2]))
+        try:
+            yield pool
+        except BaseException:
+            _end_at_once(pool)
+            raise
+        else:
+            pool.shutdown()
     elif _SCHEDULER.fullmatch(text):
         with _cluster(text) as client:
             yield client.get_executor()
@@ -60,16 +64,36 @@ def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
         raise InputError(f"executor {text!r} is not understood; the forms are {_FORMS}")
 
 
-def _pool(kind: str, size: int) -> Executor:
+def _pool(kind: str, size: int) -> ThreadPoolExecutor | ProcessPoolExecutor:
     if kind == "threads":
         return ThreadPoolExecutor(size, thread_name_prefix="toolkit-study")
     # Not forked: this process has threads and sockets that a copy would share.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(size, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    return ProcessPoolExecutor(size, mp_context=context, initializer=_begin_worker)
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _begin_worker() -> None:
+    """Leave interrupts to the parent process, and end with it: a killed parent cannot end its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="toolkit-parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _end_at_once(pool: ThreadPoolExecutor | ProcessPoolExecutor) -> None:
+    """End a pool after an interrupt or an error: what has not begun never begins, and worker processes are stopped.
+
+    Threads cannot be stopped; the nodes that they read from are closed by then, which ends their reads.
+    """
+    workers = list((getattr(pool, "_processes", None) or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.terminate()
 
 
 def _cluster(address: str) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import Forbidden, NodeError, NodeUnreachable
+from toolkit.client.retry import resume_time
+from toolkit.errors import Forbidden, NodeError, NodeUnreachable, RateLimited, RunStopped
 from toolkit.frames.records import Failure
 from toolkit.gas.observing import is_no_answer
 
@@ -39,9 +40,11 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
     ------
     NodeUnreachable
         If many in a row, or the last, got no answer and the node is not there: what waits is dropped, to be read again.
+    RunStopped
+        If the node asks for a longer wait than calls have patience for; what waits is dropped likewise.
     """
     waiting: list[Row] = []
-    for row in rows:
+    for row in _until_refused(rows, node):
         waiting.append(row)
         if is_no_answer(row["error_code"]):
             if len(waiting) < _MOST_SILENT:
@@ -54,10 +57,26 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
         yield from waiting
 
 
-def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
-    """Raise `NodeUnreachable` if a node does not answer what every node answers: its own description.
+def _until_refused(rows: Iterable[Row], node: Node) -> Iterator[Row]:
+    """Pass observations on until a read that is not a row of its own is refused by the node's wish for a long wait."""
+    try:
+        yield from rows
+    except RateLimited as error:
+        _stop_if_told_to_wait(error, node)
+        raise
 
-    With `admitted`, also raise `Forbidden` if the node asks for an API key or a login, as of a worker process.
+
+def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
+    """Ask a node for what every node answers, its own description.
+
+    Raises
+    ------
+    NodeUnreachable
+        If it does not answer that either.
+    Forbidden
+        If the node asks for an API key or a login, as of a worker process; with `admitted` only.
+    RunStopped
+        If it asks for a longer wait than calls have patience for.
     """
     try:
         node.info()
@@ -65,8 +84,18 @@ def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
         if admitted:
             raise
     except (NodeError, NodeUnreachable) as error:
+        _stop_if_told_to_wait(error, node)
         if is_no_answer(Failure.of(error).error_code):
             raise NodeUnreachable(
                 f"{node.name} is gone: {why}, nor does it say what it is ({error}). What was answered is kept; once "
                 "it is back, run the same study into the same folder and it goes on from there"
             ) from error
+
+
+def _stop_if_told_to_wait(error: Exception, node: Node) -> None:
+    """Raise RunStopped if the node said when to go on."""
+    if isinstance(error, RateLimited) and error.retry_after_s:
+        raise RunStopped(
+            f"{node.name} asks to be sent nothing until {resume_time(error.retry_after_s)} (Retry-After). What was "
+            "answered is kept; after that, run the same study into the same folder and it goes on from there"
+        ) from error
