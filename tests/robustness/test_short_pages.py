@@ -158,3 +158,24 @@ def test_a_run_killed_between_blocks_of_pages_reads_only_what_is_missing(proxy, 
     assert second.manifest["nodes"][0]["committed_read"]["missing"] == [[450, 450]]
     proxy.change = None
     assert study(proxy.url).run(tmp_path, progress=False).digest == whole.digest
+
+
+def test_a_malformed_transaction_of_one_call_does_not_keep_another_from_being_complete(proxy, whole, tmp_path):
+    """Two committed calls, and one transaction that cannot be read: a row of each, and both are read again."""
+
+    def malformed(_, page):
+        return [{**one, "gas_used": "many"} if int(one["version"]) == victim else one for one in page]
+
+    victim = max(gas_of(whole))
+    proxy.change = transactions_changed(malformed)
+    two = toolkit.Study(
+        node=proxy.url, calls=CALLS | {"other": {"committed": "0xb00c::order_book::place"}}, versions=VERSIONS
+    )
+    run = two.run(tmp_path, progress=False)
+    assert run.complete
+    failed = run.observations[run.observations["error_code"].notna()]
+    assert failed["ledger_version"].tolist() == [victim] * 2
+    proxy.change = None
+    again = two.run(tmp_path, progress=False)
+    assert again.manifest["counts"]["failures"] == 0
+    assert again.observations.query("label == 'register'")["gas_used"].tolist() == list(gas_of(whole).values())

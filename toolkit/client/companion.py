@@ -165,8 +165,8 @@ class Companion:
         def read(answer: Answer) -> tuple[list[Any], LedgerState | None]:
             found = _page(answer, asked)
             for one in found:
-                if isinstance(one, SchemaError):
-                    self._connection.mask_error(one)
+                if isinstance(one, MalformedTransaction):
+                    one.problem = self._connection.mask(one.problem)
             return found, parse_headers(answer.headers).ledger
 
         request = self._connection.request("GET", "/transactions", query={"start": start, "limit": limit})

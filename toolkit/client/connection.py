@@ -267,14 +267,14 @@ class Connection:
         try:
             result = call.finish(answer)
         except SchemaError as error:
-            self.mask_error(error)
+            self._credentials.mask_error(error)  # it quotes the answer
             raise
         self._keeper.store(place, answer)
         return result
 
-    def mask_error(self, error: SchemaError) -> None:
-        """Mask what an error that quotes an answer shows of credentials, in place."""
-        self._credentials.mask_error(error)
+    def mask(self, text: str) -> str:
+        """Return a text that quotes an answer without what it shows of credentials."""
+        return self._credentials.mask(text)
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
         """Compare a chain id with the first one known of this node; None is not compared.

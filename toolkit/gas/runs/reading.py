@@ -289,7 +289,7 @@ class NodeReader:
             if isinstance(one, MalformedTransaction):
                 if call is not None or name is None:  # it is one of a call, or may be one of any
                     missing.append(Missing(version, version, SchemaError(one.problem)))
-                    rows += self._missing_rows(calls if call is None else [call], known, missing[-1])
+                    rows += self._missing_rows(calls, known, missing[-1])
             elif call is not None and version not in known[call.fingerprint] and self._covers(call, version):
                 now = datetime.now(UTC)
                 rows.append(self._origin.committed(call.name, call.fingerprint, one, now, head=answer.head))
