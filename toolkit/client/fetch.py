@@ -146,6 +146,12 @@ def fetch_views(
         If another ledger takes the place of the node's while it is read: another chain id in any answer, or, checked
         every minute and at the end, another history.
 
+    Warns
+    -----
+    UserWarning
+        If modules cannot be looked up: values are then as the node's JSON has them. Modules that failed are looked up
+        once more at the end, so that rows that were read without types get them if possible.
+
     Notes
     -----
     Types come from the module's ABI at the version read. Source: ``POST /v1/view``.
@@ -226,6 +232,11 @@ def fetch_table_items(
     LedgerChanged
         If another ledger takes the place of the node's while it is read: another chain id in any answer, or, checked
         every minute and at the end, another history.
+
+    Warns
+    -----
+    UserWarning
+        If modules cannot be looked up, as in `fetch_views`.
 
     Notes
     -----
@@ -312,8 +323,8 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
     Returns
     -------
     TransactionFrames
-        Ordered by version, every kind of transaction included. A version that could not be read is a row of
-        ``transactions`` with its ``error_code``.
+        Ordered by version, every kind of transaction included. A version that could not be read, or whose
+        transaction is malformed, is a row of ``transactions`` with its ``error_code``.
 
     Raises
     ------
