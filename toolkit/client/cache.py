@@ -271,7 +271,7 @@ class AnswerCache:
             self._misses += len(wanted) - len(found)
         return found
 
-    def put(self, key: bytes, answer: Answer, *, version: int = 0) -> bool:
+    def put(self, key: bytes, answer: Answer, *, version: int = 0, headers: AnswerHeaders | None = None) -> bool:
         """Store an answer if it is one that does not change; return whether it was stored.
 
         Parameters
@@ -280,8 +280,10 @@ class AnswerCache:
         answer : Answer
         version : int, default 0
             The ledger version that was read.
+        headers : AnswerHeaders, optional
+            The answer's headers, if they are parsed already.
         """
-        read = parse_headers(answer.headers)
+        read = headers or parse_headers(answer.headers)
         if not self._store.usable or not _may_be_kept(answer, read, version):
             return False
         row = _row(key, answer, read, int(self._store.clock()))

@@ -139,9 +139,9 @@ class Keeper:
         """Store an answer that never changes, if its own headers are of the chain of its place."""
         if self.cache is None or place is None or isinstance(answer, CachedAnswer):
             return
-        ledger = parse_headers(answer.headers).ledger
-        if ledger is not None and ledger.chain_id == place.chain_id:
-            self.cache.put(place.key, answer, version=place.version)
+        headers = parse_headers(answer.headers)
+        if headers.ledger is not None and headers.ledger.chain_id == place.chain_id:
+            self.cache.put(place.key, answer, version=place.version, headers=headers)
 
     def note_looked_up(self, where: str, version: int) -> None:
         """Remember at which versions a path was read, so that an offline session knows what it may build on."""
