@@ -28,6 +28,17 @@ class WideIntIndex(pd.Index):
         If labels are floats of 2**53 and more: they stand for several integers.
     """
 
+    # pandas decides both of these by `type(self) is Index`; an index of another extension dtype has the same answers.
+
+    def _get_engine_target(self) -> Any:
+        """Return what labels are looked up in: Python ints."""
+        return self._values.astype(object)
+
+    @property
+    def _can_use_libjoin(self) -> bool:
+        """Whether joins may use pandas' routines for numpy data."""
+        return False
+
     def _get_indexer_strict(self, key: Any, axis_name: str) -> Any:
         """Find a list of labels, as ``.loc`` asks for it."""
         return super()._get_indexer_strict(_exact(key), axis_name)  # type: ignore[misc]

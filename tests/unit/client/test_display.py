@@ -54,7 +54,7 @@ def harmless(html: str) -> Page:
     """Check that only our own tags are there, balanced, and return the page."""
     page = Page(html)
     assert set(page.tags) <= {"div", "strong", "table", "tr", "th", "td"}
-    assert page.attributes <= {"style"}
+    assert page.attributes <= {"class", "style"}
     assert page.open == []
     return page
 
