@@ -13,9 +13,9 @@ from toolkit.frames.schema import BALANCES
 from toolkit.move.address import parse_address
 from toolkit.move.json_text import parse_json
 from toolkit.move.tags import parse_type_tag
-from toolkit.wire.integers import parse_u64
 from toolkit.wire.rows import transaction_rows
 from toolkit.wire.signatures import FeePayerSignature
+from toolkit.wire.u64 import parse_u64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
-from toolkit.move._text import shown
 from toolkit.move.address import parse_address
 from toolkit.move.json_text import parse_json
 from toolkit.move.tags import TypeTag, is_signer, parse_type_tag
@@ -152,5 +152,5 @@ def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
         abi = msgspec.convert(value, ModuleAbi)
         address = parse_address(abi.address)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-        raise SchemaError(f"not a module ABI: {shown(str(error), 200)}") from None
+        raise SchemaError(f"not a module ABI: {shorten(str(error), 200)}") from None
     return msgspec.structs.replace(abi, address=address)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError
-from toolkit.move._text import shown
 
 __all__ = ["ADDRESS_LENGTH", "address_from_bytes", "address_to_bytes", "parse_address", "wire_address"]
 
@@ -54,7 +54,7 @@ def parse_address(text: str) -> str:
         # Most distinct addresses come at full length in lower case, canonical already: too many to keep.
         return text if len(text) == _FULL_LENGTH and _FULL.fullmatch(text) else _canonical(text)
     except (TypeError, ValueError):
-        raise InputError(f"not an address: {shown(text)}; expected 0x and 1 to 64 hex digits") from None
+        raise InputError(f"not an address: {shorten(text)}; expected 0x and 1 to 64 hex digits") from None
 
 
 @lru_cache(maxsize=_CACHE)

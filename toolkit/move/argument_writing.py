@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
 from toolkit.move._mismatch import Mismatch
-from toolkit.move._text import kind_of, shown
 from toolkit.move.address import parse_address
 from toolkit.move.ids import format_hex, parse_hex
 from toolkit.move.json_reading import VARIANT, integer_range, option_items, preview
@@ -75,7 +75,7 @@ def _write(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one cas
 def _bool(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise Mismatch(f"expect boolean, got {kind_of(value)}")
+    raise Mismatch(f"expect boolean, got {describe(value)}")
 
 
 def _integer(layout: UInt | Int, value: Any) -> int | str:
@@ -87,9 +87,9 @@ def _integer(layout: UInt | Int, value: Any) -> int | str:
     elif not isinstance(value, int) and hasattr(value, "__index__"):
         number = value.__index__()  # numpy's integers
     if isinstance(number, bool) or not isinstance(number, int):
-        raise Mismatch(f"expect {type_words(layout)}, got {kind_of(value)}; write an int or its decimal digits")
+        raise Mismatch(f"expect {type_words(layout)}, got {describe(value)}; write an int or its decimal digits")
     if not low <= number <= high:
-        raise Mismatch(f"expect {type_words(layout)}, got {kind_of(value)}, outside {low}..{high}")
+        raise Mismatch(f"expect {type_words(layout)}, got {describe(value)}, outside {low}..{high}")
     return number if layout.bits <= MAX_NUMBER_BITS else str(number)
 
 
@@ -100,7 +100,7 @@ def _address(value: Any) -> str:
             return parse_address(given)
         except InputError:
             pass
-    raise Mismatch(f"expect string<address>, got {kind_of(value)}; write 0x and 1 to 64 hex digits")
+    raise Mismatch(f"expect string<address>, got {describe(value)}; write 0x and 1 to 64 hex digits")
 
 
 def _bytes(value: Any) -> str:
@@ -111,18 +111,18 @@ def _bytes(value: Any) -> str:
             return format_hex(parse_hex(value))
         except InputError:
             pass
-    raise Mismatch(f"expect string<hex>, got {kind_of(value)}; write bytes, or 0x and two hex digits a byte")
+    raise Mismatch(f"expect string<hex>, got {describe(value)}; write bytes, or 0x and two hex digits a byte")
 
 
 def _string(value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise Mismatch(f"expect string, got {kind_of(value)}")
+    raise Mismatch(f"expect string, got {describe(value)}")
 
 
 def _array(element: Layout, value: Any) -> list[Any]:
     if not isinstance(value, (list, tuple)):
-        raise Mismatch(f"expect {type_words(VectorOf(element))}, got {kind_of(value)}; write a list")
+        raise Mismatch(f"expect {type_words(VectorOf(element))}, got {describe(value)}; write a list")
     out: list[Any] = []
     try:
         for item in value:
@@ -160,12 +160,12 @@ def _write_kept(element: Layout, value: Any) -> Any:
 
 def _fields(tag: StructTag, fields: tuple[tuple[str, Layout], ...], value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise Mismatch(f"expect an object of {tag.base}, got {kind_of(value)}; write a dict of its fields")
+        raise Mismatch(f"expect an object of {tag.base}, got {describe(value)}; write a dict of its fields")
     names = [name for name, _ in fields]
     unknown = [key for key in value if key not in names]
     if unknown:
         known = ", ".join(names) or "none"
-        raise Mismatch(f"{tag.base} has no field {shown(unknown[0])}; its fields: {known}")
+        raise Mismatch(f"{tag.base} has no field {shorten(unknown[0])}; its fields: {known}")
     out = {}
     for name, layout in fields:
         if name not in value:
@@ -209,4 +209,4 @@ def _as_given(value: Any) -> Any:
         return {key: _as_given(item) for key, item in value.items()}
     if value is None or isinstance(value, (bool, str)):
         return value
-    raise Mismatch(f"expect a JSON value, got {kind_of(value)}")
+    raise Mismatch(f"expect a JSON value, got {describe(value)}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from toolkit._present.messages import describe
 from toolkit.errors import SchemaError
-from toolkit.move._text import kind_of
 from toolkit.move.address import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
 
 __all__ = ["MAX_LENGTH", "Reader", "Writer", "uleb128", "uleb128_at"]
@@ -219,11 +219,11 @@ class Writer:
 
     def _integer(self, value: int, bits: int, *, signed: bool) -> None:
         if type(value) is not int:
-            raise SchemaError(f"expect {'i' if signed else 'u'}{bits} as an int, got {kind_of(value)}")
+            raise SchemaError(f"expect {'i' if signed else 'u'}{bits} as an int, got {describe(value)}")
         try:
             self.out += value.to_bytes(bits // 8, "little", signed=signed)
         except OverflowError:
-            raise SchemaError(f"{kind_of(value)} is outside {'i' if signed else 'u'}{bits}") from None
+            raise SchemaError(f"{describe(value)} is outside {'i' if signed else 'u'}{bits}") from None
 
     def u8(self, value: int) -> None:
         """Write a u8."""
@@ -280,7 +280,7 @@ class Writer:
     def uleb128(self, value: int) -> None:
         """Write a u32 in ULEB128."""
         if not 0 <= value <= _MAX_U32:
-            raise SchemaError(f"{kind_of(value)} is outside u32")
+            raise SchemaError(f"{describe(value)} is outside u32")
         self.out += uleb128(value)
 
     def bytes(self, data: bytes) -> None:

@@ -6,9 +6,9 @@ import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from toolkit._present.messages import describe
 from toolkit.errors import InputError
 from toolkit.move._mismatch import Mismatch
-from toolkit.move._text import kind_of
 from toolkit.move.address import address_to_bytes
 from toolkit.move.bcs_primitives import MAX_LENGTH, uleb128
 from toolkit.move.json_reading import VARIANT, integer_range, option_items, preview, unknown_fields
@@ -80,13 +80,13 @@ def _bool(value: Any, out: bytearray) -> None:
     elif value is False:
         out.append(0)
     else:
-        raise Mismatch(f"expect bool, got {kind_of(value)}")
+        raise Mismatch(f"expect bool, got {describe(value)}")
 
 
 def _wrong_integer(layout: UInt | Int, value: Any) -> Mismatch:
     name = f"{'u' if isinstance(layout, UInt) else 'i'}{layout.bits}"
     low, high = integer_range(layout)
-    return Mismatch(f"expect {name} as an int in {low}..{high}, got {kind_of(value)}")
+    return Mismatch(f"expect {name} as an int in {low}..{high}, got {describe(value)}")
 
 
 def _small(layout: UInt | Int) -> BcsEncoder:
@@ -124,7 +124,7 @@ def _address(value: Any, out: bytearray) -> None:
     try:
         out += address_to_bytes(value)
     except InputError:
-        raise Mismatch(f"expect an address, got {kind_of(value)}") from None
+        raise Mismatch(f"expect an address, got {describe(value)}") from None
 
 
 def _append(data: bytes | bytearray, out: bytearray) -> None:
@@ -136,13 +136,13 @@ def _append(data: bytes | bytearray, out: bytearray) -> None:
 
 def _bytes(value: Any, out: bytearray) -> None:
     if not isinstance(value, (bytes, bytearray)):
-        raise Mismatch(f"expect bytes, got {kind_of(value)}")
+        raise Mismatch(f"expect bytes, got {describe(value)}")
     _append(value, out)
 
 
 def _string(value: Any, out: bytearray) -> None:
     if type(value) is not str:
-        raise Mismatch(f"expect a text, got {kind_of(value)}")
+        raise Mismatch(f"expect a text, got {describe(value)}")
     try:
         data = value.encode()
     except UnicodeEncodeError:
@@ -153,7 +153,7 @@ def _string(value: Any, out: bytearray) -> None:
 def _vector(element: BcsEncoder) -> BcsEncoder:
     def encode(value: Any, out: bytearray) -> None:
         if not isinstance(value, (list, tuple)):
-            raise Mismatch(f"expect a list, got {kind_of(value)}")
+            raise Mismatch(f"expect a list, got {describe(value)}")
         out += uleb128(len(value))
         index = 0
         try:
@@ -196,7 +196,7 @@ def _struct(tag: StructTag, fields: Fields) -> BcsEncoder:
 
     def encode(value: Any, out: bytearray) -> None:
         if not isinstance(value, dict):
-            raise Mismatch(f"expect a dict of {tag.base}, got {kind_of(value)}")
+            raise Mismatch(f"expect a dict of {tag.base}, got {describe(value)}")
         name = ""
         try:
             for name, codec in plan:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
-from toolkit.move._text import kind_of, shown
 from toolkit.move.address import address_to_bytes, parse_address, wire_address
 from toolkit.move.tag_types import check_identifier
 
@@ -94,17 +94,17 @@ def _parts(text: str, count: int, what: str, expected: str) -> list[str]:
     try:
         parts = text.split("::")
     except AttributeError:
-        raise InputError(f"a {what} is written as text ({expected}), got {kind_of(text)}") from None
+        raise InputError(f"a {what} is written as text ({expected}), got {describe(text)}") from None
     if "<" in text:
-        raise InputError(f"{what} {shown(text)}: type arguments go into type_arguments, not into the id")
+        raise InputError(f"{what} {shorten(text)}: type arguments go into type_arguments, not into the id")
     if len(parts) != count:
-        raise InputError(f"not a {what}: {shown(text)}; expected {expected}")
+        raise InputError(f"not a {what}: {shorten(text)}; expected {expected}")
     try:
         parse_address(parts[0])
         for part in parts[1:]:
             check_identifier(part)
     except InputError as error:
-        raise InputError(f"{what} {shown(text)}: {error}") from None
+        raise InputError(f"{what} {shorten(text)}: {error}") from None
     return parts
 
 
@@ -124,7 +124,7 @@ def parse_table_handle(text: str) -> str:
     try:
         return f"0x{address_to_bytes(text).hex()}"
     except InputError:
-        raise InputError(f"not a table handle: {shown(text)}; expected 0x and 1 to 64 hex digits") from None
+        raise InputError(f"not a table handle: {shorten(text)}; expected 0x and 1 to 64 hex digits") from None
 
 
 def parse_hex(text: str) -> bytes:
@@ -140,7 +140,7 @@ def parse_hex(text: str) -> bytes:
     except TypeError:
         match = None
     if match is None:
-        raise InputError(f"not hex-encoded bytes: {shown(text)}; expected 0x and two hex digits a byte")
+        raise InputError(f"not hex-encoded bytes: {shorten(text)}; expected 0x and two hex digits a byte")
     return bytes.fromhex(match[1])
 
 

@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
 from toolkit.move._mismatch import Mismatch
-from toolkit.move._text import kind_of, shown
 from toolkit.move.address import parse_address
 from toolkit.move.layout import (
     Address,
@@ -85,7 +85,7 @@ def json_decoder(layout: Layout) -> Codec:  # noqa: C901, PLR0911  # one case pe
 def _bool(value: Any) -> bool:
     if value is True or value is False:
         return bool(value)
-    raise Mismatch(f"expect boolean, got {kind_of(value)}")
+    raise Mismatch(f"expect boolean, got {describe(value)}")
 
 
 def _number(layout: UInt | Int) -> Codec:
@@ -123,10 +123,10 @@ _is_plain = re.compile(r"0|-?[1-9][0-9]*").fullmatch
 def _integer_problem(value: Any, words: str, low: int, high: int, form: Any) -> str:
     """Say what is wrong with an integer: its JSON kind, its digits or its range."""
     if type(value) is not form:
-        return f"expect {words}, got {kind_of(value)}"
+        return f"expect {words}, got {describe(value)}"
     if form is str and not _is_plain(value):
-        return f"expect {words}, got {kind_of(value)}, which is not a plain decimal number"
-    return f"expect {words}, got {kind_of(value)}, outside {low}..{high}"
+        return f"expect {words}, got {describe(value)}, which is not a plain decimal number"
+    return f"expect {words}, got {describe(value)}, outside {low}..{high}"
 
 
 def _address(value: Any) -> str:
@@ -135,7 +135,7 @@ def _address(value: Any) -> str:
             return parse_address(value)
         except InputError:
             pass
-    raise Mismatch(f"expect string<address>, got {kind_of(value)}")
+    raise Mismatch(f"expect string<address>, got {describe(value)}")
 
 
 def _object(value: Any) -> str:
@@ -146,7 +146,7 @@ def _object(value: Any) -> str:
             raise mismatch.at("inner") from None
     if type(value) is str:
         return _address(value)
-    raise Mismatch(f'expect an object address, as {{"inner": string<address>}}, got {kind_of(value)}')
+    raise Mismatch(f'expect an object address, as {{"inner": string<address>}}, got {describe(value)}')
 
 
 def _bytes(value: Any) -> bytes:
@@ -158,13 +158,13 @@ def _bytes(value: Any) -> bytes:
         # fromhex() skips spaces; the length shows them, and an odd digit as well.
         if len(data) * 2 == len(value) - 2:
             return data
-    raise Mismatch(f"expect string<hex>, got {kind_of(value)}")
+    raise Mismatch(f"expect string<hex>, got {describe(value)}")
 
 
 def _string(value: Any) -> str:
     if type(value) is str:
         return value
-    raise Mismatch(f"expect string, got {kind_of(value)}")
+    raise Mismatch(f"expect string, got {describe(value)}")
 
 
 def _as_it_came(value: Any) -> Any:
@@ -174,7 +174,7 @@ def _as_it_came(value: Any) -> Any:
 def _array(element: Codec) -> Codec:
     def decode(value: Any) -> list[Any]:
         if type(value) is not list:
-            raise Mismatch(f"expect array, got {kind_of(value)}")
+            raise Mismatch(f"expect array, got {describe(value)}")
         out: list[Any] = []
         append = out.append
         try:
@@ -202,9 +202,9 @@ def option_items(value: Any, element: Layout) -> list[Any]:
 def preview(value: Any) -> str:
     """Show an object by its keys, anything else by its kind."""
     if isinstance(value, dict) and value:
-        keys = ", ".join(shown(key, 30) for key in list(value)[:_NAMES_SHOWN])
+        keys = ", ".join(shorten(key, 30) for key in list(value)[:_NAMES_SHOWN])
         return f"object with {keys}{', ...' if len(value) > _NAMES_SHOWN else ''}"
-    return kind_of(value)
+    return describe(value)
 
 
 def _option(layout: OptionOf, element: Codec) -> Codec:
@@ -245,7 +245,7 @@ def _struct(tag: StructTag, fields: Fields) -> Codec:
 
     def decode(value: Any) -> dict[str, Any]:
         if type(value) is not dict:
-            raise Mismatch(f"expect an object of {tag.base}, got {kind_of(value)}")
+            raise Mismatch(f"expect an object of {tag.base}, got {describe(value)}")
         out: dict[str, Any] = {}
         name = ""
         try:
@@ -264,7 +264,7 @@ def _struct(tag: StructTag, fields: Fields) -> Codec:
 
 def unknown_fields(tag: StructTag, value: dict[Any, Any], known: dict[str, Any]) -> str:
     """Say which fields of a value its struct does not have."""
-    names = [shown(key, 30) for key in value if key not in known]
+    names = [shorten(key, 30) for key in value if key not in known]
     return f"{tag.base} has no field {', '.join(names[:_NAMES_SHOWN])}; it has {', '.join(known) or 'none'}"
 
 
@@ -273,7 +273,7 @@ def _enum(tag: StructTag, variants: tuple[tuple[str, Fields], ...]) -> Codec:
 
     def decode(value: Any) -> dict[str, Any]:
         if type(value) is not dict:
-            raise Mismatch(f"expect an object of {tag.base}, got {kind_of(value)}")
+            raise Mismatch(f"expect an object of {tag.base}, got {describe(value)}")
         rest = dict(value)
         name = rest.pop(VARIANT, None)
         plan = plans.get(name) if type(name) is str else None
@@ -286,4 +286,4 @@ def _enum(tag: StructTag, variants: tuple[tuple[str, Fields], ...]) -> Codec:
 
 def _variant(value: dict[Any, Any]) -> str:
     """Show what names the variant, or what is there instead."""
-    return kind_of(value[VARIANT]) if VARIANT in value else preview(value)
+    return describe(value[VARIANT]) if VARIANT in value else preview(value)

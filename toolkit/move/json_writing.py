@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from toolkit._present.messages import describe
 from toolkit.errors import InputError
 from toolkit.move._mismatch import Mismatch
-from toolkit.move._text import kind_of
 from toolkit.move.address import wire_address
 from toolkit.move.json_reading import (
     VARIANT,
@@ -75,7 +75,7 @@ def _write_integer(layout: UInt | Int) -> Codec:
     def encode(value: Any) -> int | str:
         if type(value) is int and low <= value <= high:
             return str(value) if as_text else value
-        raise Mismatch(f"expect {words} as an int in {low}..{high}, got {kind_of(value)}")
+        raise Mismatch(f"expect {words} as an int in {low}..{high}, got {describe(value)}")
 
     return encode
 
@@ -86,7 +86,7 @@ def _write_address(value: Any) -> str:
             return wire_address(value)
         except InputError:
             pass
-    raise Mismatch(f"expect string<address>, got {kind_of(value)}")
+    raise Mismatch(f"expect string<address>, got {describe(value)}")
 
 
 def _write_object(value: Any) -> dict[str, str]:
@@ -96,13 +96,13 @@ def _write_object(value: Any) -> dict[str, str]:
 def _write_bytes(value: Any) -> str:
     if isinstance(value, (bytes, bytearray)):
         return f"0x{value.hex()}"
-    raise Mismatch(f"expect bytes, got {kind_of(value)}")
+    raise Mismatch(f"expect bytes, got {describe(value)}")
 
 
 def _write_array(element: Codec) -> Codec:
     def encode(value: Any) -> list[Any]:
         if not isinstance(value, (list, tuple)):
-            raise Mismatch(f"expect a list, got {kind_of(value)}")
+            raise Mismatch(f"expect a list, got {describe(value)}")
         out: list[Any] = []
         append = out.append
         try:
@@ -139,7 +139,7 @@ def _write_struct(tag: StructTag, fields: Fields) -> Codec:
 
     def encode(value: Any) -> dict[str, Any]:
         if type(value) is not dict:
-            raise Mismatch(f"expect a dict of {tag.base}, got {kind_of(value)}")
+            raise Mismatch(f"expect a dict of {tag.base}, got {describe(value)}")
         out: dict[str, Any] = {}
         name = ""
         try:

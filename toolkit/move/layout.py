@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move._text import shown
 from toolkit.move.layout_types import (
     AbiMap,
     AbiSource,
@@ -127,17 +127,17 @@ class _Resolver:
         layout, size = self._build(tag)
         self._open.pop()
         if size > MAX_NODES or len(self._done) > MAX_NODES:
-            raise SchemaError(f"type {shown(str(tag))} spells out more than {MAX_NODES} types")
+            raise SchemaError(f"type {shorten(str(tag))} spells out more than {MAX_NODES} types")
         self._done[tag] = layout, size
         return layout, size
 
     def _check(self, tag: TypeTag) -> None:
         """Refuse a type that contains itself, or that never ends."""
         if tag in self._open:
-            chain = [shown(str(step), 120) for step in self._open[self._open.index(tag) :]]
+            chain = [shorten(str(step), 120) for step in self._open[self._open.index(tag) :]]
             raise SchemaError(f"type contains itself: {' -> '.join([*chain, chain[0]][:6])}")
         if len(self._open) >= MAX_DEPTH:
-            raise SchemaError(f"type {shown(str(self._open[0]))} nests deeper than {MAX_DEPTH} types")
+            raise SchemaError(f"type {shorten(str(self._open[0]))} nests deeper than {MAX_DEPTH} types")
 
     def _build(self, tag: TypeTag) -> tuple[Layout, int]:  # noqa: PLR0911  # one return per kind of type
         match tag:
@@ -202,7 +202,7 @@ class _Resolver:
                 declared = parse_type_tag(field.type, abi=True)
             except InputError as error:
                 # A node prints what it cannot name as "unparsable<..>"; the rest of the struct stays typed.
-                layout: Layout = Untyped(tag, f"type of field {shown(field.name)} is not readable: {error}")
+                layout: Layout = Untyped(tag, f"type of field {shorten(field.name)} is not readable: {error}")
                 size = 1
             else:
                 layout, size = self.sized(substitute(declared, tag.type_arguments))

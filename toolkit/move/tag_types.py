@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.move._frozen import HashOnce
-from toolkit.move._text import shown
 from toolkit.move.address import parse_address, wire_address
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def check_identifier(name: str, what: str = "name") -> str:
         If it is none; `what` names it in the text.
     """
     if _IDENTIFIER.fullmatch(name) is None:
-        raise InputError(f"{what} {shown(name)} is not a Move identifier (letters, digits, underscores)")
+        raise InputError(f"{what} {shorten(name)} is not a Move identifier (letters, digits, underscores)")
     return name
 
 
@@ -68,7 +68,7 @@ class Primitive:
 
     def __post_init__(self) -> None:
         if self.name not in PRIMITIVES:
-            raise InputError(f"unknown type {shown(self.name)}")
+            raise InputError(f"unknown type {shorten(self.name)}")
 
     def __str__(self) -> str:
         return self.name

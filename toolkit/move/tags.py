@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
+from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
-from toolkit.move._text import kind_of, shown
 from toolkit.move.address import parse_address
 from toolkit.move.tag_types import (
     ABILITIES,
@@ -86,14 +86,14 @@ def parse_type_tag(text: str, *, abi: bool = False) -> TypeTag:
     try:
         return _parse(text, abi)
     except TypeError:  # an unhashable or otherwise impossible text
-        raise InputError(f"a type is written as text, got {kind_of(text)}") from None
+        raise InputError(f"a type is written as text, got {describe(text)}") from None
 
 
 @lru_cache(maxsize=4096)
 def _parse(text: str, abi: bool) -> TypeTag:  # noqa: FBT001  # one call site, which takes it by keyword
     """Read one type and nothing after it."""
     if len(text) > _MAX_TEXT:
-        raise InputError(f"type {shown(text, 40)}: longer than {_MAX_TEXT} characters")
+        raise InputError(f"type {shorten(text, 40)}: longer than {_MAX_TEXT} characters")
     parser = _Parser(text, abi=abi)
     tag = parser.type_at(0)
     parser.expect("", "nothing after the type")
@@ -119,12 +119,12 @@ class _Parser:
         end = _SPACE.match(self.text, position)
         position = end.end() if end else position
         if position < len(self.text):
-            self.fail(position, f"unexpected character {shown(self.text[position])}")
+            self.fail(position, f"unexpected character {shorten(self.text[position])}")
         return [*tokens, _Token("", position, is_word=False)]
 
     def fail(self, position: int, reason: str) -> NoReturn:
         """Refuse the text at a position, counted from 0."""
-        raise InputError(f"type {shown(self.text)}, position {position}: {reason}")
+        raise InputError(f"type {shorten(self.text)}, position {position}: {reason}")
 
     def take(self) -> _Token:
         """Return the current token and step over it."""
@@ -171,7 +171,7 @@ class _Parser:
             return TypeParameter(int(parameter[1]))
         return self.fail(
             token.position,
-            f"unknown type {shown(token.text, 40)} (expected bool, u8..u256, i8..i256, address, signer, "
+            f"unknown type {shorten(token.text, 40)} (expected bool, u8..u256, i8..i256, address, signer, "
             "vector<..> or address::module::Name)",
         )
 
@@ -198,7 +198,7 @@ class _Parser:
         try:
             canonical = parse_address(address.text)
         except InputError:
-            self.fail(address.position, f"{shown(address.text, 40)} is not an address")
+            self.fail(address.position, f"{shorten(address.text, 40)} is not an address")
         module = self._identifier("a module name")
         self.expect("::", "'::' and a struct name")
         name = self._identifier("a struct name")
@@ -258,4 +258,4 @@ class _Parser:
 
 
 def _name(token: _Token) -> str:
-    return shown(token.text, 40) if token.text else "the end"
+    return shorten(token.text, 40) if token.text else "the end"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import Raw
 
+from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
 from toolkit.move.json_text import decode_with, elements
-from toolkit.wire.integers import is_u64, shorten
 from toolkit.wire.structs import (
     BlockEpilogueTransaction,
     BlockMetadataTransaction,
@@ -35,6 +35,7 @@ from toolkit.wire.structs import (
     WriteResource,
     WriteTableItem,
 )
+from toolkit.wire.u64 import is_u64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move.bcs import read_type_tag, write_type_tag
 from toolkit.move.ids import FunctionId
-from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable

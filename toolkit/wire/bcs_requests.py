@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move.bcs import Reader, Writer, encode_bcs, read_value
 from toolkit.move.ids import FunctionId
@@ -19,9 +20,9 @@ from toolkit.wire.bcs_payloads import (
     read_function_call,
     write_function_call,
 )
-from toolkit.wire.integers import U64_MAX, shorten
 from toolkit.wire.payloads import EntryFunction, Multisig, Script
 from toolkit.wire.transactions import RawTransaction, SignedTransaction
+from toolkit.wire.u64 import U64_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

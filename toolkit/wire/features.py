@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move.ids import parse_hex
-from toolkit.wire.integers import shorten
 
 __all__ = ["enabled_features", "feature_name"]
 

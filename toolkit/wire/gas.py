@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
+from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
 from toolkit.move.json_text import decode_with
-from toolkit.wire.integers import parse_u64, shorten
+from toolkit.wire.u64 import parse_u64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import field_validator, model_validator
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError
-from toolkit.wire.integers import shorten
 from toolkit.wire.models import HexText, WireModel
 
 __all__ = ["PublicKey", "PublicKeyType", "Signature", "SignatureType"]

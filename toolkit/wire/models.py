@@ -7,11 +7,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.move.address import parse_address
 from toolkit.move.ids import FunctionId, parse_hex
 from toolkit.move.tags import parse_type_tag
-from toolkit.wire.integers import U64_MAX, shorten
+from toolkit.wire.u64 import U64_MAX
 
 __all__ = [
     "U64",

@@ -9,7 +9,7 @@ import msgspec
 from toolkit.errors import SchemaError
 from toolkit.move.json_text import decode_with
 from toolkit.wire.headers import LedgerState, timestamp_from_us
-from toolkit.wire.integers import parse_u64
+from toolkit.wire.u64 import parse_u64
 
 if TYPE_CHECKING:
     from datetime import datetime

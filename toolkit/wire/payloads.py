@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move.json_text import parse_json
-from toolkit.wire.integers import shorten
 from toolkit.wire.models import (
     AddressText,
     Argument,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, StrictBool, model_validator
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError
-from toolkit.wire.integers import shorten
 from toolkit.wire.keys import PublicKey
 from toolkit.wire.models import (
     U64,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import astuple
 
+from toolkit._present.messages import escape
 from toolkit.errors import InputError, SchemaError
 from toolkit.wire.answers import collector_paused, malformed
 from toolkit.wire.change_rows import CHANGE_ROWS
 from toolkit.wire.gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire.headers import timestamp_from_us
-from toolkit.wire.integers import clip, parse_u64_column
 from toolkit.wire.spellings import Spellings, split_event_key
 from toolkit.wire.structs import (
     BlockMetadataTransaction,
@@ -27,6 +27,7 @@ from toolkit.wire.structs import (
     PendingTransaction,
     UserTransaction,
 )
+from toolkit.wire.u64 import parse_u64_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -257,7 +258,7 @@ def _rows(transactions: Iterable[Transaction], first: int) -> Rows | None:
             del builder  # its row tuples would all be looked at when the collector comes back
             return rows
     except (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"a transaction does not have the documented shape: {clip(error)}") from error
+        raise SchemaError(f"a transaction does not have the documented shape: {escape(error)}") from error
 
 
 class _Builder:

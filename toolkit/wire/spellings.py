@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
 from toolkit.move.address import parse_address
 from toolkit.move.ids import parse_table_handle
-from toolkit.wire.integers import shorten
 
 __all__ = ["Spellings", "hex_bytes", "split_event_key"]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw, Struct
 
-from toolkit.wire.integers import parse_u64
+from toolkit.wire.u64 import parse_u64
 
 if TYPE_CHECKING:
     from toolkit.wire.gas import FeeStatement, GasBreakdown

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move.bcs import Reader
 from toolkit.wire.bcs_signatures import skip_auth_data
-from toolkit.wire.integers import shorten
 from toolkit.wire.keys import ED25519_SIGNATURE_BYTES, zero_signature
 from toolkit.wire.signatures import (
     AbstractSignature,

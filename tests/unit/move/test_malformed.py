@@ -64,7 +64,7 @@ WRITTEN_BY_A_CALLER = [
     ),
     (lambda: parse_address(5), "not an address: 5; expected 0x and 1 to 64 hex digits"),
     (lambda: parse_address("\u0661"), "not an address: '\\u0661'; expected 0x and 1 to 64 hex digits"),
-    (lambda: parse_address(["0x1"]), "not an address: list of 1; expected 0x and 1 to 64 hex digits"),
+    (lambda: parse_address(["0x1"]), "not an address: ['0x1']; expected 0x and 1 to 64 hex digits"),
     (lambda: parse_table_handle("handle"), "not a table handle: 'handle'; expected 0x and 1 to 64 hex digits"),
     (lambda: parse_hex("0x1"), "not hex-encoded bytes: '0x1'; expected 0x and two hex digits a byte"),
     (lambda: parse_hex("0xzz"), "not hex-encoded bytes: '0xzz'; expected 0x and two hex digits a byte"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move.address import parse_address
-from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable

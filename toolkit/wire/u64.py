@@ -1,52 +1,35 @@
-"""u64 as the wire has it, decimal text: checked digit by digit before it becomes a number; texts for messages."""
+"""u64 numbers as the REST API writes them: strings of decimal digits, checked before they become ints."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, TypeGuard
 
+from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["U64_MAX", "clip", "is_u64", "parse_u64", "parse_u64_column", "shorten"]
+__all__ = ["U64_MAX", "is_u64", "parse_u64", "parse_u64_column"]
 
 U64_MAX = 2**64 - 1
 _LEADING_ZERO = re.compile(" 0[0-9]")
 _CANONICAL = re.compile(r"0|[1-9][0-9]{0,19}")
-_SHOWN = 60
-_CLIPPED = 200
-
-
-def shorten(value: object, *, length: int = _SHOWN) -> str:
-    """Return a repr that is safe in a message: control characters escaped, cut to `length` characters."""
-    if isinstance(value, str | bytes | list | tuple):
-        value = value[: length + 1]  # no need to spell out a megabyte
-    try:
-        text = ascii(value)
-    except (ValueError, RecursionError):  # an int of thousands of digits, or nested past all bounds
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= length else text[: length - 3] + "..."
-
-
-def clip(error: Exception) -> str:
-    """Return a library's error text, which may quote hostile text, escaped and cut."""
-    return ascii(str(error))[1:-1][:_CLIPPED]
 
 
 def is_u64(text: object) -> TypeGuard[str]:
-    """Return whether `text` is a u64 in the wire's only spelling."""
+    """Return whether `text` is a string of a u64 in canonical form: digits without sign, spaces or leading zeros."""
     return isinstance(text, str) and _CANONICAL.fullmatch(text) is not None and int(text) <= U64_MAX
 
 
 def parse_u64(text: object, where: str) -> int:
-    """Return the number a u64 string stands for.
+    """Return the number that a u64 string represents.
 
     Parameters
     ----------
     text : object
-        What the answer holds; a u64 is a string of decimal digits without sign, spaces or leading zeros.
+        Value from the response; expected to be a string of digits without sign, spaces or leading zeros.
     where : str
         Path of the value, for the message.
 
@@ -57,7 +40,12 @@ def parse_u64(text: object, where: str) -> int:
     Raises
     ------
     SchemaError
-        If it is no such string, or past 2^64 - 1.
+        If `text` is not such a string, or the number is larger than 2^64 - 1.
+
+    Examples
+    --------
+    >>> parse_u64("18446744073709551615", "gas_used")
+    18446744073709551615
     """
     if is_u64(text):
         return int(text)
@@ -65,7 +53,7 @@ def parse_u64(text: object, where: str) -> int:
 
 
 def parse_u64_column(texts: Sequence[str], where: str) -> list[int]:
-    """Return the numbers of a whole column of u64 strings.
+    """Return the numbers of a column of u64 strings.
 
     Parameters
     ----------
@@ -81,14 +69,15 @@ def parse_u64_column(texts: Sequence[str], where: str) -> list[int]:
     Raises
     ------
     SchemaError
-        If one of them is no canonical u64, naming the first rows that fail.
+        If a text is not a canonical u64; the message and ``.rows`` name the first such row.
     """
     if not texts:
         return []
     joined = f" {' '.join(texts)}"
     digits = joined.replace(" ", "")
-    # A few looks at the joined text stand for one at each: only ASCII digits, and no number that starts with a zero.
-    # What hides from them (an empty text, a space inside one) int() refuses, or the row by row check below.
+    # One check of the joined text is much faster than a regular expression per row: only ASCII digits, and no number
+    # with a leading zero. It misses an empty text and a space inside a text; those fail in int() or in the length
+    # comparison, and the loop below finds the row.
     if digits.isascii() and digits.isdigit() and not _LEADING_ZERO.search(joined):
         try:
             values = list(map(int, texts))
