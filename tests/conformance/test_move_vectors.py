@@ -9,8 +9,9 @@ import pytest
 
 from toolkit.errors import ToolkitError
 from toolkit.move import address_from_bytes, address_to_bytes, parse_address
-from toolkit.move.bcs import Reader, Writer, decode_bcs, encode_bcs
-from toolkit.move.layout import Address, Bool, Bytes, Layout, String, UInt, VectorOf
+from toolkit.move.bcs import Reader, Writer
+from toolkit.move.bcs_values import decode_bcs, encode_bcs
+from toolkit.move.layouts import Address, Bool, Bytes, Layout, String, UInt, VectorOf
 
 LAYOUTS: dict[str, Layout] = {
     "address": Address(),

@@ -6,8 +6,9 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.move.bcs import Reader, encode_bcs
-from toolkit.move.layout import Bytes, OptionOf, String, UInt
+from toolkit.move.bcs import Reader
+from toolkit.move.bcs_values import encode_bcs
+from toolkit.move.layouts import Bytes, OptionOf, String, UInt
 from toolkit.wire.answers import decode_simulation
 from toolkit.wire.gas import GasBreakdown, find_fee_statement
 from toolkit.wire.headers import parse_headers

@@ -11,8 +11,8 @@ import requests
 import toolkit
 from toolkit import embedded
 from toolkit.move import FunctionId, parse_address
-from toolkit.move.bcs import encode_bcs
-from toolkit.move.layout import Address, UInt
+from toolkit.move.bcs_values import encode_bcs
+from toolkit.move.layouts import Address, UInt
 from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 from toolkit.wire.keys import PublicKey, Signature
 from toolkit.wire.payloads import Multisig

@@ -17,12 +17,12 @@ from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotFound, Offl
 from toolkit.move.abi import ModuleAbi, decode_module_abi
 from toolkit.move.address import parse_address
 from toolkit.move.json_text import parse_json
-from toolkit.move.layout import Layout, resolve_layout
+from toolkit.move.layouts import Layout, resolve_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from toolkit.move.tags import TypeTag
+    from toolkit.move.type_tags import TypeTag
 
 __all__ = ["AbiStore", "AbisAt", "Known", "Made", "abi_of"]
 

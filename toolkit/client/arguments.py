@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError
-from toolkit.move.tags import parse_type_tag, substitute
-from toolkit.move.values import encode_argument, type_words
+from toolkit.move.argument_encoding import encode_argument
+from toolkit.move.codecs import type_words
+from toolkit.move.type_tags import parse_type_tag, substitute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.client.abis import AbisAt
     from toolkit.move.abi import FunctionAbi
-    from toolkit.move.layout import Layout
+    from toolkit.move.layouts import Layout
 
 __all__ = ["encode_arguments", "parameter_layouts"]
 

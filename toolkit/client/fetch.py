@@ -20,8 +20,8 @@ from toolkit.frames.build import item_frame, view_frame
 from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
 from toolkit.frames.transactions import transaction_frames
 from toolkit.move.ids import FunctionId
-from toolkit.move.layout import is_closed
-from toolkit.move.tags import parse_type_tag
+from toolkit.move.layouts import is_closed
+from toolkit.move.type_tags import parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from toolkit.client.results import Simulation
     from toolkit.client.versions import ResolvedPlan
     from toolkit.client.view_calls import PreparedViews
-    from toolkit.move.layout import Layout
+    from toolkit.move.layouts import Layout
     from toolkit.wire.requests import SimulationRequest, ViewFunction
 
 __all__ = [

@@ -23,8 +23,8 @@ from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import as_version, as_version_or_head, moment
 from toolkit.client.view_calls import PreparedViews
 from toolkit.errors import InputError, NotAtPast, SchemaError
-from toolkit.move.tags import parse_type_tag, wire_type
-from toolkit.move.values import decode_json
+from toolkit.move.json_values import decode_json
+from toolkit.move.type_tags import parse_type_tag, wire_type
 
 if TYPE_CHECKING:
     import os

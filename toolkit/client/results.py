@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from toolkit._present.text import short_addresses, visible
 from toolkit.client.display import facts_html
 from toolkit.frames.records import TableItemRecord, ViewRecord
-from toolkit.move.tags import parse_type_tag
+from toolkit.move.type_tags import parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from toolkit.client.abis import AbisAt
     from toolkit.client.companion import Companion
-    from toolkit.move.layout import Layout
+    from toolkit.move.layouts import Layout
     from toolkit.wire.answers import SimulatedTransaction
     from toolkit.wire.gas import GasBreakdown
     from toolkit.wire.headers import LedgerState

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from toolkit.client.abis import AbisAt
     from toolkit.client.transport import Answer
-    from toolkit.move.layout import Layout
+    from toolkit.move.layouts import Layout
     from toolkit.wire.headers import LedgerState
     from toolkit.wire.requests import SimulationRequest
 

@@ -16,9 +16,9 @@ from toolkit.client.results import ViewResult
 from toolkit.errors import SchemaError
 from toolkit.move.ids import FunctionId
 from toolkit.move.json_text import parse_json
-from toolkit.move.layout import is_closed
-from toolkit.move.tags import parse_type_tag, substitute, wire_type
-from toolkit.move.values import decode_json, encode_json
+from toolkit.move.json_values import decode_json, encode_json
+from toolkit.move.layouts import is_closed
+from toolkit.move.type_tags import parse_type_tag, substitute, wire_type
 from toolkit.wire.bcs_requests import decode_view_answer, encode_view_request
 from toolkit.wire.models import wire_argument
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from toolkit.client.context import Context
     from toolkit.client.transport import Answer, Request
     from toolkit.move.abi import FunctionAbi
-    from toolkit.move.layout import Layout
+    from toolkit.move.layouts import Layout
     from toolkit.wire.requests import ViewFunction
 
 __all__ = ["PreparedViews"]

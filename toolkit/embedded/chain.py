@@ -25,7 +25,7 @@ from toolkit.embedded.schedule import Schedule
 from toolkit.embedded.state import StateValue, VersionedState, module_key, resource_key
 from toolkit.embedded.transaction import Block, CommittedTransaction, Output
 from toolkit.move import address_from_bytes
-from toolkit.move.bcs import decode_bcs
+from toolkit.move.bcs_values import decode_bcs
 from toolkit.wire.headers import LedgerState, timestamp_from_us
 
 if TYPE_CHECKING:

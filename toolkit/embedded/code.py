@@ -12,7 +12,7 @@ from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.types import MoveType
 from toolkit.errors import InputError
 from toolkit.move import StructTag, address_to_bytes, parse_type_tag, resolve_layout, substitute, wire_type
-from toolkit.move.tags import Vector
+from toolkit.move.type_tags import Vector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.contract import Struct
     from toolkit.embedded.definition import Definition, Function
     from toolkit.move import ModuleAbi, TypeTag
-    from toolkit.move.layout import Layout
+    from toolkit.move.layouts import Layout
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")

@@ -26,7 +26,7 @@ from toolkit.move import (
     parse_address,
     wire_address,
 )
-from toolkit.move.bcs import decode_bcs, encode_bcs
+from toolkit.move.bcs_values import decode_bcs, encode_bcs
 from toolkit.wire.bcs_payloads import EncodedEntryFunction
 from toolkit.wire.transactions import RawTransaction, SignedTransaction
 

@@ -8,7 +8,8 @@ from toolkit.embedded.framework.multisig_account import MultisigAccount
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.session import load_value
 from toolkit.errors import SchemaError
-from toolkit.move.bcs import Reader, decode_bcs
+from toolkit.move.bcs import Reader
+from toolkit.move.bcs_values import decode_bcs
 from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedScript, read_function_call
 
 if TYPE_CHECKING:

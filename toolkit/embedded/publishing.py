@@ -12,8 +12,8 @@ from toolkit.embedded.session import store_value
 from toolkit.embedded.state import module_key
 from toolkit.errors import InputError
 from toolkit.move import FunctionId, wire_address
-from toolkit.move.bcs import encode_bcs
-from toolkit.move.layout import Bytes
+from toolkit.move.bcs_values import encode_bcs
+from toolkit.move.layouts import Bytes
 from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedScript
 
 if TYPE_CHECKING:

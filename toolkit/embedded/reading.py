@@ -13,7 +13,7 @@ from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import table_key
 from toolkit.errors import InputError
 from toolkit.move import FunctionId, StructTag, parse_address, parse_table_handle, parse_type_tag
-from toolkit.move.bcs import decode_bcs, encode_bcs
+from toolkit.move.bcs_values import decode_bcs, encode_bcs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import state_key_hash
 from toolkit.errors import ToolkitError
 from toolkit.move import address_to_bytes, parse_type_tag, wire_address, wire_type
-from toolkit.move.bcs import decode_bcs
-from toolkit.move.values import encode_json
+from toolkit.move.bcs_values import decode_bcs
+from toolkit.move.json_values import encode_json
 from toolkit.wire.bcs_payloads import EncodedScript
 
 if TYPE_CHECKING:

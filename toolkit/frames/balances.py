@@ -12,7 +12,7 @@ from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import BALANCES
 from toolkit.move.address import parse_address
 from toolkit.move.json_text import parse_json
-from toolkit.move.tags import parse_type_tag
+from toolkit.move.type_tags import parse_type_tag
 from toolkit.wire.rows import transaction_rows
 from toolkit.wire.signatures import FeePayerSignature
 from toolkit.wire.u64 import parse_u64

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from toolkit.frames.records import TableItemRecord, ViewRecord
-    from toolkit.move.layout import Layout
+    from toolkit.move.layouts import Layout
 
 __all__ = ["item_frame", "plain_columns", "rows_frame", "view_frame"]
 

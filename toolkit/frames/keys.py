@@ -11,15 +11,15 @@ from toolkit.errors import InputError
 from toolkit.frames.build import plain_columns
 from toolkit.frames.schema import KEYS, described_field
 from toolkit.frames.values import typed_column
-from toolkit.move.bcs import decode_bcs
+from toolkit.move.bcs_values import decode_bcs
 from toolkit.move.ids import parse_table_handle
-from toolkit.move.layout import AbiMap, resolve_layout
-from toolkit.move.tags import parse_type_tag
+from toolkit.move.layouts import AbiMap, resolve_layout
+from toolkit.move.type_tags import parse_type_tag
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from toolkit.move.layout import AbiSource
+    from toolkit.move.layouts import AbiSource
 
 __all__ = ["table_keys"]
 

@@ -15,9 +15,9 @@ from toolkit.frames.records import Failure, outcome_columns
 from toolkit.frames.schema import CHANGES, EVENTS, TRANSACTIONS
 from toolkit.frames.values import NamedColumn, inferred_column, typed_column
 from toolkit.move.json_text import parse_json
-from toolkit.move.layout import Layout, StructOf, Untyped
-from toolkit.move.tags import parse_type_tag
-from toolkit.move.values import decode_json
+from toolkit.move.json_values import decode_json
+from toolkit.move.layouts import Layout, StructOf, Untyped
+from toolkit.move.type_tags import parse_type_tag
 from toolkit.wire.rows import checked_rows
 
 if TYPE_CHECKING:

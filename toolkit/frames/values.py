@@ -14,7 +14,7 @@ from toolkit.move.arrow import column, field_columns
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.move.layout import Layout
+    from toolkit.move.layouts import Layout
 
 __all__ = ["JSON_TEXT", "compact_json", "flattened", "inferred_column", "text_column", "typed_column"]
 

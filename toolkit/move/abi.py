@@ -1,4 +1,4 @@
-"""Module ABIs as nodes print them: functions, structs, enums. Fields that older nodes leave out have defaults."""
+"""Module ABIs as nodes print them: functions, structs and enums. Fields that older nodes omit have defaults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
 from toolkit.move.address import parse_address
 from toolkit.move.json_text import parse_json
-from toolkit.move.tags import TypeTag, is_signer, parse_type_tag
+from toolkit.move.type_tags import TypeTag, is_signer, parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,28 +28,28 @@ __all__ = [
 
 
 class GenericParam(msgspec.Struct, frozen=True):
-    """A generic type parameter with the abilities it asks for."""
+    """A generic type parameter and the abilities it requires."""
 
     constraints: tuple[str, ...] = ()
     is_phantom: bool = False
 
 
 class FieldAbi(msgspec.Struct, frozen=True):
-    """A field of a struct or variant; `type` is the text of its type, ``T0`` for generic ones."""
+    """A field of a struct or variant; `type` is the text of its type, ``T0`` for a type parameter."""
 
     name: str
     type: str
 
 
 class VariantAbi(msgspec.Struct, frozen=True):
-    """A variant of an enum; positional fields are named ``_0``, ``_1``."""
+    """A variant of an enum. Positional fields are named ``_0``, ``_1``."""
 
     name: str
     fields: tuple[FieldAbi, ...] = ()
 
 
 class StructAbi(msgspec.Struct, frozen=True):
-    """A struct or enum. `variants` is empty for enums of nodes that do not print them yet."""
+    """A struct or enum. Nodes before 2026 do not print the variants of an enum; `variants` is then empty."""
 
     name: str
     is_native: bool = False
@@ -62,7 +62,21 @@ class StructAbi(msgspec.Struct, frozen=True):
 
 
 class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "return"}):
-    """A function; `params` and `return_` are the types as text, signers among the parameters."""
+    """An exposed function.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    visibility : str, default "public"
+        ``public``, ``friend`` or ``private``.
+    is_entry, is_view : bool, default False
+        Whether transactions may call it, and whether it is a view function.
+    generic_type_params : tuple of GenericParam, default ()
+        Type parameters.
+    params, return_ : tuple of str, default ()
+        Types of the parameters, signers included, and of the return values, as text.
+    """
 
     name: str
     visibility: str = "public"
@@ -74,19 +88,25 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
 
     @cached_property
     def parameters(self) -> tuple[TypeTag, ...]:
-        """Types of the arguments a caller writes: the parameters without signers.
+        """Types of the arguments that a caller passes: the parameters without signers.
 
         Raises
         ------
         InputError
-            If the ABI has a text that is no type.
+            If the text of a parameter is not a type.
         """
         tags = (parse_type_tag(text, abi=True) for text in self.params)
         return tuple(tag for tag in tags if not is_signer(tag))
 
     @cached_property
     def signers(self) -> int:
-        """How many signers the function takes."""
+        """Number of signers among the parameters.
+
+        Raises
+        ------
+        InputError
+            If the text of a parameter is not a type.
+        """
         return len(self.params) - len(self.parameters)
 
     @cached_property
@@ -96,13 +116,27 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
         Raises
         ------
         InputError
-            If the ABI has a text that is no type.
+            If the text of a return type is not a type.
         """
         return tuple(parse_type_tag(text, abi=True) for text in self.return_)
 
 
 class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
-    """A module: its canonical address, its name, and what it exposes."""
+    """The ABI of a module, as `decode_module_abi` returns it.
+
+    Parameters
+    ----------
+    address : str
+        Canonical address.
+    name : str
+        Name of the module.
+    friends : tuple of str, default ()
+        Ids of the friend modules.
+    exposed_functions : tuple of FunctionAbi, default ()
+        Public, friend and entry functions.
+    structs : tuple of StructAbi, default ()
+        Structs and enums.
+    """
 
     address: str
     name: str
@@ -119,31 +153,38 @@ class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
         return {struct.name: struct for struct in self.structs}
 
     def function(self, name: str) -> FunctionAbi | None:
-        """Return the exposed function `name`, or None."""
+        """Return the exposed function `name`, or None if there is none."""
         return self._functions.get(name)
 
     def struct(self, name: str) -> StructAbi | None:
-        """Return the struct or enum `name`, or None."""
+        """Return the struct or enum `name`, or None if there is none."""
         return self._structs.get(name)
 
 
 def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
-    """Read a module ABI.
+    """Decode the ABI of a module.
 
     Parameters
     ----------
     data : bytes or mapping
-        JSON of the ABI, or of an answer that carries it beside the bytecode (``{"bytecode", "abi"}``).
+        The JSON of the ABI, or of a response that contains it next to the bytecode (``{"bytecode", "abi"}``).
 
     Returns
     -------
     ModuleAbi
-        With the address in its canonical spelling.
+        With a canonical address.
 
     Raises
     ------
     SchemaError
-        If the data is no ABI, or the answer has none.
+        If the data is not an ABI, or the response does not contain one.
+
+    Examples
+    --------
+    >>> body = b'{"address": "0x01", "name": "m", "exposed_functions": [{"name": "f", "params": ["u8"]}]}'
+    >>> abi = decode_module_abi(body)
+    >>> abi.address, abi.function("f").parameters
+    ('0x1', (Primitive(name='u8'),))
     """
     value: Any = parse_json(data, "module ABI") if isinstance(data, bytes) else data
     if isinstance(value, dict) and "abi" in value:

@@ -1,4 +1,4 @@
-"""Names of code and state: module ids, function ids, table handles, hex bytes."""
+"""Identifiers of code and state: module ids, function ids, table handles; hex-encoded bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
 from toolkit.move.address import address_to_bytes, parse_address, wire_address
-from toolkit.move.tag_types import check_identifier
+from toolkit.move.type_tags import check_identifier
 
 __all__ = ["FunctionId", "ModuleId", "format_hex", "parse_hex", "parse_table_handle"]
 
@@ -19,7 +19,25 @@ _FUNCTION_PARTS = 3
 
 @dataclass(frozen=True, slots=True, order=True)
 class ModuleId:
-    """``address::name`` of a module; the address is kept canonical, names keep their case."""
+    """The id of a module, ``address::name``.
+
+    Parameters
+    ----------
+    address : str
+        Address in any form; the canonical form is stored.
+    name : str
+        Name of the module.
+
+    Raises
+    ------
+    InputError
+        If `address` is not an address or `name` is not a Move identifier.
+
+    Examples
+    --------
+    >>> str(ModuleId("0x01", "coin"))
+    '0x1::coin'
+    """
 
     address: str
     name: str
@@ -35,14 +53,14 @@ class ModuleId:
         Raises
         ------
         InputError
-            If `text` is no module id.
+            If `text` is not a module id.
         """
         address, name = _parts(text, _MODULE_PARTS, "module id", "address::module, such as 0x1::coin")
         return cls(address, name)
 
     @property
     def wire(self) -> str:
-        """The id as the REST API prints it: no leading zeros in the address."""
+        """The id as the REST API writes it: no leading zeros in the address."""
         return f"{wire_address(self.address)}::{self.name}"
 
     def __str__(self) -> str:
@@ -51,7 +69,27 @@ class ModuleId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class FunctionId:
-    """``address::module::name`` of a function; the address is kept canonical, names keep their case."""
+    """The id of a function, ``address::module::name``.
+
+    Parameters
+    ----------
+    address : str
+        Address in any form; the canonical form is stored.
+    module : str
+        Name of the module.
+    name : str
+        Name of the function.
+
+    Raises
+    ------
+    InputError
+        If `address` is not an address, or a name is not a Move identifier.
+
+    Examples
+    --------
+    >>> FunctionId.parse("0x1::coin::supply").module_id
+    ModuleId(address='0x1', name='coin')
+    """
 
     address: str
     module: str
@@ -69,7 +107,7 @@ class FunctionId:
         Raises
         ------
         InputError
-            If `text` is no function id.
+            If `text` is not a function id.
         """
         expected = "address::module::function, such as 0x1::coin::supply"
         address, module, name = _parts(text, _FUNCTION_PARTS, "function id", expected)
@@ -77,12 +115,12 @@ class FunctionId:
 
     @property
     def module_id(self) -> ModuleId:
-        """The module the function belongs to."""
+        """The module of the function."""
         return ModuleId(self.address, self.module)
 
     @property
     def wire(self) -> str:
-        """The id as the REST API prints it: no leading zeros in the address."""
+        """The id as the REST API writes it: no leading zeros in the address."""
         return f"{wire_address(self.address)}::{self.module}::{self.name}"
 
     def __str__(self) -> str:
@@ -90,13 +128,13 @@ class FunctionId:
 
 
 def _parts(text: str, count: int, what: str, expected: str) -> list[str]:
-    """Split an id, or refuse it saying what an id looks like."""
+    """Split an id into its parts and check them."""
     try:
         parts = text.split("::")
     except AttributeError:
-        raise InputError(f"a {what} is written as text ({expected}), got {describe(text)}") from None
+        raise InputError(f"a {what} must be a string ({expected}), got {describe(text)}") from None
     if "<" in text:
-        raise InputError(f"{what} {shorten(text)}: type arguments go into type_arguments, not into the id")
+        raise InputError(f"{what} {shorten(text)}: pass type arguments in type_arguments, not in the id")
     if len(parts) != count:
         raise InputError(f"not a {what}: {shorten(text)}; expected {expected}")
     try:
@@ -109,17 +147,27 @@ def _parts(text: str, count: int, what: str, expected: str) -> list[str]:
 
 
 def parse_table_handle(text: str) -> str:
-    """Read a table handle: hex of up to 32 bytes, short forms padded on the left.
+    """Return the canonical form of a table handle.
+
+    Parameters
+    ----------
+    text : str
+        1 to 64 hex digits, with or without ``0x``; short forms are padded on the left.
 
     Returns
     -------
     str
-        0x and 64 digits, as handles stand in state changes.
+        0x and 64 digits, the form that state changes use.
 
     Raises
     ------
     InputError
-        If `text` is no table handle.
+        If `text` is not a table handle.
+
+    Examples
+    --------
+    >>> len(parse_table_handle("0x2a"))
+    66
     """
     try:
         return f"0x{address_to_bytes(text).hex()}"
@@ -128,22 +176,42 @@ def parse_table_handle(text: str) -> str:
 
 
 def parse_hex(text: str) -> bytes:
-    """Read hex-encoded bytes, two digits a byte, with or without ``0x``.
+    r"""Return the bytes of hex digits, two per byte, with or without ``0x``.
+
+    Parameters
+    ----------
+    text : str
+        Hex digits of either case.
+
+    Returns
+    -------
+    bytes
 
     Raises
     ------
     InputError
-        If `text` has other characters or an odd number of digits.
+        If `text` contains other characters or an odd number of digits.
+
+    Examples
+    --------
+    >>> parse_hex("0x0aff")
+    b'\n\xff'
     """
     try:
         match = _HEX.fullmatch(text)
     except TypeError:
         match = None
     if match is None:
-        raise InputError(f"not hex-encoded bytes: {shorten(text)}; expected 0x and two hex digits a byte")
+        raise InputError(f"not hex-encoded bytes: {shorten(text)}; expected 0x and two hex digits per byte")
     return bytes.fromhex(match[1])
 
 
 def format_hex(data: bytes) -> str:
-    """Return bytes as the REST API prints them: ``0x`` and two digits a byte."""
+    """Return bytes as the REST API writes them: ``0x`` and two digits per byte.
+
+    Examples
+    --------
+    >>> format_hex(bytes([10, 255]))
+    '0x0aff'
+    """
     return f"0x{data.hex()}"

@@ -11,7 +11,7 @@ from toolkit.client.arguments import encode_arguments, parameter_layouts
 from toolkit.errors import InputError, SchemaError
 from toolkit.move.address import parse_address, wire_address
 from toolkit.move.ids import FunctionId
-from toolkit.move.tags import parse_type_tag, substitute, wire_type
+from toolkit.move.type_tags import parse_type_tag, substitute, wire_type
 from toolkit.wire.payloads import EntryFunction
 
 if TYPE_CHECKING:

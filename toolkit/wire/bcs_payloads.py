@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.move.bcs import Reader, Writer
-    from toolkit.move.tags import TypeTag
+    from toolkit.move.type_tags import TypeTag
 
 __all__ = [
     "EncodedEntryFunction",

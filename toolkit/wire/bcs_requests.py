@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.bcs import Reader, Writer, encode_bcs, read_value
+from toolkit.move.argument_decoding import decode_argument
+from toolkit.move.argument_encoding import encode_argument
+from toolkit.move.bcs import Reader, Writer
+from toolkit.move.bcs_values import encode_bcs, read_value
 from toolkit.move.ids import FunctionId
-from toolkit.move.layout import Address, Bool, Bytes, Int, ObjectOf, UInt
-from toolkit.move.tags import parse_type_tag
-from toolkit.move.values import decode_argument, encode_argument
+from toolkit.move.layouts import Address, Bool, Bytes, Int, ObjectOf, UInt
+from toolkit.move.type_tags import parse_type_tag
 from toolkit.wire.bcs_payloads import (
     EncodedEntryFunction,
     EncodedMultisig,
@@ -27,7 +29,7 @@ from toolkit.wire.u64 import U64_MAX
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.move.layout import Layout
+    from toolkit.move.layouts import Layout
     from toolkit.wire.bcs_payloads import EncodedPayload
     from toolkit.wire.requests import SimulationRequest, ViewFunction
 

@@ -11,7 +11,7 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.move.address import parse_address
 from toolkit.move.ids import FunctionId, parse_hex
-from toolkit.move.tags import parse_type_tag
+from toolkit.move.type_tags import parse_type_tag
 from toolkit.wire.u64 import U64_MAX
 
 __all__ = [

@@ -14,8 +14,8 @@ from toolkit.client.abis import AbiStore, Made
 from toolkit.client.refusals import refusal
 from toolkit.errors import SchemaError, VersionPruned
 from toolkit.move.abi import decode_module_abi
-from toolkit.move.layout import StructOf, UInt, Untyped
-from toolkit.move.tags import parse_type_tag
+from toolkit.move.layouts import StructOf, UInt, Untyped
+from toolkit.move.type_tags import parse_type_tag
 
 
 class Chain:

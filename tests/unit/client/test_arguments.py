@@ -13,7 +13,7 @@ from toolkit.client.abis import AbiStore
 from toolkit.client.arguments import encode_arguments, parameter_layouts
 from toolkit.errors import InputError
 from toolkit.move.abi import decode_module_abi
-from toolkit.move.layout import Address, UInt, VectorOf
+from toolkit.move.layouts import Address, UInt, VectorOf
 from toolkit.wire.models import wire_argument
 
 MODULE = decode_module_abi(

@@ -13,8 +13,8 @@ from toolkit.errors import InputError, InvalidRequest, NodeUnreachable, SchemaEr
 from toolkit.frames import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
 from toolkit.frames.schema import VIEWS
 from toolkit.move.abi import decode_module_abi
-from toolkit.move.layout import AbiMap, resolve_layout
-from toolkit.move.tags import parse_type_tag
+from toolkit.move.layouts import AbiMap, resolve_layout
+from toolkit.move.type_tags import parse_type_tag
 
 ABIS = AbiMap.of(
     [

@@ -15,8 +15,12 @@ from toolkit.move import (
     parse_table_handle,
     parse_type_tag,
 )
-from toolkit.move.bcs import Reader, decode_bcs, encode_bcs, read_type_tag
-from toolkit.move.layout import (
+from toolkit.move.argument_decoding import decode_argument
+from toolkit.move.argument_encoding import encode_argument
+from toolkit.move.bcs import Reader, read_type_tag
+from toolkit.move.bcs_values import decode_bcs, encode_bcs
+from toolkit.move.json_values import decode_json
+from toolkit.move.layouts import (
     Address,
     Bool,
     Bytes,
@@ -31,7 +35,6 @@ from toolkit.move.layout import (
     Untyped,
     VectorOf,
 )
-from toolkit.move.values import decode_argument, decode_json, encode_argument
 
 T = StructTag("0x1", "coin", "Coin")
 COIN = StructOf(T, (("value", UInt(64)),))
@@ -66,9 +69,9 @@ WRITTEN_BY_A_CALLER = [
     (lambda: parse_address("\u0661"), "not an address: '\\u0661'; expected 0x and 1 to 64 hex digits"),
     (lambda: parse_address(["0x1"]), "not an address: ['0x1']; expected 0x and 1 to 64 hex digits"),
     (lambda: parse_table_handle("handle"), "not a table handle: 'handle'; expected 0x and 1 to 64 hex digits"),
-    (lambda: parse_hex("0x1"), "not hex-encoded bytes: '0x1'; expected 0x and two hex digits a byte"),
-    (lambda: parse_hex("0xzz"), "not hex-encoded bytes: '0xzz'; expected 0x and two hex digits a byte"),
-    (lambda: parse_hex(b"ab"), "not hex-encoded bytes: 0x6162; expected 0x and two hex digits a byte"),
+    (lambda: parse_hex("0x1"), "not hex-encoded bytes: '0x1'; expected 0x and two hex digits per byte"),
+    (lambda: parse_hex("0xzz"), "not hex-encoded bytes: '0xzz'; expected 0x and two hex digits per byte"),
+    (lambda: parse_hex(b"ab"), "not hex-encoded bytes: 0x6162; expected 0x and two hex digits per byte"),
     (lambda: ModuleId.parse("coin"), "not a module id: 'coin'; expected address::module, such as 0x1::coin"),
     (
         lambda: ModuleId.parse("0x1::coin::supply"),
@@ -78,14 +81,14 @@ WRITTEN_BY_A_CALLER = [
         lambda: ModuleId.parse("0x1::9"),
         "module id '0x1::9': name '9' is not a Move identifier (letters, digits, underscores)",
     ),
-    (lambda: ModuleId.parse(1), "a module id is written as text (address::module, such as 0x1::coin), got number 1"),
+    (lambda: ModuleId.parse(1), "a module id must be a string (address::module, such as 0x1::coin), got number 1"),
     (
         lambda: FunctionId.parse("0x1::coin"),
         "not a function id: '0x1::coin'; expected address::module::function, such as 0x1::coin::supply",
     ),
     (
         lambda: FunctionId.parse("0x1::coin::supply<u8>"),
-        "function id '0x1::coin::supply<u8>': type arguments go into type_arguments, not into the id",
+        "function id '0x1::coin::supply<u8>': pass type arguments in type_arguments, not in the id",
     ),
     (
         lambda: FunctionId.parse("invalid"),
@@ -99,7 +102,7 @@ WRITTEN_BY_A_CALLER = [
         lambda: FunctionId.parse("0x1::coin::su pply"),
         "function id '0x1::coin::su pply': name 'su pply' is not a Move identifier (letters, digits, underscores)",
     ),
-    (lambda: parse_type_tag(""), "type '', position 0: expected a type, got the end"),
+    (lambda: parse_type_tag(""), "type '', position 0: expected a type, got the end of the text"),
     (
         lambda: parse_type_tag("u7"),
         "type 'u7', position 0: unknown type 'u7' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
@@ -109,10 +112,10 @@ WRITTEN_BY_A_CALLER = [
         "type 'U8', position 0: unknown type 'U8' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
     ),
     (lambda: parse_type_tag("u8 u8"), "type 'u8 u8', position 3: expected nothing after the type, got 'u8'"),
-    (lambda: parse_type_tag("vector"), "type 'vector', position 6: expected '<' after vector, got the end"),
-    (lambda: parse_type_tag("vector<"), "type 'vector<', position 7: expected a type, got the end"),
+    (lambda: parse_type_tag("vector"), "type 'vector', position 6: expected '<' after vector, got the end of the text"),
+    (lambda: parse_type_tag("vector<"), "type 'vector<', position 7: expected a type, got the end of the text"),
     (lambda: parse_type_tag("vector<>"), "type 'vector<>', position 7: expected a type, got '>'"),
-    (lambda: parse_type_tag("vector<u8"), "type 'vector<u8', position 9: expected '>', got the end"),
+    (lambda: parse_type_tag("vector<u8"), "type 'vector<u8', position 9: expected '>', got the end of the text"),
     (
         lambda: parse_type_tag("vector<u8>>"),
         "type 'vector<u8>>', position 10: expected nothing after the type, got '>'",
@@ -122,8 +125,14 @@ WRITTEN_BY_A_CALLER = [
         lambda: parse_type_tag("0x1"),
         "type '0x1', position 0: unknown type '0x1' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
     ),
-    (lambda: parse_type_tag("0x1::coin"), "type '0x1::coin', position 9: expected '::' and a struct name, got the end"),
-    (lambda: parse_type_tag("0x1::coin::Coin<"), "type '0x1::coin::Coin<', position 16: expected a type, got the end"),
+    (
+        lambda: parse_type_tag("0x1::coin"),
+        "type '0x1::coin', position 9: expected '::' and a struct name, got the end of the text",
+    ),
+    (
+        lambda: parse_type_tag("0x1::coin::Coin<"),
+        "type '0x1::coin::Coin<', position 16: expected a type, got the end of the text",
+    ),
     (lambda: parse_type_tag("0x1::coin::Coin<>"), "type '0x1::coin::Coin<>', position 16: expected a type, got '>'"),
     (
         lambda: parse_type_tag("0x1::coin::Coin<u8,>"),
@@ -135,14 +144,14 @@ WRITTEN_BY_A_CALLER = [
         lambda: parse_type_tag("0x1::coin::9Coin"),
         "type '0x1::coin::9Coin', position 11: expected a struct name, got '9Coin'",
     ),
-    (lambda: parse_type_tag("&u8"), "type '&u8', position 0: a reference cannot be used here (only ABIs have it)"),
+    (lambda: parse_type_tag("&u8"), "type '&u8', position 0: a reference is only allowed in ABIs"),
     (
         lambda: parse_type_tag("&mut u8"),
-        "type '&mut u8', position 0: a reference cannot be used here (only ABIs have it)",
+        "type '&mut u8', position 0: a reference is only allowed in ABIs",
     ),
     (
         lambda: parse_type_tag("|u8|bool"),
-        "type '|u8|bool', position 0: a function type cannot be used here (only ABIs have it)",
+        "type '|u8|bool', position 0: a function type is only allowed in ABIs",
     ),
     (
         lambda: parse_type_tag("T0"),
@@ -156,16 +165,16 @@ WRITTEN_BY_A_CALLER = [
     ),
     (
         lambda: parse_type_tag("vector<" * 9 + "u8" + ">" * 9),
-        "type 'vector<vector<vector<vector<vector<vector<vector<vector<vector<u8>>>>>>>>>', position 63: nests deeper than the limit of 8 types",
+        "type 'vector<vector<vector<vector<vector<vector<vector<vector<vector<u8>>>>>>>>>', position 63: nests deeper than 8 types",
     ),
-    (lambda: parse_type_tag(None), "a type is written as text, got null"),
-    (lambda: parse_type_tag(["u8"]), "a type is written as text, got array of 1"),
+    (lambda: parse_type_tag(None), "a type must be a string, got null"),
+    (lambda: parse_type_tag(["u8"]), "a type must be a string, got array of 1"),
     (
         lambda: parse_type_tag("x" * 70000),
         "type 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx... (70000 characters): longer than 65536 characters",
     ),
-    (lambda: parse_abi_type("|u8"), "type '|u8', position 3: expected ',' or '|', got the end"),
-    (lambda: parse_abi_type("&"), "type '&', position 1: expected a type, got the end"),
+    (lambda: parse_abi_type("|u8"), "type '|u8', position 3: expected ',' or '|', got the end of the text"),
+    (lambda: parse_abi_type("&"), "type '&', position 1: expected a type, got the end of the text"),
     (
         lambda: parse_abi_type("|u8|bool has fly"),
         "type '|u8|bool has fly', position 13: expected an ability (copy, drop, store, key), got 'fly'",
@@ -174,53 +183,53 @@ WRITTEN_BY_A_CALLER = [
         lambda: parse_abi_type("unparsable<x>"),
         "type 'unparsable<x>', position 0: unknown type 'unparsable' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
     ),
-    (lambda: encode_argument(Bool(), 1), "arguments[0]: expect boolean, got number 1"),
-    (lambda: encode_argument(UInt(8), 256), "arguments[0]: expect integer<u8>, got number 256, outside 0..255"),
-    (lambda: encode_argument(UInt(8), -1), "arguments[0]: expect integer<u8>, got number -1, outside 0..255"),
+    (lambda: encode_argument(Bool(), 1), "arguments[0]: expected boolean, got number 1"),
+    (lambda: encode_argument(UInt(8), 256), "arguments[0]: expected integer<u8>, got number 256, outside 0..255"),
+    (lambda: encode_argument(UInt(8), -1), "arguments[0]: expected integer<u8>, got number -1, outside 0..255"),
     (
         lambda: encode_argument(UInt(64), 1.0),
-        "arguments[0]: expect string<u64>, got number 1.0; write an int or its decimal digits",
+        "arguments[0]: expected string<u64>, got number 1.0; pass an int or its decimal digits",
     ),
     (
         lambda: encode_argument(UInt(64), True),
-        "arguments[0]: expect string<u64>, got boolean true; write an int or its decimal digits",
+        "arguments[0]: expected string<u64>, got boolean true; pass an int or its decimal digits",
     ),
     (
         lambda: encode_argument(UInt(64), "1.5"),
-        "arguments[0]: expect string<u64>, got string '1.5'; write an int or its decimal digits",
+        "arguments[0]: expected string<u64>, got string '1.5'; pass an int or its decimal digits",
     ),
     (
         lambda: encode_argument(Address(), b"\x01"),
-        "arguments[0]: expect string<address>, got bytes 0x01; write 0x and 1 to 64 hex digits",
+        "arguments[0]: expected string<address>, got bytes 0x01; pass 0x and 1 to 64 hex digits",
     ),
     (
         lambda: encode_argument(Address(), "bob"),
-        "arguments[0]: expect string<address>, got string 'bob'; write 0x and 1 to 64 hex digits",
+        "arguments[0]: expected string<address>, got string 'bob'; pass 0x and 1 to 64 hex digits",
     ),
     (
         lambda: encode_argument(Bytes(), "abc"),
-        "arguments[0]: expect string<hex>, got string 'abc'; write bytes, or 0x and two hex digits a byte",
+        "arguments[0]: expected string<hex>, got string 'abc'; pass bytes, or 0x and two hex digits per byte",
     ),
     (
         lambda: encode_argument(Bytes(), [1, 2]),
-        "arguments[0]: expect string<hex>, got array of 2; write bytes, or 0x and two hex digits a byte",
+        "arguments[0]: expected string<hex>, got array of 2; pass bytes, or 0x and two hex digits per byte",
     ),
-    (lambda: encode_argument(String(), b"x"), "arguments[0]: expect string, got bytes 0x78"),
+    (lambda: encode_argument(String(), b"x"), "arguments[0]: expected a string, got bytes 0x78"),
     (
         lambda: encode_argument(VectorOf(UInt(64)), 5),
-        "arguments[0]: expect array<string<u64>>, got number 5; write a list",
+        "arguments[0]: expected array<string<u64>>, got number 5; pass a list",
     ),
     (
         lambda: encode_argument(VectorOf(UInt(64)), [1, "x"]),
-        "arguments[0][1]: expect string<u64>, got string 'x'; write an int or its decimal digits",
+        "arguments[0][1]: expected string<u64>, got string 'x'; pass an int or its decimal digits",
     ),
     (
         lambda: encode_argument(OptionOf(UInt(8)), 300),
-        "arguments[0]: expect integer<u8>, got number 300, outside 0..255",
+        "arguments[0]: expected integer<u8>, got number 300, outside 0..255",
     ),
     (
         lambda: encode_argument(COIN, 5),
-        "arguments[0]: expect an object of 0x1::coin::Coin, got number 5; write a dict of its fields",
+        "arguments[0]: expected an object of 0x1::coin::Coin, got number 5; pass a dict of its fields",
     ),
     (
         lambda: encode_argument(COIN, {"valu": 1}),
@@ -229,87 +238,90 @@ WRITTEN_BY_A_CALLER = [
     (lambda: encode_argument(COIN, {}), "arguments[0]: field value not found; 0x1::coin::Coin has value"),
     (
         lambda: encode_argument(SHAPE, "Circle"),
-        f"arguments[0]: expect a variant of {CAFE}::shapes::Shape, as {{'__variant__': name, ...}} with a name of Dot, Circle, got string 'Circle'",
+        f"arguments[0]: expected a variant of {CAFE}::shapes::Shape, as {{'__variant__': name, ...}} with a name of Dot, Circle, got string 'Circle'",
     ),
     (
         lambda: encode_argument(SHAPE, {"__variant__": "Square"}),
-        f"arguments[0]: expect a variant of {CAFE}::shapes::Shape, as {{'__variant__': name, ...}} with a name of Dot, Circle, got object with '__variant__'",
+        f"arguments[0]: expected a variant of {CAFE}::shapes::Shape, as {{'__variant__': name, ...}} with a name of Dot, Circle, got object with '__variant__'",
     ),
     (
         lambda: encode_argument(SHAPE, {"Circle": {"r": 999}}),
-        "arguments[0].Circle.r: expect integer<u8>, got number 999, outside 0..255",
+        "arguments[0].Circle.r: expected integer<u8>, got number 999, outside 0..255",
     ),
-    (lambda: encode_argument(UNT, object), "arguments[0]: expect a JSON value, got a Python type"),
+    (lambda: encode_argument(UNT, object), "arguments[0]: expected a JSON value, got a Python type"),
     (lambda: encode_argument(FUN, "x"), "arguments[0]: a function value cannot be an argument"),
 ]
 
 
 COME_FROM_OUTSIDE = [
-    (lambda: decode_json(Bool(), "true"), "value: expect boolean, got string 'true'"),
-    (lambda: decode_json(Bool(), 1), "value: expect boolean, got number 1"),
-    (lambda: decode_json(UInt(8), "7"), "value: expect integer<u8>, got string '7'"),
-    (lambda: decode_json(UInt(8), 256), "value: expect integer<u8>, got number 256, outside 0..255"),
-    (lambda: decode_json(UInt(8), True), "value: expect integer<u8>, got boolean true"),
-    (lambda: decode_json(UInt(32), 1.0), "value: expect integer<u32>, got number 1.0"),
-    (lambda: decode_json(Int(8), -129), "value: expect integer<i8>, got number -129, outside -128..127"),
-    (lambda: decode_json(UInt(64), 7), "value: expect string<u64>, got number 7"),
+    (lambda: decode_json(Bool(), "true"), "value: expected boolean, got string 'true'"),
+    (lambda: decode_json(Bool(), 1), "value: expected boolean, got number 1"),
+    (lambda: decode_json(UInt(8), "7"), "value: expected integer<u8>, got string '7'"),
+    (lambda: decode_json(UInt(8), 256), "value: expected integer<u8>, got number 256, outside 0..255"),
+    (lambda: decode_json(UInt(8), True), "value: expected integer<u8>, got boolean true"),
+    (lambda: decode_json(UInt(32), 1.0), "value: expected integer<u32>, got number 1.0"),
+    (lambda: decode_json(Int(8), -129), "value: expected integer<i8>, got number -129, outside -128..127"),
+    (lambda: decode_json(UInt(64), 7), "value: expected string<u64>, got number 7"),
     (
         lambda: decode_json(UInt(64), "-1"),
-        "value: expect string<u64>, got string '-1', outside 0..18446744073709551615",
+        "value: expected string<u64>, got string '-1', outside 0..18446744073709551615",
     ),
     (
         lambda: decode_json(UInt(64), "0x10"),
-        "value: expect string<u64>, got string '0x10', which is not a plain decimal number",
+        "value: expected string<u64>, got string '0x10', which is not a canonical decimal number",
     ),
     (
         lambda: decode_json(UInt(64), "007"),
-        "value: expect string<u64>, got string '007', which is not a plain decimal number",
+        "value: expected string<u64>, got string '007', which is not a canonical decimal number",
     ),
     (
         lambda: decode_json(UInt(64), "+1"),
-        "value: expect string<u64>, got string '+1', which is not a plain decimal number",
+        "value: expected string<u64>, got string '+1', which is not a canonical decimal number",
     ),
     (
         lambda: decode_json(UInt(64), "1e3"),
-        "value: expect string<u64>, got string '1e3', which is not a plain decimal number",
+        "value: expected string<u64>, got string '1e3', which is not a canonical decimal number",
     ),
     (
         lambda: decode_json(UInt(64), ""),
-        "value: expect string<u64>, got string '', which is not a plain decimal number",
+        "value: expected string<u64>, got string '', which is not a canonical decimal number",
     ),
     (
         lambda: decode_json(UInt(64), "18446744073709551616"),
-        "value: expect string<u64>, got string '18446744073709551616', outside 0..18446744073709551615",
+        "value: expected string<u64>, got string '18446744073709551616', outside 0..18446744073709551615",
     ),
     (
         lambda: decode_json(UInt(64), "9" * 5000),
-        "value: expect string<u64>, got string '9999999999999999999999999999999999999999999999999999999999999999999999999999999... (5000 characters), outside 0..18446744073709551615",
+        "value: expected string<u64>, got string '9999999999999999999999999999999999999999999999999999999999999999999999999999999... (5000 characters), outside 0..18446744073709551615",
     ),
     (
         lambda: decode_json(Int(128), "-0"),
-        "value: expect string<i128>, got string '-0', which is not a plain decimal number",
+        "value: expected string<i128>, got string '-0', which is not a canonical decimal number",
     ),
-    (lambda: decode_json(Address(), "alice"), "value: expect string<address>, got string 'alice'"),
-    (lambda: decode_json(Address(), 1), "value: expect string<address>, got number 1"),
-    (lambda: decode_json(Bytes(), "ab"), "value: expect string<hex>, got string 'ab'"),
-    (lambda: decode_json(Bytes(), "0xabc"), "value: expect string<hex>, got string '0xabc'"),
-    (lambda: decode_json(Bytes(), "0xa b"), "value: expect string<hex>, got string '0xa b'"),
-    (lambda: decode_json(Bytes(), [1, 2]), "value: expect string<hex>, got array of 2"),
-    (lambda: decode_json(String(), 5), "value: expect string, got number 5"),
-    (lambda: decode_json(VectorOf(UInt(64)), "1"), "value: expect array, got string '1'"),
-    (lambda: decode_json(VectorOf(UInt(64)), ["1", 2]), "value[1]: expect string<u64>, got number 2"),
-    (lambda: decode_json(OptionOf(Bool()), None), 'value: expect an Option, as {"vec": []} or {"vec": [x]}, got null'),
+    (lambda: decode_json(Address(), "alice"), "value: expected string<address>, got string 'alice'"),
+    (lambda: decode_json(Address(), 1), "value: expected string<address>, got number 1"),
+    (lambda: decode_json(Bytes(), "ab"), "value: expected string<hex>, got string 'ab'"),
+    (lambda: decode_json(Bytes(), "0xabc"), "value: expected string<hex>, got string '0xabc'"),
+    (lambda: decode_json(Bytes(), "0xa b"), "value: expected string<hex>, got string '0xa b'"),
+    (lambda: decode_json(Bytes(), [1, 2]), "value: expected string<hex>, got array of 2"),
+    (lambda: decode_json(String(), 5), "value: expected a string, got number 5"),
+    (lambda: decode_json(VectorOf(UInt(64)), "1"), "value: expected array, got string '1'"),
+    (lambda: decode_json(VectorOf(UInt(64)), ["1", 2]), "value[1]: expected string<u64>, got number 2"),
+    (
+        lambda: decode_json(OptionOf(Bool()), None),
+        'value: expected an Option, as {"vec": []} or {"vec": [x]}, got null',
+    ),
     (
         lambda: decode_json(OptionOf(Bool()), {"vec": [True, False]}),
-        'value: expect an Option, as {"vec": []} or {"vec": [x]}, got object with \'vec\'',
+        'value: expected an Option, as {"vec": []} or {"vec": [x]}, got object with \'vec\'',
     ),
-    (lambda: decode_json(OptionOf(Bool()), {"vec": ["x"]}), "value.vec[0]: expect boolean, got string 'x'"),
+    (lambda: decode_json(OptionOf(Bool()), {"vec": ["x"]}), "value.vec[0]: expected boolean, got string 'x'"),
     (
         lambda: decode_json(ObjectOf(), {"handle": "0x1"}),
-        'value: expect an object address, as {"inner": string<address>}, got object of 1',
+        'value: expected an object address, as {"inner": string<address>}, got object of 1',
     ),
-    (lambda: decode_json(ObjectOf(), {"inner": "x"}), "value.inner: expect string<address>, got string 'x'"),
-    (lambda: decode_json(COIN, "5"), "value: expect an object of 0x1::coin::Coin, got string '5'"),
+    (lambda: decode_json(ObjectOf(), {"inner": "x"}), "value.inner: expected string<address>, got string 'x'"),
+    (lambda: decode_json(COIN, "5"), "value: expected an object of 0x1::coin::Coin, got string '5'"),
     (lambda: decode_json(COIN, {}), "value: field value not found (in 0x1::coin::Coin, got object of 0)"),
     (
         lambda: decode_json(COIN, {"value": "1", "extra": 1}),
@@ -317,19 +329,19 @@ COME_FROM_OUTSIDE = [
     ),
     (
         lambda: decode_json(PAIR, {"left": [{"value": "1"}, {"value": 2}], "right": {"vec": []}}),
-        "value.left[1].value: expect string<u64>, got number 2",
+        "value.left[1].value: expected string<u64>, got number 2",
     ),
     (
         lambda: decode_json(PAIR, {"left": [], "right": {"vec": ["zz"]}}),
-        "value.right.vec[0]: expect string<address>, got string 'zz'",
+        "value.right.vec[0]: expected string<address>, got string 'zz'",
     ),
     (
         lambda: decode_json(SHAPE, {"__variant__": "Square"}),
-        "value: expect __variant__ one of Dot, Circle, got string 'Square'",
+        "value: expected __variant__ one of Dot, Circle, got string 'Square'",
     ),
     (
         lambda: decode_json(SHAPE, {"Circle": {"r": 1}}),
-        "value: expect __variant__ one of Dot, Circle, got object with 'Circle'",
+        "value: expected __variant__ one of Dot, Circle, got object with 'Circle'",
     ),
     (
         lambda: decode_json(SHAPE, {"__variant__": "Circle"}),
@@ -441,7 +453,7 @@ COME_FROM_OUTSIDE = [
     ),
     (
         lambda: decode_argument(OptionOf(UInt(64)), {"vec": ["1", "2"]}),
-        "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: an Option holds at most one element",
+        "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: an Option has at most one element",
     ),
     (
         lambda: decode_argument(COIN, 5),
@@ -475,51 +487,57 @@ COME_FROM_OUTSIDE = [
         lambda: decode_argument(FUN, "0x1::m::f"),
         'parse arguments[0] failed, expect string<move_function_id>, caused by error: unexpected move type |u64|bool for value String("0x1::m::f") (function values cannot be arguments)',
     ),
-    (lambda: encode_bcs(UInt(8), 256), "value: expect u8 as an int in 0..255, got number 256"),
+    (lambda: encode_bcs(UInt(8), 256), "value: expected u8 as an int in 0..255, got number 256"),
     (
         lambda: encode_bcs(UInt(128), -1),
-        "value: expect u128 as an int in 0..340282366920938463463374607431768211455, got number -1",
+        "value: expected u128 as an int in 0..340282366920938463463374607431768211455, got number -1",
     ),
-    (lambda: encode_bcs(Bool(), 1), "value: expect bool, got number 1"),
-    (lambda: encode_bcs(Address(), "x"), "value: expect an address, got string 'x'"),
-    (lambda: encode_bcs(Bytes(), "0x01"), "value: expect bytes, got string '0x01'"),
-    (lambda: encode_bcs(String(), "\ud800"), "value: a text with a lone surrogate has no UTF-8"),
+    (lambda: encode_bcs(Bool(), 1), "value: expected a bool, got number 1"),
+    (lambda: encode_bcs(Address(), "x"), "value: expected an address, got string 'x'"),
+    (lambda: encode_bcs(Bytes(), "0x01"), "value: expected bytes, got string '0x01'"),
+    (lambda: encode_bcs(String(), "\ud800"), "value: a string with a lone surrogate cannot be encoded as UTF-8"),
     (lambda: encode_bcs(COIN, {"value": 1, "x": 2}), "value: 0x1::coin::Coin has no field 'x'; it has value"),
     (lambda: encode_bcs(COIN, {}), "value: field value not found (in 0x1::coin::Coin, got object of 0)"),
     (
         lambda: encode_bcs(SHAPE, {"__variant__": "No"}),
-        "value: expect a dict with __variant__ one of Dot, Circle, got object with '__variant__'",
+        "value: expected a dict with __variant__ one of Dot, Circle, got object with '__variant__'",
     ),
     (lambda: encode_bcs(UNT, {}), "value: 0x1::coin::Coin cannot be written as BCS: no ABI of module 0x1::coin"),
     (lambda: encode_bcs(FUN, {}), "value: function values (|u64|bool) cannot be written as BCS"),
-    (lambda: encode_bcs(VectorOf(Bool()), [True, None]), "value[1]: expect bool, got null"),
+    (lambda: encode_bcs(VectorOf(Bool()), [True, None]), "value[1]: expected a bool, got null"),
     (lambda: decode_bcs(Bool(), bytes.fromhex("")), "value: byte 0: expected a byte of bool, 0 left"),
-    (lambda: decode_bcs(Bool(), bytes.fromhex("02")), "value: byte 0: a bool is 0 or 1, got 2"),
+    (lambda: decode_bcs(Bool(), bytes.fromhex("02")), "value: byte 0: expected a bool, 0 or 1, got 2"),
     (lambda: decode_bcs(UInt(64), bytes.fromhex("00")), "value: byte 0: expected 8 bytes of u64, 1 left"),
     (lambda: decode_bcs(UInt(256), bytes.fromhex("00" * 31)), "value: byte 0: expected 32 bytes of u256, 31 left"),
-    (lambda: decode_bcs(UInt(8), bytes.fromhex("0000")), "value: byte 1: the data goes on after the value (1 bytes)"),
+    (lambda: decode_bcs(UInt(8), bytes.fromhex("0000")), "value: byte 1: expected the end of the data, 1 bytes left"),
     (lambda: decode_bcs(Address(), bytes.fromhex("01")), "value: byte 0: expected 32 bytes of an address, 1 left"),
-    (lambda: decode_bcs(Bytes(), bytes.fromhex("05" + "00")), "value: byte 0: a length of 5, but 1 bytes left"),
+    (
+        lambda: decode_bcs(Bytes(), bytes.fromhex("05" + "00")),
+        "value: byte 0: length 5 is larger than the 1 bytes left",
+    ),
     (lambda: decode_bcs(Bytes(), bytes.fromhex("8000")), "value: byte 0: ULEB128 is not in its shortest form"),
     (lambda: decode_bcs(Bytes(), bytes.fromhex("ffffffff1f")), "value: byte 0: ULEB128 is larger than a u32"),
     (lambda: decode_bcs(Bytes(), bytes.fromhex("ffffffffffff")), "value: byte 0: ULEB128 is larger than a u32"),
     (lambda: decode_bcs(Bytes(), bytes.fromhex("80")), "value: byte 0: the data ends inside a ULEB128"),
     (
         lambda: decode_bcs(VectorOf(UInt(64)), bytes.fromhex("ffffffff0f")),
-        "value: byte 0: a length of 4294967295, but 0 bytes left",
+        "value: byte 0: length 4294967295 is larger than the 0 bytes left",
     ),
     (
         lambda: decode_bcs(VectorOf(UInt(16)), bytes.fromhex("0201" + "0002")),
         "value[1]: byte 3: expected 2 bytes of u16, 1 left",
     ),
-    (lambda: decode_bcs(OptionOf(UInt(8)), bytes.fromhex("02")), "value: byte 0: an Option starts with 0 or 1, got 2"),
+    (
+        lambda: decode_bcs(OptionOf(UInt(8)), bytes.fromhex("02")),
+        "value: byte 0: expected an Option, which starts with 0 or 1, got 2",
+    ),
     (
         lambda: decode_bcs(OptionOf(UInt(16)), bytes.fromhex("0100")),
         "value.vec[0]: byte 1: expected 2 bytes of u16, 1 left",
     ),
     (
         lambda: decode_bcs(SHAPE, bytes.fromhex("02")),
-        f"value: byte 0: {CAFE}::shapes::Shape has 2 variants, got index 2",
+        f"value: byte 0: expected the index of one of 2 variants of {CAFE}::shapes::Shape, got 2",
     ),
     (lambda: decode_bcs(SHAPE, bytes.fromhex("01")), "value.r: byte 1: expected 1 bytes of u8, 0 left"),
     (lambda: decode_bcs(COIN, bytes.fromhex("0102")), "value.value: byte 0: expected 8 bytes of u64, 2 left"),
@@ -530,13 +548,13 @@ COME_FROM_OUTSIDE = [
     (lambda: decode_bcs(FUN, bytes.fromhex("00")), "value: function values (|u64|bool) cannot be read from BCS"),
     (lambda: read_tag("12"), "byte 0: unknown type tag 18"),
     (lambda: read_tag("06"), "byte 1: the data ends inside a ULEB128"),
-    (lambda: read_tag("0b01030000"), "byte 2: unknown kind 3 of a function type's parameter"),
-    (lambda: read_tag("06" * 9 + "01"), "byte 9: type nests deeper than the limit of 8 types"),
+    (lambda: read_tag("0b01030000"), "byte 2: unknown kind 3 of a parameter in a function type"),
+    (lambda: read_tag("06" * 9 + "01"), "byte 9: type nests deeper than 8 types"),
     (
         lambda: read_tag("07" + "00" * 32 + "0139" + "0161" + "00"),
         "byte 1: module name '9' is not a Move identifier (letters, digits, underscores)",
     ),
-    (lambda: read_tag("07" + "00" * 32 + "01ff"), "byte 33: a text that is not UTF-8"),
+    (lambda: read_tag("07" + "00" * 32 + "01ff"), "byte 33: the string is not UTF-8"),
     (lambda: decode_module_abi(b"["), "module ABI: the answer is not JSON (Input data was truncated); it starts b'['"),
     (lambda: decode_module_abi({"bytecode": "0x", "abi": None}), "not a module ABI: 'Expected `object`, got `null`'"),
     (

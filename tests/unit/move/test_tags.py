@@ -10,7 +10,7 @@ import pytest
 
 from toolkit.errors import InputError
 from toolkit.move import StructTag, parse_type_tag, substitute, wire_type
-from toolkit.move.tags import FunctionType, Primitive, Reference, TypeParameter, Vector, is_signer
+from toolkit.move.type_tags import FunctionType, Primitive, Reference, TypeParameter, Vector, is_signer
 
 CAFE = f"0x{'cafe':0>64}"
 

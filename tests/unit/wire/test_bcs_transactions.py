@@ -7,7 +7,7 @@ import pytest
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, parse_type_tag
 from toolkit.move.bcs import Reader, Writer
-from toolkit.move.layout import Address, Bool, Bytes, OptionOf, String, UInt, VectorOf
+from toolkit.move.layouts import Address, Bool, Bytes, OptionOf, String, UInt, VectorOf
 from toolkit.wire import (
     AbstractSignature,
     Ed25519Signature,
@@ -146,7 +146,7 @@ def test_truncated_and_longer_bytes_are_refused() -> None:
     for cut in range(len(data)):
         with pytest.raises(SchemaError):
             SignedTransaction.from_bcs(data[:cut])
-    with pytest.raises(SchemaError, match="goes on after its end"):
+    with pytest.raises(SchemaError, match="expected the end of the data"):
         SignedTransaction.from_bcs(data + b"\x00")
 
 
@@ -190,7 +190,10 @@ def test_authenticators_that_cannot_be_read_say_so(tail: bytes, text: str) -> No
         ),
         (lambda: raw(EncodedScript(b"", (), (ScriptArgument("u7", 1),))).to_bcs(), "unknown kind 'u7'"),
         (lambda: raw(EncodedScript(b"", (), (ScriptArgument("u8", 256),))).to_bcs(), "outside u8"),
-        (lambda: raw(EncodedEntryFunction(CALL.function, (parse_type_tag("T0", abi=True),))).to_bcs(), "in ABIs only"),
+        (
+            lambda: raw(EncodedEntryFunction(CALL.function, (parse_type_tag("T0", abi=True),))).to_bcs(),
+            "only allowed in ABIs",
+        ),
     ],
 )
 def test_what_has_no_bcs_form_is_refused(build, text: str) -> None:
@@ -283,9 +286,9 @@ def test_view_requests_and_answers_come_back() -> None:
     assert decode_view_answer(answer, [UInt(128), String()]) == [5, "é"]
     for layouts, text in (
         ([UInt(128)], "returns 1 values, the answer holds 2"),
-        ([UInt(8)] * 2, "goes on after its end"),
+        ([UInt(8)] * 2, "expected the end of the data"),
     ):
         with pytest.raises(SchemaError, match=text):
             decode_view_answer(answer, layouts)
-    with pytest.raises(SchemaError, match="goes on after its end"):
+    with pytest.raises(SchemaError, match="expected the end of the data"):
         decode_view_request(encode_view_request(call, LAYOUTS) + b"\x00")

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from toolkit.errors import ToolkitError
 from toolkit.move import parse_address, parse_hex, parse_table_handle, parse_type_tag
-from toolkit.move.bcs import decode_bcs
+from toolkit.move.argument_decoding import decode_argument
+from toolkit.move.argument_encoding import encode_argument
+from toolkit.move.bcs_values import decode_bcs
 from toolkit.move.ids import FunctionId, ModuleId
-from toolkit.move.layout import Address, Bool, Bytes, Int, OptionOf, String, UInt, VectorOf
-from toolkit.move.values import decode_argument, decode_json, encode_argument
+from toolkit.move.json_values import decode_json
+from toolkit.move.layouts import Address, Bool, Bytes, Int, OptionOf, String, UInt, VectorOf
 from toolkit.wire import (
     EntryFunction,
     GasSchedule,

@@ -9,10 +9,12 @@ import pytest
 
 from toolkit.errors import ToolkitError
 from toolkit.move import parse_address, parse_hex, parse_table_handle, parse_type_tag
-from toolkit.move.bcs import decode_bcs
+from toolkit.move.argument_decoding import decode_argument
+from toolkit.move.argument_encoding import encode_argument
+from toolkit.move.bcs_values import decode_bcs
 from toolkit.move.ids import FunctionId, ModuleId
-from toolkit.move.layout import Address, Bool, Bytes, Int, OptionOf, String, UInt, VectorOf
-from toolkit.move.values import decode_argument, decode_json, encode_argument
+from toolkit.move.json_values import decode_json
+from toolkit.move.layouts import Address, Bool, Bytes, Int, OptionOf, String, UInt, VectorOf
 from toolkit.wire import (
     EntryFunction,
     GasSchedule,
@@ -68,7 +70,7 @@ def price(number: Any) -> Any:
 
 
 TABLE: list[tuple[Read, Any, str]] = [
-    (parse_type_tag, "", "type '', position 0: expected a type, got the end"),
+    (parse_type_tag, "", "type '', position 0: expected a type, got the end of the text"),
     (
         parse_type_tag,
         "u65",
@@ -79,18 +81,26 @@ TABLE: list[tuple[Read, Any, str]] = [
         "U64",
         "type 'U64', position 0: unknown type 'U64' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
     ),
-    (parse_type_tag, "vector", "type 'vector', position 6: expected '<' after vector, got the end"),
+    (parse_type_tag, "vector", "type 'vector', position 6: expected '<' after vector, got the end of the text"),
     (parse_type_tag, "vector<>", "type 'vector<>', position 7: expected a type, got '>'"),
-    (parse_type_tag, "vector<u8", "type 'vector<u8', position 9: expected '>', got the end"),
+    (parse_type_tag, "vector<u8", "type 'vector<u8', position 9: expected '>', got the end of the text"),
     (parse_type_tag, "vector<u8>>", "type 'vector<u8>>', position 10: expected nothing after the type, got '>'"),
     (parse_type_tag, "vector<u8, u8>", "type 'vector<u8, u8>', position 9: expected '>', got ','"),
-    (parse_type_tag, "0x1::coin", "type '0x1::coin', position 9: expected '::' and a struct name, got the end"),
-    (parse_type_tag, "0x1::coin::Coin<", "type '0x1::coin::Coin<', position 16: expected a type, got the end"),
+    (
+        parse_type_tag,
+        "0x1::coin",
+        "type '0x1::coin', position 9: expected '::' and a struct name, got the end of the text",
+    ),
+    (
+        parse_type_tag,
+        "0x1::coin::Coin<",
+        "type '0x1::coin::Coin<', position 16: expected a type, got the end of the text",
+    ),
     (parse_type_tag, "0x1::coin::Coin<>", "type '0x1::coin::Coin<>', position 16: expected a type, got '>'"),
     (parse_type_tag, "0x1::coin::1Coin", "type '0x1::coin::1Coin', position 11: expected a struct name, got '1Coin'"),
     (parse_type_tag, "coin::Coin", "type 'coin::Coin', position 0: 'coin' is not an address"),
     (parse_type_tag, "0xg::coin::Coin", "type '0xg::coin::Coin', position 0: '0xg' is not an address"),
-    (parse_type_tag, "&u8", "type '&u8', position 0: a reference cannot be used here (only ABIs have it)"),
+    (parse_type_tag, "&u8", "type '&u8', position 0: a reference is only allowed in ABIs"),
     (
         parse_type_tag,
         "T0",
@@ -100,7 +110,7 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         parse_type_tag,
         "vector<vector<vector<vector<vector<vector<vector<vector<vector<u8>>>>>>>>>",
-        "type 'vector<vector<vector<vector<vector<vector<vector<vector<vector<u8>>>>>>>>>', position 63: nests deeper than the limit of 8 types",
+        "type 'vector<vector<vector<vector<vector<vector<vector<vector<vector<u8>>>>>>>>>', position 63: nests deeper than 8 types",
     ),
     (parse_address, "", "not an address: ''; expected 0x and 1 to 64 hex digits"),
     (parse_address, "0x", "not an address: '0x'; expected 0x and 1 to 64 hex digits"),
@@ -117,8 +127,8 @@ TABLE: list[tuple[Read, Any, str]] = [
         "0x1::table::Table",
         "not a table handle: '0x1::table::Table'; expected 0x and 1 to 64 hex digits",
     ),
-    (parse_hex, "0x123", "not hex-encoded bytes: '0x123'; expected 0x and two hex digits a byte"),
-    (parse_hex, "0x 12", "not hex-encoded bytes: '0x 12'; expected 0x and two hex digits a byte"),
+    (parse_hex, "0x123", "not hex-encoded bytes: '0x123'; expected 0x and two hex digits per byte"),
+    (parse_hex, "0x 12", "not hex-encoded bytes: '0x 12'; expected 0x and two hex digits per byte"),
     (ModuleId.parse, "0x1", "not a module id: '0x1'; expected address::module, such as 0x1::coin"),
     (
         ModuleId.parse,
@@ -133,7 +143,7 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         FunctionId.parse,
         "0x1::coin::supply<u8>",
-        "function id '0x1::coin::supply<u8>': type arguments go into type_arguments, not into the id",
+        "function id '0x1::coin::supply<u8>': pass type arguments in type_arguments, not in the id",
     ),
     (
         FunctionId.parse,
@@ -223,32 +233,32 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         argument(OptionOf(UInt(8))),
         {"vec": [1, 2]},
-        "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: an Option holds at most one element",
+        "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: an Option has at most one element",
     ),
-    (written(UInt(8)), 256, "arguments[0]: expect integer<u8>, got number 256, outside 0..255"),
-    (written(UInt(64)), 1.5, "arguments[0]: expect string<u64>, got number 1.5; write an int or its decimal digits"),
+    (written(UInt(8)), 256, "arguments[0]: expected integer<u8>, got number 256, outside 0..255"),
+    (written(UInt(64)), 1.5, "arguments[0]: expected string<u64>, got number 1.5; pass an int or its decimal digits"),
     (
         written(UInt(64)),
         "ten",
-        "arguments[0]: expect string<u64>, got string 'ten'; write an int or its decimal digits",
+        "arguments[0]: expected string<u64>, got string 'ten'; pass an int or its decimal digits",
     ),
     (
         written(Address()),
         "bob",
-        "arguments[0]: expect string<address>, got string 'bob'; write 0x and 1 to 64 hex digits",
+        "arguments[0]: expected string<address>, got string 'bob'; pass 0x and 1 to 64 hex digits",
     ),
-    (value(UInt(64)), 5, "value: expect string<u64>, got number 5"),
+    (value(UInt(64)), 5, "value: expected string<u64>, got number 5"),
     (
         value(UInt(256)),
         "-1",
-        "value: expect string<u256>, got string '-1', outside 0..115792089237316195423570985008687907853269984665640564039457584007913129639935",
+        "value: expected string<u256>, got string '-1', outside 0..115792089237316195423570985008687907853269984665640564039457584007913129639935",
     ),
-    (value(VectorOf(UInt(8))), "0x12", "value: expect array, got string '0x12'"),
-    (bcs(Bool()), b"\x02", "value: byte 0: a bool is 0 or 1, got 2"),
+    (value(VectorOf(UInt(8))), "0x12", "value: expected array, got string '0x12'"),
+    (bcs(Bool()), b"\x02", "value: byte 0: expected a bool, 0 or 1, got 2"),
     (bcs(UInt(64)), b"\x01", "value: byte 0: expected 8 bytes of u64, 1 left"),
-    (bcs(UInt(8)), b"\x01\x02", "value: byte 1: the data goes on after the value (1 bytes)"),
+    (bcs(UInt(8)), b"\x01\x02", "value: byte 1: expected the end of the data, 1 bytes left"),
     (bcs(VectorOf(UInt(64))), b"\x80\x00", "value: byte 0: ULEB128 is not in its shortest form"),
-    (bcs(OptionOf(UInt(8))), b"\x02\x01\x01", "value: byte 0: an Option starts with 0 or 1, got 2"),
+    (bcs(OptionOf(UInt(8))), b"\x02\x01\x01", "value: byte 0: expected an Option, which starts with 0 or 1, got 2"),
     (
         EntryFunction,
         "0x1::m",
@@ -259,7 +269,7 @@ TABLE: list[tuple[Read, Any, str]] = [
         None,
         "EntryFunction.function: expected a function id (address::module::function) as text, got None",
     ),
-    (Script, "0x1", "Script.bytecode: not hex-encoded bytes: '0x1'; expected 0x and two hex digits a byte"),
+    (Script, "0x1", "Script.bytecode: not hex-encoded bytes: '0x1'; expected 0x and two hex digits per byte"),
     (sender, "alice", "SimulationRequest.sender: not an address: 'alice'; expected 0x and 1 to 64 hex digits"),
     (sender, None, "SimulationRequest.sender: expected an address as text, got None"),
     (price, -1, "SimulationRequest.gas_unit_price: expected a whole number from 0 to 2^64 - 1, got -1"),

@@ -205,7 +205,7 @@ def test_query_has_the_options_that_are_on() -> None:
             "TableItemRequest.value_type: type 'vector<'",
         ),
         (lambda: TableItemRequest(1.5, key_type="u64", value_type="u8"), "TableItemRequest.key: Move has no floating"),
-        (lambda: ViewFunction("0x1::m::f<u8>"), "type arguments go into type_arguments"),
+        (lambda: ViewFunction("0x1::m::f<u8>"), "pass type arguments in type_arguments"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_field(build, text: str) -> None:

@@ -9,7 +9,7 @@ from toolkit.embedded.http.calls import bind, plain_arguments, type_tag
 from toolkit.embedded.http.parsing import Fields, json_body, shown
 from toolkit.errors import ToolkitError
 from toolkit.move import parse_hex
-from toolkit.move.bcs import encode_bcs
+from toolkit.move.bcs_values import encode_bcs
 from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 from toolkit.wire.signature_reader import parse_signature
 from toolkit.wire.signatures import UnknownSignature

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import SchemaError
 from toolkit.move import StructTag
-from toolkit.move.tag_types import FunctionType, Vector
+from toolkit.move.type_tags import FunctionType, Vector
 from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from toolkit.embedded.outcomes import VM_STATUS_CODES, VmError
 from toolkit.embedded.state import table_key
 from toolkit.errors import SchemaError, ToolkitError
 from toolkit.move import FunctionId, TypeTag, address_from_bytes, parse_hex, wire_address
-from toolkit.move.bcs import Reader, decode_bcs, encode_bcs, read_type_tag
-from toolkit.move.bcs_primitives import uleb128
-from toolkit.move.values import decode_argument, encode_json
+from toolkit.move.argument_decoding import decode_argument
+from toolkit.move.bcs import Reader, read_type_tag, uleb128
+from toolkit.move.bcs_values import decode_bcs, encode_bcs
+from toolkit.move.json_values import encode_json
 
 if TYPE_CHECKING:
     from toolkit.embedded.code import BoundFunction

@@ -8,7 +8,7 @@ from toolkit._present.text import visible
 from toolkit.client.companion import ABSENT
 from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.gas.causes.packages import REGISTRY, Dependencies, Package, dependencies, packages_of
-from toolkit.move.tags import parse_type_tag
+from toolkit.move.type_tags import parse_type_tag
 from toolkit.wire.features import enabled_features
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolkit.client.abis import Known
     from toolkit.client.node import Node
     from toolkit.move.ids import ModuleId
-    from toolkit.move.layout import Layout
+    from toolkit.move.layouts import Layout
     from toolkit.wire.gas import GasSchedule
 
 __all__ = ["FEATURES", "FRAMEWORK", "UNREAD", "Evidence", "reason"]

@@ -1,7 +1,7 @@
-"""JSON arguments and table keys as a node reads them: strict, and refused in the node's own words.
+"""Decode arguments and table keys as a node does: strictly, and with the node's error messages.
 
-The words are those of its JSON library for kinds (``invalid type: number, expected a string``) and of its standard
-library for digits (``invalid digit found in string``).
+The messages are those of the node's JSON library for kinds (``invalid type: number, expected a string``) and of its
+standard library for digits (``invalid digit found in string``).
 """
 
 from __future__ import annotations
@@ -9,16 +9,26 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from toolkit.move._mismatch import Mismatch
+from toolkit.errors import SchemaError
 from toolkit.move.address import parse_address
-from toolkit.move.json_reading import VARIANT, integer_range
-from toolkit.move.layout import (
+from toolkit.move.codecs import (
+    CODEC_CACHE_SIZE,
+    MAX_NUMBER_BITS,
+    VARIANT,
+    Codec,
+    Mismatch,
+    integer_name,
+    integer_range,
+    type_words,
+)
+from toolkit.move.layouts import (
     Address,
     Bool,
     Bytes,
     EnumOf,
+    Fields,
     FunctionValue,
     Int,
     Layout,
@@ -30,15 +40,11 @@ from toolkit.move.layout import (
     Untyped,
     VectorOf,
 )
-from toolkit.move.words import MAX_NUMBER_BITS
 
 if TYPE_CHECKING:
-    from toolkit.move.json_reading import Codec
-    from toolkit.move.tags import StructTag
+    from toolkit.move.type_tags import StructTag
 
-    Fields: TypeAlias = tuple[tuple[str, Layout], ...]
-
-__all__ = ["argument_decoder", "json_debug"]
+__all__ = ["decode_argument", "json_debug"]
 
 _HEX = re.compile("[0-9a-fA-F]*")
 _ADDRESS_DIGITS = 64
@@ -50,8 +56,54 @@ _MAX_QUOTED = 200
 _MAX_PRINTED_BITS = 128  # as wide as the node's JSON library reads integers
 
 
+def decode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") -> Any:
+    """Decode the JSON of an argument or a table key as a node does.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the parameter's type.
+    value : JSON value
+        Value from the request.
+    where : str, default "arguments[0]"
+        Name of the argument in messages; empty for a table key, whose message is the cause alone.
+
+    Returns
+    -------
+    object
+        The Python value, as `decode_json` returns it.
+
+    Raises
+    ------
+    SchemaError
+        If a node refuses the value; the message is the node's.
+
+    Examples
+    --------
+    >>> from toolkit.move import Address
+    >>> decode_argument(Address(), 5)
+    Traceback (most recent call last):
+    ...
+    toolkit.errors.SchemaError: parse arguments[0] failed, expect string<address>, caused by error: \
+invalid type: number, expected a string
+    """
+    try:
+        return _decoder(layout, top=True)(value)
+    except Mismatch as mismatch:
+        if not where:
+            raise SchemaError(mismatch.text) from None
+        text = f"parse {where} failed, expect {type_words(layout)}, caused by error: {mismatch.text}"
+        raise SchemaError(text, column=where) from None
+
+
 def json_debug(value: Any) -> str:
-    """Return a JSON value as a node's texts show it: ``String("x")``, ``Number(5)``, ``Array [..]``."""
+    """Return a JSON value as it appears in a node's messages.
+
+    Examples
+    --------
+    >>> json_debug({"a": [1, "x", None]})
+    'Object {"a": Array [Number(1), String("x"), Null]}'
+    """
     text = _debug(value, 0)
     return text if len(text) <= _MAX_DEBUG else f"{text[:_MAX_DEBUG]}..."
 
@@ -74,14 +126,14 @@ def _debug(value: Any, depth: int) -> str:  # noqa: PLR0911  # one return per ki
 
 
 def _number_text(value: float) -> str:
-    """Return a number for a text; Python refuses to print integers of thousands of digits."""
+    """Return the text of a number; Python does not print integers of thousands of digits."""
     if isinstance(value, int) and value.bit_length() > _MAX_PRINTED_BITS:
         return "number"
     return repr(value)
 
 
 def _unexpected(value: Any) -> str:
-    """Name the kind of a JSON value as the node's JSON library does."""
+    """Return the kind of a JSON value as the node's JSON library names it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -94,15 +146,15 @@ def _unexpected(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a JSON string, or refuse another kind as the node does."""
+    """Return a JSON string; raise the node's message for another kind."""
     if type(value) is str:
         return value
     raise Mismatch(f"invalid type: {_unexpected(value)}, expected a string")
 
 
-@lru_cache(maxsize=8192)
-def argument_decoder(layout: Layout, *, top: bool = False) -> Codec:  # noqa: C901, PLR0911  # one case per kind of layout
-    """Return the function from an argument's JSON to the Python value; `top` for the argument itself."""
+@lru_cache(maxsize=CODEC_CACHE_SIZE)
+def _decoder(layout: Layout, *, top: bool = False) -> Codec:  # noqa: C901, PLR0911  # one case per kind of layout
+    """Return the function from JSON to the Python value; `top` is True for the argument itself."""
     match layout:
         case Bool():
             return _bool
@@ -125,7 +177,7 @@ def argument_decoder(layout: Layout, *, top: bool = False) -> Codec:  # noqa: C9
         case EnumOf(tag, variants):
             return _enum(tag, variants)
         case Untyped() | FunctionValue():
-            return _refuse(layout)
+            return _unsupported(layout)
 
 
 def _bool(value: Any) -> bool:
@@ -136,7 +188,7 @@ def _bool(value: Any) -> bool:
 
 def _number(layout: UInt | Int) -> Codec:
     low, high = integer_range(layout)
-    name = f"{'u' if isinstance(layout, UInt) else 'i'}{layout.bits}"
+    name = integer_name(layout)
 
     def decode(value: Any) -> int:
         if type(value) is int:
@@ -152,13 +204,13 @@ def _number(layout: UInt | Int) -> Codec:
 
 def _digits(layout: UInt | Int) -> Codec:
     low, high = integer_range(layout)
-    name = f"{'u' if isinstance(layout, UInt) else 'i'}{layout.bits}"
+    name = integer_name(layout)
 
     def decode(value: Any) -> int:
         text = _text(value)
         problem = _digits_problem(text, signed=low < 0)
         if not problem:
-            # Leading zeros are read; what is far too long is refused before int() works on it.
+            # Leading zeros are accepted; the length check avoids int() of very long texts.
             digits = text.lstrip("+-").lstrip("0") or "0"
             number = int(digits) if len(digits) <= len(str(high)) else high + 2
             number = -number if text.startswith("-") else number
@@ -171,7 +223,7 @@ def _digits(layout: UInt | Int) -> Codec:
 
 
 def _digits_problem(text: str, *, signed: bool) -> str:
-    """Say why a text is no integer, in the words of the node's standard library."""
+    """Return why a text is not an integer, in the words of the node's standard library; empty if it is one."""
     if not text:
         return "cannot parse integer from empty string"
     if _INTEGER.fullmatch(text) is None or (text.startswith("-") and not signed):
@@ -185,7 +237,7 @@ def _address(value: Any) -> str:
         raise Mismatch("Invalid account address: Hex string is too short, must be 1 to 64 chars long")
     if len(text) > _ADDRESS_DIGITS:
         raise Mismatch("Invalid account address: Hex string is too long, must be 1 to 64 chars long")
-    # The node pads before it reads: positions count from the start of 64 digits.
+    # The node pads the text first, so positions count from the start of 64 digits.
     problem = _hex_problem(text.rjust(_ADDRESS_DIGITS, "0"))
     if problem:
         raise Mismatch(f"Invalid account address: Hex characters are invalid: {problem}")
@@ -193,7 +245,7 @@ def _address(value: Any) -> str:
 
 
 def _hex_problem(text: str) -> str:
-    """Say which character is no hex digit, in the words of the node's hex library."""
+    """Return which character is not a hex digit, in the words of the node's hex library; empty if all are."""
     match = _HEX.match(text)
     end = match.end() if match else 0
     if end == len(text):
@@ -233,7 +285,7 @@ def _string(value: Any) -> str:
 
 
 def _array(element: Layout) -> Codec:
-    inner = argument_decoder(element)
+    inner = _decoder(element)
     name = _layout_name(element)
 
     def decode(value: Any) -> list[Any]:
@@ -245,7 +297,7 @@ def _array(element: Layout) -> Codec:
 
 
 def _layout_name(layout: Layout) -> str:  # noqa: PLR0911  # one case per kind of layout
-    """Name a layout inside a node's text."""
+    """Return the name of a layout in a node's messages."""
     match layout:
         case UInt(bits):
             return f"U{bits}"
@@ -264,19 +316,19 @@ def _layout_name(layout: Layout) -> str:  # noqa: PLR0911  # one case per kind o
 
 
 def _items(value: Any, element: Layout) -> list[Any]:
-    """Return the list inside an Option's ``{"vec": [...]}``, of at most one element."""
+    """Return the list in the ``{"vec": [...]}`` of an Option, of at most one element."""
     items = _member(_map(value), "vec")
     if isinstance(items, str) and element == UInt(8):
         items = list(_bytes(items))
     if type(items) is not list:
         raise Mismatch(f"expected vector<{_layout_name(element)}>, but got: {json_debug(items)}")
     if len(items) > 1:
-        raise Mismatch("an Option holds at most one element")
+        raise Mismatch("an Option has at most one element")
     return items
 
 
 def _option(element: Layout) -> Codec:
-    inner = _kept(element.element) if isinstance(element, OptionOf) else argument_decoder(element)
+    inner = _nested_option(element.element) if isinstance(element, OptionOf) else _decoder(element)
 
     def decode(value: Any) -> Any:
         items = _items(value, element)
@@ -285,9 +337,9 @@ def _option(element: Layout) -> Codec:
     return decode
 
 
-def _kept(element: Layout) -> Codec:
-    """Return the decoder of an Option inside an Option: the Python value keeps ``{"vec": ..}``."""
-    inner = _kept(element.element) if isinstance(element, OptionOf) else argument_decoder(element)
+def _nested_option(element: Layout) -> Codec:
+    """Return the decoder of an Option inside an Option, whose Python form is ``{"vec": [...]}``."""
+    inner = _nested_option(element.element) if isinstance(element, OptionOf) else _decoder(element)
 
     def decode(value: Any) -> dict[str, list[Any]]:
         return {"vec": [inner(item) for item in _items(value, element)]}
@@ -296,11 +348,11 @@ def _kept(element: Layout) -> Codec:
 
 
 def _struct(fields: Fields) -> Codec:
-    plan = tuple((name, argument_decoder(layout)) for name, layout in fields)
+    plan = tuple((name, _decoder(layout)) for name, layout in fields)
 
     def decode(value: Any) -> dict[str, Any]:
         given = _map(value)
-        # Keys the struct does not have are ignored, as a node does.
+        # Nodes ignore keys that are not fields of the struct.
         return {name: codec(_member(given, name)) for name, codec in plan}
 
     return decode
@@ -326,11 +378,11 @@ def _enum(tag: StructTag, variants: tuple[tuple[str, Fields], ...]) -> Codec:
 
 
 def _quoted(text: str) -> str:
-    """Return text as a node quotes it, cut where it is long."""
+    """Return text in quotes as a node prints it, shortened."""
     return json.dumps(text[:_MAX_QUOTED], ensure_ascii=False)
 
 
-def _refuse(layout: Untyped | FunctionValue) -> Codec:
+def _unsupported(layout: Untyped | FunctionValue) -> Codec:
     reason = layout.reason if isinstance(layout, Untyped) else "function values cannot be arguments"
 
     def decode(value: Any) -> Any:

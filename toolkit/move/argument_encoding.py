@@ -1,4 +1,4 @@
-"""From what a caller wrote to the JSON a node takes: lenient about the Python form, exact about the value."""
+"""Encode what a caller passes as the JSON that a node accepts: lenient about the Python form, exact about the value."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
-from toolkit.move._mismatch import Mismatch
 from toolkit.move.address import parse_address
+from toolkit.move.codecs import (
+    MAX_NUMBER_BITS,
+    VARIANT,
+    Mismatch,
+    integer_range,
+    option_items,
+    preview,
+    type_words,
+)
 from toolkit.move.ids import format_hex, parse_hex
-from toolkit.move.json_reading import VARIANT, integer_range, option_items, preview
-from toolkit.move.layout import (
+from toolkit.move.layouts import (
     Address,
     Bool,
     Bytes,
     EnumOf,
+    Fields,
     FunctionValue,
     Int,
     Layout,
@@ -27,24 +35,56 @@ from toolkit.move.layout import (
     Untyped,
     VectorOf,
 )
-from toolkit.move.words import MAX_NUMBER_BITS, type_words
 
 if TYPE_CHECKING:
-    from toolkit.move.tags import StructTag
+    from toolkit.move.type_tags import StructTag
 
-__all__ = ["write_argument"]
+__all__ = ["encode_argument"]
 
-_LARGEST_PLAIN_NUMBER = (1 << 32) - 1
-_LONGEST_INTEGER = 78 + 1  # digits of u256, and a sign
-
-
-def write_argument(layout: Layout, value: Any) -> Any:
-    """Return the JSON of one argument; raises `Mismatch`."""
-    # An Object is written as its address only where it is the argument itself.
-    return _address(value) if isinstance(layout, ObjectOf) else _write(layout, value)
+_MAX_PLAIN_NUMBER = (1 << 32) - 1
+_MAX_DIGITS = 78 + 1  # digits of the largest u256, and a sign
 
 
-def _write(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case per kind of layout
+def encode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") -> Any:
+    """Encode an argument or a table key as the JSON that a node accepts.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the parameter's type.
+    value : object
+        A Python value, or the JSON that a node accepts or prints: an int or its digits, bytes or 0x-hex; for an Option
+        None, the element or ``{"vec": [...]}``; for an enum ``{"__variant__": "Name", ...}`` or ``{"Name": {...}}``.
+    where : str, default "arguments[0]"
+        Name of the argument in messages.
+
+    Returns
+    -------
+    JSON value
+        Integers of up to 32 bits as numbers, wider ones as strings; an Object as its address, inside other types as
+        ``{"inner": address}``; an enum as ``{"Name": {...}}``.
+
+    Raises
+    ------
+    InputError
+        If the value does not fit the layout; the message names the path.
+
+    Examples
+    --------
+    >>> from toolkit.move import UInt
+    >>> encode_argument(UInt(64), 5), encode_argument(UInt(8), 5)
+    ('5', 5)
+    """
+    try:
+        # Only an Object that is the argument itself is written as its address.
+        return _address(value) if isinstance(layout, ObjectOf) else _encode(layout, value)
+    except Mismatch as mismatch:
+        raise mismatch.error(InputError, where) from None
+    except RecursionError:
+        raise InputError(f"{where}: the value is nested too deeply") from None
+
+
+def _encode(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case per kind of layout
     match layout:
         case Bool():
             return _bool(value)
@@ -75,21 +115,21 @@ def _write(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one cas
 def _bool(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise Mismatch(f"expect boolean, got {describe(value)}")
+    raise Mismatch(f"expected boolean, got {describe(value)}")
 
 
 def _integer(layout: UInt | Int, value: Any) -> int | str:
     low, high = integer_range(layout)
     number = value
-    if isinstance(value, str) and len(value) <= _LONGEST_INTEGER and value.isascii():
+    if isinstance(value, str) and len(value) <= _MAX_DIGITS and value.isascii():
         digits = value.removeprefix("-")
         number = int(value) if digits.isdigit() else None
     elif not isinstance(value, int) and hasattr(value, "__index__"):
-        number = value.__index__()  # numpy's integers
+        number = value.__index__()  # integers of NumPy
     if isinstance(number, bool) or not isinstance(number, int):
-        raise Mismatch(f"expect {type_words(layout)}, got {describe(value)}; write an int or its decimal digits")
+        raise Mismatch(f"expected {type_words(layout)}, got {describe(value)}; pass an int or its decimal digits")
     if not low <= number <= high:
-        raise Mismatch(f"expect {type_words(layout)}, got {describe(value)}, outside {low}..{high}")
+        raise Mismatch(f"expected {type_words(layout)}, got {describe(value)}, outside {low}..{high}")
     return number if layout.bits <= MAX_NUMBER_BITS else str(number)
 
 
@@ -100,7 +140,7 @@ def _address(value: Any) -> str:
             return parse_address(given)
         except InputError:
             pass
-    raise Mismatch(f"expect string<address>, got {describe(value)}; write 0x and 1 to 64 hex digits")
+    raise Mismatch(f"expected string<address>, got {describe(value)}; pass 0x and 1 to 64 hex digits")
 
 
 def _bytes(value: Any) -> str:
@@ -111,29 +151,29 @@ def _bytes(value: Any) -> str:
             return format_hex(parse_hex(value))
         except InputError:
             pass
-    raise Mismatch(f"expect string<hex>, got {describe(value)}; write bytes, or 0x and two hex digits a byte")
+    raise Mismatch(f"expected string<hex>, got {describe(value)}; pass bytes, or 0x and two hex digits per byte")
 
 
 def _string(value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise Mismatch(f"expect string, got {describe(value)}")
+    raise Mismatch(f"expected a string, got {describe(value)}")
 
 
 def _array(element: Layout, value: Any) -> list[Any]:
     if not isinstance(value, (list, tuple)):
-        raise Mismatch(f"expect {type_words(VectorOf(element))}, got {describe(value)}; write a list")
+        raise Mismatch(f"expected {type_words(VectorOf(element))}, got {describe(value)}; pass a list")
     out: list[Any] = []
     try:
         for item in value:
-            out.append(_write(element, item))  # noqa: PERF401  # len(out) is the failing index
+            out.append(_encode(element, item))  # noqa: PERF401  # len(out) is the index of the item that fails
     except Mismatch as mismatch:
         raise mismatch.at(len(out)) from None
     return out
 
 
 def _option(layout: OptionOf, value: Any) -> dict[str, list[Any]]:
-    """Write an Option given as None, as the value, or as ``{"vec": [...]}``."""
+    """Encode an Option given as None, as the element, or as ``{"vec": [...]}``."""
     element = layout.element
     if value is None:
         return {"vec": []}
@@ -141,26 +181,26 @@ def _option(layout: OptionOf, value: Any) -> dict[str, list[Any]]:
         items = option_items(dict(value), element)
     else:
         items = [value]
-    return {"vec": [_write_kept(element, item) for item in items]}
+    return {"vec": [_encode_nested(element, item) for item in items]}
 
 
 def _has_vec_itself(element: Layout) -> bool:
-    """Tell whether ``{"vec": ..}`` is the Python form of the element, and so not that of the Option around it."""
+    """Return whether ``{"vec": ..}`` is a form of the element itself, and so not of the Option around it."""
     if isinstance(element, OptionOf):
         return True
     return isinstance(element, StructOf) and [name for name, _ in element.fields] == ["vec"]
 
 
-def _write_kept(element: Layout, value: Any) -> Any:
-    """Write what an Option holds; an Option in there comes as ``{"vec": [...]}``."""
+def _encode_nested(element: Layout, value: Any) -> Any:
+    """Encode the element of an Option; an Option there is given as ``{"vec": [...]}``."""
     if isinstance(element, OptionOf):
-        return {"vec": [_write_kept(element.element, item) for item in option_items(value, element.element)]}
-    return _write(element, value)
+        return {"vec": [_encode_nested(element.element, item) for item in option_items(value, element.element)]}
+    return _encode(element, value)
 
 
-def _fields(tag: StructTag, fields: tuple[tuple[str, Layout], ...], value: Any) -> dict[str, Any]:
+def _fields(tag: StructTag, fields: Fields, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise Mismatch(f"expect an object of {tag.base}, got {describe(value)}; write a dict of its fields")
+        raise Mismatch(f"expected an object of {tag.base}, got {describe(value)}; pass a dict of its fields")
     names = [name for name, _ in fields]
     unknown = [key for key in value if key not in names]
     if unknown:
@@ -171,14 +211,14 @@ def _fields(tag: StructTag, fields: tuple[tuple[str, Layout], ...], value: Any) 
         if name not in value:
             raise Mismatch(f"field {name} not found; {tag.base} has {', '.join(names)}")
         try:
-            out[name] = _write(layout, value[name])
+            out[name] = _encode(layout, value[name])
         except Mismatch as mismatch:
             raise mismatch.at(name) from None
     return out
 
 
-def _enum(tag: StructTag, variants: dict[str, tuple[tuple[str, Layout], ...]], value: Any) -> dict[str, Any]:
-    """Write an enum given in its output form or in its input form."""
+def _enum(tag: StructTag, variants: dict[str, Fields], value: Any) -> dict[str, Any]:
+    """Encode an enum given in the form that nodes print or in the form that nodes accept."""
     rest = dict(value) if isinstance(value, Mapping) else {}
     if VARIANT in rest:
         name = rest.pop(VARIANT)
@@ -188,7 +228,7 @@ def _enum(tag: StructTag, variants: dict[str, tuple[tuple[str, Layout], ...]], v
         name = None
     if not isinstance(name, str) or name not in variants:
         raise Mismatch(
-            f"expect a variant of {tag.base}, as {{{VARIANT!r}: name, ...}} with a name of "
+            f"expected a variant of {tag.base}, as {{{VARIANT!r}: name, ...}} with a name of "
             f"{', '.join(variants)}, got {preview(value)}"
         )
     try:
@@ -198,15 +238,15 @@ def _enum(tag: StructTag, variants: dict[str, tuple[tuple[str, Layout], ...]], v
 
 
 def _as_given(value: Any) -> Any:
-    """Write a value of unknown type: as given, but for what JSON or the node could not hold."""
+    """Encode a value of unknown type: only bytes and numbers that JSON readers round are changed."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return format_hex(bytes(value))
     if isinstance(value, int) and not isinstance(value, bool):
-        return value if 0 <= value <= _LARGEST_PLAIN_NUMBER else str(value)
+        return value if 0 <= value <= _MAX_PLAIN_NUMBER else str(value)
     if isinstance(value, (list, tuple)):
         return [_as_given(item) for item in value]
     if isinstance(value, Mapping):
         return {key: _as_given(item) for key, item in value.items()}
     if value is None or isinstance(value, (bool, str)):
         return value
-    raise Mismatch(f"expect a JSON value, got {describe(value)}")
+    raise Mismatch(f"expected a JSON value, got {describe(value)}")
