@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.wire.authentication import authentication_key
+from toolkit.wire.account_signatures import Ed25519Signature, MultiEd25519Signature, NoAccountSignature
+from toolkit.wire.key_signatures import MultiKeySignature, SingleKeySignature
 from toolkit.wire.keys import PublicKey
-from toolkit.wire.signatures import (
-    Ed25519Signature,
-    MultiEd25519Signature,
-    MultiKeySignature,
-    NoAccountSignature,
-    SingleKeySignature,
-    SingleSenderSignature,
-)
+from toolkit.wire.transaction_signatures import SingleSenderSignature, authentication_key
 
 pytest.importorskip("aptos_sdk")
 

@@ -13,21 +13,13 @@ from toolkit import embedded
 from toolkit.move import FunctionId, parse_address
 from toolkit.move.bcs_values import encode_bcs
 from toolkit.move.layouts import Address, UInt
+from toolkit.wire.account_signatures import Ed25519Signature, MultiEd25519Signature, NoAccountSignature
 from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
+from toolkit.wire.bcs_requests import RawTransaction, SignedTransaction
+from toolkit.wire.key_signatures import IndexedSignature, MultiKeySignature, SingleKeySignature
 from toolkit.wire.keys import PublicKey, Signature
 from toolkit.wire.payloads import Multisig
-from toolkit.wire.signatures import (
-    Ed25519Signature,
-    FeePayerSignature,
-    IndexedSignature,
-    MultiAgentSignature,
-    MultiEd25519Signature,
-    MultiKeySignature,
-    NoAccountSignature,
-    SingleKeySignature,
-    SingleSenderSignature,
-)
-from toolkit.wire.transactions import RawTransaction, SignedTransaction
+from toolkit.wire.transaction_signatures import FeePayerSignature, MultiAgentSignature, SingleSenderSignature
 
 BCS_IN = {"Content-Type": "application/x.aptos.signed_transaction+bcs"}
 NONE = NoAccountSignature()

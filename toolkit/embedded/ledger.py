@@ -28,7 +28,7 @@ from toolkit.move import (
 )
 from toolkit.move.bcs_values import decode_bcs, encode_bcs
 from toolkit.wire.bcs_payloads import EncodedEntryFunction
-from toolkit.wire.transactions import RawTransaction, SignedTransaction
+from toolkit.wire.bcs_requests import RawTransaction, SignedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

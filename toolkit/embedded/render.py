@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.state import StateKey
     from toolkit.embedded.transaction import Block, CommittedTransaction, Executable, Output, Transaction
     from toolkit.wire.bcs_payloads import EncodedEntryFunction, ScriptArgument
-    from toolkit.wire.signatures import TransactionSignature
+    from toolkit.wire.transaction_signatures import TransactionSignature
 
 __all__ = [
     "block_json",

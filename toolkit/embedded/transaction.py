@@ -17,15 +17,16 @@ from toolkit.wire.bcs_payloads import (
     EncodedScript,
     write_function_call,
 )
-from toolkit.wire.signatures import FeePayerSignature, MultiAgentSignature
+from toolkit.wire.transaction_signatures import FeePayerSignature, MultiAgentSignature
 
 if TYPE_CHECKING:
     from toolkit.embedded.meter import Charges
     from toolkit.embedded.session import EmittedEvent
     from toolkit.embedded.state import StateKey, StateValue
+    from toolkit.wire.account_signatures import AccountSignature
     from toolkit.wire.bcs_payloads import EncodedEntryFunction
-    from toolkit.wire.signatures import AccountSignature, TransactionSignature
-    from toolkit.wire.transactions import SignedTransaction
+    from toolkit.wire.bcs_requests import SignedTransaction
+    from toolkit.wire.transaction_signatures import TransactionSignature
 
     Executable = EncodedEntryFunction | EncodedScript
 

@@ -14,7 +14,7 @@ from toolkit.move.address import parse_address
 from toolkit.move.json_text import parse_json
 from toolkit.move.type_tags import parse_type_tag
 from toolkit.wire.rows import transaction_rows
-from toolkit.wire.signatures import FeePayerSignature
+from toolkit.wire.transaction_signatures import FeePayerSignature
 from toolkit.wire.u64 import parse_u64
 
 if TYPE_CHECKING:

@@ -1,6 +1,9 @@
-"""What crosses the wire, without I/O: requests, answers, headers, errors, transactions in BCS.
+"""Requests, responses, signatures and transactions of the REST API, in JSON and BCS, without I/O.
 
-Names are imported on first use, so that reading a header does not load pydantic.
+People build `ViewFunction`, `TableItemRequest` and `SimulationRequest`; the ``decode_*`` functions read responses;
+`SignedTransaction` is the BCS form of a transaction.
+
+Names are imported on first use, so that importing the package is fast and reading a header does not import pydantic.
 """
 
 from __future__ import annotations
@@ -9,213 +12,129 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolkit.wire.answers import (
-        GenericChange,
-        GenericTransaction,
-        MalformedTransaction,
-        UserTransaction,
-        decode_events,
-        decode_page,
-        decode_simulation,
-        decode_transactions,
-        iterate_transactions,
-    )
-    from toolkit.wire.bcs_payloads import (
-        EncodedEntryFunction,
-        EncodedModuleBundle,
-        EncodedMultisig,
-        EncodedPayloadV2,
-        EncodedScript,
-        ScriptArgument,
-    )
-    from toolkit.wire.bcs_requests import (
-        decode_view_answer,
-        decode_view_request,
-        encode_arguments,
-        encode_view_answer,
-        encode_view_request,
-        signed_transaction,
-    )
-    from toolkit.wire.errors import ERROR_CODES, ErrorBody, decode_error_body
-    from toolkit.wire.gas import FeeStatement, GasBreakdown, GasSchedule
-    from toolkit.wire.headers import AnswerHeaders, LedgerState, ledger_headers, parse_headers
-    from toolkit.wire.keys import PublicKey, Signature
-    from toolkit.wire.node import (
-        AccountInfo,
-        Block,
-        GasPriceEstimate,
-        NodeInfo,
-        decode_account,
-        decode_block,
-        decode_gas_price_estimate,
-        decode_node_info,
-    )
-    from toolkit.wire.payloads import EntryFunction, ModuleBundle, Multisig, Script, UnknownPayload, parse_payload
-    from toolkit.wire.requests import SimulationRequest, TableItemRequest, ViewFunction, canonical_request
-    from toolkit.wire.rows import Rows, checked_rows, transaction_batches, transaction_rows
-    from toolkit.wire.signature_reader import parse_account_signature, parse_signature
-    from toolkit.wire.signatures import (
-        AbstractSignature,
-        Ed25519Signature,
-        FeePayerSignature,
-        IndexedSignature,
-        MultiAgentSignature,
-        MultiEd25519Signature,
-        MultiKeySignature,
-        NoAccountSignature,
-        SingleKeySignature,
-        SingleSenderSignature,
-        UnknownSignature,
-    )
-    from toolkit.wire.transactions import RawTransaction, SignedTransaction
-    from toolkit.wire.zero_padding import is_zero_padded, zero_padded
+    from toolkit.wire.account_signatures import AbstractSignature as AbstractSignature
+    from toolkit.wire.account_signatures import AccountSignature as AccountSignature
+    from toolkit.wire.account_signatures import Ed25519Signature as Ed25519Signature
+    from toolkit.wire.account_signatures import MultiEd25519Signature as MultiEd25519Signature
+    from toolkit.wire.account_signatures import NoAccountSignature as NoAccountSignature
+    from toolkit.wire.account_signatures import UnknownSignature as UnknownSignature
+    from toolkit.wire.account_signatures import parse_account_signature as parse_account_signature
+    from toolkit.wire.answers import GenericChange as GenericChange
+    from toolkit.wire.answers import GenericTransaction as GenericTransaction
+    from toolkit.wire.answers import MalformedTransaction as MalformedTransaction
+    from toolkit.wire.answers import UserTransaction as UserTransaction
+    from toolkit.wire.answers import decode_events as decode_events
+    from toolkit.wire.answers import decode_page as decode_page
+    from toolkit.wire.answers import decode_simulation as decode_simulation
+    from toolkit.wire.answers import decode_transactions as decode_transactions
+    from toolkit.wire.answers import iterate_transactions as iterate_transactions
+    from toolkit.wire.bcs_payloads import EncodedEntryFunction as EncodedEntryFunction
+    from toolkit.wire.bcs_payloads import EncodedModuleBundle as EncodedModuleBundle
+    from toolkit.wire.bcs_payloads import EncodedMultisig as EncodedMultisig
+    from toolkit.wire.bcs_payloads import EncodedPayload as EncodedPayload
+    from toolkit.wire.bcs_payloads import EncodedPayloadV2 as EncodedPayloadV2
+    from toolkit.wire.bcs_payloads import EncodedScript as EncodedScript
+    from toolkit.wire.bcs_payloads import ScriptArgument as ScriptArgument
+    from toolkit.wire.bcs_requests import RawTransaction as RawTransaction
+    from toolkit.wire.bcs_requests import SignedTransaction as SignedTransaction
+    from toolkit.wire.bcs_requests import decode_view_answer as decode_view_answer
+    from toolkit.wire.bcs_requests import encode_view_request as encode_view_request
+    from toolkit.wire.bcs_requests import signed_transaction as signed_transaction
+    from toolkit.wire.errors import ERROR_CODES as ERROR_CODES
+    from toolkit.wire.errors import ErrorBody as ErrorBody
+    from toolkit.wire.errors import decode_error_body as decode_error_body
+    from toolkit.wire.features import enabled_features as enabled_features
+    from toolkit.wire.features import feature_name as feature_name
+    from toolkit.wire.gas import FeeStatement as FeeStatement
+    from toolkit.wire.gas import GasBreakdown as GasBreakdown
+    from toolkit.wire.gas import GasSchedule as GasSchedule
+    from toolkit.wire.gas import decode_fee_statement as decode_fee_statement
+    from toolkit.wire.gas import find_fee_statement as find_fee_statement
+    from toolkit.wire.headers import AnswerHeaders as AnswerHeaders
+    from toolkit.wire.headers import LedgerState as LedgerState
+    from toolkit.wire.headers import ledger_headers as ledger_headers
+    from toolkit.wire.headers import parse_headers as parse_headers
+    from toolkit.wire.key_signatures import IndexedSignature as IndexedSignature
+    from toolkit.wire.key_signatures import MultiKeySignature as MultiKeySignature
+    from toolkit.wire.key_signatures import SingleKeySignature as SingleKeySignature
+    from toolkit.wire.keys import PublicKey as PublicKey
+    from toolkit.wire.keys import Signature as Signature
+    from toolkit.wire.node import AccountInfo as AccountInfo
+    from toolkit.wire.node import Block as Block
+    from toolkit.wire.node import GasPriceEstimate as GasPriceEstimate
+    from toolkit.wire.node import NodeInfo as NodeInfo
+    from toolkit.wire.node import decode_account as decode_account
+    from toolkit.wire.node import decode_block as decode_block
+    from toolkit.wire.node import decode_gas_price_estimate as decode_gas_price_estimate
+    from toolkit.wire.node import decode_node_info as decode_node_info
+    from toolkit.wire.payloads import EntryFunction as EntryFunction
+    from toolkit.wire.payloads import ModuleBundle as ModuleBundle
+    from toolkit.wire.payloads import Multisig as Multisig
+    from toolkit.wire.payloads import Payload as Payload
+    from toolkit.wire.payloads import Script as Script
+    from toolkit.wire.payloads import UnknownPayload as UnknownPayload
+    from toolkit.wire.payloads import parse_payload as parse_payload
+    from toolkit.wire.requests import SimulationRequest as SimulationRequest
+    from toolkit.wire.requests import TableItemRequest as TableItemRequest
+    from toolkit.wire.requests import ViewFunction as ViewFunction
+    from toolkit.wire.requests import canonical_request as canonical_request
+    from toolkit.wire.rows import Rows as Rows
+    from toolkit.wire.rows import checked_rows as checked_rows
+    from toolkit.wire.rows import transaction_batches as transaction_batches
+    from toolkit.wire.rows import transaction_rows as transaction_rows
+    from toolkit.wire.transaction_signatures import FeePayerSignature as FeePayerSignature
+    from toolkit.wire.transaction_signatures import MultiAgentSignature as MultiAgentSignature
+    from toolkit.wire.transaction_signatures import SingleSenderSignature as SingleSenderSignature
+    from toolkit.wire.transaction_signatures import TransactionSignature as TransactionSignature
+    from toolkit.wire.transaction_signatures import authentication_key as authentication_key
+    from toolkit.wire.transaction_signatures import is_zero_padded as is_zero_padded
+    from toolkit.wire.transaction_signatures import parse_signature as parse_signature
+    from toolkit.wire.transaction_signatures import zero_padded as zero_padded
 
-_MODULES = {
+_HOMES = {
+    "account_signatures": (
+        "AbstractSignature AccountSignature Ed25519Signature MultiEd25519Signature NoAccountSignature "
+        "UnknownSignature parse_account_signature"
+    ),
     "answers": (
-        "GenericChange",
-        "GenericTransaction",
-        "MalformedTransaction",
-        "UserTransaction",
-        "decode_events",
-        "decode_page",
-        "decode_simulation",
-        "decode_transactions",
-        "iterate_transactions",
+        "GenericChange GenericTransaction MalformedTransaction UserTransaction decode_events decode_page "
+        "decode_simulation decode_transactions iterate_transactions"
     ),
     "bcs_payloads": (
-        "EncodedEntryFunction",
-        "EncodedModuleBundle",
-        "EncodedMultisig",
-        "EncodedPayloadV2",
-        "EncodedScript",
-        "ScriptArgument",
+        "EncodedEntryFunction EncodedModuleBundle EncodedMultisig EncodedPayload EncodedPayloadV2 "
+        "EncodedScript ScriptArgument"
     ),
-    "bcs_requests": (
-        "decode_view_answer",
-        "decode_view_request",
-        "encode_arguments",
-        "encode_view_answer",
-        "encode_view_request",
-        "signed_transaction",
-    ),
-    "errors": ("ERROR_CODES", "ErrorBody", "decode_error_body"),
-    "gas": ("FeeStatement", "GasBreakdown", "GasSchedule"),
-    "headers": ("AnswerHeaders", "LedgerState", "ledger_headers", "parse_headers"),
-    "keys": ("PublicKey", "Signature"),
+    "bcs_requests": "RawTransaction SignedTransaction decode_view_answer encode_view_request signed_transaction",
+    "errors": "ERROR_CODES ErrorBody decode_error_body",
+    "features": "enabled_features feature_name",
+    "gas": "FeeStatement GasBreakdown GasSchedule decode_fee_statement find_fee_statement",
+    "headers": "AnswerHeaders LedgerState ledger_headers parse_headers",
+    "key_signatures": "IndexedSignature MultiKeySignature SingleKeySignature",
+    "keys": "PublicKey Signature",
     "node": (
-        "AccountInfo",
-        "Block",
-        "GasPriceEstimate",
-        "NodeInfo",
-        "decode_account",
-        "decode_block",
-        "decode_gas_price_estimate",
-        "decode_node_info",
+        "AccountInfo Block GasPriceEstimate NodeInfo decode_account decode_block decode_gas_price_estimate "
+        "decode_node_info"
     ),
-    "payloads": ("EntryFunction", "ModuleBundle", "Multisig", "Script", "UnknownPayload", "parse_payload"),
-    "requests": ("SimulationRequest", "TableItemRequest", "ViewFunction", "canonical_request"),
-    "rows": ("Rows", "checked_rows", "transaction_batches", "transaction_rows"),
-    "signature_reader": ("parse_account_signature", "parse_signature"),
-    "signatures": (
-        "AbstractSignature",
-        "Ed25519Signature",
-        "FeePayerSignature",
-        "IndexedSignature",
-        "MultiAgentSignature",
-        "MultiEd25519Signature",
-        "MultiKeySignature",
-        "NoAccountSignature",
-        "SingleKeySignature",
-        "SingleSenderSignature",
-        "UnknownSignature",
+    "payloads": "EntryFunction ModuleBundle Multisig Payload Script UnknownPayload parse_payload",
+    "requests": "SimulationRequest TableItemRequest ViewFunction canonical_request",
+    "rows": "Rows checked_rows transaction_batches transaction_rows",
+    "transaction_signatures": (
+        "FeePayerSignature MultiAgentSignature SingleSenderSignature TransactionSignature authentication_key "
+        "is_zero_padded parse_signature zero_padded"
     ),
-    "transactions": ("RawTransaction", "SignedTransaction"),
-    "zero_padding": ("is_zero_padded", "zero_padded"),
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+"""Public names by module, separated by spaces."""
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = [
-    "ERROR_CODES",
-    "AbstractSignature",
-    "AccountInfo",
-    "AnswerHeaders",
-    "Block",
-    "Ed25519Signature",
-    "EncodedEntryFunction",
-    "EncodedModuleBundle",
-    "EncodedMultisig",
-    "EncodedPayloadV2",
-    "EncodedScript",
-    "EntryFunction",
-    "ErrorBody",
-    "FeePayerSignature",
-    "FeeStatement",
-    "GasBreakdown",
-    "GasPriceEstimate",
-    "GasSchedule",
-    "GenericChange",
-    "GenericTransaction",
-    "IndexedSignature",
-    "LedgerState",
-    "MalformedTransaction",
-    "ModuleBundle",
-    "MultiAgentSignature",
-    "MultiEd25519Signature",
-    "MultiKeySignature",
-    "Multisig",
-    "NoAccountSignature",
-    "NodeInfo",
-    "PublicKey",
-    "RawTransaction",
-    "Rows",
-    "Script",
-    "ScriptArgument",
-    "Signature",
-    "SignedTransaction",
-    "SimulationRequest",
-    "SingleKeySignature",
-    "SingleSenderSignature",
-    "TableItemRequest",
-    "UnknownPayload",
-    "UnknownSignature",
-    "UserTransaction",
-    "ViewFunction",
-    "canonical_request",
-    "checked_rows",
-    "decode_account",
-    "decode_block",
-    "decode_error_body",
-    "decode_events",
-    "decode_gas_price_estimate",
-    "decode_node_info",
-    "decode_page",
-    "decode_simulation",
-    "decode_transactions",
-    "decode_view_answer",
-    "decode_view_request",
-    "encode_arguments",
-    "encode_view_answer",
-    "encode_view_request",
-    "is_zero_padded",
-    "iterate_transactions",
-    "ledger_headers",
-    "parse_account_signature",
-    "parse_headers",
-    "parse_payload",
-    "parse_signature",
-    "signed_transaction",
-    "transaction_batches",
-    "transaction_rows",
-    "zero_padded",
-]
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
-    home = _HOMES.get(name)
-    if home is None:
+    module = _MODULE_OF.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
+    value = getattr(import_module(f"{__name__}.{module}"), name)
     globals()[name] = value
     return value
 

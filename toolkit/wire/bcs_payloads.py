@@ -1,4 +1,4 @@
-"""Transaction payloads in BCS, arguments as encoded bytes."""
+"""Transaction payloads in BCS, with encoded arguments."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.bcs import read_type_tag, write_type_tag
-from toolkit.move.ids import FunctionId
+from toolkit.move import FunctionId, read_type_tag, write_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,15 +52,15 @@ _ARGUMENT_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class EncodedEntryFunction:
-    """A call of an entry function as a signed transaction holds it.
+    """A call of an entry function in a signed transaction.
 
     Parameters
     ----------
     function : FunctionId
-        What is called.
-    type_arguments : tuple of TypeTag
+        The function.
+    type_arguments : tuple of TypeTag, default ()
         Its type arguments.
-    arguments : tuple of bytes
+    arguments : tuple of bytes, default ()
         BCS of each argument.
     """
 
@@ -77,9 +76,10 @@ class ScriptArgument:
     Parameters
     ----------
     kind : str
-        ``u8`` .. ``i256``, ``address``, ``bool``, ``bytes`` (vector<u8>), or ``serialized`` (BCS of anything).
+        ``u8`` to ``u256``, ``i8`` to ``i256``, ``address``, ``bool``, ``bytes`` (vector<u8>), or ``serialized`` (BCS
+        of any value).
     value : int, bool, str or bytes
-        An address is text; ``bytes`` and ``serialized`` are bytes.
+        A str for an address; bytes for ``bytes`` and ``serialized``.
     """
 
     kind: str
@@ -88,15 +88,15 @@ class ScriptArgument:
 
 @dataclass(frozen=True, slots=True)
 class EncodedScript:
-    """A script as a signed transaction holds it.
+    """A script in a signed transaction.
 
     Parameters
     ----------
     code : bytes
         Compiled script.
-    type_arguments : tuple of TypeTag
+    type_arguments : tuple of TypeTag, default ()
         Its type arguments.
-    arguments : tuple of ScriptArgument
+    arguments : tuple of ScriptArgument, default ()
         Its arguments.
     """
 
@@ -107,7 +107,7 @@ class EncodedScript:
 
 @dataclass(frozen=True, slots=True)
 class EncodedModuleBundle:
-    """The retired payload: modules to publish.
+    """Modules to publish, a payload that nodes no longer accept.
 
     Parameters
     ----------
@@ -126,8 +126,8 @@ class EncodedMultisig:
     ----------
     multisig_address : str
         Canonical address.
-    payload : EncodedEntryFunction, EncodedScript or None
-        What to run; None runs the payload stored on chain.
+    payload : EncodedEntryFunction, EncodedScript or None, default None
+        Payload to run; None runs the payload stored on chain.
     """
 
     multisig_address: str
@@ -136,15 +136,15 @@ class EncodedMultisig:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPayloadV2:
-    """The payload that may carry a multisig address and a replay protection nonce.
+    """A payload with an optional multisig address and an optional replay protection nonce.
 
     Parameters
     ----------
     executable : EncodedEntryFunction, EncodedScript or None
-        What to run; None runs the payload a multisig account has stored on chain.
-    multisig_address : str or None
-        Canonical address of the multisig account, where one runs it.
-    replay_protection_nonce : int or None
+        Function or script to run; None runs the payload that a multisig account stores on chain.
+    multisig_address : str or None, default None
+        Canonical address of the multisig account.
+    replay_protection_nonce : int or None, default None
         u64; makes the transaction orderless.
     """
 
@@ -162,12 +162,12 @@ def read_payload(reader: Reader) -> EncodedPayload:
     Raises
     ------
     SchemaError
-        If the bytes are none, or an encrypted one, which only validators can open.
+        If the bytes are not a payload, or an encrypted one, which only validators can decrypt.
     """
     start = reader.position
     variant = reader.uleb128()
     if variant == _ENCRYPTED:
-        raise SchemaError(f"byte {start}: an encrypted payload; simulation refuses it, and so does this reader")
+        raise SchemaError(f"byte {start}: the payload is encrypted, which neither simulations nor this reader support")
     if variant >= len(_READERS):
         raise SchemaError(f"byte {start}: unknown transaction payload {variant}")
     return _READERS[variant](reader)
@@ -179,7 +179,7 @@ def write_payload(writer: Writer, payload: EncodedPayload) -> None:
     Raises
     ------
     InputError, SchemaError
-        If a part of it has no BCS form.
+        If a part of the payload does not have a BCS form.
     """
     match payload:
         case EncodedScript():
@@ -201,12 +201,12 @@ def write_payload(writer: Writer, payload: EncodedPayload) -> None:
 
 
 def read_function_call(reader: Reader) -> EncodedEntryFunction:
-    """Read module, function, type arguments and arguments: an entry function, or a view request.
+    """Read module, function, type arguments and arguments, the form of entry functions and of view requests.
 
     Raises
     ------
     SchemaError
-        If the bytes are none.
+        If the bytes are not a function call.
     """
     start = reader.position
     address, module, name = reader.address(), reader.string(), reader.string()
@@ -218,7 +218,13 @@ def read_function_call(reader: Reader) -> EncodedEntryFunction:
 
 
 def write_function_call(writer: Writer, call: EncodedEntryFunction) -> None:
-    """Append module, function, type arguments and arguments: an entry function, or a view request."""
+    """Append module, function, type arguments and arguments, the form of entry functions and of view requests.
+
+    Raises
+    ------
+    InputError
+        If a type argument does not have a BCS form.
+    """
     writer.address(call.function.address)
     writer.string(call.function.module)
     writer.string(call.function.name)
@@ -266,7 +272,7 @@ def _read_argument(reader: Reader) -> ScriptArgument:
     if variant >= len(_ARGUMENT_KINDS):
         raise SchemaError(f"byte {start}: unknown script argument {variant}")
     kind = _ARGUMENT_KINDS[variant]
-    # Reader and writer name their methods after the kinds, but for the serialized argument, which is bytes too.
+    # The methods of Reader and Writer have the names of the kinds; a serialized argument is bytes.
     read: Callable[[], Any] = getattr(reader, _method(kind))
     return ScriptArgument(kind, read())
 
@@ -274,7 +280,7 @@ def _read_argument(reader: Reader) -> ScriptArgument:
 def _write_argument(writer: Writer, argument: ScriptArgument) -> None:
     if argument.kind not in _ARGUMENT_KINDS:
         kinds = ", ".join(_ARGUMENT_KINDS)
-        raise InputError(f"unknown kind {shorten(argument.kind)} of a script argument; the kinds are {kinds}")
+        raise InputError(f"unknown kind {shorten(argument.kind)} of a script argument; expected one of {kinds}")
     writer.uleb128(_ARGUMENT_KINDS.index(argument.kind))
     getattr(writer, _method(argument.kind))(argument.value)
 

@@ -1,4 +1,4 @@
-"""Feature flags of the framework: their numbers and names, and the bits of ``0x1::features::Features``."""
+"""Feature flags of the framework: numbers, names, and the bits of ``0x1::features::Features``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.ids import parse_hex
+from toolkit.move import parse_hex
 
 __all__ = ["enabled_features", "feature_name"]
 
@@ -40,31 +40,46 @@ DISTRIBUTE_TRANSACTION_FEE MONOTONICALLY_INCREASING_COUNTER ENABLE_CAPTURE_OPTIO
 ENABLE_ENUM_OPTION VM_BINARY_FORMAT_V9 ENABLE_FRAMEWORK_FOR_OPTION SESSION_CONTINUATION ENABLE_FUNCTION_REFLECTION
 VM_BINARY_FORMAT_V10 SLH_DSA_SHA2_128S_SIGNATURE
 """.split()  # noqa: SIM905 - a hundred names read better in rows
-"""Names of the flags in order, from number 1 on. Source: the ``FeatureFlag`` enum of the network's node software."""
+"""Names of the flags from number 1 on. Source: the ``FeatureFlag`` enum of the node software."""
 
 
 def feature_name(number: int) -> str | None:
-    """Return the name of a feature flag, None for a number that this toolkit does not know."""
+    """Return the name of a feature flag, or None for an unknown number.
+
+    Examples
+    --------
+    >>> feature_name(1), feature_name(9999)
+    ('CODE_DEPENDENCY_CHECK', None)
+    """
     return _NAMES[number - 1] if 1 <= number <= len(_NAMES) else None
 
 
 def enabled_features(data: Any) -> frozenset[int]:
-    """Return the numbers of the flags that are on.
+    """Return the numbers of the enabled feature flags.
 
     Parameters
     ----------
     data : mapping
-        Of ``0x1::features::Features``, in JSON or Python form: ``{"features": hex or bytes}``, flag n in bit n % 8
-        of byte n // 8.
+        Data of the resource ``0x1::features::Features``, from JSON or as a Python value: ``{"features": hex or bytes}``
+        with flag n in bit n % 8 of byte n // 8.
+
+    Returns
+    -------
+    frozenset of int
 
     Raises
     ------
     SchemaError
-        If it does not have that shape.
+        If the data does not have this shape.
+
+    Examples
+    --------
+    >>> sorted(enabled_features({"features": "0x0600"}))
+    [1, 2]
     """
     bits = data.get("features") if isinstance(data, Mapping) else None
     try:
-        held = bits if isinstance(bits, bytes) else parse_hex(str(bits))
+        flags = bits if isinstance(bits, bytes) else parse_hex(str(bits))
     except InputError:
         raise SchemaError(f"features: expected bytes, got {shorten(bits)}", column="features") from None
-    return frozenset(8 * place + bit for place, byte in enumerate(held) for bit in range(8) if byte >> bit & 1)
+    return frozenset(8 * place + bit for place, byte in enumerate(flags) for bit in range(8) if byte >> bit & 1)

@@ -1,7 +1,6 @@
-"""The headers of an answer: the state of the node's head, gas used, cursor. No I/O.
+"""The headers of a response: state of the node's ledger, gas used, cursor.
 
-Every value may come from a gateway rather than the node: what is no plain decimal number in range counts
-as absent.
+A gateway may set any of them, so a value that is not a decimal number in range is treated as absent.
 """
 
 from __future__ import annotations
@@ -12,16 +11,17 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from toolkit.wire.u64 import U64_MAX
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["AnswerHeaders", "LedgerState", "chain_id_of", "ledger_headers", "parse_headers", "timestamp_from_us"]
 
 _U8_MAX = 2**8 - 1
-_U64_MAX = 2**64 - 1
 _U64_DIGITS = 20
 _UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# A brand is one header token of modest length; the suffix says which header carries it.
+# The brand is the part of the header name before this suffix.
 _BRAND = re.compile(r"x-([a-z0-9]+(?:-[a-z0-9]+)*)-ledger-oldest-version", re.IGNORECASE)
 _BRAND_MAX_LENGTH = 64
 _CHAIN_ID = re.compile(r"x-[a-z0-9]+(?:-[a-z0-9]+)*-chain-id", re.IGNORECASE)
@@ -35,19 +35,19 @@ _LEDGER = (
     "block-height",
     "oldest-block-height",
 )
-"""Headers that tell the head, without their brand; in the order of `LedgerState`."""
+"""Headers of the ledger state without their brand, in the order of the fields of `LedgerState`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerState:
-    """The state of a node's ledger at its head when it answered.
+    """The state of a node's ledger when it sent a response.
 
     Parameters
     ----------
     chain_id : int
-        Chain id, u8 (1 is mainnet, 2 testnet).
+        Chain id, u8 (1 is mainnet, 2 is testnet).
     version : int
-        Latest ledger version of the node, not the version that was read.
+        Head: the latest ledger version of the node, not the version that was read.
     oldest_version : int
         Oldest ledger version that is not pruned.
     timestamp : datetime
@@ -55,7 +55,7 @@ class LedgerState:
     epoch : int
         Current epoch.
     block_height, oldest_block_height : int
-        Latest block, and the oldest that is not pruned.
+        Heights of the latest block and of the oldest block that is not pruned.
     """
 
     chain_id: int
@@ -74,18 +74,18 @@ class LedgerState:
 
 @dataclass(frozen=True, slots=True)
 class AnswerHeaders:
-    """What the headers of one answer say.
+    """The documented headers of one response.
 
     Parameters
     ----------
     ledger : LedgerState or None
-        The node's head; None where a header is missing or no number in range (errors often carry none).
+        State of the node's ledger; None if a header is missing or not a number in range, as in many error responses.
     gas_used : int or None
         Gas units of a view or a simulation.
     cursor : str or None
-        Where the next page of a cursor-paginated answer starts.
+        Start of the next page in a paginated response.
     brand : str or None
-        The maker's token in the header names, upper case (``APTOS``).
+        The vendor part of the header names in upper case (``APTOS``).
     """
 
     ledger: LedgerState | None
@@ -95,19 +95,24 @@ class AnswerHeaders:
 
 
 def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> AnswerHeaders:
-    """Read the documented headers of an answer, whatever the brand in their names.
+    """Parse the documented headers of a response, with any brand in their names.
 
     Parameters
     ----------
     headers : mapping of str to str
-        Header names in any case, and their values.
+        Header values by name, in any case.
     brand : str, optional
-        The brand, where it is known already; otherwise it is taken from ``X-<brand>-Ledger-Oldest-Version``.
+        The brand if it is known; otherwise it is taken from the name ``X-<brand>-Ledger-Oldest-Version``.
 
     Returns
     -------
     AnswerHeaders
-        Values that are no plain decimal number in range count as absent.
+        A value that is not a decimal number in range is treated as absent.
+
+    Examples
+    --------
+    >>> parse_headers({"X-Aptos-Gas-Used": "7"}, brand="APTOS").gas_used
+    7
     """
     lowered = {name.lower(): value for name, value in headers.items()}
     known = brand or _find_brand(lowered)
@@ -135,21 +140,28 @@ def chain_id_of(headers: Mapping[str, str]) -> int | None:
 
 
 def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | None = None) -> dict[str, str]:
-    """Return the headers a node sends with an answer.
+    """Return the headers that a node sends with a response.
 
     Parameters
     ----------
     state : LedgerState
-        The node's head.
+        State of the node's ledger.
     brand : str, default "APTOS"
-        The maker's token in the header names.
+        The vendor part of the header names.
     gas_used : int, optional
-        Gas units, on successful views and simulations.
+        Gas units, for successful views and simulations.
 
     Returns
     -------
     dict of str to str
-        Header names in the upper case of the node's OpenAPI document.
+        Header names in upper case, as in the OpenAPI document of the node.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> state = LedgerState(1, 500, 0, datetime(2026, 1, 1, tzinfo=UTC), 3, 20, 0)
+    >>> parse_headers(ledger_headers(state)).ledger == state
+    True
     """
     prefix = f"X-{brand}-"
     headers = {
@@ -167,7 +179,7 @@ def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | 
 
 
 def timestamp_from_us(microseconds: int) -> datetime | None:
-    """Return the UTC time, or None past the year 9999 where `datetime` ends."""
+    """Return the UTC time of a number of microseconds since 1970, or None after the year 9999."""
     try:
         return _UNIX_EPOCH + timedelta(microseconds=microseconds)
     except OverflowError:
@@ -186,7 +198,7 @@ def _number(text: str | None) -> int | None:
     if text is None or len(text) > _U64_DIGITS or not (text.isascii() and text.isdigit()):
         return None
     value = int(text)
-    return value if value <= _U64_MAX else None
+    return value if value <= U64_MAX else None
 
 
 def _ledger_state(lowered: Mapping[str, str], prefix: str) -> LedgerState | None:
@@ -201,7 +213,7 @@ def _ledger_names(prefix: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _state(*texts: str) -> LedgerState | None:
-    """Read the texts of the headers `_LEDGER`; a head comes with many answers, so it is read once."""
+    """Return the ledger state of the header texts; cached, because many responses have the same state."""
     chain_id, *numbers = (_number(text) for text in texts)
     version, oldest_version, timestamp_us, epoch, block_height, oldest_block_height = numbers
     timestamp = None if timestamp_us is None else timestamp_from_us(timestamp_us)

@@ -1,15 +1,14 @@
-"""Transaction payloads: those people build, and those read back from a node."""
+"""Transaction payloads in JSON: those of requests, and those that nodes print.
+
+To add a payload, write its class, add it to `_READERS`, and add its BCS form to `toolkit.wire.bcs_payloads`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
-
-import msgspec
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolkit._present.messages import shorten
-from toolkit.errors import InputError, SchemaError
-from toolkit.move.json_text import parse_json
+from toolkit.errors import InputError
 from toolkit.wire.models import (
     AddressText,
     Argument,
@@ -17,9 +16,15 @@ from toolkit.wire.models import (
     HexText,
     TypeText,
     WireModel,
+    parse_by_type,
     python_call,
     wire_argument,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolkit.wire.models import JsonObject
 
 __all__ = [
     "EntryFunction",
@@ -32,7 +37,7 @@ __all__ = [
 ]
 
 _RETIRED = (
-    "module bundle payloads were removed from the ledger and every node refuses them; "
+    "module bundle payloads were removed from the network and every node rejects them; "
     "publish with the entry function 0x1::code::publish_package_txn instead"
 )
 
@@ -47,13 +52,19 @@ class EntryFunction(WireModel):
     type_arguments : sequence of str, default ()
         Type tags, one per type parameter.
     arguments : sequence, default ()
-        JSON-like values, signers left out. Without an ABI they are sent as given, and an int past 32 bits
-        becomes a string.
+        JSON-like values, without the signers. Without an ABI they are sent as given, but an int of more than 32 bits
+        is sent as a string.
 
     Raises
     ------
     InputError
         If the function id, a type or an argument cannot be used.
+
+    Examples
+    --------
+    >>> call = EntryFunction("0x1::aptos_account::transfer", arguments=["0x2", 100])
+    >>> call.to_wire()["arguments"]
+    ['0x2', 100]
     """
 
     type: ClassVar[str] = "entry_function_payload"
@@ -66,6 +77,21 @@ class EntryFunction(WireModel):
         self, function: str, *, type_arguments: Sequence[str] = (), arguments: Sequence[Any] = (), **unknown: Any
     ) -> None:
         self._fill({"function": function, "type_arguments": type_arguments, "arguments": arguments} | unknown)
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> EntryFunction:
+        """Return the payload of a JSON object.
+
+        Raises
+        ------
+        InputError, KeyError, TypeError
+            If the object does not have the documented shape.
+        """
+        return cls(
+            content["function"],
+            type_arguments=content.get("type_arguments", ()),
+            arguments=content.get("arguments", ()),
+        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -82,23 +108,23 @@ class EntryFunction(WireModel):
 
 
 class Script(WireModel):
-    """A script: bytecode that runs once.
+    """A script: bytecode that is part of the transaction.
 
     Parameters
     ----------
     bytecode : str or bytes
-        Compiled script, hex or bytes.
+        Compiled script, as hex or bytes.
     abi : dict, optional
-        The script's function object as a node prints it; nodes ignore it in requests.
+        Function object of the script as nodes print it; nodes ignore it in requests.
     type_arguments : sequence of str, default ()
         Type tags, one per type parameter.
     arguments : sequence, default ()
-        JSON-like values, signers left out.
+        JSON-like values, without the signers.
 
     Raises
     ------
     InputError
-        If the bytecode is no hex, or a type or an argument cannot be used.
+        If the bytecode is not hex, or a type or an argument cannot be used.
     """
 
     type: ClassVar[str] = "script_payload"
@@ -119,6 +145,23 @@ class Script(WireModel):
     ) -> None:
         fields = {"bytecode": bytecode, "type_arguments": type_arguments, "arguments": arguments}
         self._fill(fields | {"abi": None if abi is None else dict(abi)} | unknown)
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> Script:
+        """Return the payload of a JSON object.
+
+        Raises
+        ------
+        InputError, KeyError, TypeError, AttributeError
+            If the object does not have the documented shape.
+        """
+        code = content["code"]
+        return cls(
+            code["bytecode"],
+            abi=code.get("abi"),
+            type_arguments=content.get("type_arguments", ()),
+            arguments=content.get("arguments", ()),
+        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -142,7 +185,7 @@ class Multisig(WireModel):
     multisig_address : str
         Address of the multisig account.
     transaction_payload : EntryFunction or Script, optional
-        What to run; None runs the payload stored on chain. A script needs a node of 2026 or later.
+        Payload to run; None runs the payload stored on chain. Nodes before 2026 do not accept a script.
 
     Raises
     ------
@@ -165,8 +208,24 @@ class Multisig(WireModel):
         fields = {"multisig_address": multisig_address, "transaction_payload": transaction_payload}
         self._fill(fields | unknown)
 
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> Multisig:
+        """Return the payload of a JSON object.
+
+        Raises
+        ------
+        InputError, SchemaError, KeyError, TypeError
+            If the object does not have the documented shape.
+        """
+        # Recordings of an SDK name the inner payload `payload`; nodes name it `transaction_payload`.
+        inner = content.get("transaction_payload") or content.get("payload")
+        payload = None if inner is None else parse_payload(inner)
+        if payload is not None and not isinstance(payload, EntryFunction | Script):
+            raise InputError(f"expected an entry function or script as inner payload, got type {shorten(payload.type)}")
+        return cls(content["multisig_address"], transaction_payload=payload)
+
     def to_wire(self) -> dict[str, Any]:
-        """Return the JSON form; without an inner payload the key is left out."""
+        """Return the JSON form; without an inner payload the key is omitted."""
         wire: dict[str, Any] = {"type": self.type, "multisig_address": self.multisig_address}
         if self.transaction_payload is not None:
             wire["transaction_payload"] = self.transaction_payload.to_wire()
@@ -178,12 +237,17 @@ class Multisig(WireModel):
 
 
 class ModuleBundle(WireModel):
-    """The retired way to publish modules: read from old transactions, refused for sending.
+    """Modules to publish, a payload of old transactions that nodes no longer accept.
 
     Parameters
     ----------
     modules : sequence of dict, default ()
-        ``{"bytecode": hex, "abi": ...}`` objects as old nodes print them.
+        ``{"bytecode": hex, "abi": ...}`` objects as nodes print them.
+
+    Raises
+    ------
+    InputError
+        If `modules` is not a sequence of dicts.
     """
 
     type: ClassVar[str] = "module_bundle_payload"
@@ -193,13 +257,24 @@ class ModuleBundle(WireModel):
     def __init__(self, modules: Sequence[Mapping[str, Any]] = (), **unknown: Any) -> None:
         self._fill({"modules": modules} | unknown)
 
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> ModuleBundle:
+        """Return the payload of a JSON object.
+
+        Raises
+        ------
+        InputError, TypeError
+            If the object does not have the documented shape.
+        """
+        return cls(content.get("modules", ()))
+
     def to_wire(self) -> dict[str, Any]:
-        """Refuse: no node takes this payload.
+        """Raise, because nodes do not accept this payload.
 
         Raises
         ------
         InputError
-            Always, with the reason and the way to publish today.
+            Always; the message says how modules are published now.
         """
         raise InputError(_RETIRED)
 
@@ -209,7 +284,7 @@ class ModuleBundle(WireModel):
 
 
 class UnknownPayload(WireModel):
-    """A payload this package cannot build, kept as it came: genesis write sets, encrypted or future payloads.
+    """A payload of an unknown type with its JSON: a genesis write set, an encrypted or a future payload.
 
     Parameters
     ----------
@@ -224,105 +299,45 @@ class UnknownPayload(WireModel):
 
     @property
     def type(self) -> str | None:
-        """The object's own type, where it names one."""
+        """The type in the JSON object, or None if it has none."""
         name = self.content.get("type")
         return name if isinstance(name, str) else None
 
     def to_wire(self) -> dict[str, Any]:
-        """Return the JSON object as it came."""
+        """Return the JSON object."""
         return self.content
 
 
 Payload = EntryFunction | Script | Multisig | ModuleBundle | UnknownPayload
 
 
-def parse_payload(json: Mapping[str, Any] | bytes | msgspec.Raw) -> Payload:
-    """Read the payload of an answer.
+def parse_payload(json: JsonObject) -> Payload:
+    """Decode the payload of a transaction.
 
     Parameters
     ----------
     json : mapping, bytes or msgspec.Raw
-        The JSON object, parsed or not. Fields this package does not know are left out.
+        The JSON object, parsed or not. Unknown fields are ignored.
 
     Returns
     -------
     EntryFunction, Script, Multisig, ModuleBundle or UnknownPayload
-        An unknown ``type`` gives an `UnknownPayload` that keeps the JSON. ``script_function_payload``, the name
-        of 2022, is read as an entry function.
+        An `UnknownPayload` with the JSON if the ``type`` is unknown. ``script_function_payload``, the name used in
+        2022, is an entry function.
 
     Raises
     ------
     SchemaError
-        If it is no JSON object, or a known type lacks what it must have.
+        If the JSON is not an object, or does not have the documented shape of its type.
+
+    Examples
+    --------
+    >>> parse_payload({"type": "entry_function_payload", "function": "0x1::m::f", "arguments": ["7"]}).arguments
+    ('7',)
     """
-    content = parse_object(json, "payload")
-    kind = content.get("type")
-    reader = _READERS.get(kind) if isinstance(kind, str) else None
-    if reader is None:
-        return UnknownPayload(content)
-    try:
-        return reader(content)
-    except (InputError, KeyError, TypeError, AttributeError) as error:
-        reason = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
-        raise SchemaError(f"the {kind} does not have the documented shape: {reason}", column="payload") from error
+    return parse_by_type(json, _READERS, UnknownPayload, "payload")  # type: ignore[no-any-return]  # by table
 
 
-def parse_object(json: Mapping[str, Any] | bytes | msgspec.Raw, what: str) -> dict[str, Any]:
-    """Return a JSON object as a dict, whatever form it is in.
-
-    Raises
-    ------
-    SchemaError
-        If it is not a JSON object.
-    """
-    if isinstance(json, Mapping):
-        return dict(json)
-    if not isinstance(json, bytes | msgspec.Raw):
-        raise SchemaError(f"the {what} is not JSON, got {shorten(json)}", column=what)
-    try:
-        value = parse_json(json, what)
-    except SchemaError as error:
-        raise SchemaError(str(error), column=what) from error
-    if not isinstance(value, dict):
-        raise SchemaError(f"the {what} is not a JSON object, got {shorten(value)}", column=what)
-    return value
-
-
-def _read_entry_function(content: Mapping[str, Any]) -> EntryFunction:
-    return EntryFunction(
-        content["function"],
-        type_arguments=content.get("type_arguments", ()),
-        arguments=content.get("arguments", ()),
-    )
-
-
-def _read_script(content: Mapping[str, Any]) -> Script:
-    code = content["code"]
-    return Script(
-        code["bytecode"],
-        abi=code.get("abi"),
-        type_arguments=content.get("type_arguments", ()),
-        arguments=content.get("arguments", ()),
-    )
-
-
-def _read_multisig(content: Mapping[str, Any]) -> Multisig:
-    # An SDK's recordings print the inner payload as `payload`; nodes print `transaction_payload`.
-    inner = content.get("transaction_payload") or content.get("payload")
-    payload = None if inner is None else parse_payload(inner)
-    if payload is not None and not isinstance(payload, EntryFunction | Script):
-        raise InputError(f"an inner payload of type {shorten(payload.type)} is not documented")
-    return Multisig(content["multisig_address"], transaction_payload=payload)
-
-
-def _read_module_bundle(content: Mapping[str, Any]) -> ModuleBundle:
-    return ModuleBundle(content.get("modules", ()))
-
-
-_READERS: dict[str, Callable[[Mapping[str, Any]], Payload]] = {
-    "entry_function_payload": _read_entry_function,
-    "script_function_payload": _read_entry_function,
-    "script_payload": _read_script,
-    "multisig_payload": _read_multisig,
-    "module_bundle_payload": _read_module_bundle,
+_READERS = {kind.type: kind.from_wire for kind in (EntryFunction, Script, Multisig, ModuleBundle)} | {
+    "script_function_payload": EntryFunction.from_wire
 }

@@ -1,4 +1,4 @@
-"""What people ask a node: a table item, a view, a simulation."""
+"""The three requests: a table item, a view, a simulation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from pydantic import BeforeValidator, StrictBool, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
+from toolkit.wire.account_signatures import (
+    AbstractSignature,
+    AccountSignature,
+    Ed25519Signature,
+    MultiEd25519Signature,
+    NoAccountSignature,
+    UnknownSignature,
+)
+from toolkit.wire.key_signatures import MultiKeySignature, SingleKeySignature
 from toolkit.wire.keys import PublicKey
 from toolkit.wire.models import (
     U64,
@@ -21,22 +30,13 @@ from toolkit.wire.models import (
     wire_argument,
 )
 from toolkit.wire.payloads import EntryFunction, ModuleBundle, Multisig, Payload, Script
-from toolkit.wire.signatures import (
-    AbstractSignature,
-    AccountSignature,
-    Ed25519Signature,
+from toolkit.wire.transaction_signatures import (
     FeePayerSignature,
     MultiAgentSignature,
-    MultiEd25519Signature,
-    MultiKeySignature,
-    NoAccountSignature,
-    SingleKeySignature,
     SingleSenderSignature,
     TransactionSignature,
-    UnknownSignature,
-    has_json_form,
+    is_zero_padded,
 )
-from toolkit.wire.zero_padding import is_zero_padded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,25 +44,30 @@ if TYPE_CHECKING:
 __all__ = ["SimulationRequest", "TableItemRequest", "ViewFunction", "canonical_request"]
 
 _NOT_ZERO = (
-    "carries a signature that is not zeros; a simulation must be sent without a valid signature, "
-    "pass it through toolkit.wire.zero_padded first"
+    "contains a signature that is not zeros; a simulation must be sent without a valid signature, "
+    "so apply toolkit.wire.zero_padded first"
 )
 
 
 class TableItemRequest(WireModel):
-    """The body that asks for one table item.
+    """A request for one table item.
 
     Parameters
     ----------
     key : JSON-like
-        The key, a value of `key_type`.
+        The key, a value of type `key_type`.
     key_type, value_type : str
-        Type tags of the table's keys and values.
+        Types of the keys and values of the table.
 
     Raises
     ------
     InputError
         If a type or the key cannot be used.
+
+    Examples
+    --------
+    >>> TableItemRequest("0x01", key_type="address", value_type="u64").to_wire()
+    {'key_type': 'address', 'value_type': 'u64', 'key': '0x01'}
     """
 
     key: Argument
@@ -91,12 +96,18 @@ class ViewFunction(WireModel):
     type_arguments : sequence of str, default ()
         Type tags, one per type parameter.
     arguments : sequence, default ()
-        JSON-like values. Without an ABI they are sent as given, and an int past 32 bits becomes a string.
+        JSON-like values. Without an ABI they are sent as given, but an int of more than 32 bits is sent as a string.
 
     Raises
     ------
     InputError
         If the function id, a type or an argument cannot be used.
+
+    Examples
+    --------
+    >>> call = ViewFunction("0x01::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> call.function
+    '0x1::coin::supply'
     """
 
     function: FunctionText
@@ -122,7 +133,7 @@ class ViewFunction(WireModel):
 
 
 def _key(value: object) -> object:
-    """Plain hex is an ed25519 key of the old kind of account; a typed key is one of a single-key account."""
+    """Return the signature of a key: hex belongs to a legacy ed25519 account, a `PublicKey` to a single-key account."""
     if isinstance(value, str | bytes):
         return Ed25519Signature(value)
     if isinstance(value, PublicKey):
@@ -145,27 +156,27 @@ _Key = Annotated[AccountSignature | None, BeforeValidator(_key)]
 
 
 class SimulationRequest(WireModel):
-    """What a simulation runs, for whom, and with which limits; what is None is filled from the node.
+    """A request to simulate a transaction. The client fills fields that are None with values from the node.
 
     Parameters
     ----------
-    payload : EntryFunction, Script, Multisig
-        What to run. A retired module bundle is refused.
+    payload : EntryFunction, Script or Multisig
+        The payload to run.
     sender : str
         Address of the sender.
     fee_payer : str, optional
-        Address that pays; ``0x0`` estimates without charging anybody.
+        Address that pays the fee; ``0x0`` estimates without charging anybody.
     secondary_signers : sequence of str, default ()
         Addresses of further signers.
-    public_key : str, PublicKey or account signature, optional
-        The sender's key (hex of an ed25519 key, or a typed key) or the zero-padded shape of its signature.
-        Without it the transaction is sent without any signature, which nodes accept.
+    public_key : str, PublicKey or AccountSignature, optional
+        Key of the sender (hex of an ed25519 key, or a typed key) or its zero-padded signature. Without it the
+        transaction is sent without a signature, which nodes accept.
     secondary_public_keys : sequence, default ()
-        The same for each secondary signer; empty, or as many as there are.
-    fee_payer_public_key : optional
+        The same for each secondary signer; empty, or one per signer.
+    fee_payer_public_key : str, PublicKey or AccountSignature, optional
         The same for the fee payer.
     sequence_number : int, optional
-        Of the sender; ignored by a node where a nonce is given.
+        Sequence number of the sender; nodes ignore it if a nonce is given.
     max_gas_amount : int, optional
         Gas units.
     gas_unit_price : int, optional
@@ -174,17 +185,23 @@ class SimulationRequest(WireModel):
         Seconds since 1970-01-01 UTC.
     replay_protection_nonce : int, optional
         Makes the transaction orderless.
-    signature : transaction signature, optional
-        The whole zero-padded signature, instead of the keys above.
+    signature : TransactionSignature, optional
+        The complete zero-padded signature, instead of the keys.
     estimate_max_gas_amount, estimate_gas_unit_price : bool, optional
-        Let the node replace the amount (by what the sender can afford) or the price (by its estimate).
+        Whether the node replaces the amount (by what the sender can afford) or the price (by its estimate).
     estimate_prioritized_gas_unit_price : bool, default False
-        Let the node use its prioritised price.
+        Whether the node uses its prioritized price.
 
     Raises
     ------
     InputError
         If a value cannot be used, or a signature is not zeros.
+
+    Examples
+    --------
+    >>> request = SimulationRequest(EntryFunction("0x1::m::f"), sender="0xa", max_gas_amount=1000)
+    >>> request.signature_to_send()
+    NoAccountSignature()
     """
 
     payload: EntryFunction | Script | Multisig
@@ -226,7 +243,7 @@ class SimulationRequest(WireModel):
         **unknown: Any,
     ) -> None:
         if isinstance(payload, ModuleBundle):
-            payload.to_wire()  # refuses, with the reason
+            payload.to_wire()  # raises with the reason
         if not isinstance(payload, EntryFunction | Script | Multisig):
             got = shorten(getattr(payload, "type", payload))
             raise InputError(f"SimulationRequest.payload: expected an EntryFunction, Script or Multisig, got {got}")
@@ -255,20 +272,20 @@ class SimulationRequest(WireModel):
         keys = (self.public_key, *self.secondary_public_keys, self.fee_payer_public_key)
         if self.secondary_public_keys and len(self.secondary_public_keys) != len(self.secondary_signers):
             raise InputError(
-                f"{len(self.secondary_public_keys)} secondary_public_keys for "
-                f"{len(self.secondary_signers)} secondary_signers; give one each (None for no key), or none at all"
+                f"expected one of secondary_public_keys for each of {len(self.secondary_signers)} secondary_signers "
+                f"(None for no key), or none at all, got {len(self.secondary_public_keys)}"
             )
         if self.fee_payer_public_key is not None and self.fee_payer is None:
-            raise InputError("fee_payer_public_key needs fee_payer, the address that pays")
+            raise InputError("fee_payer_public_key requires fee_payer, the address that pays")
         if self.signature is not None and any((*keys, self.fee_payer, self.secondary_signers)):
-            raise InputError("give either `signature` or keys, fee payer and secondary signers, not both")
+            raise InputError("pass either `signature` or keys, fee payer and secondary signers, not both")
         for name, shape in (("signature", self.signature), *(("a public key", key) for key in keys)):
             if shape is not None and not is_zero_padded(shape):
                 raise InputError(f"{name} {_NOT_ZERO}")
         return self
 
     def signature_to_send(self) -> TransactionSignature:
-        """Return the signature that is sent: none at all, or zeros of the shape that the keys and signers make."""
+        """Return the signature that is sent: absent, or zeros in the shape that follows from keys and signers."""
         if self.signature is not None:
             return self.signature
         sender = self.public_key or NoAccountSignature()
@@ -294,11 +311,11 @@ class SimulationRequest(WireModel):
 
     @property
     def needs_bcs(self) -> bool:
-        """Whether the signature has no JSON form that a node reads, so that the request must go as BCS."""
-        return not has_json_form(self.signature_to_send())
+        """Whether nodes do not accept the JSON form of the signature, so that the request must be sent as BCS."""
+        return not self.signature_to_send().has_json_form
 
     def query(self) -> dict[str, str]:
-        """Return the estimate options that are on as query parameters."""
+        """Return the query parameters: the estimate options that are True."""
         options = {
             "estimate_max_gas_amount": self.estimate_max_gas_amount,
             "estimate_gas_unit_price": self.estimate_gas_unit_price,
@@ -314,12 +331,12 @@ class SimulationRequest(WireModel):
         gas_unit_price: int,
         expiration_timestamp_secs: int,
     ) -> dict[str, Any]:
-        """Return the JSON body in the order of the wire; the numbers given are used where the request has None.
+        """Return the JSON body. The parameters are used if the request has None.
 
         Parameters
         ----------
         sequence_number : int
-            Of the sender.
+            Sequence number of the sender.
         max_gas_amount : int
             Gas units.
         gas_unit_price : int
@@ -346,7 +363,7 @@ class SimulationRequest(WireModel):
         return body
 
     def to_python(self) -> str:
-        """Return the Python expression that builds this request; fields at their default are left out."""
+        """Return the Python expression that builds this request, without fields that have their default."""
         return python_call(self)
 
 
@@ -362,9 +379,10 @@ _KINDS: dict[type[WireModel], str] = {
 
 
 def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest | TableItemRequest) -> str:
-    """Return one text for equal requests, to be digested into a fingerprint.
+    """Return a text that is the same for equal requests, as the input of a fingerprint.
 
-    What changes by itself is left out: expiration, sequence number, and which nonce was taken (not that one was).
+    Fields that change between equal requests are omitted: expiration, sequence number, and the value of the nonce (but
+    not whether there is one).
 
     Parameters
     ----------
@@ -374,7 +392,14 @@ def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest 
     Returns
     -------
     str
-        JSON with sorted keys. Ints and strings of digits are the same in it, as they are to a node with an ABI.
+        JSON with sorted keys. Ints are written as strings of digits, because nodes read both alike.
+
+    Examples
+    --------
+    >>> canonical_request(ViewFunction("0x1::m::f", arguments=[7])) == canonical_request(
+    ...     ViewFunction("0x01::m::f", arguments=["7"])
+    ... )
+    True
     """
     if isinstance(request, SimulationRequest):
         content: dict[str, Any] = {

@@ -17,7 +17,7 @@ from toolkit.wire.u64 import parse_u64
 if TYPE_CHECKING:
     from toolkit.wire.gas import FeeStatement, GasBreakdown
     from toolkit.wire.payloads import Payload
-    from toolkit.wire.signatures import TransactionSignature
+    from toolkit.wire.transaction_signatures import TransactionSignature
 
 __all__ = [
     "BlockEpilogueTransaction",
@@ -266,7 +266,7 @@ class _Submitted:
         SchemaError
             If it does not have a documented shape.
         """
-        from toolkit.wire.signature_reader import parse_signature
+        from toolkit.wire.transaction_signatures import parse_signature
 
         return None if bytes(self.signature_raw) == b"null" else parse_signature(self.signature_raw)
 

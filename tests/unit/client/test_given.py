@@ -105,7 +105,7 @@ def test_one_simulation_is_a_batch_of_one():
     [
         (lambda: ViewFunction("0x1::a::b", arguments=[np.array([1, 2])]), r"expected JSON-like.*\.tolist\(\)"),
         (lambda: EntryFunction("0x1::a::b", arguments=[[np.array([1, 2])]]), r"expected JSON-like.*\.tolist\(\)"),
-        (lambda: TRIED.replace(max_gas_amount=np.array([1, 2])), "max_gas_amount: expected a whole number"),
+        (lambda: TRIED.replace(max_gas_amount=np.array([1, 2])), "max_gas_amount: expected an integer"),
         (lambda: TRIED.replace(signature={"type": "x"}), "SimulationRequest.signature: expected an object made by"),
     ],
 )

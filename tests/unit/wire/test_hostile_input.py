@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import ToolkitError
-from toolkit.move import parse_address, parse_hex, parse_table_handle, parse_type_tag
+from toolkit.move import Reader, parse_address, parse_hex, parse_table_handle, parse_type_tag
 from toolkit.move.argument_decoding import decode_argument
 from toolkit.move.argument_encoding import encode_argument
 from toolkit.move.bcs_values import decode_bcs
@@ -36,7 +36,6 @@ from toolkit.wire import (
     decode_simulation,
     decode_transactions,
     decode_view_answer,
-    decode_view_request,
     iterate_transactions,
     parse_account_signature,
     parse_headers,
@@ -44,6 +43,7 @@ from toolkit.wire import (
     parse_signature,
     transaction_rows,
 )
+from toolkit.wire.bcs_payloads import read_function_call
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 JSON = st.recursive(
@@ -156,7 +156,7 @@ BODY_READERS = [
     parse_account_signature,
     SignedTransaction.from_bcs,
     RawTransaction.from_bcs,
-    decode_view_request,
+    lambda body: read_function_call(Reader(body)),
     lambda body: decode_view_answer(body, [UInt(64), VectorOf(String())]),
     *(lambda body, layout=layout: decode_bcs(layout, body) for layout in LAYOUTS),
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolkit.errors import ToolkitError
-from toolkit.move import parse_address, parse_hex, parse_table_handle, parse_type_tag
+from toolkit.move import Reader, parse_address, parse_hex, parse_table_handle, parse_type_tag
 from toolkit.move.argument_decoding import decode_argument
 from toolkit.move.argument_encoding import encode_argument
 from toolkit.move.bcs_values import decode_bcs
@@ -29,12 +29,12 @@ from toolkit.wire import (
     decode_simulation,
     decode_transactions,
     decode_view_answer,
-    decode_view_request,
     parse_account_signature,
     parse_payload,
     parse_signature,
     transaction_rows,
 )
+from toolkit.wire.bcs_payloads import read_function_call
 
 Read = Callable[[Any], Any]
 CALL = EntryFunction("0x1::m::f")
@@ -267,18 +267,18 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         EntryFunction,
         None,
-        "EntryFunction.function: expected a function id (address::module::function) as text, got None",
+        "EntryFunction.function: expected a function id (address::module::function) as a string, got None",
     ),
     (Script, "0x1", "Script.bytecode: not hex-encoded bytes: '0x1'; expected 0x and two hex digits per byte"),
     (sender, "alice", "SimulationRequest.sender: not an address: 'alice'; expected 0x and 1 to 64 hex digits"),
-    (sender, None, "SimulationRequest.sender: expected an address as text, got None"),
-    (price, -1, "SimulationRequest.gas_unit_price: expected a whole number from 0 to 2^64 - 1, got -1"),
+    (sender, None, "SimulationRequest.sender: expected an address as a string, got None"),
+    (price, -1, "SimulationRequest.gas_unit_price: expected an integer from 0 to 2^64 - 1, got -1"),
     (
         price,
         2**64,
-        "SimulationRequest.gas_unit_price: expected a whole number from 0 to 2^64 - 1, got 18446744073709551616",
+        "SimulationRequest.gas_unit_price: expected an integer from 0 to 2^64 - 1, got 18446744073709551616",
     ),
-    (price, "1.5", "SimulationRequest.gas_unit_price: expected a whole number, got '1.5'"),
+    (price, "1.5", "SimulationRequest.gas_unit_price: expected an integer, got '1.5'"),
     (parse_payload, b"", "payload: the answer is not JSON (Input data was truncated); it starts b''"),
     (parse_payload, b"[]", "the payload is not a JSON object, got []"),
     (
@@ -295,7 +295,7 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         parse_signature,
         {"type": "ed25519_signature", "public_key": "0x11", "signature": "0x"},
-        "the ed25519_signature does not have the documented shape: Ed25519Signature: an ed25519 public key has 32 bytes, got 1: '0x11'",
+        "the ed25519_signature does not have the documented shape: Ed25519Signature: expected 32 bytes of an ed25519 public key, got 1: '0x11'",
     ),
     (
         parse_signature,
@@ -380,14 +380,14 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         SignedTransaction.from_bcs,
         bytes(40) + b"\x05",
-        "byte 40: an encrypted payload; simulation refuses it, and so does this reader",
+        "byte 40: the payload is encrypted, which neither simulations nor this reader support",
     ),
     (
-        decode_view_request,
+        lambda body: read_function_call(Reader(body)),
         bytes(32) + b"\x01m\x010",
         "byte 0: function name '0' is not a Move identifier (letters, digits, underscores)",
     ),
-    (lambda data: decode_view_answer(data, [Bool()]), b"\x02", "the function returns 1 values, the answer holds 2"),
+    (lambda data: decode_view_answer(data, [Bool()]), b"\x02", "expected 1 return values, got 2"),
 ]
 
 

@@ -10,10 +10,10 @@ from toolkit.embedded.http.parsing import Fields, json_body, shown
 from toolkit.errors import ToolkitError
 from toolkit.move import parse_hex
 from toolkit.move.bcs_values import encode_bcs
+from toolkit.wire.account_signatures import UnknownSignature
 from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
-from toolkit.wire.signature_reader import parse_signature
-from toolkit.wire.signatures import UnknownSignature
-from toolkit.wire.transactions import RawTransaction, SignedTransaction
+from toolkit.wire.bcs_requests import RawTransaction, SignedTransaction
+from toolkit.wire.transaction_signatures import parse_signature
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.http.answers import Call
     from toolkit.embedded.http.node import Node
     from toolkit.wire.bcs_payloads import EncodedPayload
-    from toolkit.wire.signatures import TransactionSignature
+    from toolkit.wire.transaction_signatures import TransactionSignature
 
 __all__ = ["signed_from_json"]
 

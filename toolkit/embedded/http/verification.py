@@ -8,21 +8,20 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from toolkit.wire.signatures import (
-    Ed25519Signature,
+from toolkit.wire.account_signatures import Ed25519Signature, MultiEd25519Signature
+from toolkit.wire.key_signatures import MultiKeySignature, SingleKeySignature
+from toolkit.wire.transaction_signatures import (
     FeePayerSignature,
     MultiAgentSignature,
-    MultiEd25519Signature,
-    MultiKeySignature,
-    SingleKeySignature,
     SingleSenderSignature,
+    is_zero_padded,
 )
-from toolkit.wire.zero_padding import is_zero_padded
 
 if TYPE_CHECKING:
+    from toolkit.wire.account_signatures import AccountSignature
+    from toolkit.wire.bcs_requests import SignedTransaction
     from toolkit.wire.keys import PublicKey, Signature
-    from toolkit.wire.signatures import AccountSignature, TransactionSignature
-    from toolkit.wire.transactions import SignedTransaction
+    from toolkit.wire.transaction_signatures import TransactionSignature
 
 __all__ = ["has_valid_signature"]
 
