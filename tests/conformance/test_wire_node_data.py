@@ -8,13 +8,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from tests.benchmarks.decode.plain_walk import cells, differences
 from toolkit.move import decode_module_abi
 from toolkit.wire import (
-    ERROR_CODES,
     EntryFunction,
+    ErrorCode,
+    Event,
     FeePayerSignature,
     Multisig,
     UnknownPayload,
@@ -23,7 +25,6 @@ from toolkit.wire import (
     decode_account,
     decode_block,
     decode_error_body,
-    decode_events,
     decode_gas_price_estimate,
     decode_node_info,
     decode_simulation,
@@ -33,7 +34,7 @@ from toolkit.wire import (
     parse_signature,
     transaction_rows,
 )
-from toolkit.wire.structs import KnownChange, KnownTransaction
+from toolkit.wire.transactions import KnownChange, KnownTransaction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,8 +78,7 @@ def read_change(body: bytes, content: Any, counts: Counts) -> None:
 
 def read_event(body: bytes, content: Any, counts: Counts) -> None:
     """Decode one event as the events endpoints answer it."""
-    (event,) = decode_events(b"[" + body + b"]")
-    assert event.version == (int(content["version"]) if "version" in content else None)
+    event = msgspec.json.decode(body, type=Event)
     assert json.loads(bytes(event.data)) == content["data"]
     counts["events"] += 1
 
@@ -92,7 +92,7 @@ def read_error(body: bytes, content: Any, counts: Counts) -> None:
         assert error.error_code == one.get("error_code")
         assert error.vm_error_code == one.get("vm_error_code")
         if error.error_code is not None:
-            assert error.error_code in ERROR_CODES
+            assert error.error_code in set(ErrorCode)
         counts["error bodies"] += 1
 
 
@@ -170,7 +170,7 @@ def read_estimate(body: bytes, content: Any, counts: Counts) -> None:
 
 def read_events(body: bytes, content: Any, counts: Counts) -> None:
     """Decode an array of events."""
-    events = decode_events(body)
+    events = msgspec.json.decode(body, type=list[Event])
     assert [event.sequence_number for event in events] == [int(event["sequence_number"]) for event in content]
     counts["events"] += len(events)
 
@@ -290,5 +290,5 @@ def test_documented_error_codes_are_known(shared_data: Path) -> None:
     """The set of codes is the OpenAPI document's, and the one that came later."""
     document = json.loads((shared_data / "node" / "openapi.json").read_bytes())
     codes = set(document["components"]["schemas"]["AptosErrorCode"]["enum"])
-    assert ERROR_CODES - codes == {"rate_limited"}
-    assert codes <= ERROR_CODES
+    assert set(ErrorCode) - codes == {"rate_limited"}
+    assert codes <= set(ErrorCode)

@@ -9,9 +9,9 @@ from toolkit import embedded
 from toolkit.move.bcs import Reader
 from toolkit.move.bcs_values import encode_bcs
 from toolkit.move.layouts import Bytes, OptionOf, String, UInt
-from toolkit.wire.answers import decode_simulation
 from toolkit.wire.gas import GasBreakdown, find_fee_statement
 from toolkit.wire.headers import parse_headers
+from toolkit.wire.transaction_decoding import decode_simulation
 
 APT = "0x1::aptos_coin::AptosCoin"
 RECORD = "0xcafe::registry::Record"

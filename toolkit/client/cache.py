@@ -24,8 +24,8 @@ from toolkit.client.cache_store import Row, Store, warn_caller
 from toolkit.client.targets import is_nearby
 from toolkit.client.transport import Answer
 from toolkit.errors import InputError
-from toolkit.wire.errors import decode_error_body
 from toolkit.wire.headers import ledger_headers, parse_headers
+from toolkit.wire.responses import decode_error_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -37,9 +37,8 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.wire.errors import decode_error_body
 from toolkit.wire.headers import chain_id_of, parse_headers
-from toolkit.wire.node import decode_node_info
+from toolkit.wire.responses import decode_error_body, decode_node_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping

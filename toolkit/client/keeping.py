@@ -13,7 +13,7 @@ from toolkit.client.cache import AnswerCache, CachedAnswer, key
 from toolkit.client.transport import Answer
 from toolkit.errors import OfflineMiss, SchemaError
 from toolkit.wire.headers import parse_headers
-from toolkit.wire.node import decode_node_info
+from toolkit.wire.responses import decode_node_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from toolkit.move.abi import ModuleAbi
     from toolkit.wire.gas import GasSchedule
     from toolkit.wire.headers import LedgerState
-    from toolkit.wire.node import AccountInfo, Block, GasPriceEstimate, NodeInfo
     from toolkit.wire.payloads import EntryFunction
     from toolkit.wire.requests import SimulationRequest, ViewFunction
+    from toolkit.wire.responses import AccountInfo, BlockInfo, GasPriceEstimate, NodeInfo
 
 __all__ = ["Node", "Snapshot"]
 
@@ -389,7 +389,7 @@ class Node:
         """Make the read of a table item ready to be sent, at one or many versions by its ``at(version)``."""
         return PreparedItems(self._context, handle, key, key_type=key_type, value_type=value_type)
 
-    def prepare_block(self, ledger_version: int) -> Prepared[Block]:
+    def prepare_block(self, ledger_version: int) -> Prepared[BlockInfo]:
         """Make the read of the block that holds a version ready to be sent."""
         return self._companion.prepare_block(as_version(ledger_version))
 
@@ -430,7 +430,7 @@ class Node:
         """Return sequence number and authentication key of an account."""
         return self._companion.account(address, as_version_or_head(ledger_version))
 
-    def block(self, ledger_version: int) -> Block:
+    def block(self, ledger_version: int) -> BlockInfo:
         """Return the block that holds a version. Source: ``GET /v1/blocks/by_version/{version}``."""
         return self._companion.block(as_version(ledger_version))
 

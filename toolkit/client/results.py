@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from toolkit.client.abis import AbisAt
     from toolkit.client.companion import Companion
     from toolkit.move.layouts import Layout
-    from toolkit.wire.answers import SimulatedTransaction
     from toolkit.wire.gas import GasBreakdown
     from toolkit.wire.headers import LedgerState
     from toolkit.wire.requests import SimulationRequest, ViewFunction
+    from toolkit.wire.transactions import UserTransaction
 
 __all__ = ["Simulation", "TableItem", "ViewResult"]
 
@@ -135,14 +135,14 @@ class Simulation:
     ----------
     request : SimulationRequest
         What was asked.
-    transaction : SimulatedTransaction
+    transaction : UserTransaction
         The node's answer, decoded.
     ledger : LedgerState or None
         The node's head when it answered.
     """
 
     request: SimulationRequest
-    transaction: SimulatedTransaction
+    transaction: UserTransaction
     ledger: LedgerState | None
     abis: AbisAt = field(repr=False)
     companion: Companion = field(repr=False)

@@ -10,11 +10,11 @@ from toolkit.client.context import JSON, Context, function_abi
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import Simulation
 from toolkit.errors import Forbidden, NotFound, SchemaError
-from toolkit.wire.answers import decode_simulation
 from toolkit.wire.bcs_requests import signed_transaction
 from toolkit.wire.models import wire_argument
 from toolkit.wire.payloads import EntryFunction, Multisig
 from toolkit.wire.rows import check_transaction
+from toolkit.wire.transaction_decoding import decode_simulation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

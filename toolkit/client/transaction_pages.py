@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from toolkit.errors import NodeError, SchemaError, ToolkitError, VersionPruned
-from toolkit.wire.structs import GenericTransaction, MalformedTransaction
+from toolkit.wire.transactions import GenericTransaction, MalformedTransaction
 from toolkit.wire.u64 import is_u64
 
 if TYPE_CHECKING:

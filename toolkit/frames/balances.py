@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.wire.answers import UserTransaction
+    from toolkit.wire.transactions import UserTransaction
 
 __all__ = ["balance_frame"]
 

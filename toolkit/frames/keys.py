@@ -15,6 +15,7 @@ from toolkit.move.bcs_values import decode_bcs
 from toolkit.move.ids import parse_table_handle
 from toolkit.move.layouts import AbiMap, resolve_layout
 from toolkit.move.type_tags import parse_type_tag
+from toolkit.wire import ChangeKind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,11 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     rows = [row for row in zip(*columns.values(), strict=True) if row[0] == wanted and row[1] is not None]
     for _, key, version, kind in sorted(rows, key=lambda row: row[2] or 0):  # stable: a version's own order stays
         entry = found.setdefault(key, {"first_version": version, "changes": 0})
-        entry |= {"last_version": version, "changes": entry["changes"] + 1, "deleted": kind == "delete_table_item"}
+        entry |= {
+            "last_version": version,
+            "changes": entry["changes"] + 1,
+            "deleted": kind == ChangeKind.DELETE_TABLE_ITEM,
+        }
     table = KEYS.table({name: [entry[name] for entry in found.values()] for name in KEYS.names})
     return to_pandas(table.add_column(0, *_key_column(list(found), key_type, abis)))
 

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from toolkit.wire.account_signatures import NoAccountSignature as NoAccountSignature
     from toolkit.wire.account_signatures import UnknownSignature as UnknownSignature
     from toolkit.wire.account_signatures import parse_account_signature as parse_account_signature
-    from toolkit.wire.answers import GenericChange as GenericChange
-    from toolkit.wire.answers import GenericTransaction as GenericTransaction
-    from toolkit.wire.answers import MalformedTransaction as MalformedTransaction
-    from toolkit.wire.answers import UserTransaction as UserTransaction
-    from toolkit.wire.answers import decode_events as decode_events
-    from toolkit.wire.answers import decode_page as decode_page
-    from toolkit.wire.answers import decode_simulation as decode_simulation
-    from toolkit.wire.answers import decode_transactions as decode_transactions
-    from toolkit.wire.answers import iterate_transactions as iterate_transactions
     from toolkit.wire.bcs_payloads import EncodedEntryFunction as EncodedEntryFunction
     from toolkit.wire.bcs_payloads import EncodedModuleBundle as EncodedModuleBundle
     from toolkit.wire.bcs_payloads import EncodedMultisig as EncodedMultisig
@@ -40,9 +31,6 @@ if TYPE_CHECKING:
     from toolkit.wire.bcs_requests import decode_view_answer as decode_view_answer
     from toolkit.wire.bcs_requests import encode_view_request as encode_view_request
     from toolkit.wire.bcs_requests import signed_transaction as signed_transaction
-    from toolkit.wire.errors import ERROR_CODES as ERROR_CODES
-    from toolkit.wire.errors import ErrorBody as ErrorBody
-    from toolkit.wire.errors import decode_error_body as decode_error_body
     from toolkit.wire.features import enabled_features as enabled_features
     from toolkit.wire.features import feature_name as feature_name
     from toolkit.wire.gas import FeeStatement as FeeStatement
@@ -59,14 +47,6 @@ if TYPE_CHECKING:
     from toolkit.wire.key_signatures import SingleKeySignature as SingleKeySignature
     from toolkit.wire.keys import PublicKey as PublicKey
     from toolkit.wire.keys import Signature as Signature
-    from toolkit.wire.node import AccountInfo as AccountInfo
-    from toolkit.wire.node import Block as Block
-    from toolkit.wire.node import GasPriceEstimate as GasPriceEstimate
-    from toolkit.wire.node import NodeInfo as NodeInfo
-    from toolkit.wire.node import decode_account as decode_account
-    from toolkit.wire.node import decode_block as decode_block
-    from toolkit.wire.node import decode_gas_price_estimate as decode_gas_price_estimate
-    from toolkit.wire.node import decode_node_info as decode_node_info
     from toolkit.wire.payloads import EntryFunction as EntryFunction
     from toolkit.wire.payloads import ModuleBundle as ModuleBundle
     from toolkit.wire.payloads import Multisig as Multisig
@@ -78,10 +58,23 @@ if TYPE_CHECKING:
     from toolkit.wire.requests import TableItemRequest as TableItemRequest
     from toolkit.wire.requests import ViewFunction as ViewFunction
     from toolkit.wire.requests import canonical_request as canonical_request
+    from toolkit.wire.responses import AccountInfo as AccountInfo
+    from toolkit.wire.responses import BlockInfo as BlockInfo
+    from toolkit.wire.responses import ErrorBody as ErrorBody
+    from toolkit.wire.responses import ErrorCode as ErrorCode
+    from toolkit.wire.responses import GasPriceEstimate as GasPriceEstimate
+    from toolkit.wire.responses import NodeInfo as NodeInfo
+    from toolkit.wire.responses import decode_account as decode_account
+    from toolkit.wire.responses import decode_block as decode_block
+    from toolkit.wire.responses import decode_error_body as decode_error_body
+    from toolkit.wire.responses import decode_gas_price_estimate as decode_gas_price_estimate
+    from toolkit.wire.responses import decode_node_info as decode_node_info
     from toolkit.wire.rows import Rows as Rows
     from toolkit.wire.rows import checked_rows as checked_rows
-    from toolkit.wire.rows import transaction_batches as transaction_batches
     from toolkit.wire.rows import transaction_rows as transaction_rows
+    from toolkit.wire.transaction_decoding import decode_page as decode_page
+    from toolkit.wire.transaction_decoding import decode_simulation as decode_simulation
+    from toolkit.wire.transaction_decoding import decode_transactions as decode_transactions
     from toolkit.wire.transaction_signatures import FeePayerSignature as FeePayerSignature
     from toolkit.wire.transaction_signatures import MultiAgentSignature as MultiAgentSignature
     from toolkit.wire.transaction_signatures import SingleSenderSignature as SingleSenderSignature
@@ -90,37 +83,43 @@ if TYPE_CHECKING:
     from toolkit.wire.transaction_signatures import is_zero_padded as is_zero_padded
     from toolkit.wire.transaction_signatures import parse_signature as parse_signature
     from toolkit.wire.transaction_signatures import zero_padded as zero_padded
+    from toolkit.wire.transactions import ChangeKind as ChangeKind
+    from toolkit.wire.transactions import Event as Event
+    from toolkit.wire.transactions import GenericChange as GenericChange
+    from toolkit.wire.transactions import GenericTransaction as GenericTransaction
+    from toolkit.wire.transactions import MalformedTransaction as MalformedTransaction
+    from toolkit.wire.transactions import Transaction as Transaction
+    from toolkit.wire.transactions import UserTransaction as UserTransaction
 
 _HOMES = {
     "account_signatures": (
         "AbstractSignature AccountSignature Ed25519Signature MultiEd25519Signature NoAccountSignature "
         "UnknownSignature parse_account_signature"
     ),
-    "answers": (
-        "GenericChange GenericTransaction MalformedTransaction UserTransaction decode_events decode_page "
-        "decode_simulation decode_transactions iterate_transactions"
-    ),
     "bcs_payloads": (
         "EncodedEntryFunction EncodedModuleBundle EncodedMultisig EncodedPayload EncodedPayloadV2 "
         "EncodedScript ScriptArgument"
     ),
     "bcs_requests": "RawTransaction SignedTransaction decode_view_answer encode_view_request signed_transaction",
-    "errors": "ERROR_CODES ErrorBody decode_error_body",
     "features": "enabled_features feature_name",
     "gas": "FeeStatement GasBreakdown GasSchedule decode_fee_statement find_fee_statement",
     "headers": "AnswerHeaders LedgerState ledger_headers parse_headers",
     "key_signatures": "IndexedSignature MultiKeySignature SingleKeySignature",
     "keys": "PublicKey Signature",
-    "node": (
-        "AccountInfo Block GasPriceEstimate NodeInfo decode_account decode_block decode_gas_price_estimate "
-        "decode_node_info"
-    ),
     "payloads": "EntryFunction ModuleBundle Multisig Payload Script UnknownPayload parse_payload",
     "requests": "SimulationRequest TableItemRequest ViewFunction canonical_request",
-    "rows": "Rows checked_rows transaction_batches transaction_rows",
+    "responses": (
+        "AccountInfo BlockInfo ErrorBody ErrorCode GasPriceEstimate NodeInfo decode_account decode_block "
+        "decode_error_body decode_gas_price_estimate decode_node_info"
+    ),
+    "rows": "Rows checked_rows transaction_rows",
+    "transaction_decoding": "decode_page decode_simulation decode_transactions",
     "transaction_signatures": (
         "FeePayerSignature MultiAgentSignature SingleSenderSignature TransactionSignature authentication_key "
         "is_zero_padded parse_signature zero_padded"
+    ),
+    "transactions": (
+        "ChangeKind Event GenericChange GenericTransaction MalformedTransaction Transaction UserTransaction"
     ),
 }
 """Public names by module, separated by spaces."""

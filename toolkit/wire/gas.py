@@ -1,4 +1,4 @@
-"""Gas numbers of transactions: the fee statement, its split, and the gas schedule on chain."""
+"""Gas of transactions: the fee statement, its parts, and the gas schedule on chain."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from toolkit.wire.u64 import parse_u64
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.wire.structs import Event
+    from toolkit.wire.transactions import Event
 
 __all__ = ["FEE_STATEMENT", "FeeStatement", "GasBreakdown", "GasSchedule", "decode_fee_statement", "find_fee_statement"]
 
-#: Type of the event that splits a transaction's gas.
+#: Type of the event that contains the parts of the gas of a transaction.
 FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeeStatement:
-    """The event of that name, the last of a transaction.
+    """The parts of the gas of a transaction, from the event ``0x1::transaction_fee::FeeStatement``.
 
     Parameters
     ----------
     total_charge_gas_units : int
-        Gas units charged, storage included; equals ``gas_used``.
+        Gas units charged, including storage; equals ``gas_used``.
     execution_gas_units, io_gas_units : int
-        Gas units of running code, and of reading and writing.
+        Gas units of execution, and of reading and writing state.
     storage_fee_octas, storage_fee_refund_octas : int
-        Octas for new storage, and given back for freed storage.
+        Octas for new storage, and octas refunded for freed storage.
     """
 
     total_charge_gas_units: int
@@ -47,7 +47,7 @@ class FeeStatement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GasBreakdown:
-    """How the gas of one transaction splits, with the price it was charged at.
+    """The parts of the gas of a transaction with the gas unit price.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class GasBreakdown:
 
     @classmethod
     def from_statement(cls, statement: FeeStatement, *, gas_unit_price: int) -> Self:
-        """Join a fee statement with the transaction's gas unit price (octas per gas unit)."""
+        """Return a fee statement with the gas unit price of its transaction, in octas per gas unit."""
         return cls(
             total_charge_gas_units=statement.total_charge_gas_units,
             execution_gas_units=statement.execution_gas_units,
@@ -85,7 +85,7 @@ class GasBreakdown:
 
     @property
     def net_octas(self) -> int:
-        """Octas charged less the storage refund; negative where more came back than was paid."""
+        """Octas charged minus the storage refund; negative if the refund is larger than the charge."""
         return self.fee_octas - self.storage_fee_refund_octas
 
     @property
@@ -94,11 +94,11 @@ class GasBreakdown:
 
         Notes
         -----
-        A node keeps gas in millionths of a unit and rounds execution, io and the total up to whole units, each by
-        itself; storage divided by the price is a fraction. So ``total - (execution + io + storage / price)`` lies
-        in (-2, 1): two parts rounded up at most lower it by less than 2, the total rounded up raises it by less
-        than 1. Recorded: 0, -1, and -0.6 to -1.2. It is compared in octas, in whole numbers. With a price of 0
-        storage is not charged, and the units alone must add up.
+        A node counts gas in millionths of a unit and rounds execution, io and the total up to whole units separately;
+        storage divided by the price is a fraction. So ``total - (execution + io + storage / price)`` is in (-2, 1): two
+        parts rounded up lower it by less than 2, the total rounded up raises it by less than 1. Recorded values are 0,
+        -1, and -0.6 to -1.2. The comparison is in octas, with integers. With a price of 0 storage is not charged, and
+        the units alone must add up.
         """
         price = self.gas_unit_price
         units = self.total_charge_gas_units - self.execution_gas_units - self.io_gas_units
@@ -108,25 +108,25 @@ class GasBreakdown:
 
 
 class FeeStatementTexts(msgspec.Struct, gc=False):
-    """The event as the wire has it: digits, in the order of `FeeStatement`."""
+    """The event as nodes print it: strings of digits, in the order of `FeeStatement`."""
 
     total_charge_gas_units: str
     execution_gas_units: str
     io_gas_units: str
     storage_fee_octas: str
-    storage_fee_refund_octas: str = "0"  # absent before refunds came in 2023
+    storage_fee_refund_octas: str = "0"  # absent before 2023, when refunds were introduced
 
 
 _DECODER: msgspec.json.Decoder[FeeStatementTexts] = msgspec.json.Decoder(FeeStatementTexts)
 
 
 def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:
-    """Read the ``data`` of a fee statement event.
+    """Decode the ``data`` of a fee statement event.
 
     Parameters
     ----------
     data : bytes or msgspec.Raw
-        JSON object.
+        The JSON object.
 
     Returns
     -------
@@ -135,7 +135,14 @@ def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:
     Raises
     ------
     SchemaError
-        If it does not have that shape.
+        If the data does not have the documented shape.
+
+    Examples
+    --------
+    >>> parts = {"execution_gas_units": "4", "io_gas_units": "3", "storage_fee_octas": "0"}
+    >>> statement = decode_fee_statement(msgspec.json.encode({"total_charge_gas_units": "7"} | parts))
+    >>> GasBreakdown.from_statement(statement, gas_unit_price=100).fee_octas
+    700
     """
     try:
         wire = decode_with(_DECODER, data)
@@ -151,14 +158,23 @@ def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:
 
 
 def find_fee_statement(events: Sequence[Event]) -> FeeStatement | None:
-    """Return the fee statement among a transaction's events, None where there is none.
+    """Return the fee statement among the events of a transaction, or None if there is none.
+
+    Parameters
+    ----------
+    events : sequence of Event
+        The events of one transaction.
+
+    Returns
+    -------
+    FeeStatement or None
 
     Raises
     ------
     SchemaError
         If the event does not have the documented shape.
     """
-    for event in reversed(events):  # it is the last one
+    for event in reversed(events):  # it is the last event
         if event.type == FEE_STATEMENT:
             return decode_fee_statement(event.data)
     return None
@@ -166,15 +182,20 @@ def find_fee_statement(events: Sequence[Event]) -> FeeStatement | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GasSchedule:
-    """The gas schedule a ledger charges by.
+    """The gas schedule of a ledger.
 
     Parameters
     ----------
     feature_version : int
-        Gas feature version; 0 for the first form of the resource, which has none.
+        Gas feature version; 0 for the first form of the resource, which does not have it.
     entries : dict of str to int
-        Parameter name to value, in the order of the resource. Values are internal gas units (a millionth of a gas
-        unit) unless the name says otherwise.
+        Values by parameter name, in the order of the resource, in internal gas units (millionths of a gas unit) unless
+        the name states another unit.
+
+    Examples
+    --------
+    >>> GasSchedule.from_resource({"feature_version": "44", "entries": [{"key": "txn.min", "val": "2760000"}]})
+    GasSchedule(feature_version=44, 1 parameters)
     """
 
     feature_version: int
@@ -185,12 +206,12 @@ class GasSchedule:
 
     @classmethod
     def from_resource(cls, data: Any) -> Self:
-        """Read the data of ``0x1::gas_schedule::GasScheduleV2`` or ``GasSchedule``.
+        """Return the schedule in the data of ``0x1::gas_schedule::GasScheduleV2`` or ``GasSchedule``.
 
         Parameters
         ----------
         data : mapping
-            JSON or Python form: ``{"feature_version", "entries": [{"key", "val"}]}``.
+            The data from JSON or as a Python value: ``{"feature_version", "entries": [{"key", "val"}]}``.
 
         Returns
         -------
@@ -199,7 +220,7 @@ class GasSchedule:
         Raises
         ------
         SchemaError
-            If it does not have that shape, or names a parameter twice.
+            If the data does not have this shape, or contains a parameter twice.
         """
         rows = data.get("entries") if isinstance(data, Mapping) else None
         if not isinstance(rows, list | tuple):
@@ -209,11 +230,11 @@ class GasSchedule:
             where = f"entries[{position}]"
             key = row.get("key") if isinstance(row, dict) else None
             if not isinstance(key, str) or key in entries:
-                raise SchemaError(f"{where}: expected a parameter of its own, got {shorten(row)}", column=where)
+                raise SchemaError(f"{where}: expected a parameter that occurs once, got {shorten(row)}", column=where)
             entries[key] = _number(row.get("val"), f"{where}.val")
         return cls(_number(data.get("feature_version", 0), "feature_version"), entries)
 
 
 def _number(value: object, where: str) -> int:
-    """Read a u64 in JSON form (digits) or as the Python int a layout gives."""
+    """Return a u64 given as digits (from JSON) or as int (a Python value)."""
     return parse_u64(str(value) if isinstance(value, int) and not isinstance(value, bool) else value, where)

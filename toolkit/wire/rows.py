@@ -1,39 +1,45 @@
-"""Decoded transactions to columns: three dicts of plain Python lists, ready for Arrow.
+"""Columns of decoded transactions, state changes and events: three dicts of Python lists, ready for Arrow.
 
-Nothing is lost on the way: what has no column of its own stays in the JSON text of ``data``, ``payload`` or ``raw``.
+No data is lost: fields without a column remain in the JSON text of ``data``, ``payload`` or ``raw``.
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import astuple
 
-from toolkit._present.messages import escape
+from toolkit._present.messages import escape, shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.wire.answers import collector_paused, malformed
-from toolkit.wire.change_rows import CHANGE_ROWS
+from toolkit.move import parse_address, parse_table_handle
 from toolkit.wire.gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire.headers import timestamp_from_us
-from toolkit.wire.spellings import Spellings, split_event_key
-from toolkit.wire.structs import (
+from toolkit.wire.transaction_decoding import collector_paused, malformed
+from toolkit.wire.transactions import (
     BlockMetadataTransaction,
+    ChangeKind,
+    DeleteModule,
+    DeleteResource,
+    DeleteTableItem,
+    GenericChange,
     GenericTransaction,
     GenesisTransaction,
     MalformedTransaction,
     PendingTransaction,
     UserTransaction,
+    WriteModule,
+    WriteResource,
+    WriteTableItem,
 )
 from toolkit.wire.u64 import parse_u64_column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from toolkit.wire.change_rows import Row
-    from toolkit.wire.structs import Event, Transaction
+    from toolkit.wire.transactions import Event, Transaction
 
 __all__ = [
     "CHANGE_COLUMNS",
@@ -42,11 +48,12 @@ __all__ = [
     "Rows",
     "check_transaction",
     "checked_rows",
-    "transaction_batches",
     "transaction_rows",
 ]
 
-#: Columns of the transactions, in order. u64 columns hold ints, `success` bools, all else text.
+_Row: TypeAlias = tuple[Any, ...]
+
+#: Columns of the transactions. u64 columns contain ints, `success` bools, all others text.
 TRANSACTION_COLUMNS: tuple[str, ...] = (
     "version",
     "hash",
@@ -76,8 +83,8 @@ TRANSACTION_COLUMNS: tuple[str, ...] = (
     "raw",
     "problem",
 )
-#: Columns of the changes, in order: `transaction_index` (position of the transaction in the batch), `version` and
-#: `change_index` are ints, `key` and `value` bytes, all else text.
+#: Columns of the changes. `transaction_index` (position of the transaction), `version` and `change_index` contain ints,
+#: `key` and `value` bytes, all others text.
 CHANGE_COLUMNS: tuple[str, ...] = (
     "transaction_index",
     "version",
@@ -94,7 +101,7 @@ CHANGE_COLUMNS: tuple[str, ...] = (
     "value_type",
     "data",
 )
-#: Columns of the events, in order: the first three and the two numbers are ints, all else text.
+#: Columns of the events. The first three and the two numbers contain ints, all others text.
 EVENT_COLUMNS: tuple[str, ...] = (
     "transaction_index",
     "version",
@@ -106,7 +113,7 @@ EVENT_COLUMNS: tuple[str, ...] = (
     "data",
 )
 
-_COLUMNS = (TRANSACTION_COLUMNS, CHANGE_COLUMNS, EVENT_COLUMNS)
+
 _U64_TRANSACTION_COLUMNS = (
     "version",
     "gas_used",
@@ -126,7 +133,7 @@ _U64_TRANSACTION_COLUMNS = (
 
 
 class Rows(NamedTuple):
-    """Columns of the three tables; the lists of one dict have one length."""
+    """Columns of three tables, each a dict of column name to list; the lists of a table have the same length."""
 
     transactions: dict[str, list[Any]]
     changes: dict[str, list[Any]]
@@ -154,30 +161,46 @@ _NO_FEE = (None, None, None, None, None)
 
 
 def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
-    """Turn decoded transactions into the columns of three tables.
+    """Return the columns of decoded transactions, of their changes and of their events.
 
     Parameters
     ----------
     transactions : iterable of Transaction
-        As `decode_transactions`, `decode_simulation` or `iterate_transactions` give them.
+        As `decode_transactions`, `decode_page` or `decode_simulation` return them.
 
     Returns
     -------
     Rows
-        Transactions, changes and events, each a dict of column name to list. `function` of a multisig transaction
-        is that of its inner payload; `problem` says what is wrong with a `MalformedTransaction`, null elsewhere.
+        Transactions, changes and events, each a dict of column name to list. `function` of a multisig transaction is
+        that of its inner payload; `problem` says what is wrong with a `MalformedTransaction` and is None for others.
 
     Raises
     ------
     SchemaError
-        If one has a malformed number, address or hex text; `checked_rows` marks such a one instead.
+        If a transaction contains a malformed number, address or hex text; `checked_rows` returns a
+        `MalformedTransaction` instead.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_transactions
+    >>> rows = transaction_rows(decode_transactions(b'[{"type": "a_future_transaction", "version": "7"}]'))
+    >>> rows.transactions["version"], rows.transactions["type"], rows.changes["type"]
+    ([7], ['a_future_transaction'], [])
     """
-    rows = _rows(transactions, 0)
-    return Rows(*({name: [] for name in names} for names in _COLUMNS)) if rows is None else rows
+    builder = _Builder()
+    try:
+        with collector_paused():
+            for transaction in transactions:
+                builder.add(transaction)
+            rows = builder.finish()
+            del builder  # the garbage collector would visit all its row tuples when it is enabled again
+            return rows
+    except (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise SchemaError(f"a transaction does not have the documented shape: {escape(error)}") from error
 
 
 def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction], Rows]:
-    """Turn transactions into columns, one that does not fit being marked rather than raised.
+    """Return decoded transactions and their columns, with a `MalformedTransaction` in place of each malformed one.
 
     Parameters
     ----------
@@ -187,8 +210,15 @@ def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction]
     Returns
     -------
     tuple of (list of Transaction, Rows)
-        Each transaction, or a `MalformedTransaction` in its place; and their columns, as `transaction_rows`
-        returns them. Every number, address and time of what is not marked can be read.
+        The transactions, and their columns as `transaction_rows` returns them. Every number, address and time of the
+        transactions that are not malformed can be read.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_page
+    >>> transactions, rows = checked_rows(decode_page(b'[{"type": "user_transaction", "version": "500"}]'))
+    >>> rows.transactions["version"], rows.transactions["problem"][0][:20]
+    ([500], 'transactions[0]: the')
     """
     found = list(transactions)
     try:
@@ -201,7 +231,13 @@ def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction]
 
 
 def check_transaction(transaction: Transaction) -> None:
-    """Raise SchemaError if a number, an address, a hex text or a time of a transaction is malformed."""
+    """Check the numbers, addresses, hex texts and the time of a transaction.
+
+    Raises
+    ------
+    SchemaError
+        If one of them is malformed.
+    """
     _check_times(transaction_rows([transaction]))
 
 
@@ -219,61 +255,18 @@ def _check_times(rows: Rows) -> None:
         raise SchemaError(f"timestamp: expected microseconds up to the year 9999, got {latest}", column="timestamp")
 
 
-def transaction_batches(transactions: Iterable[Transaction], *, size: int = 1_000) -> Iterator[Rows]:
-    """Turn decoded transactions into columns a batch at a time: the way to many of them, in little memory.
-
-    Parameters
-    ----------
-    transactions : iterable of Transaction
-        Best an iterator, as `iterate_transactions` gives it.
-    size : int, default 1000
-        Transactions in a batch.
-
-    Yields
-    ------
-    Rows
-        As `transaction_rows` gives them; `transaction_index` counts on from batch to batch.
-
-    Raises
-    ------
-    SchemaError
-        If a number, an address or a hex text in them is none.
-    """
-    remaining = iter(transactions)
-    first = 0
-    while batch := _rows(islice(remaining, size), first):
-        yield batch
-        first += len(batch.transactions["version"])
-        del batch  # while the next one is made, this one need not stay
-
-
-def _rows(transactions: Iterable[Transaction], first: int) -> Rows | None:
-    """Return the columns of transactions, the first of which has the position `first`; None where there are none."""
-    builder = _Builder(first)
-    try:
-        with collector_paused():
-            for transaction in transactions:
-                builder.add(transaction)
-            rows = builder.finish()
-            del builder  # its row tuples would all be looked at when the collector comes back
-            return rows
-    except (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"a transaction does not have the documented shape: {escape(error)}") from error
-
-
 class _Builder:
-    """Row tuples of one batch."""
+    """Collects row tuples, which are fast to make, and turns them into columns at the end."""
 
-    def __init__(self, first: int) -> None:
-        self._first = first
-        self._transactions: list[Row] = []
-        self._changes: list[Row] = []
-        self._events: list[Row] = []
-        self._known = Spellings()
+    def __init__(self) -> None:
+        self._transactions: list[_Row] = []
+        self._changes: list[_Row] = []
+        self._events: list[_Row] = []
+        self._known = _CanonicalForms()
 
     def add(self, transaction: Transaction) -> None:
         """Append the rows of one transaction."""
-        position = self._first + len(self._transactions)
+        position = len(self._transactions)
         if isinstance(transaction, GenericTransaction):
             self._transactions.append(self._generic_row(transaction))
             return
@@ -284,15 +277,13 @@ class _Builder:
             self._transactions.append(self._pending_row(transaction))
             return
         changes, events = transaction.changes, transaction.events
-        known, rows = self._known, CHANGE_ROWS
+        known, rows = self._known, _CHANGE_ROWS
         self._transactions.append(self._executed_row(transaction, events))
         self._changes += [rows[type(item)](known, position, index, item) for index, item in enumerate(changes)]
         self._events += [_event_row(known, position, index, event) for index, event in enumerate(events)]
 
-    def finish(self) -> Rows | None:
-        """Turn the row tuples into columns; text becomes numbers a whole column at a time."""
-        if not self._transactions:
-            return None
+    def finish(self) -> Rows:
+        """Return the columns; numbers are converted a whole column at a time."""
         transactions = _columns(TRANSACTION_COLUMNS, self._transactions)
         for name in _U64_TRANSACTION_COLUMNS:
             transactions[name] = _numbers(transactions[name], name)
@@ -302,19 +293,19 @@ class _Builder:
             events[name] = _numbers(events[name], name)
         return Rows(transactions, changes, events)
 
-    def _indexed(self, names: Sequence[str], rows: list[Row], versions: list[int | None]) -> dict[str, list[Any]]:
-        """Return the columns of rows that start with their transaction's position; its version becomes the second."""
+    def _indexed(self, names: Sequence[str], rows: list[_Row], versions: list[int | None]) -> dict[str, list[Any]]:
+        """Return the columns of rows that start with the position of their transaction; its version is added second."""
         position, version, *others = names
         columns = _columns((position, *others), rows)
-        found = [versions[index - self._first] for index in columns[position]]
+        found = [versions[index] for index in columns[position]]
         return {position: columns[position], version: found, **columns}
 
-    def _generic_row(self, transaction: GenericTransaction) -> Row:
+    def _generic_row(self, transaction: GenericTransaction) -> _Row:
         head = (transaction.version_text, transaction.hash, transaction.type)
         raw = transaction.raw.decode()
         return (*head, *(None,) * (len(TRANSACTION_COLUMNS) - len(head) - 2), raw, None)
 
-    def _malformed_row(self, transaction: MalformedTransaction) -> Row:
+    def _malformed_row(self, transaction: MalformedTransaction) -> _Row:
         function = transaction.function
         with suppress(InputError):
             function = None if function is None else self._known.types[function]
@@ -328,12 +319,12 @@ class _Builder:
         }
         return tuple(known.get(name) for name in TRANSACTION_COLUMNS)
 
-    def _pending_row(self, transaction: PendingTransaction) -> Row:
+    def _pending_row(self, transaction: PendingTransaction) -> _Row:
         head = (None, transaction.hash, "pending_transaction", None, None, None)
         return (*head, *self._submitted(transaction), None, None, 0, 0, *_NO_FEE, None, None)
 
-    def _executed_row(self, transaction: Any, events: Sequence[Event]) -> Row:
-        submitted: Row
+    def _executed_row(self, transaction: Any, events: Sequence[Event]) -> _Row:
+        submitted: _Row
         if isinstance(transaction, UserTransaction):
             submitted = self._submitted(transaction)
         elif isinstance(transaction, GenesisTransaction):
@@ -358,7 +349,7 @@ class _Builder:
             None,
         )
 
-    def _submitted(self, transaction: UserTransaction | PendingTransaction) -> Row:
+    def _submitted(self, transaction: UserTransaction | PendingTransaction) -> _Row:
         payload = transaction.payload_raw
         head = _decode_payload_head(payload)
         function = head.function
@@ -379,12 +370,12 @@ class _Builder:
         )
 
 
-def _event_row(known: Spellings, position: int, index: int, event: Event) -> Row:
+def _event_row(known: _CanonicalForms, position: int, index: int, event: Event) -> _Row:
     guid = event.guid
     if guid is not None:
         address, creation_number = guid.account_address, guid.creation_number
     else:
-        address, creation_number = split_event_key(event.key)
+        address, creation_number = _split_event_key(event.key)
     return (
         position,
         index,
@@ -396,7 +387,7 @@ def _event_row(known: Spellings, position: int, index: int, event: Event) -> Row
     )
 
 
-def _columns(names: Sequence[str], rows: list[Row]) -> dict[str, list[Any]]:
+def _columns(names: Sequence[str], rows: list[_Row]) -> dict[str, list[Any]]:
     if not rows:
         return {name: [] for name in names}
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
@@ -411,7 +402,173 @@ def _numbers(texts: list[str | None], name: str) -> list[int | None]:
 
 
 def _fee_texts(events: Sequence[Event]) -> tuple[str | None, ...]:
-    for event in reversed(events):  # it is the last one
+    for event in reversed(events):  # it is the last event
         if event.type == FEE_STATEMENT:
             return astuple(_decode_fee_texts(event.data))
     return _NO_FEE
+
+
+class _AbiHead(msgspec.Struct, gc=False):
+    name: str
+
+
+class _ModuleHead(msgspec.Struct, gc=False):
+    abi: _AbiHead | None = None
+
+
+class _ItemTypes(msgspec.Struct, gc=False):
+    key_type: str | None = None
+    value_type: str | None = None
+
+
+_decode_module_head = msgspec.json.Decoder(_ModuleHead).decode
+_decode_item_types = msgspec.json.Decoder(_ItemTypes).decode
+
+# Plain strings, because attribute access on an enum is slow and these are used for every change.
+_WRITE_RESOURCE = ChangeKind.WRITE_RESOURCE.value
+_DELETE_RESOURCE = ChangeKind.DELETE_RESOURCE.value
+_WRITE_MODULE = ChangeKind.WRITE_MODULE.value
+_DELETE_MODULE = ChangeKind.DELETE_MODULE.value
+_WRITE_TABLE_ITEM = ChangeKind.WRITE_TABLE_ITEM.value
+_DELETE_TABLE_ITEM = ChangeKind.DELETE_TABLE_ITEM.value
+
+# The following functions return the row of one kind of change: transaction_index, change_index, type, address,
+# state_key_hash, resource_type, module, handle, key, value, key_type, value_type, data. The version is added later. The
+# tuples are written out, because they are made by the hundred thousand.
+
+
+def _write_resource(known: _CanonicalForms, position: int, index: int, change: WriteResource) -> _Row:
+    address, resource = known.addresses[change.address], change.data
+    resource_type, data = known.types[resource.type], str(resource.data, "utf-8")
+    head = (position, index, _WRITE_RESOURCE, address, change.state_key_hash, resource_type)
+    return (*head, None, None, None, None, None, None, data)
+
+
+def _delete_resource(known: _CanonicalForms, position: int, index: int, change: DeleteResource) -> _Row:
+    address, resource_type = known.addresses[change.address], known.types[change.resource]
+    head = (position, index, _DELETE_RESOURCE, address, change.state_key_hash, resource_type)
+    return (*head, None, None, None, None, None, None, None)
+
+
+def _write_module(known: _CanonicalForms, position: int, index: int, change: WriteModule) -> _Row:
+    address = known.addresses[change.address]
+    abi = _decode_module_head(change.data).abi
+    module = None if abi is None else f"{address}::{abi.name}"
+    head = (position, index, _WRITE_MODULE, address, change.state_key_hash, None, module)
+    return (*head, None, None, None, None, None, str(change.data, "utf-8"))
+
+
+def _delete_module(known: _CanonicalForms, position: int, index: int, change: DeleteModule) -> _Row:
+    address, module = known.addresses[change.address], known.types[change.module]
+    head = (position, index, _DELETE_MODULE, address, change.state_key_hash, None, module)
+    return (*head, None, None, None, None, None, None)
+
+
+def _write_table_item(known: _CanonicalForms, position: int, index: int, change: WriteTableItem) -> _Row:
+    key, value = _hex_bytes(change.key), _hex_bytes(change.value)
+    handle = known.handles[change.handle]
+    head = (position, index, _WRITE_TABLE_ITEM, None, change.state_key_hash, None, None, handle, key, value)
+    return head + _item_data(known, change.data)
+
+
+def _delete_table_item(known: _CanonicalForms, position: int, index: int, change: DeleteTableItem) -> _Row:
+    handle, key = known.handles[change.handle], _hex_bytes(change.key)
+    head = (position, index, _DELETE_TABLE_ITEM, None, change.state_key_hash, None, None, handle, key, None)
+    return head + _item_data(known, change.data)
+
+
+def _item_data(known: _CanonicalForms, data: msgspec.Raw) -> tuple[str | None, str | None, str | None]:
+    text = str(data, "utf-8")
+    if text == "null":
+        return (None, None, None)
+    types = _decode_item_types(data)
+    key_type, value_type = types.key_type, types.value_type
+    return (
+        None if key_type is None else known.types[key_type],
+        None if value_type is None else known.types[value_type],
+        text,
+    )
+
+
+def _generic_change(known: _CanonicalForms, position: int, index: int, change: GenericChange) -> _Row:
+    del known  # the fields of an unknown kind are unknown, so none is converted
+    head = (position, index, change.type)
+    return (*head, None, None, None, None, None, None, None, None, None, change.raw.decode())
+
+
+_CHANGE_ROWS: dict[type, Callable[[_CanonicalForms, int, int, Any], _Row]] = {
+    WriteResource: _write_resource,
+    DeleteResource: _delete_resource,
+    WriteModule: _write_module,
+    DeleteModule: _delete_module,
+    WriteTableItem: _write_table_item,
+    DeleteTableItem: _delete_table_item,
+    GenericChange: _generic_change,
+}
+
+
+_CREATION_NUMBER_BYTES = 8
+# Most texts are canonical already, which these patterns find quickly: an address of full length without leading zero,
+# and an address inside the text of a type, module or function that is neither that nor one digit.
+_FULL_ADDRESS = re.compile("0x[1-9a-f][0-9a-f]{63}")
+_FULL_HANDLE = re.compile("0x[0-9a-f]{64}")
+_OTHER_ADDRESS = re.compile("0x(?![1-9a-f][0-9a-f]{63}::|[0-9a-f]::)[0-9a-fA-F]+(?=::)")
+
+
+class _Addresses(dict[str, str]):
+    """Cache of the canonical forms of addresses; the same addresses recur, and a hit costs one lookup."""
+
+    def __missing__(self, text: str) -> str:
+        self[text] = known = text if _FULL_ADDRESS.fullmatch(text) else parse_address(text)
+        return known
+
+
+class _Handles(dict[str, str]):
+    """Cache of the canonical forms of table handles."""
+
+    def __missing__(self, text: str) -> str:
+        self[text] = known = text if _FULL_HANDLE.fullmatch(text) else parse_table_handle(text)
+        return known
+
+
+class _TypeTexts(dict[str, str]):
+    """Cache of the texts of types, modules and functions with canonical addresses, and otherwise unchanged."""
+
+    def __init__(self, addresses: _Addresses) -> None:
+        super().__init__()
+        self._addresses = addresses
+
+    def __missing__(self, text: str) -> str:
+        self[text] = known = _OTHER_ADDRESS.sub(lambda match: self._addresses[match[0]], text)
+        return known
+
+
+class _CanonicalForms:
+    """Caches of canonical forms for one call of `transaction_rows`."""
+
+    __slots__ = ("addresses", "handles", "types")
+
+    def __init__(self) -> None:
+        self.addresses = _Addresses()
+        self.handles = _Handles()
+        self.types = _TypeTexts(self.addresses)
+
+
+def _hex_bytes(text: str) -> bytes:
+    """Return the bytes of 0x hex; `bytes.fromhex` also accepts white space."""
+    try:
+        data = bytes.fromhex(text[2:])
+    except ValueError:
+        data = None
+    if data is None or text[:2] != "0x" or 2 * len(data) != len(text) - 2:
+        raise SchemaError(f"expected 0x hex of a table key or value, got {shorten(text)}")
+    return data
+
+
+def _split_event_key(key: str | None) -> tuple[str, str]:
+    """Return address and creation number of an event key, as nodes of 2022 print it: 8 bytes number, then address."""
+    if key is None:
+        raise SchemaError("an event has neither a guid nor a key")
+    data = _hex_bytes(key)
+    number = int.from_bytes(data[:_CREATION_NUMBER_BYTES], "little")
+    return "0x" + data[_CREATION_NUMBER_BYTES:].hex(), str(number)

@@ -14,7 +14,7 @@ from toolkit.frames.keys import table_keys
 from toolkit.frames.transactions import transaction_frames
 from toolkit.move.abi import decode_module_abi
 from toolkit.move.layouts import AbiMap
-from toolkit.wire.answers import decode_transactions
+from toolkit.wire.transaction_decoding import decode_transactions
 
 HANDLE = "0x" + "0" * 61 + "abc"
 OTHER = "0x" + "f" * 64

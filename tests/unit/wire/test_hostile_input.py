@@ -30,13 +30,11 @@ from toolkit.wire import (
     decode_account,
     decode_block,
     decode_error_body,
-    decode_events,
     decode_gas_price_estimate,
     decode_node_info,
     decode_simulation,
     decode_transactions,
     decode_view_answer,
-    iterate_transactions,
     parse_account_signature,
     parse_headers,
     parse_payload,
@@ -143,9 +141,7 @@ LAYOUTS = [Bool(), UInt(8), UInt(64), UInt(256), Int(128), Address(), Bytes(), S
 LAYOUTS += [VectorOf(UInt(64)), OptionOf(Bytes()), VectorOf(VectorOf(OptionOf(Address())))]
 BODY_READERS = [
     lambda body: transaction_rows(decode_transactions(body)),
-    lambda body: transaction_rows(iterate_transactions(body)),
     lambda body: transaction_rows(decode_simulation(body)),
-    decode_events,
     decode_node_info,
     decode_account,
     decode_block,

@@ -26,7 +26,7 @@ from toolkit.gas.steps import OUTCOME_COLUMNS
 from toolkit.move.ids import FunctionId
 from toolkit.wire.requests import SimulationRequest
 from toolkit.wire.rows import checked_rows
-from toolkit.wire.structs import MalformedTransaction
+from toolkit.wire.transactions import MalformedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

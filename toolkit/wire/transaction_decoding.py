@@ -1,4 +1,4 @@
-"""Bytes of one or many transactions to answer structs: typed in one pass, unknown kinds one by one."""
+"""Decode transactions: a response of known kinds in one pass, unknown and malformed ones one by one."""
 
 from __future__ import annotations
 
@@ -12,76 +12,32 @@ from msgspec import Raw
 from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
 from toolkit.move.json_text import decode_with, elements
-from toolkit.wire.structs import (
-    BlockEpilogueTransaction,
-    BlockMetadataTransaction,
+from toolkit.wire.transactions import (
     Change,
-    DeleteModule,
-    DeleteResource,
-    DeleteTableItem,
-    Event,
     GenericChange,
     GenericTransaction,
-    GenesisTransaction,
     KnownChange,
     KnownTransaction,
     MalformedTransaction,
     PendingTransaction,
-    StateCheckpointTransaction,
     Transaction,
     UserTransaction,
-    ValidatorTransaction,
-    WriteModule,
-    WriteResource,
-    WriteTableItem,
 )
 from toolkit.wire.u64 import is_u64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = [
-    "BlockEpilogueTransaction",
-    "BlockMetadataTransaction",
-    "Change",
-    "DeleteModule",
-    "DeleteResource",
-    "DeleteTableItem",
-    "Event",
-    "GenericChange",
-    "GenericTransaction",
-    "GenesisTransaction",
-    "MalformedTransaction",
-    "PendingTransaction",
-    "SimulatedTransaction",
-    "StateCheckpointTransaction",
-    "Transaction",
-    "UserTransaction",
-    "ValidatorTransaction",
-    "WriteModule",
-    "WriteResource",
-    "WriteTableItem",
-    "collector_paused",
-    "decode_events",
-    "decode_page",
-    "decode_simulation",
-    "decode_transactions",
-    "iterate_transactions",
-    "malformed",
-]
-
-#: A simulation answers a user transaction that was never committed.
-SimulatedTransaction = UserTransaction
+__all__ = ["collector_paused", "decode_page", "decode_simulation", "decode_transactions", "malformed"]
 
 _T = TypeVar("_T")
 
 _MANY: msgspec.json.Decoder[list[KnownTransaction]] = msgspec.json.Decoder(list[KnownTransaction])
 _ONE: msgspec.json.Decoder[KnownTransaction] = msgspec.json.Decoder(KnownTransaction)
-# A simulated transaction has no `type` key; outside a union msgspec does not ask for one.
+# A simulated transaction does not have the key `type`; outside a union msgspec does not require it.
 _SIMULATED: msgspec.json.Decoder[list[UserTransaction]] = msgspec.json.Decoder(list[UserTransaction])
 _ONE_SIMULATED: msgspec.json.Decoder[UserTransaction] = msgspec.json.Decoder(UserTransaction)
 _CHANGE: msgspec.json.Decoder[KnownChange] = msgspec.json.Decoder(KnownChange)
-_EVENTS: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(list[Event])
 _RAW_OBJECT: msgspec.json.Decoder[dict[str, Raw]] = msgspec.json.Decoder(dict[str, Raw])
 _TEXT: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
 _KNOWN_TRANSACTIONS = frozenset(str(kind.__struct_config__.tag) for kind in KnownTransaction.__args__)
@@ -90,7 +46,7 @@ _KNOWN_CHANGES = frozenset(str(kind.__struct_config__.tag) for kind in KnownChan
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector: a batch makes many objects, all of them alive until its end."""
+    """Disable the garbage collector; decoding creates many objects, none of which are garbage before it ends."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -101,7 +57,7 @@ def collector_paused() -> Iterator[None]:
 
 
 def decode_transactions(body: bytes | Raw) -> list[Transaction]:
-    """Read the transactions of an answer.
+    """Decode the transactions of a response.
 
     Parameters
     ----------
@@ -111,12 +67,20 @@ def decode_transactions(body: bytes | Raw) -> list[Transaction]:
     Returns
     -------
     list of Transaction
-        In the order of the answer; an unknown ``type`` gives a `GenericTransaction` or `GenericChange`.
+        In the order of the response. A transaction or change of an unknown ``type`` is a `GenericTransaction` or
+        `GenericChange`.
 
     Raises
     ------
     SchemaError
-        If it is not JSON, or a known kind lacks what it must have; `decode_page` marks such a one instead.
+        If the body is not JSON, or a transaction of a known type does not have the documented shape; `decode_page`
+        returns a `MalformedTransaction` instead.
+
+    Examples
+    --------
+    >>> [transaction] = decode_transactions(b'[{"type": "a_future_transaction", "version": "7"}]')
+    >>> transaction.type, transaction.version_text
+    ('a_future_transaction', '7')
     """
     with collector_paused():
         if not _is_array(body):
@@ -128,7 +92,7 @@ def decode_transactions(body: bytes | Raw) -> list[Transaction]:
 
 
 def decode_page(body: bytes | Raw) -> list[Transaction]:
-    """Read a page of committed transactions; one that is malformed is marked and leaves the others whole.
+    """Decode a page of committed transactions; a malformed transaction does not affect the others.
 
     Parameters
     ----------
@@ -138,13 +102,19 @@ def decode_page(body: bytes | Raw) -> list[Transaction]:
     Returns
     -------
     list of Transaction
-        In the order of the answer. A `MalformedTransaction` stands for one that does not have the documented shape
-        or has no readable version.
+        In the order of the response. A transaction without the documented shape or without a version is a
+        `MalformedTransaction`.
 
     Raises
     ------
     SchemaError
-        If the answer is not a JSON array.
+        If the body is not a JSON array.
+
+    Examples
+    --------
+    >>> [transaction] = decode_page(b'[{"type": "user_transaction", "version": "500", "hash": "0x0"}]')
+    >>> transaction.version_text, transaction.problem[:35]
+    ('500', 'transactions[0]: the answer does no')
     """
     with collector_paused():
         found = _all_known(body) if _is_array(body) else None
@@ -154,7 +124,7 @@ def decode_page(body: bytes | Raw) -> list[Transaction]:
 
 
 def _without_version(transaction: Transaction) -> Transaction:
-    """Mark a transaction without a readable version; a kind that is not known yet may have none."""
+    """Return a malformed transaction for one without a version; an unknown kind may have none."""
     if isinstance(transaction, MalformedTransaction):
         return transaction
     if isinstance(transaction, GenericTransaction) and transaction.type is not None:
@@ -171,13 +141,18 @@ def _decoded_or_marked(raw: Raw) -> Transaction:
 
 
 def malformed(transaction: bytes | Transaction, problem: str) -> MalformedTransaction:
-    """Mark a transaction as malformed, with whatever can still be read of it.
+    """Return a malformed transaction with the fields that can be read.
 
     Parameters
     ----------
     transaction : bytes or Transaction
-        As JSON, or as it was decoded before the problem was found.
+        The transaction as JSON, or as it was decoded before the problem was found.
     problem : str
+        What is wrong.
+
+    Returns
+    -------
+    MalformedTransaction
     """
     if isinstance(transaction, bytes):
         body = transaction
@@ -201,33 +176,8 @@ def malformed(transaction: bytes | Transaction, problem: str) -> MalformedTransa
     )
 
 
-def iterate_transactions(body: bytes | Raw) -> Iterator[Transaction]:
-    """Read the transactions of an answer one by one, so that only one is alive at a time.
-
-    Parameters
-    ----------
-    body : bytes or msgspec.Raw
-        JSON array of transactions, or one transaction.
-
-    Yields
-    ------
-    Transaction
-        As `decode_transactions` gives them.
-
-    Raises
-    ------
-    SchemaError
-        If it is not JSON, or a known kind lacks what it must have.
-    """
-    if not _is_array(body):
-        yield _decode_transaction(body)
-        return
-    for place, raw in enumerate(_elements(body)):
-        yield _decode_transaction(raw, place)
-
-
 def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
-    """Read the answer of a simulation: an array of one transaction, which has no ``type`` key.
+    """Decode the response of a simulation: an array of one transaction, which does not have the key ``type``.
 
     Parameters
     ----------
@@ -237,12 +187,12 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
     Returns
     -------
     list of UserTransaction
-        In the order of the answer.
+        In the order of the response.
 
     Raises
     ------
     SchemaError
-        If it is not JSON or has another shape.
+        If the body is not JSON or does not have this shape.
     """
     with suppress(SchemaError):
         return decode_with(_SIMULATED, body) if _is_array(body) else [decode_with(_ONE_SIMULATED, body)]
@@ -250,19 +200,8 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
     return [_rebuild(_ONE_SIMULATED, _decode(_RAW_OBJECT, raw)) for raw in raws]
 
 
-def decode_events(body: bytes | Raw) -> list[Event]:
-    """Read an array of events, as the events endpoints answer.
-
-    Raises
-    ------
-    SchemaError
-        If it is not JSON or has another shape.
-    """
-    return _decode(_EVENTS, body)
-
-
 def _all_known(body: bytes | Raw) -> list[Transaction] | None:
-    """Decode an array in one pass; None if one of it is of an unknown kind, or malformed."""
+    """Decode an array in one pass; return None if one of the transactions is of an unknown kind or malformed."""
     try:
         return [*decode_with(_MANY, body)]
     except SchemaError:
@@ -273,7 +212,7 @@ def _elements(body: bytes | Raw) -> list[Raw]:
     try:
         return elements(body)
     except SchemaError as error:
-        raise _misshapen(error) from error
+        raise _shape_error(error) from error
 
 
 def _is_array(body: bytes | Raw) -> bool:
@@ -284,15 +223,15 @@ def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | Raw) -> _T:
     try:
         return decode_with(decoder, body)
     except SchemaError as error:
-        raise _misshapen(error) from error
+        raise _shape_error(error) from error
 
 
-def _misshapen(error: SchemaError) -> SchemaError:
+def _shape_error(error: SchemaError) -> SchemaError:
     return SchemaError(f"the answer does not have the documented shape: {error}")
 
 
 def _decode_transaction(body: bytes | Raw, place: int = 0) -> Transaction:
-    with suppress(SchemaError):  # of an unknown kind, with a change of one, or malformed: look closer
+    with suppress(SchemaError):  # an unknown kind, a change of an unknown kind, or malformed
         return decode_with(_ONE, body)
     try:
         return _decode_other(body)
@@ -315,12 +254,12 @@ def _decode_other(body: bytes | Raw) -> Transaction:
 
 
 def _rebuild(decoder: msgspec.json.Decoder[_T], fields: dict[str, Raw]) -> _T:
-    """Decode a transaction whose changes may be of unknown kinds: those apart, the rest typed as ever."""
+    """Decode a transaction with changes of unknown kinds: first the changes one by one, then the rest."""
     changes = [_decode_change(raw) for raw in _elements(fields.get("changes", Raw(b"[]")))]
     transaction: Any = _decode(decoder, msgspec.json.encode(fields | {"changes": Raw(b"[]")}))
     if changes:
         transaction.changes = changes
-    return transaction  # type: ignore[no-any-return]  # what the decoder gave, with its changes put back
+    return transaction  # type: ignore[no-any-return]  # the result of the decoder
 
 
 def _decode_change(body: Raw) -> Change:
@@ -330,12 +269,12 @@ def _decode_change(body: Raw) -> Change:
         content = _decode(_RAW_OBJECT, body)
         kind = _text(content.get("type"))
         if kind in _KNOWN_CHANGES:
-            raise _misshapen(error) from error
+            raise _shape_error(error) from error
         return GenericChange(kind, bytes(body))
 
 
 def _text(raw: Raw | None) -> str | None:
-    """Return a raw JSON string as text, None for anything else."""
+    """Return the text of a JSON string, None for anything else."""
     if raw is None:
         return None
     try:

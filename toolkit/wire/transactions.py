@@ -1,12 +1,12 @@
-"""The shapes of what nodes answer: transactions, state changes and events; `toolkit.wire.answers` decodes them.
+"""Transactions, state changes and events as nodes print them.
 
-``data``, payloads and signatures are kept as the wire's own bytes and parsed on demand. Numbers are kept as the
-wire's text and become ints, digit by digit checked, where they are read. A kind of transaction or change that is
-not known becomes a generic one that keeps its JSON: a row, never an error.
+``data``, payloads and signatures are stored as JSON bytes and parsed on access; numbers are stored as text and
+converted on access. A transaction or change of an unknown kind is stored as JSON and raises no error.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,7 +23,7 @@ __all__ = [
     "BlockEpilogueTransaction",
     "BlockMetadataTransaction",
     "Change",
-    "CommittedTransaction",
+    "ChangeKind",
     "DeleteModule",
     "DeleteResource",
     "DeleteTableItem",
@@ -31,6 +31,8 @@ __all__ = [
     "GenericChange",
     "GenericTransaction",
     "GenesisTransaction",
+    "KnownChange",
+    "KnownTransaction",
     "MalformedTransaction",
     "PendingTransaction",
     "StateCheckpointTransaction",
@@ -45,6 +47,17 @@ __all__ = [
 _NULL = Raw(b"null")
 
 
+class ChangeKind(StrEnum):
+    """Kind of a state change, the ``type`` column of changes."""
+
+    WRITE_RESOURCE = "write_resource"
+    DELETE_RESOURCE = "delete_resource"
+    WRITE_MODULE = "write_module"
+    DELETE_MODULE = "delete_module"
+    WRITE_TABLE_ITEM = "write_table_item"
+    DELETE_TABLE_ITEM = "delete_table_item"
+
+
 class _Change(Struct, tag_field="type", gc=False, frozen=True):
     state_key_hash: str = ""
 
@@ -57,43 +70,43 @@ class ResourceData(Struct, gc=False, frozen=True):
     type : str
         Struct tag as the node prints it.
     data : msgspec.Raw
-        JSON object of the fields.
+        The fields as a JSON object.
     """
 
     type: str
     data: Raw
 
 
-class WriteResource(_Change, tag="write_resource", kw_only=True, frozen=True):
-    """A resource was written; the members of a resource group share one `state_key_hash`."""
+class WriteResource(_Change, tag=ChangeKind.WRITE_RESOURCE.value, kw_only=True, frozen=True):
+    """A written resource. The members of a resource group have the same `state_key_hash`."""
 
     address: str
     data: ResourceData
 
 
-class DeleteResource(_Change, tag="delete_resource", kw_only=True, frozen=True):
-    """A resource, or a whole resource group, was deleted."""
+class DeleteResource(_Change, tag=ChangeKind.DELETE_RESOURCE.value, kw_only=True, frozen=True):
+    """A deleted resource or resource group."""
 
     address: str
     resource: str
 
 
-class WriteModule(_Change, tag="write_module", kw_only=True, frozen=True):
-    """A module was published; `data` is ``{"bytecode", "abi"}``."""
+class WriteModule(_Change, tag=ChangeKind.WRITE_MODULE.value, kw_only=True, frozen=True):
+    """A published module; `data` is ``{"bytecode", "abi"}``."""
 
     address: str
     data: Raw
 
 
-class DeleteModule(_Change, tag="delete_module", kw_only=True, frozen=True):
-    """A module was deleted; `module` is ``address::name``."""
+class DeleteModule(_Change, tag=ChangeKind.DELETE_MODULE.value, kw_only=True, frozen=True):
+    """A deleted module; `module` is ``address::name``."""
 
     address: str
     module: str
 
 
-class WriteTableItem(_Change, tag="write_table_item", kw_only=True, frozen=True):
-    """A table item was written; `data` is null unless the node indexes tables."""
+class WriteTableItem(_Change, tag=ChangeKind.WRITE_TABLE_ITEM.value, kw_only=True, frozen=True):
+    """A written table item; `data` is null unless the node indexes tables."""
 
     handle: str
     key: str
@@ -101,8 +114,8 @@ class WriteTableItem(_Change, tag="write_table_item", kw_only=True, frozen=True)
     data: Raw = _NULL
 
 
-class DeleteTableItem(_Change, tag="delete_table_item", kw_only=True, frozen=True):
-    """A table item was deleted; `data` is null unless the node indexes tables."""
+class DeleteTableItem(_Change, tag=ChangeKind.DELETE_TABLE_ITEM.value, kw_only=True, frozen=True):
+    """A deleted table item; `data` is null unless the node indexes tables."""
 
     handle: str
     key: str
@@ -110,14 +123,14 @@ class DeleteTableItem(_Change, tag="delete_table_item", kw_only=True, frozen=Tru
 
 
 class GenericChange(Struct, gc=False, frozen=True):
-    """A change of a kind this package does not know.
+    """A change of an unknown kind.
 
     Parameters
     ----------
     type : str or None
-        Its type, where it names one.
+        Its type, or None if it has none.
     raw : bytes
-        The JSON as it came.
+        Its JSON.
     """
 
     type: str | None
@@ -128,34 +141,32 @@ KnownChange = WriteResource | DeleteResource | WriteModule | DeleteModule | Writ
 Change = KnownChange | GenericChange
 if TYPE_CHECKING:
     _DecodedChange = Change
-else:  # msgspec tells the union apart by tag, and a generic change has none; it is put in by hand
+else:  # msgspec distinguishes the members of a union by their tags; a generic change has none and is added later
     _DecodedChange = KnownChange
 
 
 class EventGuid(Struct, gc=False, frozen=True):
-    """The handle of an event; 0 and 0x0 for module (v2) events."""
+    """The handle of an event: number and address, 0 and 0x0 for module (v2) events."""
 
     creation_number: str
     account_address: str
 
 
 class Event(Struct, gc=False, frozen=True):
-    """An event as the wire has it.
+    """An event of a transaction.
 
     Parameters
     ----------
     type : str
         Type tag as the node prints it.
     data : msgspec.Raw
-        JSON of the payload, an object mostly.
+        The event as JSON, usually an object.
     sequence_number_text : str
-        Digits; see `sequence_number`.
+        Digits of `sequence_number`.
     guid : EventGuid or None
-        Handle; None in answers of 2022, which have `key` instead.
+        Handle; None in responses of 2022, which have `key` instead.
     key : str or None
         Hex of creation number (8 bytes, little-endian) and address.
-    version_text : str or None
-        Digits of the ledger version, where an answer of the events endpoints says it.
     """
 
     type: str
@@ -163,21 +174,21 @@ class Event(Struct, gc=False, frozen=True):
     sequence_number_text: str = msgspec.field(name="sequence_number")
     guid: EventGuid | None = None
     key: str | None = None
-    version_text: str | None = msgspec.field(name="version", default=None)
 
     @property
     def sequence_number(self) -> int:
-        """Number of the event on its handle; 0 for module (v2) events."""
-        return parse_u64(self.sequence_number_text, "sequence_number")
+        """Number of the event on its handle; 0 for module (v2) events.
 
-    @property
-    def version(self) -> int | None:
-        """Ledger version of the event, where the answer says it."""
-        return None if self.version_text is None else parse_u64(self.version_text, "version")
+        Raises
+        ------
+        SchemaError
+            If the text is not a u64.
+        """
+        return parse_u64(self.sequence_number_text, "sequence_number")
 
 
 class _Transaction(Struct, tag_field="type", kw_only=True):
-    """What every executed transaction has."""
+    """Fields of every executed transaction. Its numbers raise SchemaError if their text is not a u64."""
 
     version_text: str = msgspec.field(name="version")
     hash: str
@@ -190,7 +201,7 @@ class _Transaction(Struct, tag_field="type", kw_only=True):
 
     @property
     def version(self) -> int:
-        """Ledger version; of a simulation, the latest at that moment."""
+        """Ledger version; for a simulation the head at that time."""
         return parse_u64(self.version_text, "version")
 
     @property
@@ -200,12 +211,12 @@ class _Transaction(Struct, tag_field="type", kw_only=True):
 
     @property
     def timestamp_us(self) -> int | None:
-        """Microseconds since 1970-01-01 UTC; genesis has none."""
+        """Microseconds since 1970-01-01 UTC; None for genesis."""
         return None if self.timestamp_text is None else parse_u64(self.timestamp_text, "timestamp")
 
 
 class _Submitted:
-    """What a user's transaction says, executed or pending: the wire's text as numbers, the raw parts parsed."""
+    """Properties of executed and pending user transactions. Numbers raise SchemaError if their text is not a u64."""
 
     __slots__ = ()
 
@@ -225,7 +236,7 @@ class _Submitted:
 
     @property
     def max_gas_amount(self) -> int:
-        """Gas units at most."""
+        """Largest number of gas units."""
         return parse_u64(self.max_gas_amount_text, "max_gas_amount")
 
     @property
@@ -240,18 +251,18 @@ class _Submitted:
 
     @property
     def replay_protection_nonce(self) -> int | None:
-        """Nonce of an orderless transaction."""
+        """Nonce of an orderless transaction, or None."""
         text = self.replay_protection_nonce_text
         return None if text is None else parse_u64(text, "replay_protection_nonce")
 
     @property
     def payload(self) -> Payload:
-        """The payload, parsed now.
+        """The payload, parsed on each access.
 
         Raises
         ------
         SchemaError
-            If it does not have a documented shape.
+            If it does not have the documented shape of its type.
         """
         from toolkit.wire.payloads import parse_payload
 
@@ -259,12 +270,12 @@ class _Submitted:
 
     @property
     def signature(self) -> TransactionSignature | None:
-        """The signature, parsed now; None where the answer has none.
+        """The signature, parsed on each access, or None if the response has none.
 
         Raises
         ------
         SchemaError
-            If it does not have a documented shape.
+            If it does not have the documented shape of its type.
         """
         from toolkit.wire.transaction_signatures import parse_signature
 
@@ -272,7 +283,20 @@ class _Submitted:
 
 
 class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=True):
-    """A transaction of a user, committed or simulated."""
+    """A user transaction, committed or simulated.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_simulation
+    >>> body = (
+    ...     b'[{"version": "9", "hash": "0x0", "gas_used": "5", "success": true, "vm_status": "ok", "sender": "0x1"'
+    ...     b', "sequence_number": "0", "max_gas_amount": "9", "gas_unit_price": "100"'
+    ...     b', "expiration_timestamp_secs": "0", "payload": {"type": "entry_function_payload", "function": "0x1::m::f"}}]'
+    ... )
+    >>> [transaction] = decode_simulation(body)
+    >>> transaction.gas_used, transaction.payload.function
+    (5, '0x1::m::f')
+    """
 
     sender: str
     sequence_number_text: str = msgspec.field(name="sequence_number")
@@ -284,7 +308,7 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
     replay_protection_nonce_text: str | None = msgspec.field(name="replay_protection_nonce", default=None)
 
     def fee_statement(self) -> FeeStatement | None:
-        """Return the split of the gas; None where there is none (before 2023, or discarded before it ran).
+        """Return the fee statement, or None if there is none (before 2023, or discarded before execution).
 
         Raises
         ------
@@ -296,7 +320,7 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
         return find_fee_statement(self.events)
 
     def gas_breakdown(self) -> GasBreakdown | None:
-        """Return the split of the gas with the price it was charged at; None where there is none.
+        """Return the fee statement with the gas unit price, or None if there is no fee statement.
 
         Raises
         ------
@@ -335,11 +359,11 @@ class BlockEpilogueTransaction(_Transaction, tag="block_epilogue_transaction", k
 
 
 class ValidatorTransaction(_Transaction, tag="validator_transaction", kw_only=True):
-    """A transaction that validators made among themselves."""
+    """A transaction of the validators."""
 
 
 class PendingTransaction(Struct, _Submitted, tag_field="type", tag="pending_transaction", kw_only=True):
-    """A transaction that waits to be executed."""
+    """A transaction that is not executed yet."""
 
     hash: str
     sender: str
@@ -353,18 +377,18 @@ class PendingTransaction(Struct, _Submitted, tag_field="type", tag="pending_tran
 
 
 class GenericTransaction(Struct, kw_only=True):
-    """A transaction of a kind this package does not know.
+    """A transaction of an unknown kind.
 
     Parameters
     ----------
     type : str or None
-        Its type, where it names one.
+        Its type, or None if it has none.
     version_text : str or None
-        Digits of its ledger version, where it has one.
+        Digits of its ledger version, or None if it has none.
     hash : str or None
-        Its hash, where it has one.
+        Its hash, or None if it has none.
     raw : bytes
-        The JSON as it came.
+        Its JSON.
     """
 
     type: str | None
@@ -379,13 +403,13 @@ class MalformedTransaction(Struct, kw_only=True):
     Parameters
     ----------
     type, hash, function : str or None
-        What can still be read of it.
+        The fields that can be read.
     version_text : str or None
-        Digits of its ledger version, None if it has none that can be read.
+        Digits of its ledger version, or None if it cannot be read.
     raw : bytes
-        The JSON as it came.
+        Its JSON.
     problem : str
-        What is wrong with it.
+        What is wrong.
     """
 
     type: str | None
@@ -396,13 +420,13 @@ class MalformedTransaction(Struct, kw_only=True):
     problem: str
 
 
-CommittedTransaction = (
+KnownTransaction = (
     UserTransaction
     | GenesisTransaction
     | BlockMetadataTransaction
     | StateCheckpointTransaction
     | BlockEpilogueTransaction
     | ValidatorTransaction
+    | PendingTransaction
 )
-KnownTransaction = CommittedTransaction | PendingTransaction
 Transaction = KnownTransaction | GenericTransaction | MalformedTransaction
