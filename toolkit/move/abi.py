@@ -28,28 +28,68 @@ __all__ = [
 
 
 class GenericParam(msgspec.Struct, frozen=True):
-    """A generic type parameter and the abilities it requires."""
+    """A generic type parameter.
+
+    Parameters
+    ----------
+    constraints : tuple of str, default ()
+        Abilities that a type argument must have.
+    is_phantom : bool, default False
+        Whether the parameter is a phantom parameter.
+    """
 
     constraints: tuple[str, ...] = ()
     is_phantom: bool = False
 
 
 class FieldAbi(msgspec.Struct, frozen=True):
-    """A field of a struct or variant; `type` is the text of its type, ``T0`` for a type parameter."""
+    """A field of a struct or variant.
+
+    Parameters
+    ----------
+    name : str
+        Name of the field.
+    type : str
+        Its type as text, ``T0`` for a type parameter.
+    """
 
     name: str
     type: str
 
 
 class VariantAbi(msgspec.Struct, frozen=True):
-    """A variant of an enum. Positional fields are named ``_0``, ``_1``."""
+    """A variant of an enum.
+
+    Parameters
+    ----------
+    name : str
+        Name of the variant.
+    fields : tuple of FieldAbi, default ()
+        Its fields; positional fields are named ``_0``, ``_1``.
+    """
 
     name: str
     fields: tuple[FieldAbi, ...] = ()
 
 
 class StructAbi(msgspec.Struct, frozen=True):
-    """A struct or enum. Nodes before 2026 do not print the variants of an enum; `variants` is then empty."""
+    """A struct or enum.
+
+    Parameters
+    ----------
+    name : str
+        Name of the struct or enum.
+    is_native, is_event, is_enum : bool, default False
+        Whether it is native, an event, an enum.
+    abilities : tuple of str, default ()
+        Its abilities.
+    generic_type_params : tuple of GenericParam, default ()
+        Type parameters.
+    fields : tuple of FieldAbi, default ()
+        Fields of a struct.
+    variants : tuple of VariantAbi, default ()
+        Variants of an enum; empty if the node does not print them, as before 2026.
+    """
 
     name: str
     is_native: bool = False

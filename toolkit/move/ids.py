@@ -209,6 +209,15 @@ def parse_hex(text: str) -> bytes:
 def format_hex(data: bytes) -> str:
     """Return bytes as the REST API writes them: ``0x`` and two digits per byte.
 
+    Parameters
+    ----------
+    data : bytes
+        The bytes.
+
+    Returns
+    -------
+    str
+
     Examples
     --------
     >>> format_hex(bytes([10, 255]))

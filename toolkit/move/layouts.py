@@ -69,14 +69,26 @@ class Bool:
 
 @dataclass(frozen=True, slots=True)
 class UInt:
-    """``u8`` to ``u256``: an unsigned integer of 8, 16, 32, 64, 128 or 256 bits."""
+    """An unsigned integer, ``u8`` to ``u256``.
+
+    Parameters
+    ----------
+    bits : int
+        8, 16, 32, 64, 128 or 256.
+    """
 
     bits: int
 
 
 @dataclass(frozen=True, slots=True)
 class Int:
-    """``i8`` to ``i256``: a signed integer of 8, 16, 32, 64, 128 or 256 bits."""
+    """A signed integer, ``i8`` to ``i256``.
+
+    Parameters
+    ----------
+    bits : int
+        8, 16, 32, 64, 128 or 256.
+    """
 
     bits: int
 
@@ -98,7 +110,13 @@ class String:
 
 @dataclass(frozen=True, slots=True)
 class VectorOf(CachedHash):
-    """``vector<element>`` of any element but u8."""
+    """``vector<element>`` of any element but u8.
+
+    Parameters
+    ----------
+    element : Layout
+        Layout of the elements.
+    """
 
     element: Layout
 
@@ -107,7 +125,13 @@ class VectorOf(CachedHash):
 
 @dataclass(frozen=True, slots=True)
 class OptionOf(CachedHash):
-    """``0x1::option::Option<element>``."""
+    """``0x1::option::Option<element>``.
+
+    Parameters
+    ----------
+    element : Layout
+        Layout of the element.
+    """
 
     element: Layout
 
@@ -121,7 +145,15 @@ class ObjectOf:
 
 @dataclass(frozen=True, slots=True)
 class StructOf(CachedHash):
-    """A struct with its fields in declared order."""
+    """A struct.
+
+    Parameters
+    ----------
+    tag : StructTag
+        Its type.
+    fields : tuple of (str, Layout)
+        Names and layouts of the fields, in declared order.
+    """
 
     tag: StructTag
     fields: Fields
@@ -131,7 +163,15 @@ class StructOf(CachedHash):
 
 @dataclass(frozen=True, slots=True)
 class EnumOf(CachedHash):
-    """An enum with its variants in declared order, each with its fields."""
+    """An enum.
+
+    Parameters
+    ----------
+    tag : StructTag
+        Its type.
+    variants : tuple of (str, tuple of (str, Layout))
+        Names of the variants and their fields, in declared order.
+    """
 
     tag: StructTag
     variants: tuple[tuple[str, Fields], ...]
@@ -141,7 +181,13 @@ class EnumOf(CachedHash):
 
 @dataclass(frozen=True, slots=True)
 class FunctionValue(CachedHash):
-    """A function value: its JSON is passed through; it has no BCS form here and cannot be an argument."""
+    """A function value. Its JSON is passed through; it has no BCS form here and cannot be an argument.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        Its type.
+    """
 
     tag: TypeTag
 
@@ -150,7 +196,15 @@ class FunctionValue(CachedHash):
 
 @dataclass(frozen=True, slots=True)
 class Untyped(CachedHash):
-    """A type without a known structure, and the reason. Its JSON is passed through."""
+    """A type whose structure is not known. Its JSON is passed through.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        The type.
+    reason : str
+        Why the structure is not known.
+    """
 
     tag: TypeTag
     reason: str
@@ -180,6 +234,15 @@ Fields: TypeAlias = tuple[tuple[str, Layout], ...]
 @lru_cache(maxsize=4096)
 def is_closed(layout: Layout) -> bool:
     """Return whether every part of a layout is known, so that its values have a BCS form.
+
+    Parameters
+    ----------
+    layout : Layout
+        The layout.
+
+    Returns
+    -------
+    bool
 
     Examples
     --------

@@ -91,6 +91,11 @@ def check_identifier(name: str, what: str = "name") -> str:
 class Primitive:
     """A built-in type: bool, an integer type, address or signer.
 
+    Parameters
+    ----------
+    name : str
+        Name of the type.
+
     Raises
     ------
     InputError
@@ -109,7 +114,13 @@ class Primitive:
 
 @dataclass(frozen=True, slots=True)
 class Vector(CachedHash):
-    """``vector<element>``."""
+    """``vector<element>``.
+
+    Parameters
+    ----------
+    element : TypeTag
+        Type of the elements.
+    """
 
     element: TypeTag
 
@@ -167,7 +178,13 @@ class StructTag(CachedHash):
 
 @dataclass(frozen=True, slots=True)
 class TypeParameter:
-    """A generic type parameter, ``T0``, ``T1``; only ABIs contain it."""
+    """A generic type parameter, ``T0``, ``T1``; only ABIs contain it.
+
+    Parameters
+    ----------
+    index : int
+        Number of the parameter, from 0.
+    """
 
     index: int
 
@@ -177,7 +194,15 @@ class TypeParameter:
 
 @dataclass(frozen=True, slots=True)
 class Reference(CachedHash):
-    """``&T`` or ``&mut T``; only ABIs contain it."""
+    """``&T`` or ``&mut T``; only ABIs contain it.
+
+    Parameters
+    ----------
+    target : TypeTag
+        The type ``T``.
+    mutable : bool, default False
+        Whether it is ``&mut``.
+    """
 
     target: TypeTag
     mutable: bool = False
@@ -190,7 +215,15 @@ class Reference(CachedHash):
 
 @dataclass(frozen=True, slots=True)
 class FunctionType(CachedHash):
-    """The type of a function value, ``|arguments|results``. Nodes print it without its abilities."""
+    """The type of a function value, ``|arguments|results``. Nodes print it without its abilities.
+
+    Parameters
+    ----------
+    arguments, results : tuple of TypeTag
+        Types of the arguments and of the results.
+    abilities : tuple of str, default ()
+        Abilities in the order of `ABILITIES`.
+    """
 
     arguments: tuple[TypeTag, ...]
     results: tuple[TypeTag, ...] = ()
@@ -256,7 +289,17 @@ def _format_operand(tag: TypeTag, *, wire: bool) -> str:
 
 
 def is_signer(tag: TypeTag) -> bool:
-    """Return whether a parameter is a signer or a reference to one; callers do not pass those."""
+    """Return whether a parameter is a signer or a reference to one; callers do not pass those.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        Type of the parameter.
+
+    Returns
+    -------
+    bool
+    """
     return is_signer(tag.target) if isinstance(tag, Reference) else tag == Primitive("signer")
 
 

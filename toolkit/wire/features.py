@@ -44,7 +44,17 @@ VM_BINARY_FORMAT_V10 SLH_DSA_SHA2_128S_SIGNATURE
 
 
 def feature_name(number: int) -> str | None:
-    """Return the name of a feature flag, or None for an unknown number.
+    """Return the name of a feature flag.
+
+    Parameters
+    ----------
+    number : int
+        Number of the flag, from 1.
+
+    Returns
+    -------
+    str or None
+        None for an unknown number.
 
     Examples
     --------

@@ -133,7 +133,13 @@ _U64_TRANSACTION_COLUMNS = (
 
 
 class Rows(NamedTuple):
-    """Columns of three tables, each a dict of column name to list; the lists of a table have the same length."""
+    """Columns of three tables, each a dict of column name to list; the lists of a table have the same length.
+
+    Parameters
+    ----------
+    transactions, changes, events : dict of str to list
+        Columns `TRANSACTION_COLUMNS`, `CHANGE_COLUMNS` and `EVENT_COLUMNS`.
+    """
 
     transactions: dict[str, list[Any]]
     changes: dict[str, list[Any]]

@@ -285,13 +285,17 @@ class _Submitted:
 class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=True):
     """A user transaction, committed or simulated.
 
+    Numbers are attributes without ``_text`` (``version``, ``gas_used``, ``max_gas_amount``, ...) that convert the text
+    on access; `payload` and `signature` are parsed on access. `decode_transactions` and `decode_simulation` create it.
+
     Examples
     --------
     >>> from toolkit.wire import decode_simulation
     >>> body = (
     ...     b'[{"version": "9", "hash": "0x0", "gas_used": "5", "success": true, "vm_status": "ok", "sender": "0x1"'
     ...     b', "sequence_number": "0", "max_gas_amount": "9", "gas_unit_price": "100"'
-    ...     b', "expiration_timestamp_secs": "0", "payload": {"type": "entry_function_payload", "function": "0x1::m::f"}}]'
+    ...     b', "expiration_timestamp_secs": "0", "payload": {"type": "entry_function_payload"'
+    ...     b', "function": "0x1::m::f"}}]'
     ... )
     >>> [transaction] = decode_simulation(body)
     >>> transaction.gas_used, transaction.payload.function
@@ -402,10 +406,12 @@ class MalformedTransaction(Struct, kw_only=True):
 
     Parameters
     ----------
-    type, hash, function : str or None
-        The fields that can be read.
+    type : str or None
+        Its type, if it can be read.
     version_text : str or None
         Digits of its ledger version, or None if it cannot be read.
+    hash, function : str or None
+        Its hash and the function it calls, if they can be read.
     raw : bytes
         Its JSON.
     problem : str
