@@ -27,7 +27,7 @@ from toolkit.errors import (
 )
 from toolkit.move.json_text import parse_json
 from toolkit.wire.headers import parse_headers
-from toolkit.wire.responses import ErrorBody, ErrorCode, decode_error_body
+from toolkit.wire.responses import ERROR_CODES, ErrorBody, decode_error_body
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +113,7 @@ def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIAL
         advice = "check value_type: what the table holds is not of that type"
     else:
         advice = _advice(kind, answer.status, body.error_code, headers.ledger)
-    if answer.status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and told.error_code not in ErrorCode):
+    if answer.status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and told.error_code not in ERROR_CODES):
         advice = _access_advice(credentials)
     wait_s = retry_after_s(answer.headers)
     if wait_s:
@@ -188,7 +188,7 @@ def _access_advice(credentials: Credentials) -> str:
 def _masked(body: ErrorBody, credentials: Credentials) -> ErrorBody:
     """Mask what an error says; a documented code is no secret, even if it reads like a piece of one."""
     code = body.error_code
-    if code is not None and code not in ErrorCode:
+    if code is not None and code not in ERROR_CODES:
         code = credentials.mask(code)
     return replace(body, message=credentials.mask(body.message), error_code=code)
 

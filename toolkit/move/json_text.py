@@ -1,4 +1,4 @@
-"""JSON text from outside to Python values: the one place where it is parsed, whatever the bytes."""
+"""Parse JSON from a node: hostile, malformed and very deep input raises SchemaError and nothing else."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from toolkit._present.messages import escape
 from toolkit.errors import SchemaError
 
 __all__ = ["MAX_DEPTH", "decode_with", "elements", "parse_json"]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 MAX_DEPTH = 256
-"""Arrays and objects inside one another. A Move value nests at most 128 levels deep, JSON wraps some of them twice."""
+"""Deepest nesting of arrays and objects. A Move value has at most 128 levels, some of which are two levels in JSON."""
 
 _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Any)
 _RAW_LIST: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
-_UNREADABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+_DECODE_ERRORS = (msgspec.MsgspecError, UnicodeError, RecursionError)
 _ESCAPE = re.compile(
     rb"(?s)(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
-# The end of a string is optional, so that text without one is looked through once and not once per quote.
+# The end of a string is optional, so that a text without one is searched once and not once per quote.
 _TOKEN = re.compile(rb'(?s)"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]')
 
 
@@ -33,18 +34,24 @@ def parse_json(text: bytes | str | msgspec.Raw, what: str) -> Any:
     Parameters
     ----------
     text : bytes, str or msgspec.Raw
+        The JSON.
     what : str
-        What is parsed, for messages: ``resource 0x1::m::R``.
+        Name of the text for messages, such as ``resource 0x1::m::R``.
 
     Returns
     -------
     object
-        Half of a surrogate pair (``"\ud800"``), which no UTF-8 text can hold, is replaced by U+FFFD.
+        A lone surrogate (``"\ud800"``), which cannot be encoded as UTF-8, is replaced by U+FFFD.
 
     Raises
     ------
     SchemaError
-        If the text is not JSON or not UTF-8, nests deeper than `MAX_DEPTH`, or holds a number that is too long.
+        If the text is not JSON or not UTF-8, nests deeper than `MAX_DEPTH`, or contains a number that is too long.
+
+    Examples
+    --------
+    >>> parse_json(b'{"a": [1, "x"]}', "example")
+    {'a': [1, 'x']}
     """
     body = text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
     try:
@@ -56,8 +63,8 @@ def parse_json(text: bytes | str | msgspec.Raw, what: str) -> Any:
     return value
 
 
-def decode_with(decoder: msgspec.json.Decoder[T], text: bytes | msgspec.Raw) -> T:
-    """Decode JSON of a known shape, half surrogate pairs being replaced by U+FFFD.
+def decode_with(decoder: msgspec.json.Decoder[_T], text: bytes | msgspec.Raw) -> _T:
+    """Decode JSON of a known shape; lone surrogates are replaced by U+FFFD.
 
     Raises
     ------
@@ -66,31 +73,36 @@ def decode_with(decoder: msgspec.json.Decoder[T], text: bytes | msgspec.Raw) -> 
     """
     try:
         return decoder.decode(text)
-    except _UNREADABLE as error:
+    except _DECODE_ERRORS as error:
         problem = error
     body = bytes(text)
     cleaned = _ESCAPE.sub(_without_lone_surrogates, body) if rb"\ud" in body.lower() else body
     if cleaned != body:
         try:
             return decoder.decode(cleaned)
-        except _UNREADABLE as error:
+        except _DECODE_ERRORS as error:
             problem = error
-    raise SchemaError(_reason(problem)) from problem
+    raise SchemaError(escape(problem)) from problem
 
 
 def elements(body: bytes | msgspec.Raw) -> list[msgspec.Raw]:
-    """Split a JSON array into its elements, unparsed; what is inside one does not matter to the others.
+    """Split a JSON array into its elements without parsing them; a malformed element does not affect the others.
 
     Raises
     ------
     SchemaError
         If the text is not an array, or its brackets and strings do not match.
+
+    Examples
+    --------
+    >>> [bytes(element) for element in elements(b'[1, tru, {"a": 2}]')]
+    [b'1', b'tru', b'{"a": 2}']
     """
     try:
         return _RAW_LIST.decode(body)
-    except _UNREADABLE as error:
+    except _DECODE_ERRORS as error:
         problem = error
-    text = bytes(body).strip()  # one element may be malformed: the others are found by the brackets alone
+    text = bytes(body).strip()  # an element may be malformed, so the elements are found by brackets and strings only
     parts: list[msgspec.Raw] = []
     start, depth = 1, 0
     for token in _TOKEN.finditer(text):
@@ -105,13 +117,8 @@ def elements(body: bytes | msgspec.Raw) -> list[msgspec.Raw]:
         if depth == 0:
             break
     if text[:1] != b"[" or depth or start != len(text):
-        raise SchemaError(_reason(problem)) from problem
+        raise SchemaError(escape(problem)) from problem
     return parts
-
-
-def _reason(error: Exception) -> str:
-    """Return a library's error text, which may quote the input, escaped and cut."""
-    return ascii(str(error))[1:-1][:200]
 
 
 def _without_lone_surrogates(match: re.Match[bytes]) -> bytes:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from toolkit.wire.requests import TableItemRequest as TableItemRequest
     from toolkit.wire.requests import ViewFunction as ViewFunction
     from toolkit.wire.requests import canonical_request as canonical_request
+    from toolkit.wire.responses import ERROR_CODES as ERROR_CODES
     from toolkit.wire.responses import AccountInfo as AccountInfo
     from toolkit.wire.responses import BlockInfo as BlockInfo
     from toolkit.wire.responses import ErrorBody as ErrorBody
@@ -109,8 +110,8 @@ _HOMES = {
     "payloads": "EntryFunction ModuleBundle Multisig Payload Script UnknownPayload parse_payload",
     "requests": "SimulationRequest TableItemRequest ViewFunction canonical_request",
     "responses": (
-        "AccountInfo BlockInfo ErrorBody ErrorCode GasPriceEstimate NodeInfo decode_account decode_block "
-        "decode_error_body decode_gas_price_estimate decode_node_info"
+        "ERROR_CODES AccountInfo BlockInfo ErrorBody ErrorCode GasPriceEstimate NodeInfo decode_account "
+        "decode_block decode_error_body decode_gas_price_estimate decode_node_info"
     ),
     "rows": "Rows checked_rows transaction_rows",
     "transaction_decoding": "decode_page decode_simulation decode_transactions",

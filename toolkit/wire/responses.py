@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 __all__ = [
+    "ERROR_CODES",
     "AccountInfo",
     "BlockInfo",
     "ErrorBody",
@@ -69,6 +70,10 @@ class ErrorCode(StrEnum):
     WEB_FRAMEWORK_ERROR = "web_framework_error"
     BCS_NOT_SUPPORTED = "bcs_not_supported"
     API_DISABLED = "api_disabled"
+
+
+ERROR_CODES: frozenset[str] = frozenset(code.value for code in ErrorCode)
+"""The documented error codes as strings."""
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
