@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.wire.account_signatures import Ed25519Signature, MultiEd25519Signature, NoAccountSignature
-from toolkit.wire.key_signatures import MultiKeySignature, SingleKeySignature
-from toolkit.wire.keys import PublicKey
-from toolkit.wire.transaction_signatures import SingleSenderSignature, authentication_key
+from toolkit.wire import (
+    Ed25519Signature,
+    MultiEd25519Signature,
+    MultiKeySignature,
+    NoAccountSignature,
+    PublicKey,
+    SingleKeySignature,
+    SingleSenderSignature,
+    authentication_key,
+)
 
 pytest.importorskip("aptos_sdk")
 

@@ -9,12 +9,28 @@ import pyarrow as pa
 import pytest
 
 from toolkit.errors import SchemaError
-from toolkit.move import AbiMap, StructTag, decode_module_abi, parse_type_tag, resolve_layout, substitute, wire_type
-from toolkit.move.arrow import arrow_type, column
-from toolkit.move.bcs_values import decode_bcs, encode_bcs
-from toolkit.move.codecs import type_words
-from toolkit.move.json_values import decode_json, encode_json
-from toolkit.move.layouts import EnumOf, Layout, OptionOf, StructOf, Untyped, VectorOf
+from toolkit.move import (
+    AbiMap,
+    EnumOf,
+    Layout,
+    OptionOf,
+    StructOf,
+    StructTag,
+    Untyped,
+    VectorOf,
+    arrow_type,
+    column,
+    decode_bcs,
+    decode_json,
+    decode_module_abi,
+    encode_bcs,
+    encode_json,
+    parse_type_tag,
+    resolve_layout,
+    substitute,
+    type_words,
+    wire_type,
+)
 
 FILES = ("modules_0x1.json", "modules_0x3.json", "modules_0x4.json")
 

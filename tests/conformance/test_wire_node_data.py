@@ -34,7 +34,7 @@ from toolkit.wire import (
     parse_signature,
     transaction_rows,
 )
-from toolkit.wire.transactions import KnownChange, KnownTransaction
+from toolkit.wire._transactions import KnownChange, KnownTransaction
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,10 +8,16 @@ import pytest
 import toolkit
 from toolkit import embedded
 from toolkit.errors import InputError
-from toolkit.wire import PublicKey
-from toolkit.wire.account_signatures import AbstractSignature, Ed25519Signature, MultiEd25519Signature
-from toolkit.wire.key_signatures import MultiKeySignature, SingleKeySignature
-from toolkit.wire.payloads import Multisig, Script
+from toolkit.wire import (
+    AbstractSignature,
+    Ed25519Signature,
+    MultiEd25519Signature,
+    MultiKeySignature,
+    Multisig,
+    PublicKey,
+    Script,
+    SingleKeySignature,
+)
 
 APT = "0x1::aptos_coin::AptosCoin"
 STORE = f"0x1::coin::CoinStore<{APT}>"

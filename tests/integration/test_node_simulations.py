@@ -10,16 +10,27 @@ import requests
 
 import toolkit
 from toolkit import embedded
-from toolkit.move import FunctionId, parse_address
-from toolkit.move.bcs_values import encode_bcs
-from toolkit.move.layouts import Address, UInt
-from toolkit.wire.account_signatures import Ed25519Signature, MultiEd25519Signature, NoAccountSignature
-from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
-from toolkit.wire.bcs_requests import RawTransaction, SignedTransaction
-from toolkit.wire.key_signatures import IndexedSignature, MultiKeySignature, SingleKeySignature
-from toolkit.wire.keys import PublicKey, Signature
-from toolkit.wire.payloads import Multisig
-from toolkit.wire.transaction_signatures import FeePayerSignature, MultiAgentSignature, SingleSenderSignature
+from toolkit.move import Address, FunctionId, UInt, encode_bcs, parse_address
+from toolkit.wire import (
+    Ed25519Signature,
+    EncodedEntryFunction,
+    EncodedMultisig,
+    EncodedPayloadV2,
+    EncodedScript,
+    FeePayerSignature,
+    IndexedSignature,
+    MultiAgentSignature,
+    MultiEd25519Signature,
+    MultiKeySignature,
+    Multisig,
+    NoAccountSignature,
+    PublicKey,
+    RawTransaction,
+    Signature,
+    SignedTransaction,
+    SingleKeySignature,
+    SingleSenderSignature,
+)
 
 BCS_IN = {"Content-Type": "application/x.aptos.signed_transaction+bcs"}
 NONE = NoAccountSignature()

@@ -9,22 +9,28 @@ from toolkit.client.connection import Connection, bcs_body, json_body, path
 from toolkit.client.context import BCS
 from toolkit.client.prepared import Prepared
 from toolkit.errors import Forbidden, NotFound, SchemaError
-from toolkit.move.address import parse_address, wire_address
-from toolkit.move.json_text import parse_json
-from toolkit.wire.gas import GasSchedule
-from toolkit.wire.headers import parse_headers
-from toolkit.wire.responses import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
-from toolkit.wire.rows import check_transaction
-from toolkit.wire.transaction_decoding import decode_page, decode_transactions
-from toolkit.wire.transactions import GenericTransaction, MalformedTransaction
+from toolkit.move import parse_address, wire_address
+from toolkit.move._json_text import parse_json
+from toolkit.wire import (
+    GasSchedule,
+    GenericTransaction,
+    MalformedTransaction,
+    decode_account,
+    decode_block,
+    decode_gas_price_estimate,
+    decode_node_info,
+    decode_page,
+    decode_transactions,
+    parse_headers,
+)
+from toolkit.wire._rows import check_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
     from toolkit.client.transport import Answer
-    from toolkit.wire.headers import LedgerState
-    from toolkit.wire.responses import AccountInfo, BlockInfo, GasPriceEstimate, NodeInfo
+    from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
 
 __all__ = ["ABSENT", "Companion"]
 

@@ -23,8 +23,7 @@ from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import as_version, as_version_or_head, moment
 from toolkit.client.view_calls import PreparedViews
 from toolkit.errors import InputError, NotAtPast, SchemaError
-from toolkit.move.json_values import decode_json
-from toolkit.move.type_tags import parse_type_tag, wire_type
+from toolkit.move import decode_json, parse_type_tag, wire_type
 
 if TYPE_CHECKING:
     import os
@@ -39,12 +38,18 @@ if TYPE_CHECKING:
     from toolkit.client.results import Simulation, TableItem, ViewResult
     from toolkit.client.transport import Transport
     from toolkit.errors import ToolkitError
-    from toolkit.move.abi import ModuleAbi
-    from toolkit.wire.gas import GasSchedule
-    from toolkit.wire.headers import LedgerState
-    from toolkit.wire.payloads import EntryFunction
-    from toolkit.wire.requests import SimulationRequest, ViewFunction
-    from toolkit.wire.responses import AccountInfo, BlockInfo, GasPriceEstimate, NodeInfo
+    from toolkit.move import ModuleAbi
+    from toolkit.wire import (
+        AccountInfo,
+        BlockInfo,
+        EntryFunction,
+        GasPriceEstimate,
+        GasSchedule,
+        LedgerState,
+        NodeInfo,
+        SimulationRequest,
+        ViewFunction,
+    )
 
 __all__ = ["Node", "Snapshot"]
 
@@ -327,7 +332,7 @@ class Node:
         Source: ``POST /v1/transactions/simulate``. Sequence number and expiration (ledger time + 600 s) are
         filled from the node where the request leaves them open; price and max gas are then the node's estimates.
         """
-        from toolkit.wire.requests import SimulationRequest
+        from toolkit.wire import SimulationRequest
 
         if not isinstance(request, SimulationRequest):
             if sender is None:
@@ -601,7 +606,7 @@ class Snapshot:
 def _view_function(
     function: str | ViewFunction, type_arguments: Sequence[str], arguments: Sequence[Any]
 ) -> ViewFunction:
-    from toolkit.wire.requests import ViewFunction
+    from toolkit.wire import ViewFunction
 
     if isinstance(function, ViewFunction):
         if type_arguments or arguments:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from toolkit.client.bulk import progress_bar
-from toolkit.wire.responses import BlockInfo
+from toolkit.wire import BlockInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,16 +11,13 @@ from toolkit.errors import InputError
 from toolkit.frames.build import plain_columns
 from toolkit.frames.schema import KEYS, described_field
 from toolkit.frames.values import typed_column
-from toolkit.move.bcs_values import decode_bcs
-from toolkit.move.ids import parse_table_handle
-from toolkit.move.layouts import AbiMap, resolve_layout
-from toolkit.move.type_tags import parse_type_tag
+from toolkit.move import AbiMap, decode_bcs, parse_table_handle, parse_type_tag, resolve_layout
 from toolkit.wire import ChangeKind
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from toolkit.move.layouts import AbiSource
+    from toolkit.move import AbiSource
 
 __all__ = ["table_keys"]
 

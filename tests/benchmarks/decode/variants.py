@@ -96,7 +96,7 @@ def load_toolkit() -> Any:
 
 def load_msgspec_parse_only() -> Any:
     """The typed decoding alone, no rows."""
-    from toolkit.wire.transaction_decoding import decode_transactions
+    from toolkit.wire import decode_transactions
 
     return lambda body, _: [decode_transactions(body)]
 

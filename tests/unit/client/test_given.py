@@ -9,8 +9,7 @@ import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, refused
 from toolkit.client.node import Node
 from toolkit.errors import InputError
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 VIEW = ViewFunction("0x1::m::supply")
 TRIED = SimulationRequest(EntryFunction("0x1::m::pay"), sender="0xa")

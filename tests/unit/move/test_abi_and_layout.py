@@ -8,8 +8,8 @@ import pickle
 import pytest
 
 from toolkit.errors import SchemaError
-from toolkit.move import AbiMap, decode_module_abi, parse_type_tag, resolve_layout
-from toolkit.move.layouts import (
+from toolkit.move import (
+    AbiMap,
     Address,
     Bool,
     Bytes,
@@ -22,6 +22,9 @@ from toolkit.move.layouts import (
     UInt,
     Untyped,
     VectorOf,
+    decode_module_abi,
+    parse_type_tag,
+    resolve_layout,
 )
 
 

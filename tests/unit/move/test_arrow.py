@@ -10,9 +10,7 @@ import pytest
 
 from toolkit import dtypes
 from toolkit.errors import SchemaError
-from toolkit.move import StructTag, parse_type_tag
-from toolkit.move.arrow import arrow_type, column, field_columns
-from toolkit.move.layouts import (
+from toolkit.move import (
     Address,
     Bool,
     Bytes,
@@ -23,9 +21,14 @@ from toolkit.move.layouts import (
     OptionOf,
     String,
     StructOf,
+    StructTag,
     UInt,
     Untyped,
     VectorOf,
+    arrow_type,
+    column,
+    field_columns,
+    parse_type_tag,
 )
 
 TAG = StructTag("0x1", "m", "S")
@@ -207,9 +210,9 @@ def test_a_column_survives_parquet(tmp_path, expected_cells):
 
 
 def test_the_package_does_not_import_pyarrow():
-    """Only `toolkit.move.arrow` pays for it."""
+    """Only `toolkit.move._arrow` pays for it."""
     code = (
-        "import sys, toolkit.move, toolkit.move.json_values, toolkit.move.bcs;"
+        "import sys, toolkit.move, toolkit.move._json_values, toolkit.move._bcs;"
         "assert not {'pyarrow', 'pandas', 'numpy', 'pydantic'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -5,11 +5,27 @@ from __future__ import annotations
 import pytest
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import StructTag, parse_type_tag
-from toolkit.move.bcs import Reader, Writer, read_type_tag, write_type_tag
-from toolkit.move.bcs_values import decode_bcs, encode_bcs, read_value
-from toolkit.move.layouts import Address, Bytes, EnumOf, Int, OptionOf, String, StructOf, UInt, VectorOf
-from toolkit.move.type_tags import Vector
+from toolkit.move import (
+    Address,
+    Bytes,
+    EnumOf,
+    Int,
+    OptionOf,
+    Reader,
+    String,
+    StructOf,
+    StructTag,
+    UInt,
+    Vector,
+    VectorOf,
+    Writer,
+    decode_bcs,
+    encode_bcs,
+    parse_type_tag,
+    read_type_tag,
+    read_value,
+    write_type_tag,
+)
 
 TAG = StructTag("0x1", "m", "S")
 

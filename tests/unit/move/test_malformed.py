@@ -6,34 +6,34 @@ import pytest
 
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import (
-    FunctionId,
-    ModuleId,
-    StructTag,
-    decode_module_abi,
-    parse_address,
-    parse_hex,
-    parse_table_handle,
-    parse_type_tag,
-)
-from toolkit.move.argument_decoding import decode_argument
-from toolkit.move.argument_encoding import encode_argument
-from toolkit.move.bcs import Reader, read_type_tag
-from toolkit.move.bcs_values import decode_bcs, encode_bcs
-from toolkit.move.json_values import decode_json
-from toolkit.move.layouts import (
     Address,
     Bool,
     Bytes,
     EnumOf,
+    FunctionId,
     FunctionValue,
     Int,
+    ModuleId,
     ObjectOf,
     OptionOf,
+    Reader,
     String,
     StructOf,
+    StructTag,
     UInt,
     Untyped,
     VectorOf,
+    decode_argument,
+    decode_bcs,
+    decode_json,
+    decode_module_abi,
+    encode_argument,
+    encode_bcs,
+    parse_address,
+    parse_hex,
+    parse_table_handle,
+    parse_type_tag,
+    read_type_tag,
 )
 
 T = StructTag("0x1", "coin", "Coin")

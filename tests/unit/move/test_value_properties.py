@@ -10,50 +10,50 @@ from hypothesis import strategies as st
 
 from toolkit.errors import ToolkitError
 from toolkit.move import (
-    FunctionId,
-    ModuleId,
-    address_to_bytes,
-    decode_module_abi,
-    parse_address,
-    parse_hex,
-    parse_table_handle,
-    parse_type_tag,
-    wire_address,
-    wire_type,
-)
-from toolkit.move.argument_decoding import decode_argument
-from toolkit.move.argument_encoding import encode_argument
-from toolkit.move.arrow import arrow_type, column
-from toolkit.move.bcs import Reader, Writer, read_type_tag, write_type_tag
-from toolkit.move.bcs_values import decode_bcs, encode_bcs
-from toolkit.move.json_values import decode_json, encode_json
-from toolkit.move.layouts import (
     Address,
     Bool,
     Bytes,
     EnumOf,
+    FunctionId,
+    FunctionType,
     FunctionValue,
     Int,
     Layout,
+    ModuleId,
     ObjectOf,
     OptionOf,
+    Primitive,
+    Reader,
+    Reference,
     String,
     StructOf,
-    UInt,
-    Untyped,
-    VectorOf,
-)
-from toolkit.move.type_tags import (
-    ABILITIES,
-    MAX_TYPE_DEPTH,
-    PRIMITIVES,
-    FunctionType,
-    Primitive,
-    Reference,
     StructTag,
     TypeParameter,
+    UInt,
+    Untyped,
     Vector,
+    VectorOf,
+    Writer,
+    address_to_bytes,
+    arrow_type,
+    column,
+    decode_argument,
+    decode_bcs,
+    decode_json,
+    decode_module_abi,
+    encode_argument,
+    encode_bcs,
+    encode_json,
+    parse_address,
+    parse_hex,
+    parse_table_handle,
+    parse_type_tag,
+    read_type_tag,
+    wire_address,
+    wire_type,
+    write_type_tag,
 )
+from toolkit.move._type_tags import ABILITIES, MAX_TYPE_DEPTH, PRIMITIVES
 
 SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BITS = st.sampled_from([8, 16, 32, 64, 128, 256])

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import StructTag, parse_type_tag
-from toolkit.move.argument_decoding import decode_argument, json_debug
-from toolkit.move.argument_encoding import encode_argument
-from toolkit.move.codecs import type_words
-from toolkit.move.json_values import decode_json, encode_json
-from toolkit.move.layouts import (
+from toolkit.move import (
     Address,
     Bool,
     Bytes,
@@ -22,10 +17,18 @@ from toolkit.move.layouts import (
     OptionOf,
     String,
     StructOf,
+    StructTag,
     UInt,
     Untyped,
     VectorOf,
+    decode_argument,
+    decode_json,
+    encode_argument,
+    encode_json,
+    parse_type_tag,
+    type_words,
 )
+from toolkit.move._argument_decoding import json_debug
 
 LONG = f"0x{'cafe':0>64}"
 RECORD = StructOf(StructTag("0x1", "m", "Record"), (("z", UInt(64)), ("a", Address())))

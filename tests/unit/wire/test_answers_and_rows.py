@@ -21,8 +21,8 @@ from toolkit.wire import (
     decode_transactions,
     transaction_rows,
 )
-from toolkit.wire.rows import CHANGE_COLUMNS, EVENT_COLUMNS, TRANSACTION_COLUMNS
-from toolkit.wire.transaction_decoding import collector_paused
+from toolkit.wire._rows import CHANGE_COLUMNS, EVENT_COLUMNS, TRANSACTION_COLUMNS
+from toolkit.wire._transaction_decoding import collector_paused
 
 U64_MAX = str(2**64 - 1)
 
@@ -263,7 +263,7 @@ def test_headers_and_errors_do_not_load_pydantic() -> None:
     code = (
         "import sys, toolkit.wire\n"
         "from toolkit.wire import parse_headers, decode_error_body\n"
-        "from toolkit.wire.rows import transaction_rows\n"
+        "from toolkit.wire._rows import transaction_rows\n"
         "assert not {'pydantic', 'pandas', 'pyarrow', 'numpy'} & set(sys.modules), sorted(sys.modules)"
     )
     root = Path(__file__).resolve().parents[3]

@@ -5,9 +5,19 @@ from __future__ import annotations
 import pytest
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import FunctionId, parse_type_tag
-from toolkit.move.bcs import Reader, Writer
-from toolkit.move.layouts import Address, Bool, Bytes, OptionOf, String, UInt, VectorOf
+from toolkit.move import (
+    Address,
+    Bool,
+    Bytes,
+    FunctionId,
+    OptionOf,
+    Reader,
+    String,
+    UInt,
+    VectorOf,
+    Writer,
+    parse_type_tag,
+)
 from toolkit.wire import (
     AbstractSignature,
     Ed25519Signature,
@@ -39,8 +49,8 @@ from toolkit.wire import (
     encode_view_request,
     signed_transaction,
 )
-from toolkit.wire.account_signatures import read_account_signature, write_account_signature
-from toolkit.wire.bcs_payloads import read_function_call
+from toolkit.wire._account_signatures import read_account_signature, write_account_signature
+from toolkit.wire._bcs_payloads import read_function_call
 
 KEY = "0x" + "11" * 32
 SIGNED = "0x" + "22" * 64

@@ -10,13 +10,27 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import ToolkitError
-from toolkit.move import Reader, parse_address, parse_hex, parse_table_handle, parse_type_tag
-from toolkit.move.argument_decoding import decode_argument
-from toolkit.move.argument_encoding import encode_argument
-from toolkit.move.bcs_values import decode_bcs
-from toolkit.move.ids import FunctionId, ModuleId
-from toolkit.move.json_values import decode_json
-from toolkit.move.layouts import Address, Bool, Bytes, Int, OptionOf, String, UInt, VectorOf
+from toolkit.move import (
+    Address,
+    Bool,
+    Bytes,
+    FunctionId,
+    Int,
+    ModuleId,
+    OptionOf,
+    Reader,
+    String,
+    UInt,
+    VectorOf,
+    decode_argument,
+    decode_bcs,
+    decode_json,
+    encode_argument,
+    parse_address,
+    parse_hex,
+    parse_table_handle,
+    parse_type_tag,
+)
 from toolkit.wire import (
     EntryFunction,
     GasSchedule,
@@ -41,7 +55,7 @@ from toolkit.wire import (
     parse_signature,
     transaction_rows,
 )
-from toolkit.wire.bcs_payloads import read_function_call
+from toolkit.wire._bcs_payloads import read_function_call
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 JSON = st.recursive(

@@ -8,20 +8,19 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from toolkit.wire.account_signatures import Ed25519Signature, MultiEd25519Signature
-from toolkit.wire.key_signatures import MultiKeySignature, SingleKeySignature
-from toolkit.wire.transaction_signatures import (
+from toolkit.wire import (
+    Ed25519Signature,
     FeePayerSignature,
     MultiAgentSignature,
+    MultiEd25519Signature,
+    MultiKeySignature,
+    SingleKeySignature,
     SingleSenderSignature,
     is_zero_padded,
 )
 
 if TYPE_CHECKING:
-    from toolkit.wire.account_signatures import AccountSignature
-    from toolkit.wire.bcs_requests import SignedTransaction
-    from toolkit.wire.keys import PublicKey, Signature
-    from toolkit.wire.transaction_signatures import TransactionSignature
+    from toolkit.wire import AccountSignature, PublicKey, Signature, SignedTransaction, TransactionSignature
 
 __all__ = ["has_valid_signature"]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.address import parse_address
+from toolkit.move import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.move.ids import ModuleId
+    from toolkit.move import ModuleId
 
 __all__ = ["REGISTRY", "Dependencies", "Package", "dependencies", "packages_of"]
 

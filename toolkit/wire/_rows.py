@@ -15,10 +15,10 @@ from msgspec.structs import astuple
 from toolkit._present.messages import escape, shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import parse_address, parse_table_handle
-from toolkit.wire.gas import FEE_STATEMENT, FeeStatementTexts
-from toolkit.wire.headers import timestamp_from_us
-from toolkit.wire.transaction_decoding import collector_paused, malformed
-from toolkit.wire.transactions import (
+from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
+from toolkit.wire._headers import timestamp_from_us
+from toolkit.wire._transaction_decoding import collector_paused, malformed
+from toolkit.wire._transactions import (
     BlockMetadataTransaction,
     ChangeKind,
     DeleteModule,
@@ -34,12 +34,12 @@ from toolkit.wire.transactions import (
     WriteResource,
     WriteTableItem,
 )
-from toolkit.wire.u64 import parse_u64_column
+from toolkit.wire._u64 import parse_u64_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from toolkit.wire.transactions import Event, Transaction
+    from toolkit.wire._transactions import Event, Transaction
 
 __all__ = [
     "CHANGE_COLUMNS",

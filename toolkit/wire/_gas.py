@@ -10,13 +10,13 @@ import msgspec
 
 from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
-from toolkit.move.json_text import decode_with
-from toolkit.wire.u64 import parse_u64
+from toolkit.move._json_text import decode_with
+from toolkit.wire._u64 import parse_u64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.wire.transactions import Event
+    from toolkit.wire._transactions import Event
 
 __all__ = ["FEE_STATEMENT", "FeeStatement", "GasBreakdown", "GasSchedule", "decode_fee_statement", "find_fee_statement"]
 

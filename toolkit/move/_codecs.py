@@ -7,22 +7,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import SchemaError
-from toolkit.move.layouts import (
-    Address,
-    Bool,
-    Bytes,
-    FunctionValue,
-    Int,
-    Layout,
-    UInt,
-    Untyped,
-    VectorOf,
-)
-from toolkit.move.type_tags import FunctionType, Primitive, Reference, TypeTag, Vector
+from toolkit.move._layouts import Address, Bool, Bytes, FunctionValue, Int, Layout, UInt, Untyped, VectorOf
+from toolkit.move._type_tags import FunctionType, Primitive, Reference, TypeTag, Vector
 
 if TYPE_CHECKING:
     from toolkit.errors import InputError
-    from toolkit.move.type_tags import StructTag
+    from toolkit.move._type_tags import StructTag
 
 __all__ = [
     "CODEC_CACHE_SIZE",

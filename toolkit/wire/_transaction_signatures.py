@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from pydantic import model_validator
 
 from toolkit.errors import InputError
-from toolkit.wire.account_signatures import (
+from toolkit.wire._account_signatures import (
     AbstractSignature,
     AccountSignature,
     Ed25519Signature,
@@ -22,15 +22,15 @@ from toolkit.wire.account_signatures import (
     read_variant,
     write_account_signature,
 )
-from toolkit.wire.key_signatures import MultiKeySignature, SingleKeySignature
-from toolkit.wire.keys import SignatureModel
-from toolkit.wire.models import AddressText, parse_by_type
+from toolkit.wire._key_signatures import MultiKeySignature, SingleKeySignature
+from toolkit.wire._keys import SignatureModel
+from toolkit.wire._models import AddressText, parse_by_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.move import Reader, Writer
-    from toolkit.wire.models import JsonObject
+    from toolkit.wire._models import JsonObject
 
 __all__ = [
     "FeePayerSignature",
@@ -61,7 +61,7 @@ class MultiAgentSignature(SignatureModel):
     Raises
     ------
     InputError
-        If there is no secondary signer, or not one signature per address.
+        If no secondary signer is given, or not one signature per address.
     """
 
     type: ClassVar[str] = "multi_agent_signature"
@@ -429,7 +429,7 @@ def authentication_key(signature: SignatureModel) -> bytes | None:
     Returns
     -------
     bytes or None
-        32 bytes, or None if there are no keys to derive it from (absent and abstract signatures, several signers).
+        32 bytes, or None without keys to derive it from (absent and abstract signatures, several signers).
 
     Notes
     -----

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.address import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
-from toolkit.move.type_tags import (
+from toolkit.move._address import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
+from toolkit.move._type_tags import (
     ABILITIES,
     MAX_TYPE_DEPTH,
     FunctionType,

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.address import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
-from toolkit.move.bcs import MAX_LENGTH, uleb128, uleb128_at
-from toolkit.move.codecs import (
+from toolkit.move._address import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
+from toolkit.move._bcs import MAX_LENGTH, uleb128, uleb128_at
+from toolkit.move._codecs import (
     CODEC_CACHE_SIZE,
     VARIANT,
     Mismatch,
@@ -22,7 +22,7 @@ from toolkit.move.codecs import (
     raise_schema_error,
     unknown_fields,
 )
-from toolkit.move.layouts import (
+from toolkit.move._layouts import (
     Address,
     Bool,
     Bytes,
@@ -41,8 +41,8 @@ from toolkit.move.layouts import (
 )
 
 if TYPE_CHECKING:
-    from toolkit.move.bcs import Reader
-    from toolkit.move.type_tags import StructTag
+    from toolkit.move._bcs import Reader
+    from toolkit.move._type_tags import StructTag
 
 __all__ = ["decode_bcs", "encode_bcs", "read_value"]
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from toolkit.wire.u64 import U64_MAX
+from toolkit.wire._u64 import U64_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
-from toolkit.move.address import address_to_bytes, parse_address, wire_address
-from toolkit.move.type_tags import check_identifier
+from toolkit.move._address import address_to_bytes, parse_address, wire_address
+from toolkit.move._type_tags import check_identifier
 
 __all__ = ["FunctionId", "ModuleId", "format_hex", "parse_hex", "parse_table_handle"]
 

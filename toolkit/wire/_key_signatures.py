@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, StrictInt, model_validator
 
 from toolkit.errors import InputError
 from toolkit.move import Writer
-from toolkit.wire.keys import (
+from toolkit.wire._keys import (
     MAX_KEYS,
     AuthenticationScheme,
     PublicKey,
@@ -17,7 +17,7 @@ from toolkit.wire.keys import (
     bitmap_of,
     hash_keys,
 )
-from toolkit.wire.models import HexText, WireModel, unhex
+from toolkit.wire._models import HexText, WireModel, unhex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
-from toolkit.move.address import parse_address, wire_address
+from toolkit.move._address import parse_address, wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,9 @@ import msgspec
 
 from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
-from toolkit.move.address import parse_address
-from toolkit.move.json_text import parse_json
-from toolkit.move.type_tags import TypeTag, is_signer, parse_type_tag
+from toolkit.move._address import parse_address
+from toolkit.move._json_text import parse_json
+from toolkit.move._type_tags import TypeTag, is_signer, parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Transaction payloads in JSON: those of requests, and those that nodes print.
 
-To add a payload, write its class, add it to `_READERS`, and add its BCS form to `toolkit.wire.bcs_payloads`.
+To add a payload, write its class, add it to `_READERS`, and add its BCS form to `toolkit.wire._bcs_payloads`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
-from toolkit.wire.models import (
+from toolkit.wire._models import (
     AddressText,
     Argument,
     FunctionText,
@@ -24,7 +24,7 @@ from toolkit.wire.models import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from toolkit.wire.models import JsonObject
+    from toolkit.wire._models import JsonObject
 
 __all__ = [
     "EntryFunction",

@@ -7,18 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
-from toolkit.move.address import parse_address
-from toolkit.move.codecs import (
-    MAX_NUMBER_BITS,
-    VARIANT,
-    Mismatch,
-    integer_range,
-    option_items,
-    preview,
-    type_words,
-)
-from toolkit.move.ids import format_hex, parse_hex
-from toolkit.move.layouts import (
+from toolkit.move._address import parse_address
+from toolkit.move._codecs import MAX_NUMBER_BITS, VARIANT, Mismatch, integer_range, option_items, preview, type_words
+from toolkit.move._ids import format_hex, parse_hex
+from toolkit.move._layouts import (
     Address,
     Bool,
     Bytes,
@@ -37,7 +29,7 @@ from toolkit.move.layouts import (
 )
 
 if TYPE_CHECKING:
-    from toolkit.move.type_tags import StructTag
+    from toolkit.move._type_tags import StructTag
 
 __all__ = ["encode_argument"]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError
-from toolkit.move.address import parse_address, wire_address
-from toolkit.move.codecs import (
+from toolkit.move._address import parse_address, wire_address
+from toolkit.move._codecs import (
     CODEC_CACHE_SIZE,
     MAX_NUMBER_BITS,
     VARIANT,
@@ -28,7 +28,7 @@ from toolkit.move.codecs import (
     type_words,
     unknown_fields,
 )
-from toolkit.move.layouts import (
+from toolkit.move._layouts import (
     Address,
     Bool,
     Bytes,
@@ -47,7 +47,7 @@ from toolkit.move.layouts import (
 )
 
 if TYPE_CHECKING:
-    from toolkit.move.type_tags import StructTag
+    from toolkit.move._type_tags import StructTag
 
 __all__ = ["decode_json", "encode_json", "json_encoder"]
 

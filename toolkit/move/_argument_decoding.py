@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import SchemaError
-from toolkit.move.address import parse_address
-from toolkit.move.codecs import (
+from toolkit.move._address import parse_address
+from toolkit.move._codecs import (
     CODEC_CACHE_SIZE,
     MAX_NUMBER_BITS,
     VARIANT,
@@ -23,7 +23,7 @@ from toolkit.move.codecs import (
     integer_range,
     type_words,
 )
-from toolkit.move.layouts import (
+from toolkit.move._layouts import (
     Address,
     Bool,
     Bytes,
@@ -42,7 +42,7 @@ from toolkit.move.layouts import (
 )
 
 if TYPE_CHECKING:
-    from toolkit.move.type_tags import StructTag
+    from toolkit.move._type_tags import StructTag
 
 __all__ = ["decode_argument", "json_debug"]
 

@@ -11,7 +11,7 @@ from pydantic import field_validator, model_validator
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import Reader
-from toolkit.wire.models import HexText, WireModel, unhex
+from toolkit.wire._models import HexText, WireModel, unhex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -12,8 +12,7 @@ from toolkit.move import FunctionId, read_type_tag, write_type_tag
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.move.bcs import Reader, Writer
-    from toolkit.move.type_tags import TypeTag
+    from toolkit.move import Reader, TypeTag, Writer
 
 __all__ = [
     "EncodedEntryFunction",

@@ -13,8 +13,8 @@ from pydantic import StrictInt, model_validator
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import Reader
-from toolkit.wire.key_signatures import MultiKeySignature, SingleKeySignature
-from toolkit.wire.keys import (
+from toolkit.wire._key_signatures import MultiKeySignature, SingleKeySignature
+from toolkit.wire._keys import (
     ED25519_KEY_BYTES,
     ED25519_SIGNATURE_BYTES,
     MAX_KEYS,
@@ -24,13 +24,13 @@ from toolkit.wire.keys import (
     check_length,
     hash_keys,
 )
-from toolkit.wire.models import FunctionText, HexText, parse_by_type, unhex
+from toolkit.wire._models import FunctionText, HexText, parse_by_type, unhex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.move import Writer
-    from toolkit.wire.models import JsonObject
+    from toolkit.wire._models import JsonObject
 
 __all__ = [
     "AbstractSignature",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.type_tags import (
+from toolkit.move._type_tags import (
     CachedHash,
     FunctionType,
     Primitive,
@@ -28,7 +28,7 @@ from toolkit.move.type_tags import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolkit.move.abi import FieldAbi, ModuleAbi, StructAbi
+    from toolkit.move._abi import FieldAbi, ModuleAbi, StructAbi
 
 __all__ = [
     "MAX_DEPTH",

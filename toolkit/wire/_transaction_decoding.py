@@ -11,8 +11,8 @@ from msgspec import Raw
 
 from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
-from toolkit.move.json_text import decode_with, elements
-from toolkit.wire.transactions import (
+from toolkit.move._json_text import decode_with, elements
+from toolkit.wire._transactions import (
     Change,
     GenericChange,
     GenericTransaction,
@@ -23,7 +23,7 @@ from toolkit.wire.transactions import (
     Transaction,
     UserTransaction,
 )
-from toolkit.wire.u64 import is_u64
+from toolkit.wire._u64 import is_u64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, StrictBool, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
-from toolkit.wire.account_signatures import (
+from toolkit.wire._account_signatures import (
     AbstractSignature,
     AccountSignature,
     Ed25519Signature,
@@ -17,9 +17,9 @@ from toolkit.wire.account_signatures import (
     NoAccountSignature,
     UnknownSignature,
 )
-from toolkit.wire.key_signatures import MultiKeySignature, SingleKeySignature
-from toolkit.wire.keys import PublicKey
-from toolkit.wire.models import (
+from toolkit.wire._key_signatures import MultiKeySignature, SingleKeySignature
+from toolkit.wire._keys import PublicKey
+from toolkit.wire._models import (
     U64,
     AddressText,
     Argument,
@@ -29,8 +29,8 @@ from toolkit.wire.models import (
     python_call,
     wire_argument,
 )
-from toolkit.wire.payloads import EntryFunction, ModuleBundle, Multisig, Payload, Script
-from toolkit.wire.transaction_signatures import (
+from toolkit.wire._payloads import EntryFunction, ModuleBundle, Multisig, Payload, Script
+from toolkit.wire._transaction_signatures import (
     FeePayerSignature,
     MultiAgentSignature,
     SingleSenderSignature,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Raw, Struct
 
-from toolkit.wire.u64 import parse_u64
+from toolkit.wire._u64 import parse_u64
 
 if TYPE_CHECKING:
-    from toolkit.wire.gas import FeeStatement, GasBreakdown
-    from toolkit.wire.payloads import Payload
-    from toolkit.wire.transaction_signatures import TransactionSignature
+    from toolkit.wire._gas import FeeStatement, GasBreakdown
+    from toolkit.wire._payloads import Payload
+    from toolkit.wire._transaction_signatures import TransactionSignature
 
 __all__ = [
     "BlockEpilogueTransaction",
@@ -264,7 +264,7 @@ class _Submitted:
         SchemaError
             If it does not have the documented shape of its type.
         """
-        from toolkit.wire.payloads import parse_payload
+        from toolkit.wire._payloads import parse_payload
 
         return parse_payload(self.payload_raw)
 
@@ -277,7 +277,7 @@ class _Submitted:
         SchemaError
             If it does not have the documented shape of its type.
         """
-        from toolkit.wire.transaction_signatures import parse_signature
+        from toolkit.wire._transaction_signatures import parse_signature
 
         return None if bytes(self.signature_raw) == b"null" else parse_signature(self.signature_raw)
 
@@ -319,19 +319,19 @@ class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=
         SchemaError
             If the event does not have the documented shape.
         """
-        from toolkit.wire.gas import find_fee_statement
+        from toolkit.wire._gas import find_fee_statement
 
         return find_fee_statement(self.events)
 
     def gas_breakdown(self) -> GasBreakdown | None:
-        """Return the fee statement with the gas unit price, or None if there is no fee statement.
+        """Return the fee statement with the gas unit price, or None without a fee statement.
 
         Raises
         ------
         SchemaError
             If the event does not have the documented shape.
         """
-        from toolkit.wire.gas import GasBreakdown
+        from toolkit.wire._gas import GasBreakdown
 
         statement = self.fee_statement()
         return None if statement is None else GasBreakdown.from_statement(statement, gas_unit_price=self.gas_unit_price)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import msgspec
 
 from toolkit.errors import SchemaError
-from toolkit.move.json_text import decode_with, parse_json
-from toolkit.wire.headers import LedgerState, timestamp_from_us
-from toolkit.wire.u64 import U64_MAX, parse_u64
+from toolkit.move._json_text import decode_with, parse_json
+from toolkit.wire._headers import LedgerState, timestamp_from_us
+from toolkit.wire._u64 import U64_MAX, parse_u64
 
 if TYPE_CHECKING:
     from datetime import datetime

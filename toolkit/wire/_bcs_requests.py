@@ -24,7 +24,7 @@ from toolkit.move import (
     parse_type_tag,
     read_value,
 )
-from toolkit.wire.bcs_payloads import (
+from toolkit.wire._bcs_payloads import (
     EncodedEntryFunction,
     EncodedMultisig,
     EncodedPayloadV2,
@@ -34,23 +34,18 @@ from toolkit.wire.bcs_payloads import (
     write_function_call,
     write_payload,
 )
-from toolkit.wire.models import unhex
-from toolkit.wire.payloads import EntryFunction, Multisig, Script
-from toolkit.wire.transaction_signatures import (
-    FeePayerSignature,
-    MultiAgentSignature,
-    read_signature,
-    write_signature,
-)
-from toolkit.wire.u64 import U64_MAX
+from toolkit.wire._models import unhex
+from toolkit.wire._payloads import EntryFunction, Multisig, Script
+from toolkit.wire._transaction_signatures import FeePayerSignature, MultiAgentSignature, read_signature, write_signature
+from toolkit.wire._u64 import U64_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.move import Layout
-    from toolkit.wire.bcs_payloads import EncodedPayload
-    from toolkit.wire.requests import SimulationRequest, ViewFunction
-    from toolkit.wire.transaction_signatures import TransactionSignature
+    from toolkit.wire._bcs_payloads import EncodedPayload
+    from toolkit.wire._requests import SimulationRequest, ViewFunction
+    from toolkit.wire._transaction_signatures import TransactionSignature
 
 __all__ = [
     "RawTransaction",
