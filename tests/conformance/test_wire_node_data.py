@@ -14,8 +14,8 @@ import pytest
 from tests.benchmarks.decode.plain_walk import cells, differences
 from toolkit.move import decode_module_abi
 from toolkit.wire import (
+    ERROR_CODES,
     EntryFunction,
-    ErrorCode,
     Event,
     FeePayerSignature,
     Multisig,
@@ -92,7 +92,7 @@ def read_error(body: bytes, content: Any, counts: Counts) -> None:
         assert error.error_code == one.get("error_code")
         assert error.vm_error_code == one.get("vm_error_code")
         if error.error_code is not None:
-            assert error.error_code in ErrorCode
+            assert error.error_code in ERROR_CODES
         counts["error bodies"] += 1
 
 
@@ -290,5 +290,5 @@ def test_documented_error_codes_are_known(shared_data: Path) -> None:
     """The set of codes is the OpenAPI document's, and the one that came later."""
     document = json.loads((shared_data / "node" / "openapi.json").read_bytes())
     codes = set(document["components"]["schemas"]["AptosErrorCode"]["enum"])
-    assert ErrorCode - codes == {"rate_limited"}
-    assert codes <= ErrorCode
+    assert ERROR_CODES - codes == {"rate_limited"}
+    assert codes <= ERROR_CODES
