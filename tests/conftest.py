@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,3 +18,46 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("recorded answers are not beside this checkout (../shared/data)")
     return SHARED_DATA
+
+
+@pytest.fixture(scope="session")
+def expected_cells() -> Callable[[Any, list[Any]], list[Any]]:
+    """Return what a column of a layout shows for Python values, found value by value and without Arrow."""
+    from toolkit.move import EnumOf, FunctionValue, Int, OptionOf, StructOf, UInt, Untyped, VectorOf
+
+    def nested_option(element, value):
+        deeper = isinstance(element, OptionOf)
+        return {"vec": [nested_option(element.element, i) if deeper else cell(element, i) for i in value["vec"]]}
+
+    def cell(layout, value, nested=True):  # noqa: PLR0911, FBT002  # one case per kind of layout
+        if value is None:
+            return None
+        match layout:
+            case UInt(bits) | Int(bits):
+                return str(value) if nested and bits > 64 else value
+            case VectorOf(element):
+                return [cell(element, item) for item in value]
+            case OptionOf(OptionOf(element)):
+                return nested_option(element, value)
+            case OptionOf(element):
+                return cell(element, value, nested)
+            case StructOf(_, fields):
+                return {name: cell(inner, value[name]) for name, inner in fields}
+            case EnumOf(_, variants):
+                kinds = {}
+                for _, fields in variants:
+                    for name, inner in fields:
+                        kinds.setdefault(name, set()).add(inner)
+                shown = {"__variant__": value["__variant__"]}
+                for variant, fields in variants:
+                    for name, inner in fields:
+                        key = name if len(kinds[name]) == 1 else f"{variant}.{name}"
+                        here = cell(inner, value[name]) if variant == value["__variant__"] else None
+                        shown[key] = here if here is not None else shown.get(key)
+                return shown
+            case FunctionValue() | Untyped():
+                return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+            case _:
+                return value
+
+    return lambda layout, values: [cell(layout, value, nested=False) for value in values]

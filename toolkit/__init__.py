@@ -15,7 +15,7 @@ from toolkit._present.notebook import show_frames_literally as _show_frames_lite
 __version__ = "0.1.0"
 
 _HOME = {
-    "EntryFunction": "toolkit.wire.payloads",
+    "EntryFunction": "toolkit.wire",
     "FindSteps": "toolkit.client.versions",
     "InputError": "toolkit.errors",
     "Node": "toolkit.client.node",
@@ -26,15 +26,15 @@ _HOME = {
     "Run": "toolkit.gas.run",
     "RunStopped": "toolkit.errors",
     "SchemaError": "toolkit.errors",
-    "SimulationRequest": "toolkit.wire.requests",
+    "SimulationRequest": "toolkit.wire",
     "Snapshot": "toolkit.client.node",
     "Study": "toolkit.gas.study",
     "StudyError": "toolkit.errors",
-    "TableItemRequest": "toolkit.wire.requests",
+    "TableItemRequest": "toolkit.wire",
     "Threshold": "toolkit.gas.thresholds",
     "ToolkitError": "toolkit.errors",
     "VersionPruned": "toolkit.errors",
-    "ViewFunction": "toolkit.wire.requests",
+    "ViewFunction": "toolkit.wire",
     "Waiver": "toolkit.gas.thresholds",
     "compare": "toolkit.gas.comparison",
     "connect": "toolkit.client.connect",
@@ -121,8 +121,7 @@ if TYPE_CHECKING:
     from toolkit.gas.schedules import schedule_diff
     from toolkit.gas.study import Study
     from toolkit.gas.thresholds import Threshold, Waiver
-    from toolkit.wire.payloads import EntryFunction
-    from toolkit.wire.requests import SimulationRequest, TableItemRequest, ViewFunction
+    from toolkit.wire import EntryFunction, SimulationRequest, TableItemRequest, ViewFunction
 
 
 def __getattr__(name: str) -> Any:

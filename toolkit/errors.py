@@ -38,7 +38,7 @@ from toolkit._present.text import cleaned
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.wire.headers import LedgerState
+    from toolkit.wire import LedgerState
 
 __all__ = [
     "ClosedError",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.wire.authentication import authentication_key
-from toolkit.wire.keys import PublicKey
-from toolkit.wire.signatures import (
+from toolkit.wire import (
     Ed25519Signature,
     MultiEd25519Signature,
     MultiKeySignature,
     NoAccountSignature,
+    PublicKey,
     SingleKeySignature,
     SingleSenderSignature,
+    authentication_key,
 )
 
 pytest.importorskip("aptos_sdk")

@@ -8,9 +8,22 @@ from typing import Any
 import pytest
 
 from toolkit.errors import ToolkitError
-from toolkit.move import address_from_bytes, address_to_bytes, parse_address
-from toolkit.move.bcs import Reader, Writer, decode_bcs, encode_bcs
-from toolkit.move.layout import Address, Bool, Bytes, Layout, String, UInt, VectorOf
+from toolkit.move import (
+    Address,
+    Bool,
+    Bytes,
+    Layout,
+    Reader,
+    String,
+    UInt,
+    VectorOf,
+    Writer,
+    address_from_bytes,
+    address_to_bytes,
+    decode_bcs,
+    encode_bcs,
+    parse_address,
+)
 
 LAYOUTS: dict[str, Layout] = {
     "address": Address(),

@@ -10,8 +10,7 @@ import pytest
 from toolkit.frames.build import plain_columns
 from toolkit.gas.causes.writes import Written
 from toolkit.gas.schedules import schedule_diff
-from toolkit.wire.answers import decode_transactions
-from toolkit.wire.gas import GasSchedule
+from toolkit.wire import GasSchedule, decode_transactions
 
 
 def transactions(folder):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.frames.transactions import transaction_frames
-from toolkit.wire.answers import decode_transactions
+from toolkit.wire import decode_transactions
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.move.bcs import Reader
+from toolkit.move import Reader
 
 yaml = pytest.importorskip("yaml")
 

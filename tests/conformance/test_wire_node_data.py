@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from tests.benchmarks.decode.plain_walk import cells, differences
@@ -15,6 +16,7 @@ from toolkit.move import decode_module_abi
 from toolkit.wire import (
     ERROR_CODES,
     EntryFunction,
+    Event,
     FeePayerSignature,
     Multisig,
     UnknownPayload,
@@ -23,7 +25,6 @@ from toolkit.wire import (
     decode_account,
     decode_block,
     decode_error_body,
-    decode_events,
     decode_gas_price_estimate,
     decode_node_info,
     decode_simulation,
@@ -33,7 +34,7 @@ from toolkit.wire import (
     parse_signature,
     transaction_rows,
 )
-from toolkit.wire.structs import KnownChange, KnownTransaction
+from toolkit.wire._transactions import KnownChange, KnownTransaction
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,8 +78,7 @@ def read_change(body: bytes, content: Any, counts: Counts) -> None:
 
 def read_event(body: bytes, content: Any, counts: Counts) -> None:
     """Decode one event as the events endpoints answer it."""
-    (event,) = decode_events(b"[" + body + b"]")
-    assert event.version == (int(content["version"]) if "version" in content else None)
+    event = msgspec.json.decode(body, type=Event)
     assert json.loads(bytes(event.data)) == content["data"]
     counts["events"] += 1
 
@@ -170,7 +170,7 @@ def read_estimate(body: bytes, content: Any, counts: Counts) -> None:
 
 def read_events(body: bytes, content: Any, counts: Counts) -> None:
     """Decode an array of events."""
-    events = decode_events(body)
+    events = msgspec.json.decode(body, type=list[Event])
     assert [event.sequence_number for event in events] == [int(event["sequence_number"]) for event in content]
     counts["events"] += len(events)
 

@@ -8,13 +8,14 @@ import pytest
 import toolkit
 from toolkit import embedded
 from toolkit.errors import InputError
-from toolkit.wire import PublicKey
-from toolkit.wire.payloads import Multisig, Script
-from toolkit.wire.signatures import (
+from toolkit.wire import (
     AbstractSignature,
     Ed25519Signature,
     MultiEd25519Signature,
     MultiKeySignature,
+    Multisig,
+    PublicKey,
+    Script,
     SingleKeySignature,
 )
 

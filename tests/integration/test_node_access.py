@@ -9,9 +9,7 @@ from toolkit import embedded
 from toolkit.embedded.http.operations import VIEW_BCS
 from toolkit.embedded.http.simulation import SIGNED_TRANSACTION_BCS
 from toolkit.move import FunctionId, parse_type_tag
-from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig
-from toolkit.wire.signatures import NoAccountSignature
-from toolkit.wire.transactions import RawTransaction, SignedTransaction
+from toolkit.wire import EncodedEntryFunction, EncodedMultisig, NoAccountSignature, RawTransaction, SignedTransaction
 
 APT = "0x1::aptos_coin::AptosCoin"
 VIEW = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}

@@ -6,11 +6,8 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.move.bcs import Reader, encode_bcs
-from toolkit.move.layout import Bytes, OptionOf, String, UInt
-from toolkit.wire.answers import decode_simulation
-from toolkit.wire.gas import GasBreakdown, find_fee_statement
-from toolkit.wire.headers import parse_headers
+from toolkit.move import Bytes, OptionOf, Reader, String, UInt, encode_bcs
+from toolkit.wire import GasBreakdown, decode_simulation, find_fee_statement, parse_headers
 
 APT = "0x1::aptos_coin::AptosCoin"
 RECORD = "0xcafe::registry::Record"

@@ -6,9 +6,14 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.wire.answers import decode_transactions
-from toolkit.wire.headers import parse_headers
-from toolkit.wire.node import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
+from toolkit.wire import (
+    decode_account,
+    decode_block,
+    decode_gas_price_estimate,
+    decode_node_info,
+    decode_transactions,
+    parse_headers,
+)
 
 LEDGER_HEADERS = {
     "x-aptos-chain-id",

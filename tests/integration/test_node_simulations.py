@@ -10,24 +10,27 @@ import requests
 
 import toolkit
 from toolkit import embedded
-from toolkit.move import FunctionId, parse_address
-from toolkit.move.bcs import encode_bcs
-from toolkit.move.layout import Address, UInt
-from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
-from toolkit.wire.keys import PublicKey, Signature
-from toolkit.wire.payloads import Multisig
-from toolkit.wire.signatures import (
+from toolkit.move import Address, FunctionId, UInt, encode_bcs, parse_address
+from toolkit.wire import (
     Ed25519Signature,
+    EncodedEntryFunction,
+    EncodedMultisig,
+    EncodedPayloadV2,
+    EncodedScript,
     FeePayerSignature,
     IndexedSignature,
     MultiAgentSignature,
     MultiEd25519Signature,
     MultiKeySignature,
+    Multisig,
     NoAccountSignature,
+    PublicKey,
+    RawTransaction,
+    Signature,
+    SignedTransaction,
     SingleKeySignature,
     SingleSenderSignature,
 )
-from toolkit.wire.transactions import RawTransaction, SignedTransaction
 
 BCS_IN = {"Content-Type": "application/x.aptos.signed_transaction+bcs"}
 NONE = NoAccountSignature()

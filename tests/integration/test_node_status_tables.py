@@ -24,9 +24,7 @@ from toolkit.embedded.contract import Module, u8, u64, view
 from toolkit.embedded.http.operations import VIEW_BCS
 from toolkit.embedded.http.simulation import SIGNED_TRANSACTION_BCS
 from toolkit.move import FunctionId, address_to_bytes, parse_address
-from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedPayloadV2
-from toolkit.wire.signatures import Ed25519Signature
-from toolkit.wire.transactions import RawTransaction, SignedTransaction
+from toolkit.wire import Ed25519Signature, EncodedEntryFunction, EncodedPayloadV2, RawTransaction, SignedTransaction
 
 APT = "0x1::aptos_coin::AptosCoin"
 NAME = "0x1::string::String"

@@ -16,11 +16,11 @@ import pytest
 import toolkit
 from tests.integration.transports.servers import Server, _Handler, serving
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, user_transaction
+from toolkit._present.messages import MAX_TEXT, cut_text
 from toolkit.client import transport as seam
 from toolkit.client.engine import BulkEngine
 from toolkit.client.transport import Request, SessionTransport
-from toolkit.wire.answers import decode_transactions
-from toolkit.wire.errors import MAX_TEXT, cut_text, decode_error_body
+from toolkit.wire import decode_error_body, decode_transactions
 
 ROOT = Path(__file__).resolve().parents[2]
 MIB = 2**20

@@ -1,1 +1,1 @@
-"""How anything is shown or written: text, HTML of notebooks, files. Imports nothing of the package."""
+"""How anything is shown or written: text, messages, HTML of notebooks, files. Imports nothing of the package."""

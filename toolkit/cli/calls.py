@@ -80,7 +80,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     With --versions or --out failed reads are rows with their error_code, and the exit code is 0.
     """
     check_suffix(out)
-    from toolkit.wire.requests import ViewFunction
+    from toolkit.wire import ViewFunction
 
     given = [argument(text) for text in arguments or ()]
     call = ViewFunction(function, type_arguments=tuple(types or ()), arguments=given)
@@ -179,8 +179,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
     if frame is not None and out is None:
         raise InputError("--frame says which rows --out writes: give --out too")
     rows = (frame or SimulationRows.transactions).value
-    from toolkit.wire.payloads import EntryFunction
-    from toolkit.wire.requests import SimulationRequest
+    from toolkit.wire import EntryFunction, SimulationRequest
 
     given = [argument(text) for text in arguments or ()]
     call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=given)

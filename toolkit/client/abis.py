@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from toolkit.client import forking
 from toolkit.client.outages import Outages, is_outage
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotFound, OfflineMiss, SchemaError
-from toolkit.move.abi import ModuleAbi, decode_module_abi
-from toolkit.move.address import parse_address
-from toolkit.move.json_text import parse_json
-from toolkit.move.layout import Layout, resolve_layout
+from toolkit.move import Layout, ModuleAbi, decode_module_abi, parse_address, resolve_layout
+from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from toolkit.move.tags import TypeTag
+    from toolkit.move import TypeTag
 
 __all__ = ["AbiStore", "AbisAt", "Known", "Made", "abi_of"]
 

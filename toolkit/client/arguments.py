@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError
-from toolkit.move.tags import parse_type_tag, substitute
-from toolkit.move.values import encode_argument, type_words
+from toolkit.move import encode_argument, parse_type_tag, substitute, type_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.client.abis import AbisAt
-    from toolkit.move.abi import FunctionAbi
-    from toolkit.move.layout import Layout
+    from toolkit.move import FunctionAbi, Layout
 
 __all__ = ["encode_arguments", "parameter_layouts"]
 

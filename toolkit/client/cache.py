@@ -24,14 +24,13 @@ from toolkit.client.cache_store import Row, Store, warn_caller
 from toolkit.client.targets import is_nearby
 from toolkit.client.transport import Answer
 from toolkit.errors import InputError
-from toolkit.wire.errors import decode_error_body
-from toolkit.wire.headers import ledger_headers, parse_headers
+from toolkit.wire import decode_error_body, ledger_headers, parse_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
-    from toolkit.wire.headers import AnswerHeaders
+    from toolkit.wire import AnswerHeaders
 
 __all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "default_path", "key", "place_for"]
 

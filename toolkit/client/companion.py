@@ -9,21 +9,28 @@ from toolkit.client.connection import Connection, bcs_body, json_body, path
 from toolkit.client.context import BCS
 from toolkit.client.prepared import Prepared
 from toolkit.errors import Forbidden, NotFound, SchemaError
-from toolkit.move.address import parse_address, wire_address
-from toolkit.move.json_text import parse_json
-from toolkit.wire.answers import GenericTransaction, MalformedTransaction, decode_page, decode_transactions
-from toolkit.wire.gas import GasSchedule
-from toolkit.wire.headers import parse_headers
-from toolkit.wire.node import decode_account, decode_block, decode_gas_price_estimate, decode_node_info
-from toolkit.wire.rows import check_transaction
+from toolkit.move import parse_address, wire_address
+from toolkit.move._json_text import parse_json
+from toolkit.wire import (
+    GasSchedule,
+    GenericTransaction,
+    MalformedTransaction,
+    decode_account,
+    decode_block,
+    decode_gas_price_estimate,
+    decode_node_info,
+    decode_page,
+    decode_transactions,
+    parse_headers,
+)
+from toolkit.wire._rows import check_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
     from toolkit.client.transport import Answer
-    from toolkit.wire.headers import LedgerState
-    from toolkit.wire.node import AccountInfo, Block, GasPriceEstimate, NodeInfo
+    from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
 
 __all__ = ["ABSENT", "Companion"]
 
@@ -121,11 +128,11 @@ class Companion:
         data, _ = self.resource_document("0x1", _GAS_SCHEDULE, version)
         return GasSchedule.from_resource(data)
 
-    def block(self, version: int) -> Block:
+    def block(self, version: int) -> BlockInfo:
         """Read the block that holds a version, without its transactions."""
         return self._connection.perform(self.prepare_block(version))
 
-    def prepare_block(self, version: int) -> Prepared[Block]:
+    def prepare_block(self, version: int) -> Prepared[BlockInfo]:
         """Make the read of a block ready to be sent, alone or with many others."""
         request = self._connection.request("GET", path("blocks", "by_version", version))
         return Prepared(request, f"block of version {version}", lambda answer: decode_block(answer.body), version)
@@ -211,7 +218,7 @@ class Companion:
                 return -1  # what came before the oldest version may have been at or after the time as well
         return high
 
-    def _block_of(self, version: int) -> Block:
+    def _block_of(self, version: int) -> BlockInfo:
         block = self.block(version)
         if not block.first_version <= version <= block.last_version:
             held = f"{block.first_version} to {block.last_version}"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.client.context import Encoding
-    from toolkit.move.abi import ModuleAbi
+    from toolkit.move import ModuleAbi
 
 __all__ = ["connect"]
 

@@ -38,9 +38,8 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.wire.errors import decode_error_body
-from toolkit.wire.headers import chain_id_of, parse_headers
-from toolkit.wire.node import decode_node_info
+from toolkit.wire import decode_error_body, decode_node_info, parse_headers
+from toolkit.wire._headers import chain_id_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from toolkit.move.ids import FunctionId
-from toolkit.wire.headers import parse_headers
+from toolkit.move import FunctionId
+from toolkit.wire import parse_headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from toolkit.client.companion import Companion
     from toolkit.client.connection import Connection
     from toolkit.client.transport import Answer, Request
-    from toolkit.move.abi import FunctionAbi
-    from toolkit.wire.headers import AnswerHeaders
+    from toolkit.move import FunctionAbi
+    from toolkit.wire import AnswerHeaders
 
 __all__ = ["BCS", "JSON", "Context", "at_version", "function_abi"]
 

@@ -28,7 +28,7 @@ _MAX_TEXT = 20_000
 _MAX_LAYERS = 4
 """How often a text is decoded: an answer may quote JSON inside JSON inside a URL."""
 _CUT = re.compile(rf"{ELLIPSIS}(?: \([0-9,]+ more characters\))?\Z")
-"""What marks the end of a text that was cut; see `toolkit.wire.errors.cut_text`."""
+"""What marks the end of a text that was cut; see `toolkit._present.messages.cut_text`."""
 _ESCAPES = "%\\&"
 _ESCAPE = re.compile(
     r"""(?P<percent>(?:%[0-9a-fA-F]{2})+)

@@ -9,7 +9,7 @@ from toolkit.errors import NotFound
 from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import DIFF
 from toolkit.frames.values import compact_json
-from toolkit.move.json_text import parse_json
+from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:
     import pandas as pd

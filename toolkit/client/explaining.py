@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from toolkit._present.text import short_addresses, visible
 from toolkit.frames.build import plain_columns
-from toolkit.wire.payloads import EntryFunction
+from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:
     from toolkit.client.results import Simulation

@@ -19,9 +19,7 @@ from toolkit.errors import ClosedError, LedgerChanged, NodeError, NodeUnreachabl
 from toolkit.frames.build import item_frame, view_frame
 from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
 from toolkit.frames.transactions import transaction_frames
-from toolkit.move.ids import FunctionId
-from toolkit.move.layout import is_closed
-from toolkit.move.tags import parse_type_tag
+from toolkit.move import FunctionId, is_closed, parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,8 +32,8 @@ if TYPE_CHECKING:
     from toolkit.client.results import Simulation
     from toolkit.client.versions import ResolvedPlan
     from toolkit.client.view_calls import PreparedViews
-    from toolkit.move.layout import Layout
-    from toolkit.wire.requests import SimulationRequest, ViewFunction
+    from toolkit.move import Layout
+    from toolkit.wire import SimulationRequest, ViewFunction
 
 __all__ = [
     "SimulationFrames",

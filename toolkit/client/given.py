@@ -9,7 +9,7 @@ from toolkit.client.node import Node, Snapshot
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from toolkit.wire.requests import SimulationRequest, ViewFunction
+    from toolkit.wire import SimulationRequest, ViewFunction
 
 __all__ = ["given_calls", "given_keys", "given_node", "given_requests", "is_view"]
 
@@ -25,7 +25,7 @@ def given_node(node: Any) -> Node:
 
 def is_view(call: object) -> bool:
     """Tell whether `call` is one view call."""
-    from toolkit.wire.requests import ViewFunction
+    from toolkit.wire import ViewFunction
 
     return isinstance(call, ViewFunction)
 
@@ -61,8 +61,8 @@ def given_keys(keys: Any) -> list[Any]:
 
 def given_requests(requests: Any) -> list[SimulationRequest]:
     """Return simulations as a list; one alone is a list of one."""
-    from toolkit.wire.models import WireModel
-    from toolkit.wire.requests import SimulationRequest
+    from toolkit.wire import SimulationRequest
+    from toolkit.wire._models import WireModel
 
     if isinstance(requests, SimulationRequest):
         return [requests]

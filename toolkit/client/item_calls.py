@@ -12,18 +12,22 @@ from toolkit.client.context import BCS, JSON, at_version
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import TableItem
 from toolkit.errors import SchemaError
-from toolkit.move.bcs import decode_bcs
-from toolkit.move.ids import parse_table_handle
-from toolkit.move.json_text import parse_json
-from toolkit.move.layout import is_closed
-from toolkit.move.tags import parse_type_tag, wire_type
-from toolkit.move.values import decode_json, encode_argument
+from toolkit.move import (
+    decode_bcs,
+    decode_json,
+    encode_argument,
+    is_closed,
+    parse_table_handle,
+    parse_type_tag,
+    wire_type,
+)
+from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:
     from toolkit.client.abis import AbisAt
     from toolkit.client.context import Context
     from toolkit.client.transport import Answer, Request
-    from toolkit.move.layout import Layout
+    from toolkit.move import Layout
 
 __all__ = ["PreparedItems"]
 

@@ -12,8 +12,7 @@ from toolkit.client import forking
 from toolkit.client.cache import AnswerCache, CachedAnswer, key
 from toolkit.client.transport import Answer
 from toolkit.errors import OfflineMiss, SchemaError
-from toolkit.wire.headers import parse_headers
-from toolkit.wire.node import decode_node_info
+from toolkit.wire import decode_node_info, parse_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -24,8 +24,7 @@ from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import as_version, as_version_or_head, moment
 from toolkit.client.view_calls import PreparedViews
 from toolkit.errors import InputError, NotAtPast, SchemaError
-from toolkit.move.tags import parse_type_tag, wire_type
-from toolkit.move.values import decode_json
+from toolkit.move import decode_json, parse_type_tag, wire_type
 
 if TYPE_CHECKING:
     import os
@@ -40,12 +39,18 @@ if TYPE_CHECKING:
     from toolkit.client.results import Simulation, TableItem, ViewResult
     from toolkit.client.transport import Transport
     from toolkit.errors import ToolkitError
-    from toolkit.move.abi import ModuleAbi
-    from toolkit.wire.gas import GasSchedule
-    from toolkit.wire.headers import LedgerState
-    from toolkit.wire.node import AccountInfo, Block, GasPriceEstimate, NodeInfo
-    from toolkit.wire.payloads import EntryFunction
-    from toolkit.wire.requests import SimulationRequest, ViewFunction
+    from toolkit.move import ModuleAbi
+    from toolkit.wire import (
+        AccountInfo,
+        BlockInfo,
+        EntryFunction,
+        GasPriceEstimate,
+        GasSchedule,
+        LedgerState,
+        NodeInfo,
+        SimulationRequest,
+        ViewFunction,
+    )
 
 __all__ = ["Node", "Snapshot"]
 
@@ -332,7 +337,7 @@ class Node:
         Source: ``POST /v1/transactions/simulate``. Sequence number and expiration (ledger time + 600 s) are
         filled from the node where the request leaves them open; price and max gas are then the node's estimates.
         """
-        from toolkit.wire.requests import SimulationRequest
+        from toolkit.wire import SimulationRequest
 
         if not isinstance(request, SimulationRequest):
             if sender is None:
@@ -402,7 +407,7 @@ class Node:
         """Make the read of a table item ready to be sent, at one or many versions by its ``at(version)``."""
         return PreparedItems(self._context, handle, key, key_type=key_type, value_type=value_type)
 
-    def prepare_block(self, ledger_version: int) -> Prepared[Block]:
+    def prepare_block(self, ledger_version: int) -> Prepared[BlockInfo]:
         """Make the read of the block that holds a version ready to be sent."""
         return self._companion.prepare_block(as_version(ledger_version))
 
@@ -443,7 +448,7 @@ class Node:
         """Return sequence number and authentication key of an account."""
         return self._companion.account(address, as_version_or_head(ledger_version))
 
-    def block(self, ledger_version: int) -> Block:
+    def block(self, ledger_version: int) -> BlockInfo:
         """Return the block that holds a version. Source: ``GET /v1/blocks/by_version/{version}``."""
         return self._companion.block(as_version(ledger_version))
 
@@ -614,7 +619,7 @@ class Snapshot:
 def _view_function(
     function: str | ViewFunction, type_arguments: Sequence[str], arguments: Sequence[Any]
 ) -> ViewFunction:
-    from toolkit.wire.requests import ViewFunction
+    from toolkit.wire import ViewFunction
 
     if isinstance(function, ViewFunction):
         if type_arguments or arguments:

@@ -25,15 +25,14 @@ from toolkit.errors import (
     Unavailable,
     VersionPruned,
 )
-from toolkit.move.json_text import parse_json
-from toolkit.wire.errors import ERROR_CODES, ErrorBody, decode_error_body
-from toolkit.wire.headers import parse_headers
+from toolkit.move._json_text import parse_json
+from toolkit.wire import ERROR_CODES, ErrorBody, decode_error_body, parse_headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.client.transport import Answer
-    from toolkit.wire.headers import LedgerState
+    from toolkit.wire import LedgerState
 
 __all__ = ["advertised_archive", "masked_refusal", "not_sent", "refusal"]
 

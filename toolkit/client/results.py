@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from toolkit._present.text import short_addresses, visible
 from toolkit.client.display import facts_html
 from toolkit.frames.records import TableItemRecord, ViewRecord
-from toolkit.move.tags import parse_type_tag
+from toolkit.move import parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
     from toolkit.client.abis import AbisAt
     from toolkit.client.companion import Companion
-    from toolkit.move.layout import Layout
-    from toolkit.wire.answers import SimulatedTransaction
-    from toolkit.wire.gas import GasBreakdown
-    from toolkit.wire.headers import LedgerState
-    from toolkit.wire.requests import SimulationRequest, ViewFunction
+    from toolkit.move import Layout
+    from toolkit.wire import GasBreakdown, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
 __all__ = ["Simulation", "TableItem", "ViewResult"]
 
@@ -135,14 +132,14 @@ class Simulation:
     ----------
     request : SimulationRequest
         What was asked.
-    transaction : SimulatedTransaction
+    transaction : UserTransaction
         The node's answer, decoded.
     ledger : LedgerState or None
         The node's head when it answered.
     """
 
     request: SimulationRequest
-    transaction: SimulatedTransaction
+    transaction: UserTransaction
     ledger: LedgerState | None
     abis: AbisAt = field(repr=False)
     companion: Companion = field(repr=False)

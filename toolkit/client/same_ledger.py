@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.client.node import Node
-    from toolkit.wire.headers import LedgerState
+    from toolkit.wire import LedgerState
 
 __all__ = ["LedgerAnchor", "LedgerGuard"]
 

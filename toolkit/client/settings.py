@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from toolkit.errors import InputError
-from toolkit.move.abi import ModuleAbi
+from toolkit.move import ModuleAbi
 
 __all__ = ["checked_abis", "checked_count", "checked_encoding", "checked_limit", "checked_text"]
 
@@ -51,6 +51,6 @@ def checked_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:
         if not isinstance(abi, ModuleAbi):
             raise InputError(
                 f"abis[{key!r:.80}] is a ModuleAbi, got a {type(abi).__name__}; "
-                "toolkit.move.abi.decode_module_abi reads one from a node's answer"
+                "toolkit.move.decode_module_abi reads one from a node's answer"
             )
     return dict(abis)

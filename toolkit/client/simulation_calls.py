@@ -10,20 +10,17 @@ from toolkit.client.context import JSON, Context, function_abi
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import Simulation
 from toolkit.errors import Forbidden, NotFound, SchemaError
-from toolkit.wire.answers import decode_simulation
-from toolkit.wire.bcs_requests import signed_transaction
-from toolkit.wire.models import wire_argument
-from toolkit.wire.payloads import EntryFunction, Multisig
-from toolkit.wire.rows import check_transaction
+from toolkit.wire import EntryFunction, Multisig, decode_simulation, signed_transaction
+from toolkit.wire._models import wire_argument
+from toolkit.wire._rows import check_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.client.abis import AbisAt
     from toolkit.client.transport import Answer
-    from toolkit.move.layout import Layout
-    from toolkit.wire.headers import LedgerState
-    from toolkit.wire.requests import SimulationRequest
+    from toolkit.move import Layout
+    from toolkit.wire import LedgerState, SimulationRequest
 
 __all__ = ["prepare_simulation"]
 

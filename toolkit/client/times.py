@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 from toolkit.client.bulk import progress_bar
-from toolkit.wire.node import Block
+from toolkit.wire import BlockInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ def block_times(node: Node, versions: Sequence[int], *, show: bool) -> dict[int,
             unknown = set(left).difference(asked)
             for place, block in node.many([node.prepare_block(version) for version in asked]):
                 version = asked[place]
-                if isinstance(block, Block) and block.first_version <= version <= block.last_version:
+                if isinstance(block, BlockInfo) and block.first_version <= version <= block.last_version:
                     covered = left[bisect_left(left, block.first_version) : bisect_right(left, block.last_version)]
                     unknown.difference_update(covered)
                     if block.block_timestamp is not None:

@@ -13,15 +13,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from toolkit.errors import NodeError, SchemaError, ToolkitError, VersionPruned
-from toolkit.wire.integers import is_u64
-from toolkit.wire.structs import GenericTransaction, MalformedTransaction
+from toolkit.wire import GenericTransaction, MalformedTransaction
+from toolkit.wire._u64 import is_u64
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolkit.client.node import Node
     from toolkit.client.prepared import Prepared
-    from toolkit.wire.headers import LedgerState
+    from toolkit.wire import LedgerState
 
 __all__ = ["PAGE", "Missing", "PageAnswer", "pages_of", "read_transactions"]
 

@@ -14,13 +14,10 @@ from toolkit.client.context import BCS, JSON, at_version, function_abi
 from toolkit.client.prepared import Prepared
 from toolkit.client.results import ViewResult
 from toolkit.errors import SchemaError
-from toolkit.move.ids import FunctionId
-from toolkit.move.json_text import parse_json
-from toolkit.move.layout import is_closed
-from toolkit.move.tags import parse_type_tag, substitute, wire_type
-from toolkit.move.values import decode_json, encode_json
-from toolkit.wire.bcs_requests import decode_view_answer, encode_view_request
-from toolkit.wire.models import wire_argument
+from toolkit.move import FunctionId, decode_json, encode_json, is_closed, parse_type_tag, substitute, wire_type
+from toolkit.move._json_text import parse_json
+from toolkit.wire import decode_view_answer, encode_view_request
+from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +25,8 @@ if TYPE_CHECKING:
     from toolkit.client.abis import AbisAt
     from toolkit.client.context import Context
     from toolkit.client.transport import Answer, Request
-    from toolkit.move.abi import FunctionAbi
-    from toolkit.move.layout import Layout
-    from toolkit.wire.requests import ViewFunction
+    from toolkit.move import FunctionAbi, Layout
+    from toolkit.wire import ViewFunction
 
 __all__ = ["PreparedViews"]
 

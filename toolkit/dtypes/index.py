@@ -32,7 +32,7 @@ class WideIntIndex(pd.Index):
 
     def _get_engine_target(self) -> Any:
         """Return what labels are looked up in: Python ints."""
-        return self._values.astype(object)
+        return self._values.astype(object)  # type: ignore[attr-defined]
 
     @property
     def _can_use_libjoin(self) -> bool:

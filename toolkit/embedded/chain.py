@@ -24,9 +24,9 @@ from toolkit.embedded.outcomes import EXECUTED
 from toolkit.embedded.schedule import Schedule
 from toolkit.embedded.state import StateValue, VersionedState, module_key, resource_key
 from toolkit.embedded.transaction import Block, CommittedTransaction, Output
-from toolkit.move import address_from_bytes
-from toolkit.move.bcs import decode_bcs
-from toolkit.wire.headers import LedgerState, timestamp_from_us
+from toolkit.move import address_from_bytes, decode_bcs
+from toolkit.wire import LedgerState
+from toolkit.wire._headers import timestamp_from_us
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

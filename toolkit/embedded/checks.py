@@ -12,9 +12,8 @@ from toolkit.embedded.meter import FreeMeter
 from toolkit.embedded.session import Session
 from toolkit.embedded.state import resource_key
 from toolkit.embedded.transaction import encode_stored
-from toolkit.move import address_to_bytes
-from toolkit.move.bcs import decode_bcs
-from toolkit.wire.authentication import authentication_key
+from toolkit.move import address_to_bytes, decode_bcs
+from toolkit.wire import authentication_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.types import MoveType
 from toolkit.errors import InputError
-from toolkit.move import StructTag, address_to_bytes, parse_type_tag, resolve_layout, substitute, wire_type
-from toolkit.move.tags import Vector
+from toolkit.move import StructTag, Vector, address_to_bytes, parse_type_tag, resolve_layout, substitute, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolkit.embedded.contract import Struct
     from toolkit.embedded.definition import Definition, Function
-    from toolkit.move import ModuleAbi, TypeTag
-    from toolkit.move.layout import Layout
+    from toolkit.move import Layout, ModuleAbi, TypeTag
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")

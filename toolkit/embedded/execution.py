@@ -15,7 +15,7 @@ from toolkit.embedded.payloads import call_function, lift_arguments, run_executa
 from toolkit.embedded.session import EmittedEvent, Session, store_value
 from toolkit.embedded.state import StateValue, state_key_bytes
 from toolkit.embedded.transaction import Output
-from toolkit.move.bcs import encode_bcs
+from toolkit.move import encode_bcs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolkit.embedded.state import group_key, resource_key
-from toolkit.move import StructTag, parse_type_tag
-from toolkit.move.bcs import Reader, Writer, read_type_tag, write_type_tag
+from toolkit.move import Reader, StructTag, Writer, parse_type_tag, read_type_tag, write_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,12 +23,12 @@ from toolkit.errors import InputError
 from toolkit.move import (
     FunctionId,
     ModuleId,
+    decode_bcs,
+    encode_bcs,
     parse_address,
     wire_address,
 )
-from toolkit.move.bcs import decode_bcs, encode_bcs
-from toolkit.wire.bcs_payloads import EncodedEntryFunction
-from toolkit.wire.transactions import RawTransaction, SignedTransaction
+from toolkit.wire import EncodedEntryFunction, RawTransaction, SignedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.milestones import MilestoneKind
     from toolkit.embedded.session import Session
     from toolkit.embedded.transaction import CommittedTransaction, Output
-    from toolkit.wire.bcs_payloads import EncodedPayload
+    from toolkit.wire import EncodedPayload
 
 __all__ = ["Ledger"]
 

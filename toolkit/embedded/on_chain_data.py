@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.embedded.state import state_key_bytes
-from toolkit.move import address_to_bytes, parse_type_tag
-from toolkit.move.bcs import Writer, write_type_tag
+from toolkit.move import Writer, address_to_bytes, parse_type_tag, write_type_tag
 
 if TYPE_CHECKING:
     from toolkit.embedded.session import EmittedEvent

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolkit.errors import InputError
-from toolkit.move import ModuleId
-from toolkit.move.bcs import Writer
+from toolkit.move import ModuleId, Writer
 
 __all__ = ["SUCCESS", "VM_STATUS_CODES", "AbortCode", "MoveAbort", "VmError", "already_exists", "invalid_argument"]
 __all__ += ["invalid_state", "not_found", "out_of_range", "permission_denied", "resource_exhausted"]

@@ -8,8 +8,9 @@ from toolkit.embedded.framework.multisig_account import MultisigAccount
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.session import load_value
 from toolkit.errors import SchemaError
-from toolkit.move.bcs import Reader, decode_bcs
-from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedScript, read_function_call
+from toolkit.move import Reader, decode_bcs
+from toolkit.wire import EncodedEntryFunction, EncodedScript
+from toolkit.wire._bcs_payloads import read_function_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,10 +11,8 @@ from toolkit.embedded.framework.configuration import Code, Features, GasSchedule
 from toolkit.embedded.session import store_value
 from toolkit.embedded.state import module_key
 from toolkit.errors import InputError
-from toolkit.move import FunctionId, wire_address
-from toolkit.move.bcs import encode_bcs
-from toolkit.move.layout import Bytes
-from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedScript
+from toolkit.move import Bytes, FunctionId, encode_bcs, wire_address
+from toolkit.wire import EncodedEntryFunction, EncodedScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,8 +12,15 @@ from toolkit.embedded.groups import read_resource
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import table_key
 from toolkit.errors import InputError
-from toolkit.move import FunctionId, StructTag, parse_address, parse_table_handle, parse_type_tag
-from toolkit.move.bcs import decode_bcs, encode_bcs
+from toolkit.move import (
+    FunctionId,
+    StructTag,
+    decode_bcs,
+    encode_bcs,
+    parse_address,
+    parse_table_handle,
+    parse_type_tag,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.milestones import Milestone
     from toolkit.embedded.transaction import Block, CommittedTransaction
     from toolkit.move import TypeTag
-    from toolkit.wire.headers import LedgerState
+    from toolkit.wire import LedgerState
 
 __all__ = ["UNIX_EPOCH", "LedgerReader", "encode_arguments"]
 

@@ -8,10 +8,8 @@ from toolkit.embedded.groups import decode_group
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import state_key_hash
 from toolkit.errors import ToolkitError
-from toolkit.move import address_to_bytes, parse_type_tag, wire_address, wire_type
-from toolkit.move.bcs import decode_bcs
-from toolkit.move.values import encode_json
-from toolkit.wire.bcs_payloads import EncodedScript
+from toolkit.move import address_to_bytes, decode_bcs, encode_json, parse_type_tag, wire_address, wire_type
+from toolkit.wire import EncodedScript
 
 if TYPE_CHECKING:
     from toolkit.embedded.chain import Chain
@@ -19,8 +17,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.session import EmittedEvent
     from toolkit.embedded.state import StateKey
     from toolkit.embedded.transaction import Block, CommittedTransaction, Executable, Output, Transaction
-    from toolkit.wire.bcs_payloads import EncodedEntryFunction, ScriptArgument
-    from toolkit.wire.signatures import TransactionSignature
+    from toolkit.wire import EncodedEntryFunction, ScriptArgument, TransactionSignature
 
 __all__ = [
     "block_json",

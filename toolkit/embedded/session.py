@@ -9,8 +9,7 @@ from toolkit.embedded.groups import decode_group, encode_group
 from toolkit.embedded.outcomes import AbortCode, MoveAbort, VmError
 from toolkit.embedded.state import StateKey, group_key, module_key, resource_key, table_key
 from toolkit.errors import SchemaError
-from toolkit.move import address_from_bytes, parse_address, wire_type
-from toolkit.move.bcs import decode_bcs, encode_bcs
+from toolkit.move import address_from_bytes, decode_bcs, encode_bcs, parse_address, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.wire.signatures import Ed25519Signature, FeePayerSignature, MultiAgentSignature
+from toolkit.wire import Ed25519Signature, FeePayerSignature, MultiAgentSignature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.embedded.chain import Chain
-    from toolkit.wire.signatures import TransactionSignature
+    from toolkit.wire import TransactionSignature
 
 __all__ = ["stand_in_signature"]
 

@@ -11,8 +11,7 @@ from collections import deque
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from toolkit.move import address_to_bytes, parse_type_tag
-from toolkit.move.bcs import Writer, write_type_tag
+from toolkit.move import Writer, address_to_bytes, parse_type_tag, write_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,24 +8,22 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from toolkit.embedded.outcomes import SUCCESS
 from toolkit.errors import InputError
-from toolkit.move import parse_address
-from toolkit.move.bcs import Writer
-from toolkit.wire.bcs_payloads import (
+from toolkit.move import Writer, parse_address
+from toolkit.wire import (
     EncodedModuleBundle,
     EncodedMultisig,
     EncodedPayloadV2,
     EncodedScript,
-    write_function_call,
+    FeePayerSignature,
+    MultiAgentSignature,
 )
-from toolkit.wire.signatures import FeePayerSignature, MultiAgentSignature
+from toolkit.wire._bcs_payloads import write_function_call
 
 if TYPE_CHECKING:
     from toolkit.embedded.meter import Charges
     from toolkit.embedded.session import EmittedEvent
     from toolkit.embedded.state import StateKey, StateValue
-    from toolkit.wire.bcs_payloads import EncodedEntryFunction
-    from toolkit.wire.signatures import AccountSignature, TransactionSignature
-    from toolkit.wire.transactions import SignedTransaction
+    from toolkit.wire import AccountSignature, EncodedEntryFunction, SignedTransaction, TransactionSignature
 
     Executable = EncodedEntryFunction | EncodedScript
 

@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import InputError, ToolkitError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import BALANCES
-from toolkit.move.address import parse_address
-from toolkit.move.json_text import parse_json
-from toolkit.move.tags import parse_type_tag
-from toolkit.wire.integers import parse_u64
-from toolkit.wire.rows import transaction_rows
-from toolkit.wire.signatures import FeePayerSignature
+from toolkit.move import parse_address, parse_type_tag
+from toolkit.move._json_text import parse_json
+from toolkit.wire import FeePayerSignature, transaction_rows
+from toolkit.wire._u64 import parse_u64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pandas as pd
 
-    from toolkit.wire.answers import UserTransaction
+    from toolkit.wire import UserTransaction
 
 __all__ = ["balance_frame"]
 

@@ -14,7 +14,7 @@ from toolkit.frames.schema import (
     Schema,
 )
 from toolkit.frames.values import NamedColumn, flattened, inferred_column, text_column, typed_column
-from toolkit.move.json_text import parse_json
+from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from toolkit.frames.records import TableItemRecord, ViewRecord
-    from toolkit.move.layout import Layout
+    from toolkit.move import Layout
 
 __all__ = ["item_frame", "plain_columns", "rows_frame", "view_frame"]
 

@@ -11,15 +11,13 @@ from toolkit.errors import InputError
 from toolkit.frames.build import plain_columns
 from toolkit.frames.schema import KEYS, described_field
 from toolkit.frames.values import typed_column
-from toolkit.move.bcs import decode_bcs
-from toolkit.move.ids import parse_table_handle
-from toolkit.move.layout import AbiMap, resolve_layout
-from toolkit.move.tags import parse_type_tag
+from toolkit.move import AbiMap, decode_bcs, parse_table_handle, parse_type_tag, resolve_layout
+from toolkit.wire import ChangeKind
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from toolkit.move.layout import AbiSource
+    from toolkit.move import AbiSource
 
 __all__ = ["table_keys"]
 
@@ -61,7 +59,11 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     rows = [row for row in zip(*columns.values(), strict=True) if row[0] == wanted and row[1] is not None]
     for _, key, version, kind in sorted(rows, key=lambda row: row[2] or 0):  # stable: a version's own order stays
         entry = found.setdefault(key, {"first_version": version, "changes": 0})
-        entry |= {"last_version": version, "changes": entry["changes"] + 1, "deleted": kind == "delete_table_item"}
+        entry |= {
+            "last_version": version,
+            "changes": entry["changes"] + 1,
+            "deleted": kind == ChangeKind.DELETE_TABLE_ITEM,
+        }
     table = KEYS.table({name: [entry[name] for entry in found.values()] for name in KEYS.names})
     return to_pandas(table.add_column(0, *_key_column(list(found), key_type, abis)))
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from toolkit.move.layout import Layout
+    from toolkit.move import Layout
 
 __all__ = ["Failure", "TableItemRecord", "ViewRecord", "outcome_columns"]
 

@@ -14,11 +14,9 @@ from toolkit.frames.build import rows_frame
 from toolkit.frames.records import Failure, outcome_columns
 from toolkit.frames.schema import CHANGES, EVENTS, TRANSACTIONS
 from toolkit.frames.values import NamedColumn, inferred_column, typed_column
-from toolkit.move.json_text import parse_json
-from toolkit.move.layout import Layout, StructOf, Untyped
-from toolkit.move.tags import parse_type_tag
-from toolkit.move.values import decode_json
-from toolkit.wire.rows import checked_rows
+from toolkit.move import Layout, StructOf, Untyped, decode_json, parse_type_tag
+from toolkit.move._json_text import parse_json
+from toolkit.wire import checked_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from toolkit.errors import SchemaError
 from toolkit.frames.schema import described_field
-from toolkit.move.arrow import column, field_columns
+from toolkit.move import column, field_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from toolkit.move.layout import Layout
+    from toolkit.move import Layout
 
 __all__ = ["JSON_TEXT", "compact_json", "flattened", "inferred_column", "text_column", "typed_column"]
 

@@ -14,9 +14,8 @@ from toolkit.errors import InputError
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, fingerprint
 from toolkit.gas.placing import FileModel
 from toolkit.gas.thresholds import Threshold
-from toolkit.wire.models import wire_argument
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:
     from typing import Self

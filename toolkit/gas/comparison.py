@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import COMPARISON, OBSERVATIONS
@@ -13,7 +14,6 @@ from toolkit.gas.comparison_words import comparison_html, comparison_text
 from toolkit.gas.gate import Gate, Rules, judge
 from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, is_no_answer
 from toolkit.gas.sides import Side, last_observations, read_side
-from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

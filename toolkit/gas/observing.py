@@ -11,16 +11,13 @@ from toolkit import __version__
 from toolkit.errors import NodeError
 from toolkit.frames.records import Failure
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.wire.requests import canonical_request
-from toolkit.wire.rows import transaction_rows
+from toolkit.wire import canonical_request, transaction_rows
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from toolkit.client.results import Simulation, ViewResult
-    from toolkit.wire.headers import LedgerState
-    from toolkit.wire.payloads import EntryFunction
-    from toolkit.wire.requests import SimulationRequest, ViewFunction
+    from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, ViewFunction
 
 __all__ = ["COMMITTED", "NO_ANSWER", "SIMULATE", "VIEW", "Origin", "fingerprint", "is_no_answer", "row_columns"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from toolkit._present.messages import shorten
 from toolkit._present.text import visible
 from toolkit.errors import InputError, StudyError
-from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

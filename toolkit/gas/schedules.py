@@ -10,7 +10,7 @@ from toolkit._present.text import visible
 from toolkit.errors import InputError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import SCHEDULE_DIFF
-from toolkit.wire.gas import GasSchedule
+from toolkit.wire import GasSchedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from toolkit.wire.gas import GasSchedule
+    >>> from toolkit.wire._gas import GasSchedule
     >>> before, after = GasSchedule(1, {"a": 2, "b": 5}), GasSchedule(1, {"a": 20, "c": 1})
     >>> schedule_diff(before, after)["kind"].tolist()
     ['changed', 'removed', 'added']

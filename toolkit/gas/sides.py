@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, StudyError
 from toolkit.frames.build import plain_columns
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import SIMULATE, VIEW
 from toolkit.gas.steps import OUTCOME_COLUMNS
-from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
     from toolkit.gas.run import Run

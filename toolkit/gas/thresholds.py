@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, StudyError
 from toolkit.gas.placing import FileModel, named_place, placed
-from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
     from typing import Self

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import field_validator, model_validator
 
+from toolkit._present.messages import shorten
 from toolkit.client.versions import FindSteps, VersionPlan
 from toolkit.errors import InputError
 from toolkit.gas.placing import FileModel
-from toolkit.wire.integers import shorten
 
 if TYPE_CHECKING:
     from typing import Self

@@ -12,6 +12,7 @@ from toolkit._present.text import short_addresses
 from toolkit.plots import style
 from toolkit.plots.series import require
 from toolkit.plots.text import figure_text
+from toolkit.wire import ChangeKind
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["state_changes"]
 
 MOST_ROWS = 24
-KINDS = {
-    "write_resource": style.BLUE,
-    "write_table_item": style.GREEN,
-    "write_module": style.ORANGE,
-    "delete_resource": style.VERMILLION,
-    "delete_table_item": style.PURPLE,
-    "delete_module": style.BLACK,
+KINDS: dict[str, str] = {
+    ChangeKind.WRITE_RESOURCE: style.BLUE,
+    ChangeKind.WRITE_TABLE_ITEM: style.GREEN,
+    ChangeKind.WRITE_MODULE: style.ORANGE,
+    ChangeKind.DELETE_RESOURCE: style.VERMILLION,
+    ChangeKind.DELETE_TABLE_ITEM: style.PURPLE,
+    ChangeKind.DELETE_MODULE: style.BLACK,
 }
 """Colour of each kind of state change, in the order they are stacked."""
 COLUMNS = ("type", "resource_type", "module", "handle")

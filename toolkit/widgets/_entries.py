@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.client.arguments import encode_arguments, parameter_layouts
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.address import parse_address, wire_address
-from toolkit.move.ids import FunctionId
-from toolkit.move.tags import parse_type_tag, substitute, wire_type
-from toolkit.wire.payloads import EntryFunction
+from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address, wire_type
+from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolkit.client.abis import AbisAt
     from toolkit.client.node import Node
-    from toolkit.move.abi import FunctionAbi, ModuleAbi
-    from toolkit.wire.payloads import Payload
-    from toolkit.wire.requests import SimulationRequest
+    from toolkit.move import FunctionAbi, ModuleAbi
+    from toolkit.wire import Payload, SimulationRequest
 
 __all__ = [
     "FIELDS",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolkit.client.node import Node
     from toolkit.client.results import Simulation
     from toolkit.widgets._entries import ResolvedCall
-    from toolkit.wire.requests import SimulationRequest
+    from toolkit.wire import SimulationRequest
 
 __all__ = ["ESTIMATES", "SimulationForm", "close_all"]
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from toolkit.client.node import Node
     from toolkit.client.results import Simulation
-    from toolkit.wire.gas import GasBreakdown
-    from toolkit.wire.requests import SimulationRequest
+    from toolkit.wire import GasBreakdown, SimulationRequest
 
 __all__ = ["MAX_ROWS", "Html", "code", "message", "pages", "request_as_json", "request_as_python", "safe"]
 

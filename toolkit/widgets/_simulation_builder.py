@@ -17,8 +17,7 @@ from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.widgets._entries import FIELDS, ResolvedCall, estimates_of, find_function, read_entries, write_entries
 from toolkit.widgets._form import ESTIMATES, SimulationForm, close_all
 from toolkit.widgets._results import request_as_python
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import SimulationRequest
+from toolkit.wire import EntryFunction, SimulationRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,9 +22,8 @@ from toolkit.client.cache import AnswerCache, key
 from toolkit.client.transport import Answer
 from toolkit.frames.build import view_frame
 from toolkit.frames.records import ViewRecord
-from toolkit.move.layout import UInt
-from toolkit.move.values import decode_json
-from toolkit.wire.headers import parse_headers
+from toolkit.move import UInt, decode_json
+from toolkit.wire import parse_headers
 
 READ = 10_000
 ROUNDS = 5

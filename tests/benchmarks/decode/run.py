@@ -35,10 +35,10 @@ def one(name: str, path: Path) -> dict[str, Any]:
 
 def check(path: Path) -> int:
     """Compare the package's rows with the plain walk, cell by cell; return how many cells were equal."""
-    from toolkit.wire import iterate_transactions, transaction_rows
+    from toolkit.wire import decode_transactions, transaction_rows
 
     body = path.read_bytes()
-    rows = transaction_rows(iterate_transactions(body))
+    rows = transaction_rows(decode_transactions(body))
     found = differences(rows, body)
     if found:
         raise SystemExit("rows differ from the plain walk:\n" + "\n".join(found[:20]))

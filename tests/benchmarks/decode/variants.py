@@ -76,31 +76,27 @@ def walk(transactions: Any, dumps: Any) -> list[Any]:
 
 
 def load_toolkit() -> Any:
-    """The package: rows of 26, 14 and 8 columns, addresses canonical, hex as bytes, gas split, typed Arrow tables."""
-    import pyarrow as pa
-
+    """The package: rows of 27, 14 and 8 columns, addresses canonical, hex as bytes, gas split, typed Arrow tables."""
     import_arrow()
     from toolkit.frames.schema import CHANGES, EVENTS, TRANSACTIONS
-    from toolkit.wire.answers import collector_paused, iterate_transactions
-    from toolkit.wire.rows import transaction_batches
+    from toolkit.wire import decode_transactions, transaction_rows
 
     schemas = (TRANSACTIONS, CHANGES, EVENTS)
 
     def run(body: bytes, path: str) -> list[Any]:
-        parts: tuple[list[Any], ...] = ([], [], [])
-        with collector_paused():
-            for rows in transaction_batches(iterate_transactions(body)):
-                rows.transactions["timestamp"] = rows.transactions.pop("timestamp_us")
-                for schema, part, done in zip(schemas, rows, parts, strict=True):
-                    done.append(schema.table({name: part[name] for name in schema.names if name in part}))
-        return [pa.concat_tables(done) for done in parts]
+        rows = transaction_rows(decode_transactions(body))
+        rows.transactions["timestamp"] = rows.transactions.pop("timestamp_us")
+        return [
+            schema.table({name: part[name] for name in schema.names if name in part})
+            for schema, part in zip(schemas, rows, strict=True)
+        ]
 
     return run
 
 
 def load_msgspec_parse_only() -> Any:
     """The typed decoding alone, no rows."""
-    from toolkit.wire.answers import decode_transactions
+    from toolkit.wire import decode_transactions
 
     return lambda body, _: [decode_transactions(body)]
 

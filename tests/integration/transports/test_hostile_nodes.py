@@ -18,7 +18,7 @@ from toolkit.client.curl_transport import CurlTransport
 from toolkit.client.retry import RetryPolicy
 from toolkit.client.transport import Answer, Request, SessionTransport
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited, SchemaError, ToolkitError
-from toolkit.wire.headers import LedgerState, ledger_headers
+from toolkit.wire import LedgerState, ledger_headers
 
 HEAD = LedgerState(4, 1_000, 0, datetime(2026, 5, 1, tzinfo=UTC), 7, 100, 0)
 MODULE = module("m", functions=[function("f", [], ["u64"])])

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from toolkit.client.transport import Answer, Request
-from toolkit.wire.headers import LedgerState, ledger_headers
+from toolkit.wire import LedgerState, ledger_headers
 
 URL = "http://node.test/v1"
 TIME = datetime(2026, 5, 1, tzinfo=UTC)

@@ -13,9 +13,7 @@ from tests.unit.client.fakes import function, module, refused, struct
 from toolkit.client.abis import AbiStore, Made
 from toolkit.client.refusals import refusal
 from toolkit.errors import SchemaError, VersionPruned
-from toolkit.move.abi import decode_module_abi
-from toolkit.move.layout import StructOf, UInt, Untyped
-from toolkit.move.tags import parse_type_tag
+from toolkit.move import StructOf, UInt, Untyped, decode_module_abi, parse_type_tag
 
 
 class Chain:

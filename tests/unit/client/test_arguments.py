@@ -12,9 +12,8 @@ from tests.unit.client.fakes import function, module, struct
 from toolkit.client.abis import AbiStore
 from toolkit.client.arguments import encode_arguments, parameter_layouts
 from toolkit.errors import InputError
-from toolkit.move.abi import decode_module_abi
-from toolkit.move.layout import Address, UInt, VectorOf
-from toolkit.wire.models import wire_argument
+from toolkit.move import Address, UInt, VectorOf, decode_module_abi
+from toolkit.wire._models import wire_argument
 
 MODULE = decode_module_abi(
     module(

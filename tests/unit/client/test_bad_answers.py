@@ -9,8 +9,7 @@ from toolkit.client.fetch import fetch_table_items, fetch_transactions, fetch_vi
 from toolkit.client.node import Node
 from toolkit.client.transport import Answer
 from toolkit.errors import SchemaError
-from toolkit.wire.headers import ledger_headers
-from toolkit.wire.requests import ViewFunction
+from toolkit.wire import ViewFunction, ledger_headers
 
 M = module("m", functions=[function("count", [], ["u64"])])
 COUNT = ViewFunction("0x1::m::count")

@@ -24,7 +24,7 @@ from toolkit.client.explaining import CATEGORIES, abort_words
 from toolkit.client.node import Node
 from toolkit.client.transport import Answer
 from toolkit.errors import Forbidden, NotFound, VersionPruned
-from toolkit.wire.payloads import EntryFunction
+from toolkit.wire import EntryFunction
 
 HANDLE = "0x" + "0" * 61 + "abc"
 M = module("m", functions=[function("pay", ["&signer"], is_entry=True, is_view=False)])

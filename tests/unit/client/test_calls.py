@@ -20,9 +20,7 @@ from tests.unit.client.fakes import (
 from toolkit.client.node import Node
 from toolkit.client.transport import Answer
 from toolkit.errors import InputError, NotAtPast, NotFound, SchemaError, Unavailable, VersionPruned
-from toolkit.wire.headers import ledger_headers
-from toolkit.wire.payloads import EntryFunction, Script
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, Script, SimulationRequest, ViewFunction, ledger_headers
 
 HANDLE = "0x" + "0" * 61 + "abc"
 BOB = "0x" + "b0b".zfill(64)

@@ -12,8 +12,7 @@ from toolkit.client.display import facts_html
 from toolkit.client.fetch import fetch_simulations
 from toolkit.client.node import Node
 from toolkit.client.probing import Probe
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import SimulationRequest
+from toolkit.wire import EntryFunction, SimulationRequest
 
 SCRIPT = "<img src=x onerror=alert(1)>"
 HANDLE = "0x" + "0" * 61 + "abc"

@@ -18,9 +18,8 @@ from toolkit.client.transport import Answer
 from toolkit.client.versions import FindSteps, resolve_versions
 from toolkit.errors import InputError, SchemaError
 from toolkit.gas.study import Study
-from toolkit.move.abi import decode_module_abi
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import ViewFunction
+from toolkit.move import decode_module_abi
+from toolkit.wire import EntryFunction, ViewFunction
 
 HANDLE = "0x" + "0" * 61 + "abc"
 

@@ -21,8 +21,7 @@ from toolkit.client.bulk import run_many
 from toolkit.client.fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
 from toolkit.client.node import Node
 from toolkit.errors import ClosedError, InputError, SchemaError
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 M = module(
     "m",

@@ -9,8 +9,7 @@ import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, refused
 from toolkit.client.node import Node
 from toolkit.errors import InputError
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 VIEW = ViewFunction("0x1::m::supply")
 TRIED = SimulationRequest(EntryFunction("0x1::m::pay"), sender="0xa")
@@ -105,7 +104,7 @@ def test_one_simulation_is_a_batch_of_one():
     [
         (lambda: ViewFunction("0x1::a::b", arguments=[np.array([1, 2])]), r"expected JSON-like.*\.tolist\(\)"),
         (lambda: EntryFunction("0x1::a::b", arguments=[[np.array([1, 2])]]), r"expected JSON-like.*\.tolist\(\)"),
-        (lambda: TRIED.replace(max_gas_amount=np.array([1, 2])), "max_gas_amount: expected a whole number"),
+        (lambda: TRIED.replace(max_gas_amount=np.array([1, 2])), "max_gas_amount: expected an integer"),
         (lambda: TRIED.replace(signature={"type": "x"}), "SimulationRequest.signature: expected an object made by"),
     ],
 )

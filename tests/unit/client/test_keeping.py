@@ -13,9 +13,7 @@ from toolkit.client.fetch import fetch_simulations, fetch_table_items, fetch_tra
 from toolkit.client.node import Node
 from toolkit.client.transport import Answer
 from toolkit.errors import InvalidRequest, NotFound, OfflineMiss
-from toolkit.wire.headers import LedgerState
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, ViewFunction
 
 M = module(
     "m",

@@ -15,7 +15,7 @@ from toolkit.cli.output import write_frame
 from toolkit.client.fetch import fetch_views
 from toolkit.client.node import Node
 from toolkit.errors import InputError
-from toolkit.wire.requests import ViewFunction
+from toolkit.wire import ViewFunction
 
 CLOCK = ViewFunction("0x1::timestamp::now_microseconds")
 TIMESTAMP = module("timestamp", functions=[function("now_microseconds", [], ["u64"])])

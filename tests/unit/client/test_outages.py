@@ -13,7 +13,7 @@ from toolkit.client.outages import Outages
 from toolkit.client.retry import RetryPolicy
 from toolkit.client.transport import Answer
 from toolkit.errors import NodeError, NodeUnreachable
-from toolkit.wire.requests import ViewFunction
+from toolkit.wire import ViewFunction
 
 M = module("m", functions=[function("count", [], ["u64"]), function("scaled", ["u64"], ["u64"])])
 MODULE = "GET /accounts/0x1/module/m"

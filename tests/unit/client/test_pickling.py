@@ -13,7 +13,7 @@ from tests.unit.client.fakes import URL, FakeNode, ledger, module
 from toolkit.client.connect import connect
 from toolkit.client.node import Node
 from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError
-from toolkit.move.abi import decode_module_abi
+from toolkit.move import decode_module_abi
 
 KEY = "topsecret-0123456789"
 LOOPBACK = "http://127.0.0.1:9/v1"

@@ -13,7 +13,7 @@ from toolkit.client.fetch import fetch_transactions, fetch_views, plan_versions
 from toolkit.client.node import Node
 from toolkit.client.probing import Probe
 from toolkit.errors import NodeUnreachable
-from toolkit.wire.requests import ViewFunction
+from toolkit.wire import ViewFunction
 
 HEAD = 1_000_000
 CLOCK = ViewFunction("0x1::timestamp::now_microseconds")

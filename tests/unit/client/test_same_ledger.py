@@ -9,9 +9,8 @@ from toolkit.client.fetch import fetch_simulations, fetch_transactions, fetch_vi
 from toolkit.client.node import Node
 from toolkit.client.same_ledger import _PAUSES_S, LedgerAnchor, LedgerGuard
 from toolkit.errors import LedgerChanged, NodeUnreachable
-from toolkit.wire.headers import chain_id_of, ledger_headers
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction, ledger_headers
+from toolkit.wire._headers import chain_id_of
 
 WHERE = "GET /transactions/by_version/900"
 GONE = refused(503, "internal_error")

@@ -14,7 +14,7 @@ from toolkit.client.node import Node
 from toolkit.client.refusals import refusal
 from toolkit.client.transport import Request, SessionTransport, ascii_url
 from toolkit.errors import ClosedError, Forbidden, NodeUnreachable
-from toolkit.wire.requests import ViewFunction
+from toolkit.wire import ViewFunction
 
 M = module("m", functions=[function("run", [], [])])
 RUN = ViewFunction("0x1::m::run")

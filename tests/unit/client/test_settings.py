@@ -13,7 +13,7 @@ from toolkit.client.connect import connect
 from toolkit.client.node import Node
 from toolkit.client.targets import NETWORKS
 from toolkit.errors import InputError
-from toolkit.move.abi import decode_module_abi
+from toolkit.move import decode_module_abi
 
 URL = "http://127.0.0.1:9/v1"
 

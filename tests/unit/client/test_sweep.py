@@ -13,7 +13,7 @@ from toolkit.client.fetch import fetch_views
 from toolkit.client.node import Node
 from toolkit.client.sweep import sweep
 from toolkit.errors import NodeUnreachable, NotFound, SchemaError, VersionPruned
-from toolkit.wire.requests import ViewFunction
+from toolkit.wire import ViewFunction
 
 M = module("m", functions=[function("count", [], ["u64"])])
 COUNT = ViewFunction("0x1::m::count")

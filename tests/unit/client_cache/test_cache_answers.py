@@ -15,7 +15,7 @@ from toolkit.client import cache_store
 from toolkit.client.cache import AnswerCache, CachedAnswer
 from toolkit.client.transport import Answer
 from toolkit.errors import ClosedError, InputError
-from toolkit.wire.headers import parse_headers
+from toolkit.wire import parse_headers
 
 from .conftest import JSON, LEDGER
 

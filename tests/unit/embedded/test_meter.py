@@ -12,7 +12,7 @@ from toolkit.embedded.meter import Meter
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.schedule import Schedule, release_names, released_schedule
 from toolkit.errors import InputError
-from toolkit.wire.gas import GasBreakdown
+from toolkit.wire import GasBreakdown
 
 APT = ["0x1::aptos_coin::AptosCoin"]
 

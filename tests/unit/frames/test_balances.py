@@ -10,7 +10,7 @@ import pytest
 from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, user_transaction
 from toolkit.frames.balances import balance_frame
 from toolkit.frames.schema import BALANCES
-from toolkit.wire.answers import decode_simulation, decode_transactions
+from toolkit.wire import decode_simulation, decode_transactions
 
 APT = "0x1::aptos_coin::AptosCoin"
 USD = f"0x{0xBEEF:064x}::usd::USD"

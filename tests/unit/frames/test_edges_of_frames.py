@@ -12,7 +12,7 @@ from toolkit.errors import SchemaError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, TRANSACTIONS
 from toolkit.frames.transactions import transaction_frames
-from toolkit.wire.answers import decode_simulation
+from toolkit.wire import decode_simulation
 
 
 @pytest.mark.parametrize("value", [2.5, 2.0**53])

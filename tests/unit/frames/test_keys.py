@@ -12,9 +12,8 @@ from toolkit.client.fetch import TransactionFrames
 from toolkit.errors import InputError, SchemaError
 from toolkit.frames.keys import table_keys
 from toolkit.frames.transactions import transaction_frames
-from toolkit.move.abi import decode_module_abi
-from toolkit.move.layout import AbiMap
-from toolkit.wire.answers import decode_transactions
+from toolkit.move import AbiMap, decode_module_abi
+from toolkit.wire import decode_transactions
 
 HANDLE = "0x" + "0" * 61 + "abc"
 OTHER = "0x" + "f" * 64

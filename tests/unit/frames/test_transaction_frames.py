@@ -12,9 +12,8 @@ from toolkit.errors import SchemaError
 from toolkit.frames import CHANGES, EVENTS, TRANSACTIONS, Failure
 from toolkit.frames.build import rows_frame
 from toolkit.frames.transactions import payload_frame, transaction_frames
-from toolkit.move.layout import AbiMap, StructOf, UInt, Untyped, resolve_layout
-from toolkit.move.tags import parse_type_tag
-from toolkit.wire.answers import decode_simulation, decode_transactions
+from toolkit.move import AbiMap, StructOf, UInt, Untyped, parse_type_tag, resolve_layout
+from toolkit.wire import decode_simulation, decode_transactions
 
 PURSE = parse_type_tag("0x1::m::Purse")
 PURSE_LAYOUT = StructOf(PURSE, (("total", UInt(128)),))

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable, SchemaError
 from toolkit.frames import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
 from toolkit.frames.schema import VIEWS
-from toolkit.move.abi import decode_module_abi
-from toolkit.move.layout import AbiMap, resolve_layout
-from toolkit.move.tags import parse_type_tag
+from toolkit.move import AbiMap, decode_module_abi, parse_type_tag, resolve_layout
 
 ABIS = AbiMap.of(
     [

@@ -11,7 +11,7 @@ from tests.unit.gas.observed import cause_of
 from toolkit.client.node import Node
 from toolkit.gas.causes.finding import causes_of
 from toolkit.gas.steps import Step
-from toolkit.move.abi import decode_module_abi
+from toolkit.move import decode_module_abi
 
 FUNCTION = "0xca11::m::count"
 ALICE, BOB = "0xa11ce", "0xb0b"

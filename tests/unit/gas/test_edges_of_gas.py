@@ -15,7 +15,7 @@ from toolkit.gas.run import Run
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import Step, steps_of
 from toolkit.gas.study import Study
-from toolkit.wire.requests import ViewFunction
+from toolkit.wire import ViewFunction
 
 SCHEDULE = "GET /accounts/0x1/resource/0x1%3A%3Agas_schedule%3A%3AGasScheduleV2"
 CALL = '[versions]\nplan = "0:-1"\n[[call]]\nview = "0x1::m::f"\n'

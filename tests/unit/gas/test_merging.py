@@ -17,7 +17,7 @@ from toolkit.gas.run import Run
 from toolkit.gas.runs.scan import rows_digest
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.study import Study
-from toolkit.wire.requests import ViewFunction
+from toolkit.wire import ViewFunction
 
 CALLS = {"count": COUNT, "more": ViewFunction("0x1::m::more"), "pay": PAY, "paid": {"committed": "0x1::m::pay"}}
 

@@ -11,8 +11,7 @@ from toolkit.client.node import Node
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import SIMULATE, VIEW, Origin, fingerprint, row_columns
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)

@@ -16,8 +16,7 @@ from toolkit.client.versions import FindSteps
 from toolkit.errors import StudyError
 from toolkit.gas.run import Run
 from toolkit.gas.study import Study
-from toolkit.wire.payloads import EntryFunction
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 HEAD = 10_000
 RISE, UPGRADE = 3_337, 7_001

@@ -12,7 +12,7 @@ from toolkit import plots
 from toolkit.embedded.schedule import released_schedule
 from toolkit.errors import InputError
 from toolkit.gas.schedules import schedule_diff, schedule_words
-from toolkit.wire.gas import GasSchedule
+from toolkit.wire import GasSchedule
 
 U64 = st.integers(0, 2**64 - 1)
 ENTRIES = st.dictionaries(st.sampled_from("abcdefgh"), U64)

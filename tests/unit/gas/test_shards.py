@@ -10,7 +10,7 @@ from toolkit.client.versions import FindSteps
 from toolkit.errors import InputError, StudyError
 from toolkit.gas.runs.shards import WHOLE, Shard, check_shardable
 from toolkit.gas.study import Study
-from toolkit.wire.requests import ViewFunction
+from toolkit.wire import ViewFunction
 
 VIEW = ViewFunction("0x1::m::count")
 

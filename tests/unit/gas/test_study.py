@@ -12,8 +12,7 @@ from toolkit.client.node import Node
 from toolkit.client.versions import FindSteps
 from toolkit.errors import StudyError
 from toolkit.gas.study import Call, Study
-from toolkit.wire.payloads import EntryFunction, Script
-from toolkit.wire.requests import SimulationRequest, ViewFunction
+from toolkit.wire import EntryFunction, Script, SimulationRequest, ViewFunction
 
 GOOD = """
 title = "Good"

@@ -36,5 +36,5 @@ def test_every_spelling_has_one_canonical_and_one_wire_form(text, canonical, wir
 
 def test_bytes_of_another_length_are_no_address():
     """Only 32 bytes make an address."""
-    with pytest.raises(InputError, match="an address has 32 bytes, got 31"):
+    with pytest.raises(InputError, match="expected 32 bytes of an address, got 31"):
         address_from_bytes(bytes(31))

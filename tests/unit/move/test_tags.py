@@ -9,8 +9,18 @@ import sys
 import pytest
 
 from toolkit.errors import InputError
-from toolkit.move import StructTag, parse_type_tag, substitute, wire_type
-from toolkit.move.tags import FunctionType, Primitive, Reference, TypeParameter, Vector, is_signer
+from toolkit.move import (
+    FunctionType,
+    Primitive,
+    Reference,
+    StructTag,
+    TypeParameter,
+    Vector,
+    is_signer,
+    parse_type_tag,
+    substitute,
+    wire_type,
+)
 
 CAFE = f"0x{'cafe':0>64}"
 

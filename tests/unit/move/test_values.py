@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import StructTag, parse_type_tag
-from toolkit.move.argument_reading import json_debug
-from toolkit.move.layout import (
+from toolkit.move import (
     Address,
     Bool,
     Bytes,
@@ -19,11 +17,18 @@ from toolkit.move.layout import (
     OptionOf,
     String,
     StructOf,
+    StructTag,
     UInt,
     Untyped,
     VectorOf,
+    decode_argument,
+    decode_json,
+    encode_argument,
+    encode_json,
+    parse_type_tag,
+    type_words,
 )
-from toolkit.move.values import decode_argument, decode_json, encode_argument, encode_json, type_words
+from toolkit.move._argument_decoding import json_debug
 
 LONG = f"0x{'cafe':0>64}"
 RECORD = StructOf(StructTag("0x1", "m", "Record"), (("z", UInt(64)), ("a", Address())))
@@ -100,7 +105,7 @@ def test_an_option_of_u8_reads_from_hex_too():
 
 def test_a_null_inside_an_untyped_option_is_refused():
     """It would read as an empty Option."""
-    with pytest.raises(SchemaError, match=r"value\.vec\[0\]: expect string<move_struct_tag_id>, got null"):
+    with pytest.raises(SchemaError, match=r"value\.vec\[0\]: expected string<move_struct_tag_id>, got null"):
         decode_json(OptionOf(UNTYPED), {"vec": [None]})
 
 
@@ -108,7 +113,7 @@ def test_an_error_knows_the_path():
     """The path is in the text and in `column`."""
     with pytest.raises(SchemaError) as caught:
         decode_json(VectorOf(SHAPE), [{"__variant__": "Circle", "_0": 1, "at": {"a": "0x1", "z": 5}}], where="col")
-    assert str(caught.value) == "col[0].at.z: expect string<u64>, got number 5"
+    assert str(caught.value) == "col[0].at.z: expected string<u64>, got number 5"
     assert caught.value.column == "col[0].at.z"
 
 
@@ -221,5 +226,5 @@ def test_a_value_without_end_is_refused():
     """Untyped arguments are walked; a list that holds itself has no JSON."""
     endless = []
     endless.append(endless)
-    with pytest.raises(InputError, match=r"arguments\[0\]: the value nests too deeply"):
+    with pytest.raises(InputError, match=r"arguments\[0\]: the value is nested too deeply"):
         encode_argument(UNTYPED, endless)

@@ -17,15 +17,12 @@ from toolkit.wire import (
     GenericChange,
     GenericTransaction,
     UserTransaction,
-    decode_events,
     decode_simulation,
     decode_transactions,
-    iterate_transactions,
-    transaction_batches,
     transaction_rows,
 )
-from toolkit.wire.answers import collector_paused
-from toolkit.wire.rows import CHANGE_COLUMNS, EVENT_COLUMNS, TRANSACTION_COLUMNS
+from toolkit.wire._rows import CHANGE_COLUMNS, EVENT_COLUMNS, TRANSACTION_COLUMNS
+from toolkit.wire._transaction_decoding import collector_paused
 
 U64_MAX = str(2**64 - 1)
 
@@ -45,19 +42,8 @@ def generated() -> bytes:
 
 
 def test_rows_equal_a_plain_walk_cell_by_cell(generated: bytes) -> None:
-    """Decoded at once, one by one, or in batches: the same cells as json.loads and dictionary access give."""
+    """The same cells as json.loads and dictionary access give."""
     assert differences(transaction_rows(decode_transactions(generated)), generated) == []
-    assert differences(transaction_rows(iterate_transactions(generated)), generated) == []
-
-
-def test_batches_join_to_the_whole(generated: bytes) -> None:
-    """Batch by batch, in order, with positions that count on."""
-    whole = transaction_rows(decode_transactions(generated))
-    batches = list(transaction_batches(iterate_transactions(generated), size=7))
-    assert [len(batch.transactions["version"]) for batch in batches] == [7] * 8 + [4]
-    for place in range(3):
-        joined = {name: [value for batch in batches for value in batch[place][name]] for name in whole[place]}
-        assert joined == whole[place]
 
 
 def test_columns_are_the_contract() -> None:
@@ -67,7 +53,6 @@ def test_columns_are_the_contract() -> None:
         assert tuple(rows.changes) == CHANGE_COLUMNS
         assert tuple(rows.events) == EVENT_COLUMNS
     assert transaction_rows([]).transactions["version"] == []
-    assert list(transaction_batches([])) == []
 
 
 def test_largest_numbers_stay_exact() -> None:
@@ -170,8 +155,11 @@ def test_addresses_are_canonical_wherever_they_stand() -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"type": "write_table_item", "handle": "0x5", "key": "0xz", "value": "0x"}, "expected hex of a table key"),
-        ({"type": "write_table_item", "handle": "0x5", "key": "0x0 0", "value": "0x"}, "expected hex of a table key"),
+        ({"type": "write_table_item", "handle": "0x5", "key": "0xz", "value": "0x"}, "expected 0x hex of a table key"),
+        (
+            {"type": "write_table_item", "handle": "0x5", "key": "0x0 0", "value": "0x"},
+            "expected 0x hex of a table key",
+        ),
         ({"type": "delete_table_item", "handle": "0xz", "key": "0x"}, "not a table handle: '0xz'"),
         ({"type": "delete_resource", "address": "alice", "resource": "0x1::m::S"}, "not an address: 'alice'"),
         ({"type": "delete_resource", "address": "0x1"}, "missing required field `resource`"),
@@ -194,15 +182,14 @@ def test_fee_columns_come_from_the_statement() -> None:
 
 
 def test_events_of_2022_are_read() -> None:
-    """`key` holds creation number and address; the events endpoints say a version."""
+    """`key` holds creation number and address."""
     key = "0x" + (5).to_bytes(8, "little").hex() + "0" * 61 + "abc"
     old = {"key": key, "sequence_number": "3", "type": "0x1::m::E", "data": "scalar"}
     rows = transaction_rows(decode_transactions(encode([user(events=[old])]))).events
     assert rows["creation_number"] == [5]
     assert rows["account_address"] == ["0x" + "0" * 61 + "abc"]
     assert rows["data"] == ['"scalar"']
-    (event,) = decode_events(encode([old | {"version": U64_MAX}]))
-    assert (event.version, event.sequence_number) == (2**64 - 1, 3)
+    assert rows["sequence_number"] == [3]
 
 
 def test_pending_transaction_has_no_version() -> None:
@@ -232,13 +219,8 @@ def test_pending_transaction_has_no_version() -> None:
     ],
 )
 def test_any_other_body_is_a_schema_error(body: bytes) -> None:
-    """Whatever the bytes, at once or one by one."""
-    for decode in (
-        decode_transactions,
-        lambda text: list(iterate_transactions(text)),
-        decode_simulation,
-        decode_events,
-    ):
+    """Whatever the bytes."""
+    for decode in (decode_transactions, decode_simulation):
         with pytest.raises(SchemaError):
             decode(body)
 
@@ -281,7 +263,7 @@ def test_headers_and_errors_do_not_load_pydantic() -> None:
     code = (
         "import sys, toolkit.wire\n"
         "from toolkit.wire import parse_headers, decode_error_body\n"
-        "from toolkit.wire.rows import transaction_rows\n"
+        "from toolkit.wire._rows import transaction_rows\n"
         "assert not {'pydantic', 'pandas', 'pyarrow', 'numpy'} & set(sys.modules), sorted(sys.modules)"
     )
     root = Path(__file__).resolve().parents[3]

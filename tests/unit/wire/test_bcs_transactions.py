@@ -5,9 +5,19 @@ from __future__ import annotations
 import pytest
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import FunctionId, parse_type_tag
-from toolkit.move.bcs import Reader, Writer
-from toolkit.move.layout import Address, Bool, Bytes, OptionOf, String, UInt, VectorOf
+from toolkit.move import (
+    Address,
+    Bool,
+    Bytes,
+    FunctionId,
+    OptionOf,
+    Reader,
+    String,
+    UInt,
+    VectorOf,
+    Writer,
+    parse_type_tag,
+)
 from toolkit.wire import (
     AbstractSignature,
     Ed25519Signature,
@@ -36,12 +46,11 @@ from toolkit.wire import (
     UnknownSignature,
     ViewFunction,
     decode_view_answer,
-    decode_view_request,
-    encode_view_answer,
     encode_view_request,
     signed_transaction,
 )
-from toolkit.wire.bcs_signatures import read_account_signature, write_account_signature
+from toolkit.wire._account_signatures import read_account_signature, write_account_signature
+from toolkit.wire._bcs_payloads import read_function_call
 
 KEY = "0x" + "11" * 32
 SIGNED = "0x" + "22" * 64
@@ -146,12 +155,12 @@ def test_truncated_and_longer_bytes_are_refused() -> None:
     for cut in range(len(data)):
         with pytest.raises(SchemaError):
             SignedTransaction.from_bcs(data[:cut])
-    with pytest.raises(SchemaError, match="goes on after its end"):
+    with pytest.raises(SchemaError, match="expected the end of the data"):
         SignedTransaction.from_bcs(data + b"\x00")
 
 
 @pytest.mark.parametrize(
-    ("variant", "text"), [(b"\x05", "an encrypted payload"), (b"\x06", "unknown transaction payload 6")]
+    ("variant", "text"), [(b"\x05", "the payload is encrypted"), (b"\x06", "unknown transaction payload 6")]
 )
 def test_payloads_that_cannot_be_read_say_so(variant: bytes, text: str) -> None:
     """With the byte they stand at."""
@@ -167,9 +176,12 @@ def test_payloads_that_cannot_be_read_say_so(variant: bytes, text: str) -> None:
         (b"\x05", "unknown transaction authenticator 5"),
         (b"\x04\x06", "unknown account authenticator 6"),
         (b"\x04\x02\x06", "unknown public key 6"),
-        (b"\x00\x01\x11\x40" + bytes(64), "an ed25519 public key has 32 bytes, got 1"),
-        (b"\x01\x02\x11\x11\x00", "a multi-ed25519 key of 2 bytes"),
-        (b"\x04\x03\x01\x00\x20" + bytes(32) + b"\x01\x00\x01\x80", "0 signatures, but the bitmap names 1"),
+        (b"\x00\x01\x11\x40" + bytes(64), "expected 32 bytes of an ed25519 public key, got 1"),
+        (b"\x01\x02\x11\x11\x00", "bytes of a multi-ed25519 key, got 2"),
+        (
+            b"\x04\x03\x01\x00\x20" + bytes(32) + b"\x01\x00\x01\x80",
+            "expected 1 signatures, one per bit of the bitmap, got 0",
+        ),
         (b"\x04\x05" + bytes(32) + b"\x01m\x01f\x02", "unknown abstract authentication data 2"),
     ],
 )
@@ -190,7 +202,10 @@ def test_authenticators_that_cannot_be_read_say_so(tail: bytes, text: str) -> No
         ),
         (lambda: raw(EncodedScript(b"", (), (ScriptArgument("u7", 1),))).to_bcs(), "unknown kind 'u7'"),
         (lambda: raw(EncodedScript(b"", (), (ScriptArgument("u8", 256),))).to_bcs(), "outside u8"),
-        (lambda: raw(EncodedEntryFunction(CALL.function, (parse_type_tag("T0", abi=True),))).to_bcs(), "in ABIs only"),
+        (
+            lambda: raw(EncodedEntryFunction(CALL.function, (parse_type_tag("T0", abi=True),))).to_bcs(),
+            "only allowed in ABIs",
+        ),
     ],
 )
 def test_what_has_no_bcs_form_is_refused(build, text: str) -> None:
@@ -260,8 +275,8 @@ def test_script_arguments_name_their_kind() -> None:
 @pytest.mark.parametrize(
     ("arguments", "layouts", "text"),
     [
-        (["0xb0b"], None, "arguments[0]: without an ABI an argument must be its BCS bytes, got '0xb0b'"),
-        ([1, 2], [UInt(8)], "the function takes 1 arguments (signers left out), got 2"),
+        (["0xb0b"], None, "arguments[0]: without an ABI an argument must be BCS bytes, got '0xb0b'"),
+        ([1, 2], [UInt(8)], "expected 1 arguments (without signers), got 2"),
         ([256], [UInt(8)], "arguments[0]"),
         (["x"], [UInt(64)], "arguments[0]"),
     ],
@@ -276,16 +291,15 @@ def test_arguments_that_cannot_be_encoded_are_refused(arguments, layouts, text: 
 def test_view_requests_and_answers_come_back() -> None:
     """A request is a function call; an answer a count and values without lengths."""
     call = ViewFunction("0x1::m::f", type_arguments=["u8"], arguments=ARGUMENTS)
-    request = decode_view_request(encode_view_request(call, LAYOUTS))
+    reader = Reader(encode_view_request(call, LAYOUTS))
+    request = read_function_call(reader)
+    reader.end()
     assert request == EncodedEntryFunction(FunctionId.parse("0x1::m::f"), (parse_type_tag("u8"),), ENCODED)
-    answer = encode_view_answer([5, "é"], [UInt(128), String()])
-    assert answer == b"\x02\x05" + bytes(15) + b"\x02\xc3\xa9"
+    answer = b"\x02\x05" + bytes(15) + b"\x02\xc3\xa9"
     assert decode_view_answer(answer, [UInt(128), String()]) == [5, "é"]
     for layouts, text in (
-        ([UInt(128)], "returns 1 values, the answer holds 2"),
-        ([UInt(8)] * 2, "goes on after its end"),
+        ([UInt(128)], "expected 1 return values, got 2"),
+        ([UInt(8)] * 2, "expected the end of the data"),
     ):
         with pytest.raises(SchemaError, match=text):
             decode_view_answer(answer, layouts)
-    with pytest.raises(SchemaError, match="goes on after its end"):
-        decode_view_request(encode_view_request(call, LAYOUTS) + b"\x00")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit.errors import SchemaError
-from toolkit.wire.gas import GasBreakdown, GasSchedule, decode_fee_statement
+from toolkit.wire import GasBreakdown, GasSchedule, decode_fee_statement
 
 STATEMENT = b"""{"execution_gas_units":"7","io_gas_units":"11","storage_fee_octas":"3960",
 "storage_fee_refund_octas":"500","total_charge_gas_units":"57"}"""
@@ -79,8 +79,8 @@ def test_gas_schedule_keeps_order_and_exact_values() -> None:
     [
         ({}, "entries: expected a list, got None"),
         ({"entries": [{"key": "a", "val": 1.5}]}, "entries[0].val: expected a u64 as a string of digits, got 1.5"),
-        ({"entries": [{"val": "1"}]}, "entries[0]: expected a parameter of its own, got {'val': '1'}"),
-        ({"entries": [{"key": "a", "val": "1"}] * 2}, "entries[1]: expected a parameter of its own"),
+        ({"entries": [{"val": "1"}]}, "entries[0]: expected a parameter that occurs once, got {'val': '1'}"),
+        ({"entries": [{"key": "a", "val": "1"}] * 2}, "entries[1]: expected a parameter that occurs once"),
         ({"entries": [], "feature_version": True}, "feature_version: expected a u64"),
     ],
 )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from toolkit.wire.headers import AnswerHeaders, LedgerState, ledger_headers, parse_headers
+from toolkit.wire import AnswerHeaders, LedgerState, ledger_headers, parse_headers
 
 STATE = LedgerState(
     chain_id=1,

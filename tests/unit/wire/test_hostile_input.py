@@ -10,11 +10,27 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import ToolkitError
-from toolkit.move import parse_address, parse_hex, parse_table_handle, parse_type_tag
-from toolkit.move.bcs import decode_bcs
-from toolkit.move.ids import FunctionId, ModuleId
-from toolkit.move.layout import Address, Bool, Bytes, Int, OptionOf, String, UInt, VectorOf
-from toolkit.move.values import decode_argument, decode_json, encode_argument
+from toolkit.move import (
+    Address,
+    Bool,
+    Bytes,
+    FunctionId,
+    Int,
+    ModuleId,
+    OptionOf,
+    Reader,
+    String,
+    UInt,
+    VectorOf,
+    decode_argument,
+    decode_bcs,
+    decode_json,
+    encode_argument,
+    parse_address,
+    parse_hex,
+    parse_table_handle,
+    parse_type_tag,
+)
 from toolkit.wire import (
     EntryFunction,
     GasSchedule,
@@ -28,20 +44,18 @@ from toolkit.wire import (
     decode_account,
     decode_block,
     decode_error_body,
-    decode_events,
     decode_gas_price_estimate,
     decode_node_info,
     decode_simulation,
     decode_transactions,
     decode_view_answer,
-    decode_view_request,
-    iterate_transactions,
     parse_account_signature,
     parse_headers,
     parse_payload,
     parse_signature,
     transaction_rows,
 )
+from toolkit.wire._bcs_payloads import read_function_call
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
 JSON = st.recursive(
@@ -141,9 +155,7 @@ LAYOUTS = [Bool(), UInt(8), UInt(64), UInt(256), Int(128), Address(), Bytes(), S
 LAYOUTS += [VectorOf(UInt(64)), OptionOf(Bytes()), VectorOf(VectorOf(OptionOf(Address())))]
 BODY_READERS = [
     lambda body: transaction_rows(decode_transactions(body)),
-    lambda body: transaction_rows(iterate_transactions(body)),
     lambda body: transaction_rows(decode_simulation(body)),
-    decode_events,
     decode_node_info,
     decode_account,
     decode_block,
@@ -154,7 +166,7 @@ BODY_READERS = [
     parse_account_signature,
     SignedTransaction.from_bcs,
     RawTransaction.from_bcs,
-    decode_view_request,
+    lambda body: read_function_call(Reader(body)),
     lambda body: decode_view_answer(body, [UInt(64), VectorOf(String())]),
     *(lambda body, layout=layout: decode_bcs(layout, body) for layout in LAYOUTS),
 ]

@@ -8,11 +8,27 @@ from typing import Any
 import pytest
 
 from toolkit.errors import ToolkitError
-from toolkit.move import parse_address, parse_hex, parse_table_handle, parse_type_tag
-from toolkit.move.bcs import decode_bcs
-from toolkit.move.ids import FunctionId, ModuleId
-from toolkit.move.layout import Address, Bool, Bytes, Int, OptionOf, String, UInt, VectorOf
-from toolkit.move.values import decode_argument, decode_json, encode_argument
+from toolkit.move import (
+    Address,
+    Bool,
+    Bytes,
+    FunctionId,
+    Int,
+    ModuleId,
+    OptionOf,
+    Reader,
+    String,
+    UInt,
+    VectorOf,
+    decode_argument,
+    decode_bcs,
+    decode_json,
+    encode_argument,
+    parse_address,
+    parse_hex,
+    parse_table_handle,
+    parse_type_tag,
+)
 from toolkit.wire import (
     EntryFunction,
     GasSchedule,
@@ -27,12 +43,12 @@ from toolkit.wire import (
     decode_simulation,
     decode_transactions,
     decode_view_answer,
-    decode_view_request,
     parse_account_signature,
     parse_payload,
     parse_signature,
     transaction_rows,
 )
+from toolkit.wire._bcs_payloads import read_function_call
 
 Read = Callable[[Any], Any]
 CALL = EntryFunction("0x1::m::f")
@@ -68,7 +84,7 @@ def price(number: Any) -> Any:
 
 
 TABLE: list[tuple[Read, Any, str]] = [
-    (parse_type_tag, "", "type '', position 0: expected a type, got the end"),
+    (parse_type_tag, "", "type '', position 0: expected a type, got the end of the text"),
     (
         parse_type_tag,
         "u65",
@@ -79,18 +95,26 @@ TABLE: list[tuple[Read, Any, str]] = [
         "U64",
         "type 'U64', position 0: unknown type 'U64' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
     ),
-    (parse_type_tag, "vector", "type 'vector', position 6: expected '<' after vector, got the end"),
+    (parse_type_tag, "vector", "type 'vector', position 6: expected '<' after vector, got the end of the text"),
     (parse_type_tag, "vector<>", "type 'vector<>', position 7: expected a type, got '>'"),
-    (parse_type_tag, "vector<u8", "type 'vector<u8', position 9: expected '>', got the end"),
+    (parse_type_tag, "vector<u8", "type 'vector<u8', position 9: expected '>', got the end of the text"),
     (parse_type_tag, "vector<u8>>", "type 'vector<u8>>', position 10: expected nothing after the type, got '>'"),
     (parse_type_tag, "vector<u8, u8>", "type 'vector<u8, u8>', position 9: expected '>', got ','"),
-    (parse_type_tag, "0x1::coin", "type '0x1::coin', position 9: expected '::' and a struct name, got the end"),
-    (parse_type_tag, "0x1::coin::Coin<", "type '0x1::coin::Coin<', position 16: expected a type, got the end"),
+    (
+        parse_type_tag,
+        "0x1::coin",
+        "type '0x1::coin', position 9: expected '::' and a struct name, got the end of the text",
+    ),
+    (
+        parse_type_tag,
+        "0x1::coin::Coin<",
+        "type '0x1::coin::Coin<', position 16: expected a type, got the end of the text",
+    ),
     (parse_type_tag, "0x1::coin::Coin<>", "type '0x1::coin::Coin<>', position 16: expected a type, got '>'"),
     (parse_type_tag, "0x1::coin::1Coin", "type '0x1::coin::1Coin', position 11: expected a struct name, got '1Coin'"),
     (parse_type_tag, "coin::Coin", "type 'coin::Coin', position 0: 'coin' is not an address"),
     (parse_type_tag, "0xg::coin::Coin", "type '0xg::coin::Coin', position 0: '0xg' is not an address"),
-    (parse_type_tag, "&u8", "type '&u8', position 0: a reference cannot be used here (only ABIs have it)"),
+    (parse_type_tag, "&u8", "type '&u8', position 0: a reference is only allowed in ABIs"),
     (
         parse_type_tag,
         "T0",
@@ -100,7 +124,7 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         parse_type_tag,
         "vector<vector<vector<vector<vector<vector<vector<vector<vector<u8>>>>>>>>>",
-        "type 'vector<vector<vector<vector<vector<vector<vector<vector<vector<u8>>>>>>>>>', position 63: nests deeper than the limit of 8 types",
+        "type 'vector<vector<vector<vector<vector<vector<vector<vector<vector<u8>>>>>>>>>', position 63: nests deeper than 8 types",
     ),
     (parse_address, "", "not an address: ''; expected 0x and 1 to 64 hex digits"),
     (parse_address, "0x", "not an address: '0x'; expected 0x and 1 to 64 hex digits"),
@@ -117,8 +141,8 @@ TABLE: list[tuple[Read, Any, str]] = [
         "0x1::table::Table",
         "not a table handle: '0x1::table::Table'; expected 0x and 1 to 64 hex digits",
     ),
-    (parse_hex, "0x123", "not hex-encoded bytes: '0x123'; expected 0x and two hex digits a byte"),
-    (parse_hex, "0x 12", "not hex-encoded bytes: '0x 12'; expected 0x and two hex digits a byte"),
+    (parse_hex, "0x123", "not hex-encoded bytes: '0x123'; expected 0x and two hex digits per byte"),
+    (parse_hex, "0x 12", "not hex-encoded bytes: '0x 12'; expected 0x and two hex digits per byte"),
     (ModuleId.parse, "0x1", "not a module id: '0x1'; expected address::module, such as 0x1::coin"),
     (
         ModuleId.parse,
@@ -133,7 +157,7 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         FunctionId.parse,
         "0x1::coin::supply<u8>",
-        "function id '0x1::coin::supply<u8>': type arguments go into type_arguments, not into the id",
+        "function id '0x1::coin::supply<u8>': pass type arguments in type_arguments, not in the id",
     ),
     (
         FunctionId.parse,
@@ -223,32 +247,32 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         argument(OptionOf(UInt(8))),
         {"vec": [1, 2]},
-        "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: an Option holds at most one element",
+        "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: an Option has at most one element",
     ),
-    (written(UInt(8)), 256, "arguments[0]: expect integer<u8>, got number 256, outside 0..255"),
-    (written(UInt(64)), 1.5, "arguments[0]: expect string<u64>, got number 1.5; write an int or its decimal digits"),
+    (written(UInt(8)), 256, "arguments[0]: expected integer<u8>, got number 256, outside 0..255"),
+    (written(UInt(64)), 1.5, "arguments[0]: expected string<u64>, got number 1.5; pass an int or its decimal digits"),
     (
         written(UInt(64)),
         "ten",
-        "arguments[0]: expect string<u64>, got string 'ten'; write an int or its decimal digits",
+        "arguments[0]: expected string<u64>, got string 'ten'; pass an int or its decimal digits",
     ),
     (
         written(Address()),
         "bob",
-        "arguments[0]: expect string<address>, got string 'bob'; write 0x and 1 to 64 hex digits",
+        "arguments[0]: expected string<address>, got string 'bob'; pass 0x and 1 to 64 hex digits",
     ),
-    (value(UInt(64)), 5, "value: expect string<u64>, got number 5"),
+    (value(UInt(64)), 5, "value: expected string<u64>, got number 5"),
     (
         value(UInt(256)),
         "-1",
-        "value: expect string<u256>, got string '-1', outside 0..115792089237316195423570985008687907853269984665640564039457584007913129639935",
+        "value: expected string<u256>, got string '-1', outside 0..115792089237316195423570985008687907853269984665640564039457584007913129639935",
     ),
-    (value(VectorOf(UInt(8))), "0x12", "value: expect array, got string '0x12'"),
-    (bcs(Bool()), b"\x02", "value: byte 0: a bool is 0 or 1, got 2"),
+    (value(VectorOf(UInt(8))), "0x12", "value: expected array, got string '0x12'"),
+    (bcs(Bool()), b"\x02", "value: byte 0: expected a bool, 0 or 1, got 2"),
     (bcs(UInt(64)), b"\x01", "value: byte 0: expected 8 bytes of u64, 1 left"),
-    (bcs(UInt(8)), b"\x01\x02", "value: byte 1: the data goes on after the value (1 bytes)"),
+    (bcs(UInt(8)), b"\x01\x02", "value: byte 1: expected the end of the data, 1 bytes left"),
     (bcs(VectorOf(UInt(64))), b"\x80\x00", "value: byte 0: ULEB128 is not in its shortest form"),
-    (bcs(OptionOf(UInt(8))), b"\x02\x01\x01", "value: byte 0: an Option starts with 0 or 1, got 2"),
+    (bcs(OptionOf(UInt(8))), b"\x02\x01\x01", "value: byte 0: expected an Option, which starts with 0 or 1, got 2"),
     (
         EntryFunction,
         "0x1::m",
@@ -257,18 +281,18 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         EntryFunction,
         None,
-        "EntryFunction.function: expected a function id (address::module::function) as text, got None",
+        "EntryFunction.function: expected a function id (address::module::function) as a string, got None",
     ),
-    (Script, "0x1", "Script.bytecode: not hex-encoded bytes: '0x1'; expected 0x and two hex digits a byte"),
+    (Script, "0x1", "Script.bytecode: not hex-encoded bytes: '0x1'; expected 0x and two hex digits per byte"),
     (sender, "alice", "SimulationRequest.sender: not an address: 'alice'; expected 0x and 1 to 64 hex digits"),
-    (sender, None, "SimulationRequest.sender: expected an address as text, got None"),
-    (price, -1, "SimulationRequest.gas_unit_price: expected a whole number from 0 to 2^64 - 1, got -1"),
+    (sender, None, "SimulationRequest.sender: expected an address as a string, got None"),
+    (price, -1, "SimulationRequest.gas_unit_price: expected an integer from 0 to 2^64 - 1, got -1"),
     (
         price,
         2**64,
-        "SimulationRequest.gas_unit_price: expected a whole number from 0 to 2^64 - 1, got 18446744073709551616",
+        "SimulationRequest.gas_unit_price: expected an integer from 0 to 2^64 - 1, got 18446744073709551616",
     ),
-    (price, "1.5", "SimulationRequest.gas_unit_price: expected a whole number, got '1.5'"),
+    (price, "1.5", "SimulationRequest.gas_unit_price: expected an integer, got '1.5'"),
     (parse_payload, b"", "payload: the answer is not JSON (Input data was truncated); it starts b''"),
     (parse_payload, b"[]", "the payload is not a JSON object, got []"),
     (
@@ -285,7 +309,7 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         parse_signature,
         {"type": "ed25519_signature", "public_key": "0x11", "signature": "0x"},
-        "the ed25519_signature does not have the documented shape: Ed25519Signature: an ed25519 public key has 32 bytes, got 1: '0x11'",
+        "the ed25519_signature does not have the documented shape: Ed25519Signature: expected 32 bytes of an ed25519 public key, got 1: '0x11'",
     ),
     (
         parse_signature,
@@ -370,14 +394,14 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         SignedTransaction.from_bcs,
         bytes(40) + b"\x05",
-        "byte 40: an encrypted payload; simulation refuses it, and so does this reader",
+        "byte 40: the payload is encrypted, which neither simulations nor this reader support",
     ),
     (
-        decode_view_request,
+        lambda body: read_function_call(Reader(body)),
         bytes(32) + b"\x01m\x010",
         "byte 0: function name '0' is not a Move identifier (letters, digits, underscores)",
     ),
-    (lambda data: decode_view_answer(data, [Bool()]), b"\x02", "the function returns 1 values, the answer holds 2"),
+    (lambda data: decode_view_answer(data, [Bool()]), b"\x02", "expected 1 return values, got 2"),
 ]
 
 

@@ -39,7 +39,7 @@ def test_node_info_gives_the_ledger_state() -> None:
         ({"epoch": "02"}, "epoch: expected a u64 as a string of digits, got '02'"),
         ({"ledger_version": str(2**64)}, "ledger_version: expected a u64 as a string of digits"),
         ({"chain_id": 256}, "at `$.chain_id`"),
-        ({"ledger_timestamp": str(2**64 - 1)}, "lie past the year 9999"),
+        ({"ledger_timestamp": str(2**64 - 1)}, "expected microseconds up to the year 9999"),
     ],
 )
 def test_misshapen_node_info_names_the_field(change: dict, text: str) -> None:

@@ -55,11 +55,14 @@ def test_an_argument_is_a_copy() -> None:
 @pytest.mark.parametrize(
     ("build", "text"),
     [
-        (lambda: EntryFunction("0x1::m::f", arguments=[1.5]), "EntryFunction.arguments.0: Move has no floating point"),
-        (lambda: EntryFunction("0x1::m::f", arguments=[{1: 2}]), "expected a field name as text, got 1"),
-        (lambda: EntryFunction("0x1::m::f", arguments=[object]), "expected JSON-like values"),
+        (
+            lambda: EntryFunction("0x1::m::f", arguments=[1.5]),
+            "EntryFunction.arguments.0: Move does not have floating point",
+        ),
+        (lambda: EntryFunction("0x1::m::f", arguments=[{1: 2}]), "expected a field name as a string, got 1"),
+        (lambda: EntryFunction("0x1::m::f", arguments=[object]), "expected a JSON-like value"),
         (lambda: EntryFunction("0x1::m::f", arguments="abc"), "EntryFunction.arguments: expected a list, got 'abc'"),
-        (lambda: EntryFunction("0x1::m::f", typo=1), "EntryFunction.typo: there is no such field in EntryFunction"),
+        (lambda: EntryFunction("0x1::m::f", typo=1), "EntryFunction.typo: EntryFunction does not have this field"),
         (lambda: EntryFunction("0x1::m"), "EntryFunction.function: not a function id: '0x1::m'"),
         (lambda: EntryFunction("0x1::m::f", type_arguments=["u65"]), "EntryFunction.type_arguments.0: type 'u65'"),
         (lambda: EntryFunction(5), "EntryFunction.function: expected a function id"),  # type: ignore[arg-type]
@@ -79,7 +82,7 @@ def test_deep_arguments_are_refused() -> None:
     deep: list = []
     for _ in range(10_000):
         deep = [deep]
-    with pytest.raises(InputError, match="may nest 32 levels"):
+    with pytest.raises(InputError, match="at most 32 levels of nesting"):
         EntryFunction("0x1::m::f", arguments=[deep])
 
 
@@ -104,7 +107,7 @@ def test_module_bundle_is_read_and_refused_for_sending() -> None:
     """The retired payload keeps its modules; sending it fails with the reason."""
     bundle = parse_payload({"type": "module_bundle_payload", "modules": [{"bytecode": "0xa1", "abi": None}]})
     assert bundle == ModuleBundle([{"bytecode": "0xa1", "abi": None}])
-    with pytest.raises(InputError, match="removed from the ledger"):
+    with pytest.raises(InputError, match="removed from the network"):
         bundle.to_wire()
 
 
@@ -163,5 +166,5 @@ def test_replace_checks_like_new() -> None:
     """A changed copy is a new payload; the old one stays."""
     assert CALL.replace(arguments=["0xb0b", 5]).arguments == ("0xb0b", 5)
     assert CALL.arguments == ("0xb0b", 100)
-    with pytest.raises(InputError, match="no such field"):
+    with pytest.raises(InputError, match="does not have this field"):
         CALL.replace(argument=[1])

@@ -173,39 +173,42 @@ def test_query_has_the_options_that_are_on() -> None:
             "expected an EntryFunction, Script or Multisig, got '0x1",
         ),
         (lambda: SimulationRequest(CALL, sender="alice"), "SimulationRequest.sender: not an address: 'alice'"),
-        (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=-1), "gas_unit_price: expected a whole number"),
+        (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=-1), "gas_unit_price: expected an integer"),
         (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=2**64), "from 0 to 2^64 - 1, got 184467"),
-        (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=1.0), "expected a whole number, got 1.0"),
-        (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=True), "expected a whole number, got True"),
+        (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=1.0), "expected an integer, got 1.0"),
+        (lambda: SimulationRequest(CALL, sender="0x1", gas_unit_price=True), "expected an integer, got True"),
         (lambda: SimulationRequest(CALL, sender="0x1", estimate_gas_unit_price="yes"), "estimate_gas_unit_price"),
         (
             lambda: SimulationRequest(CALL, sender="0x1", chain_id=1),
-            "SimulationRequest.chain_id: there is no such field",
+            "SimulationRequest.chain_id: SimulationRequest does not have this field",
         ),
         (
             lambda: SimulationRequest(CALL, sender="0x1", public_key=Ed25519Signature(KEY, signature="0x" + "01" * 64)),
-            "carries a signature that is not zeros",
+            "contains a signature that is not zeros",
         ),
         (
             lambda: SimulationRequest(CALL, sender="0x1", signature=Ed25519Signature(KEY, signature="0x" + "01" * 64)),
-            "carries a signature that is not zeros",
+            "contains a signature that is not zeros",
         ),
         (lambda: SimulationRequest(CALL, sender="0x1", public_key=5), "public_key: expected hex of an ed25519 key"),
         (
             lambda: SimulationRequest(CALL, sender="0x1", secondary_signers=["0x2"], secondary_public_keys=[KEY, KEY]),
-            "2 secondary_public_keys for 1 secondary_signers",
+            "for each of 1 secondary_signers (None for no key), or none at all, got 2",
         ),
-        (lambda: SimulationRequest(CALL, sender="0x1", fee_payer_public_key=KEY), "needs fee_payer"),
+        (lambda: SimulationRequest(CALL, sender="0x1", fee_payer_public_key=KEY), "requires fee_payer"),
         (
             lambda: SimulationRequest(CALL, sender="0x1", fee_payer="0x2", signature=Ed25519Signature(KEY)),
-            "give either `signature` or keys",
+            "pass either `signature` or keys",
         ),
         (
             lambda: TableItemRequest("k", key_type="u64", value_type="vector<"),
             "TableItemRequest.value_type: type 'vector<'",
         ),
-        (lambda: TableItemRequest(1.5, key_type="u64", value_type="u8"), "TableItemRequest.key: Move has no floating"),
-        (lambda: ViewFunction("0x1::m::f<u8>"), "type arguments go into type_arguments"),
+        (
+            lambda: TableItemRequest(1.5, key_type="u64", value_type="u8"),
+            "TableItemRequest.key: Move does not have floating",
+        ),
+        (lambda: ViewFunction("0x1::m::f<u8>"), "pass type arguments in type_arguments"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_field(build, text: str) -> None:

@@ -26,7 +26,7 @@ from toolkit.wire import (
     parse_signature,
     zero_padded,
 )
-from toolkit.wire.signatures import bitmap_of
+from toolkit.wire._keys import bitmap_of
 
 KEY = "0x" + "11" * 32
 SIGNED = "0x" + "22" * 64
@@ -175,34 +175,43 @@ def test_bitmap_counts_from_the_most_significant_bit() -> None:
 @pytest.mark.parametrize(
     ("build", "text"),
     [
-        (lambda: Ed25519Signature("0x11"), "an ed25519 public key has 32 bytes, got 1: '0x11'"),
-        (lambda: Ed25519Signature(KEY, signature="0x22"), "an ed25519 signature has 64 bytes, got 1"),
-        (lambda: PublicKey("0x11", type="secp256k1_ecdsa"), "a public key of type secp256k1_ecdsa has 65 bytes, got 1"),
+        (lambda: Ed25519Signature("0x11"), "expected 32 bytes of an ed25519 public key, got 1: '0x11'"),
+        (lambda: Ed25519Signature(KEY, signature="0x22"), "expected 64 bytes of an ed25519 signature, got 1"),
+        (
+            lambda: PublicKey("0x11", type="secp256k1_ecdsa"),
+            "expected 65 bytes of a public key of type secp256k1_ecdsa, got 1",
+        ),
         (lambda: PublicKey(KEY, type="rsa"), "PublicKey.type: expected 'ed25519', 'secp256k1_ecdsa'"),
-        (lambda: PublicKey("0x", type="keyless"), "a public key of type keyless has 1 to 16384 bytes, got 0"),
-        (lambda: Signature(b"", type="web_authn"), "a signature of type web_authn has 1 to 16384 bytes, got 0"),
+        (lambda: PublicKey("0x", type="keyless"), "expected 1 to 16384 bytes of a public key of type keyless, got 0"),
+        (lambda: Signature(b"", type="web_authn"), "expected 1 to 16384 bytes of a signature of type web_authn, got 0"),
         (lambda: MultiEd25519Signature([], threshold=1), "expected 1 to 32 public keys, got 0"),
         (lambda: MultiEd25519Signature([KEY] * 33, threshold=1), "expected 1 to 32 public keys, got 33"),
         (lambda: MultiEd25519Signature([KEY], threshold=2), "expected a threshold from 1 to 1, got 2"),
-        (lambda: MultiEd25519Signature([KEY], threshold=1, bitmap="0x80"), "has 4 bytes, got 1"),
-        (lambda: MultiEd25519Signature([KEY], threshold=1, signatures=[SIGNED] * 2), "2 signatures for 1 public keys"),
+        (
+            lambda: MultiEd25519Signature([KEY], threshold=1, bitmap="0x80"),
+            "expected 4 bytes of the bitmap of a multi-ed25519 signature, got 1",
+        ),
+        (
+            lambda: MultiEd25519Signature([KEY], threshold=1, signatures=[SIGNED] * 2),
+            "expected at most 1 signatures, one per key, got 2",
+        ),
         (lambda: MultiKeySignature([], signatures_required=1), "expected 1 to 32 public keys, got 0"),
         (lambda: MultiKeySignature([KEY], signatures_required=0), "expected 1 to 1 signatures_required, got 0"),
         (
             lambda: REAL["multi_key"].replace(signatures=REAL["multi_key"].signatures[::-1]),
-            "signature indices must rise and lie below 3, got [1, 0]",
+            "expected rising signature indices below 3, got [1, 0]",
         ),
         (
             lambda: MultiAgentSignature(NONE, secondary_signer_addresses=[], secondary_signers=[]),
-            "needs at least one secondary signer",
+            "expected at least one secondary signer",
         ),
         (
             lambda: FeePayerSignature(
                 NONE, fee_payer_address="0x1", fee_payer_signer=NONE, secondary_signer_addresses=["0x2"]
             ),
-            "1 secondary signer addresses but 0 secondary signers",
+            "expected one secondary signer per address, got 0 for 1 addresses",
         ),
-        (lambda: NoAccountSignature(x=1), "there is no such field in NoAccountSignature"),
+        (lambda: NoAccountSignature(x=1), "NoAccountSignature does not have this field"),
         (lambda: zero_padded(UnknownSignature({"type": "x"})), "the unknown type 'x' cannot be zero-padded"),
         (lambda: zero_padded(AbstractSignature(None, auth_data="0x05")), "authentication data"),
     ],

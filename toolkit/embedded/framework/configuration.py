@@ -23,7 +23,7 @@ from toolkit.embedded.contract import (
     vector,
     view,
 )
-from toolkit.move.bcs import decode_bcs
+from toolkit.move import decode_bcs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

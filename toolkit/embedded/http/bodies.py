@@ -8,20 +8,24 @@ from toolkit.embedded.http.answers import encode, explained, invalid_input
 from toolkit.embedded.http.calls import bind, plain_arguments, type_tag
 from toolkit.embedded.http.parsing import Fields, json_body, shown
 from toolkit.errors import ToolkitError
-from toolkit.move import parse_hex
-from toolkit.move.bcs import encode_bcs
-from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
-from toolkit.wire.signature_reader import parse_signature
-from toolkit.wire.signatures import UnknownSignature
-from toolkit.wire.transactions import RawTransaction, SignedTransaction
+from toolkit.move import encode_bcs, parse_hex
+from toolkit.wire import (
+    EncodedEntryFunction,
+    EncodedMultisig,
+    EncodedPayloadV2,
+    EncodedScript,
+    RawTransaction,
+    SignedTransaction,
+    UnknownSignature,
+    parse_signature,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.embedded.http.answers import Call
     from toolkit.embedded.http.node import Node
-    from toolkit.wire.bcs_payloads import EncodedPayload
-    from toolkit.wire.signatures import TransactionSignature
+    from toolkit.wire import EncodedPayload, TransactionSignature
 
 __all__ = ["signed_from_json"]
 

@@ -8,11 +8,9 @@ from toolkit.embedded.http.answers import invalid_input
 from toolkit.embedded.http.parsing import shown
 from toolkit.embedded.outcomes import VmError
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import address_to_bytes, parse_type_tag
-from toolkit.move.argument_reading import json_debug
-from toolkit.move.tag_types import MAX_TYPE_DEPTH
-from toolkit.move.values import decode_argument
-from toolkit.move.words import type_words
+from toolkit.move import address_to_bytes, decode_argument, parse_type_tag, type_words
+from toolkit.move._argument_decoding import json_debug
+from toolkit.move._type_tags import MAX_TYPE_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.errors import SchemaError
-from toolkit.move import StructTag
-from toolkit.move.tag_types import FunctionType, Vector
-from toolkit.wire.bcs_payloads import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
+from toolkit.move import FunctionType, StructTag, Vector
+from toolkit.wire import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from toolkit.move import TypeTag
-    from toolkit.wire.bcs_payloads import EncodedPayload
+    from toolkit.wire import EncodedPayload
 
 __all__ = ["check_transaction_nesting", "check_view_nesting"]
 

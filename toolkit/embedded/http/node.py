@@ -11,7 +11,7 @@ from toolkit.embedded.http.answers import ApiError, Call
 from toolkit.embedded.http.parsing import query_u64
 from toolkit.errors import InputError
 from toolkit.move import FunctionId, address_to_bytes, parse_address
-from toolkit.wire.headers import ledger_headers
+from toolkit.wire import ledger_headers
 
 if TYPE_CHECKING:
     from collections.abc import Collection

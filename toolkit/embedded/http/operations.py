@@ -12,10 +12,20 @@ from toolkit.embedded.http.parsing import json_body, media_type, path_address, s
 from toolkit.embedded.outcomes import VM_STATUS_CODES, VmError
 from toolkit.embedded.state import table_key
 from toolkit.errors import SchemaError, ToolkitError
-from toolkit.move import FunctionId, TypeTag, address_from_bytes, parse_hex, wire_address
-from toolkit.move.bcs import Reader, decode_bcs, encode_bcs, read_type_tag
-from toolkit.move.bcs_primitives import uleb128
-from toolkit.move.values import decode_argument, encode_json
+from toolkit.move import (
+    FunctionId,
+    Reader,
+    TypeTag,
+    address_from_bytes,
+    decode_argument,
+    decode_bcs,
+    encode_bcs,
+    encode_json,
+    parse_hex,
+    read_type_tag,
+    wire_address,
+)
+from toolkit.move._bcs import uleb128
 
 if TYPE_CHECKING:
     from toolkit.embedded.code import BoundFunction

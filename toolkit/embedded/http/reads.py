@@ -23,8 +23,7 @@ from toolkit.embedded.http.parsing import (
 from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import module_key, resource_key, state_key_bytes
 from toolkit.errors import InputError
-from toolkit.move import StructTag, address_to_bytes, parse_hex, parse_type_tag, wire_address, wire_type
-from toolkit.move.bcs import decode_bcs
+from toolkit.move import StructTag, address_to_bytes, decode_bcs, parse_hex, parse_type_tag, wire_address, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

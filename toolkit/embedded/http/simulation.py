@@ -18,7 +18,7 @@ from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.transaction import Transaction
 from toolkit.errors import ToolkitError
 from toolkit.move import parse_address, parse_type_tag
-from toolkit.wire.transactions import SignedTransaction
+from toolkit.wire import SignedTransaction
 
 if TYPE_CHECKING:
     from toolkit.embedded.http.answers import Call

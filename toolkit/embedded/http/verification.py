@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from toolkit.wire.signatures import (
+from toolkit.wire import (
     Ed25519Signature,
     FeePayerSignature,
     MultiAgentSignature,
@@ -16,13 +16,11 @@ from toolkit.wire.signatures import (
     MultiKeySignature,
     SingleKeySignature,
     SingleSenderSignature,
+    is_zero_padded,
 )
-from toolkit.wire.zero_padding import is_zero_padded
 
 if TYPE_CHECKING:
-    from toolkit.wire.keys import PublicKey, Signature
-    from toolkit.wire.signatures import AccountSignature, TransactionSignature
-    from toolkit.wire.transactions import SignedTransaction
+    from toolkit.wire import AccountSignature, PublicKey, Signature, SignedTransaction, TransactionSignature
 
 __all__ = ["has_valid_signature"]
 

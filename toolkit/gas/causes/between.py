@@ -10,14 +10,14 @@ from toolkit.gas.causes.evidence import UNREAD, reason
 from toolkit.gas.causes.words import change_words, feature_words
 from toolkit.gas.schedules import schedule_words
 from toolkit.gas.steps import Cause
-from toolkit.move.address import wire_address
+from toolkit.move import wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.gas.causes.evidence import Evidence
     from toolkit.gas.steps import Step
-    from toolkit.move.ids import ModuleId
+    from toolkit.move import ModuleId
 
 __all__ = ["cause_between"]
 

@@ -8,17 +8,16 @@ from toolkit._present.text import visible
 from toolkit.client.companion import ABSENT
 from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.gas.causes.packages import REGISTRY, Dependencies, Package, dependencies, packages_of
-from toolkit.move.tags import parse_type_tag
-from toolkit.wire.features import enabled_features
+from toolkit.move import parse_type_tag
+from toolkit.wire import enabled_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.client.abis import Known
     from toolkit.client.node import Node
-    from toolkit.move.ids import ModuleId
-    from toolkit.move.layout import Layout
-    from toolkit.wire.gas import GasSchedule
+    from toolkit.move import Layout, ModuleId
+    from toolkit.wire import GasSchedule
 
 __all__ = ["FEATURES", "FRAMEWORK", "UNREAD", "Evidence", "reason"]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from toolkit.gas.causes.evidence import Evidence
     from toolkit.gas.causes.packages import Dependencies
     from toolkit.gas.steps import Step
-    from toolkit.move.ids import ModuleId
+    from toolkit.move import ModuleId
 
 __all__ = ["cause_at"]
 

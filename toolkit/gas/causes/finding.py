@@ -14,7 +14,7 @@ from toolkit.gas.causes.between import cause_between
 from toolkit.gas.causes.evidence import UNREAD, Evidence, reason
 from toolkit.gas.causes.exact import cause_at
 from toolkit.gas.steps import Cause
-from toolkit.move.ids import FunctionId, ModuleId
+from toolkit.move import FunctionId, ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

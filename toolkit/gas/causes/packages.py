@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.address import parse_address
-from toolkit.wire.integers import shorten
+from toolkit.move import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.move.ids import ModuleId
+    from toolkit.move import ModuleId
 
 __all__ = ["REGISTRY", "Dependencies", "Package", "dependencies", "packages_of"]
 

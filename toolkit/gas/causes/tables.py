@@ -8,9 +8,7 @@ from toolkit._present.text import visible
 from toolkit.errors import InputError
 from toolkit.gas.causes.evidence import UNREAD
 from toolkit.gas.causes.writes import struct_of
-from toolkit.move.bcs import decode_bcs
-from toolkit.move.ids import ModuleId, parse_table_handle
-from toolkit.move.tags import StructTag, parse_type_tag
+from toolkit.move import ModuleId, StructTag, decode_bcs, parse_table_handle, parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

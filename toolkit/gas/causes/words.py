@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolkit._present.text import short_addresses, visible
 from toolkit.gas.causes.evidence import FEATURES, FRAMEWORK, UNREAD, reason
 from toolkit.gas.schedules import schedule_words, uniform_ratio
-from toolkit.wire.features import feature_name
+from toolkit.wire import feature_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from toolkit.gas.causes.evidence import Evidence
     from toolkit.gas.causes.packages import Dependencies
     from toolkit.gas.steps import Step
-    from toolkit.move.abi import ModuleAbi
-    from toolkit.move.ids import ModuleId
+    from toolkit.move import ModuleAbi, ModuleId
 
 __all__ = [
     "ROUNDED",

@@ -7,10 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move.address import parse_address
-from toolkit.move.ids import ModuleId
-from toolkit.move.json_text import parse_json
-from toolkit.wire.rows import transaction_rows
+from toolkit.move import ModuleId, parse_address
+from toolkit.move._json_text import parse_json
+from toolkit.wire import transaction_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,8 +13,8 @@ from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import VIEW, Origin, row_columns
 from toolkit.gas.runs.executors import executor_failure
 from toolkit.gas.runs.silence import check_there, heard
-from toolkit.move.ids import FunctionId
-from toolkit.wire.requests import ViewFunction
+from toolkit.move import FunctionId
+from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from toolkit.gas.causes.evidence import UNREAD, Evidence
-from toolkit.move.ids import FunctionId, ModuleId
+from toolkit.move import FunctionId, ModuleId
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,10 +23,8 @@ from toolkit.gas.runs.shards import WHOLE, Shard
 from toolkit.gas.runs.silence import heard
 from toolkit.gas.search import next_round
 from toolkit.gas.steps import OUTCOME_COLUMNS
-from toolkit.move.ids import FunctionId
-from toolkit.wire.requests import SimulationRequest
-from toolkit.wire.rows import checked_rows
-from toolkit.wire.structs import MalformedTransaction
+from toolkit.move import FunctionId
+from toolkit.wire import MalformedTransaction, SimulationRequest, checked_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

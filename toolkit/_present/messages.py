@@ -1,0 +1,123 @@
+"""Text for messages: values that may be huge or hostile, shortened and escaped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["MAX_TEXT", "cut_text", "describe", "escape", "shorten"]
+
+MAX_TEXT = 2_000
+"""Maximum length of a text that a node wrote (messages, VM status, build) in errors, frames and reports."""
+
+_LIMIT = 80
+_JSON_KINDS: dict[type, str] = {
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    bytes: "bytes",
+    list: "array",
+    tuple: "array",
+    dict: "object",
+}
+
+
+def shorten(value: Any, limit: int = _LIMIT) -> str:
+    """Return a value as ASCII text for a message.
+
+    Parameters
+    ----------
+    value : object
+        Any value, of any size. Objects other than the JSON types and bytes are shown by the name of their type.
+    limit : int, default 80
+        Number of characters shown; the size of what is cut off is named after them.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> shorten("a" * 100, 5)
+    "'aaaa... (100 characters)"
+    >>> shorten([1, 2]), shorten(list(range(1000)))
+    ('[1, 2]', 'list of 1000')
+    """
+    if isinstance(value, str):
+        text = ascii(value[:limit])
+        return f"{text[:limit]}... ({len(value)} characters)" if len(value) > limit else text
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        head = bytes(value[: limit // 2]).hex()
+        return f"0x{head}... ({len(value)} bytes)" if len(value) > limit // 2 else f"0x{head}"
+    if isinstance(value, int) and value.bit_length() > 4 * limit:
+        # Python does not print integers of more than some thousand digits.
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, (list, tuple, dict)):
+        return _shorten_container(value, limit)
+    text = ascii(value) if isinstance(value, (int, float, type(None))) else type(value).__name__
+    return f"{text[:limit]}..." if len(text) > limit else text
+
+
+def _shorten_container(value: list[Any] | tuple[Any, ...] | dict[Any, Any], limit: int) -> str:
+    summary = f"{type(value).__name__} of {len(value)}"
+    if 2 * len(value) > limit:  # an item takes at least two characters
+        return summary
+    try:
+        text = ascii(value)
+    except (ValueError, RecursionError):  # a very large int, or very deep nesting
+        return summary
+    return text if len(text) <= limit else summary
+
+
+def describe(value: Any) -> str:
+    """Return the JSON kind of a value followed by the value, shortened.
+
+    Examples
+    --------
+    >>> describe(5), describe("x"), describe(None), describe([1, 2, 3])
+    ('number 5', "string 'x'", 'null', 'array of 3')
+    """
+    if value is None:
+        return "null"
+    kind = _JSON_KINDS.get(type(value))
+    if kind is None:
+        return f"a Python {type(value).__name__}"
+    if isinstance(value, bool):
+        return "boolean true" if value else "boolean false"
+    if isinstance(value, (list, tuple, dict)):
+        return f"{kind} of {len(value)}"
+    return f"{kind} {shorten(value)}"
+
+
+def escape(text: object, limit: int = 200) -> str:
+    r"""Return the text of a foreign exception as ASCII, cut to `limit` characters; it may quote hostile input.
+
+    Examples
+    --------
+    >>> escape(ValueError("bad\x1b[2J"))
+    'bad\\x1b[2J'
+    """
+    return ascii(str(text))[1:-1][:limit]
+
+
+def cut_text(text: str, limit: int = MAX_TEXT) -> str:
+    """Return a text of a node, cut to a length that fits every row of a frame.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+    limit : int, default 2,000
+        Maximum number of characters kept.
+
+    Returns
+    -------
+    str
+        The text, or its start with a mark that says how many characters are missing.
+
+    Examples
+    --------
+    >>> cut_text("a" * 10, 4)
+    'aaaa… (6 more characters)'
+    """
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} more characters)"

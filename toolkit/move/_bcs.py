@@ -1,0 +1,483 @@
+"""BCS primitives and type tags: bounded, canonical, and with the position of every error.
+
+Format: https://github.com/diem/bcs. `toolkit.move` reads and writes values by their layouts with `decode_bcs` and
+`encode_bcs`, which use these.
+"""
+
+from __future__ import annotations
+
+from toolkit._present.messages import describe
+from toolkit.errors import InputError, SchemaError
+from toolkit.move._address import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
+from toolkit.move._type_tags import (
+    ABILITIES,
+    MAX_TYPE_DEPTH,
+    FunctionType,
+    Primitive,
+    Reference,
+    StructTag,
+    TypeParameter,
+    TypeTag,
+    Vector,
+)
+
+__all__ = ["MAX_LENGTH", "Reader", "Writer", "read_type_tag", "uleb128", "uleb128_at", "write_type_tag"]
+
+MAX_LENGTH = (1 << 31) - 1
+"""Largest length of a sequence in BCS."""
+
+_MAX_U32 = (1 << 32) - 1
+_CONTINUES = 0x80
+_LAST_SHIFT = 28
+_PRIMITIVES = {
+    0: "bool",
+    1: "u8",
+    2: "u64",
+    3: "u128",
+    4: "address",
+    5: "signer",
+    8: "u16",
+    9: "u32",
+    10: "u256",
+    12: "i8",
+    13: "i16",
+    14: "i32",
+    15: "i64",
+    16: "i128",
+    17: "i256",
+}
+_INDEX = {name: index for index, name in _PRIMITIVES.items()}
+_VECTOR, _STRUCT, _FUNCTION = 6, 7, 11
+_REFERENCE, _MUTABLE_REFERENCE, _VALUE = 0, 1, 2
+
+
+def uleb128(value: int) -> bytes:
+    """Return a u32 (a length or an enum index) in ULEB128.
+
+    Examples
+    --------
+    >>> uleb128(300).hex()
+    'ac02'
+    """
+    if value < _CONTINUES:
+        return bytes((value,))
+    out = bytearray()
+    while value >= _CONTINUES:
+        out.append(value & 0x7F | _CONTINUES)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def uleb128_at(data: bytes, position: int) -> tuple[int, int]:
+    """Read a canonical ULEB128 u32; return the number and the position after it.
+
+    Raises
+    ------
+    SchemaError
+        If the data ends inside it, it is not in its shortest form, or it is larger than a u32.
+    """
+    value = shift = 0
+    start = position
+    for byte in data[position : position + 5]:
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < _CONTINUES:
+            if byte == 0 and shift:
+                raise SchemaError(f"byte {start}: ULEB128 is not in its shortest form")
+            if value > _MAX_U32:
+                raise SchemaError(f"byte {start}: ULEB128 is larger than a u32")
+            return value, position
+        shift += 7
+    if shift > _LAST_SHIFT:
+        raise SchemaError(f"byte {start}: ULEB128 is larger than a u32")
+    raise SchemaError(f"byte {start}: the data ends inside a ULEB128")
+
+
+class Reader:
+    """Reads BCS data from start to end; every method reads one item and advances.
+
+    Parameters
+    ----------
+    data : bytes
+        The data.
+    position : int, default 0
+        Position of the first item.
+
+    Raises
+    ------
+    SchemaError
+        From every method, if the data ends early or is not canonical; the message names the byte.
+
+    Examples
+    --------
+    >>> reader = Reader(bytes.fromhex("0500026869"))
+    >>> reader.u16(), reader.string(), reader.remaining
+    (5, 'hi', 0)
+    """
+
+    __slots__ = ("data", "position")
+
+    def __init__(self, data: bytes, position: int = 0) -> None:
+        self.data = bytes(data)
+        self.position = position
+
+    @property
+    def remaining(self) -> int:
+        """Number of bytes that are not read yet."""
+        return len(self.data) - self.position
+
+    def fixed(self, length: int) -> bytes:
+        """Read `length` bytes."""
+        end = self.position + length
+        chunk = self.data[self.position : end]
+        if len(chunk) != length:
+            raise SchemaError(f"byte {self.position}: expected {length} bytes, {self.remaining} left")
+        self.position = end
+        return chunk
+
+    def uint(self, bits: int) -> int:
+        """Read an unsigned integer of `bits` bits."""
+        return int.from_bytes(self.fixed(bits // 8), "little")
+
+    def sint(self, bits: int) -> int:
+        """Read a signed integer of `bits` bits."""
+        return int.from_bytes(self.fixed(bits // 8), "little", signed=True)
+
+    def u8(self) -> int:
+        """Read a u8."""
+        return self.fixed(1)[0]
+
+    def u16(self) -> int:
+        """Read a u16."""
+        return self.uint(16)
+
+    def u32(self) -> int:
+        """Read a u32."""
+        return self.uint(32)
+
+    def u64(self) -> int:
+        """Read a u64."""
+        return self.uint(64)
+
+    def u128(self) -> int:
+        """Read a u128."""
+        return self.uint(128)
+
+    def u256(self) -> int:
+        """Read a u256."""
+        return self.uint(256)
+
+    def i8(self) -> int:
+        """Read an i8."""
+        return self.sint(8)
+
+    def i16(self) -> int:
+        """Read an i16."""
+        return self.sint(16)
+
+    def i32(self) -> int:
+        """Read an i32."""
+        return self.sint(32)
+
+    def i64(self) -> int:
+        """Read an i64."""
+        return self.sint(64)
+
+    def i128(self) -> int:
+        """Read an i128."""
+        return self.sint(128)
+
+    def i256(self) -> int:
+        """Read an i256."""
+        return self.sint(256)
+
+    def bool(self) -> bool:
+        """Read a bool, a byte 0 or 1."""
+        byte = self.u8()
+        if byte > 1:
+            raise SchemaError(f"byte {self.position - 1}: expected a bool, 0 or 1, got {byte}")
+        return byte == 1
+
+    def uleb128(self) -> int:
+        """Read a ULEB128 u32."""
+        value, self.position = uleb128_at(self.data, self.position)
+        return value
+
+    def length(self) -> int:
+        """Read the length of a sequence whose elements take at least one byte each."""
+        start = self.position
+        value = self.uleb128()
+        if value > self.remaining:
+            raise SchemaError(f"byte {start}: length {value} is larger than the {self.remaining} bytes left")
+        return value
+
+    def bytes(self) -> bytes:
+        """Read a length and that many bytes."""
+        return self.fixed(self.length())
+
+    def string(self) -> str:
+        """Read a UTF-8 string."""
+        start = self.position
+        try:
+            return self.bytes().decode()
+        except UnicodeDecodeError:
+            raise SchemaError(f"byte {start}: the string is not UTF-8") from None
+
+    def address(self) -> str:
+        """Read an address; return its canonical form."""
+        return address_from_bytes(self.fixed(ADDRESS_LENGTH))
+
+    def end(self) -> None:
+        """Raise if bytes are left."""
+        if self.remaining:
+            raise SchemaError(f"byte {self.position}: expected the end of the data, {self.remaining} bytes left")
+
+
+class Writer:
+    """Builds BCS data; every method appends one item.
+
+    Raises
+    ------
+    SchemaError
+        From every method, if the value does not fit.
+
+    Examples
+    --------
+    >>> writer = Writer()
+    >>> writer.u16(5)
+    >>> writer.string("hi")
+    >>> writer.getvalue().hex()
+    '0500026869'
+    """
+
+    __slots__ = ("out",)
+
+    def __init__(self) -> None:
+        self.out = bytearray()
+
+    def getvalue(self) -> bytes:
+        """Return the data."""
+        return bytes(self.out)
+
+    def fixed(self, data: bytes) -> None:
+        """Write bytes without their length."""
+        self.out += data
+
+    def uint(self, value: int, bits: int) -> None:
+        """Write an unsigned integer of `bits` bits."""
+        self._integer(value, bits, signed=False)
+
+    def sint(self, value: int, bits: int) -> None:
+        """Write a signed integer of `bits` bits."""
+        self._integer(value, bits, signed=True)
+
+    def _integer(self, value: int, bits: int, *, signed: bool) -> None:
+        if type(value) is not int:
+            raise SchemaError(f"expected {'i' if signed else 'u'}{bits} as an int, got {describe(value)}")
+        try:
+            self.out += value.to_bytes(bits // 8, "little", signed=signed)
+        except OverflowError:
+            raise SchemaError(f"{describe(value)} is outside {'i' if signed else 'u'}{bits}") from None
+
+    def u8(self, value: int) -> None:
+        """Write a u8."""
+        self.uint(value, 8)
+
+    def u16(self, value: int) -> None:
+        """Write a u16."""
+        self.uint(value, 16)
+
+    def u32(self, value: int) -> None:
+        """Write a u32."""
+        self.uint(value, 32)
+
+    def u64(self, value: int) -> None:
+        """Write a u64."""
+        self.uint(value, 64)
+
+    def u128(self, value: int) -> None:
+        """Write a u128."""
+        self.uint(value, 128)
+
+    def u256(self, value: int) -> None:
+        """Write a u256."""
+        self.uint(value, 256)
+
+    def i8(self, value: int) -> None:
+        """Write an i8."""
+        self.sint(value, 8)
+
+    def i16(self, value: int) -> None:
+        """Write an i16."""
+        self.sint(value, 16)
+
+    def i32(self, value: int) -> None:
+        """Write an i32."""
+        self.sint(value, 32)
+
+    def i64(self, value: int) -> None:
+        """Write an i64."""
+        self.sint(value, 64)
+
+    def i128(self, value: int) -> None:
+        """Write an i128."""
+        self.sint(value, 128)
+
+    def i256(self, value: int) -> None:
+        """Write an i256."""
+        self.sint(value, 256)
+
+    def bool(self, value: bool) -> None:
+        """Write a bool."""
+        self.out.append(1 if value else 0)
+
+    def uleb128(self, value: int) -> None:
+        """Write a u32 in ULEB128."""
+        if not 0 <= value <= _MAX_U32:
+            raise SchemaError(f"{describe(value)} is outside u32")
+        self.out += uleb128(value)
+
+    def bytes(self, data: bytes) -> None:
+        """Write the length of bytes and the bytes."""
+        if len(data) > MAX_LENGTH:
+            raise SchemaError(f"expected at most {MAX_LENGTH} bytes, the limit of BCS, got {len(data)}")
+        self.out += uleb128(len(data))
+        self.out += data
+
+    def string(self, text: str) -> None:
+        """Write a string in UTF-8."""
+        try:
+            self.bytes(text.encode())
+        except UnicodeEncodeError:
+            raise SchemaError("a string with a lone surrogate cannot be encoded as UTF-8") from None
+
+    def address(self, text: str) -> None:
+        """Write an address, given in any accepted form."""
+        self.out += address_to_bytes(text)
+
+
+def read_type_tag(reader: Reader) -> TypeTag:
+    """Read a type tag at the position of `reader`.
+
+    Parameters
+    ----------
+    reader : Reader
+        The data; it is advanced past the tag.
+
+    Returns
+    -------
+    TypeTag
+
+    Raises
+    ------
+    SchemaError
+        If the bytes are not a type tag, or nest deeper than `MAX_TYPE_DEPTH`.
+
+    Examples
+    --------
+    >>> read_type_tag(Reader(bytes([6, 1])))
+    Vector(element=Primitive(name='u8'))
+    """
+    return _read(reader, 0)
+
+
+def _read(reader: Reader, depth: int) -> TypeTag:
+    start = reader.position
+    if depth > MAX_TYPE_DEPTH:
+        raise SchemaError(f"byte {start}: type nests deeper than {MAX_TYPE_DEPTH} types")
+    index = reader.uleb128()
+    if index in _PRIMITIVES:
+        return Primitive(_PRIMITIVES[index])
+    if index == _VECTOR:
+        return Vector(_read(reader, depth + 1))
+    if index == _STRUCT:
+        return _read_struct(reader, depth)
+    if index == _FUNCTION:
+        arguments = tuple(_read_parameter(reader, depth) for _ in range(reader.length()))
+        results = tuple(_read_parameter(reader, depth) for _ in range(reader.length()))
+        return FunctionType(arguments, results, _read_abilities(reader))
+    raise SchemaError(f"byte {start}: unknown type tag {index}")
+
+
+def _read_struct(reader: Reader, depth: int) -> StructTag:
+    start = reader.position
+    address, module, name = reader.address(), reader.string(), reader.string()
+    arguments = tuple(_read(reader, depth + 1) for _ in range(reader.length()))
+    try:
+        return StructTag(address, module, name, arguments)
+    except InputError as error:
+        raise SchemaError(f"byte {start}: {error}") from None
+
+
+def _read_parameter(reader: Reader, depth: int) -> TypeTag:
+    start = reader.position
+    kind = reader.uleb128()
+    if kind > _VALUE:
+        raise SchemaError(f"byte {start}: unknown kind {kind} of a parameter in a function type")
+    tag = _read(reader, depth + 1)
+    return tag if kind == _VALUE else Reference(tag, kind == _MUTABLE_REFERENCE)
+
+
+def _read_abilities(reader: Reader) -> tuple[str, ...]:
+    start = reader.position
+    bits = reader.u8()
+    if bits >= 1 << len(ABILITIES):
+        raise SchemaError(f"byte {start}: unknown abilities {bits:#x}")
+    return tuple(ability for bit, ability in enumerate(ABILITIES) if bits >> bit & 1)
+
+
+def write_type_tag(writer: Writer, tag: TypeTag) -> None:
+    """Append a type tag to `writer`.
+
+    Parameters
+    ----------
+    writer : Writer
+        The data.
+    tag : TypeTag
+        The type.
+
+    Raises
+    ------
+    InputError
+        If the type contains what only ABIs contain (a type parameter, a reference outside a function type), or nests
+        deeper than `MAX_TYPE_DEPTH`.
+    """
+    _write(writer, tag, 0)
+
+
+def _write(writer: Writer, tag: TypeTag, depth: int) -> None:
+    if depth > MAX_TYPE_DEPTH:
+        raise InputError(f"type nests deeper than {MAX_TYPE_DEPTH} types")
+    match tag:
+        case Primitive(name):
+            writer.uleb128(_INDEX[name])
+        case Vector(element):
+            writer.uleb128(_VECTOR)
+            _write(writer, element, depth + 1)
+        case StructTag(address, module, name, arguments):
+            writer.uleb128(_STRUCT)
+            writer.address(address)
+            writer.string(module)
+            writer.string(name)
+            writer.uleb128(len(arguments))
+            for argument in arguments:
+                _write(writer, argument, depth + 1)
+        case FunctionType(arguments, results, abilities):
+            writer.uleb128(_FUNCTION)
+            for parameters in (arguments, results):
+                writer.uleb128(len(parameters))
+                for parameter in parameters:
+                    _write_parameter(writer, parameter, depth)
+            writer.u8(sum(1 << ABILITIES.index(ability) for ability in abilities))
+        case TypeParameter() | Reference():
+            raise InputError(f"type {tag} is only allowed in ABIs, it cannot be sent")
+
+
+def _write_parameter(writer: Writer, tag: TypeTag, depth: int) -> None:
+    if isinstance(tag, Reference):
+        writer.uleb128(_MUTABLE_REFERENCE if tag.mutable else _REFERENCE)
+        _write(writer, tag.target, depth + 1)
+    else:
+        writer.uleb128(_VALUE)
+        _write(writer, tag, depth + 1)

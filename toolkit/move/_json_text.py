@@ -1,0 +1,135 @@
+"""Parse JSON from a node: hostile, malformed and very deep input raises SchemaError and nothing else."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from toolkit._present.messages import escape
+from toolkit.errors import SchemaError
+
+__all__ = ["MAX_DEPTH", "decode_with", "elements", "parse_json"]
+
+_T = TypeVar("_T")
+
+MAX_DEPTH = 256
+"""Deepest nesting of arrays and objects. A Move value has at most 128 levels, some of which are two levels in JSON."""
+
+_ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Any)
+_RAW_LIST: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
+_DECODE_ERRORS = (msgspec.MsgspecError, UnicodeError, RecursionError)
+_ESCAPE = re.compile(
+    rb"(?s)(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
+# The end of a string is optional, so that a text without one is searched once and not once per quote.
+_TOKEN = re.compile(rb'(?s)"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]')
+
+
+def parse_json(text: bytes | str | msgspec.Raw, what: str) -> Any:
+    r"""Parse JSON of any shape.
+
+    Parameters
+    ----------
+    text : bytes, str or msgspec.Raw
+        The JSON.
+    what : str
+        Name of the text for messages, such as ``resource 0x1::m::R``.
+
+    Returns
+    -------
+    object
+        A lone surrogate (``"\ud800"``), which cannot be encoded as UTF-8, is replaced by U+FFFD.
+
+    Raises
+    ------
+    SchemaError
+        If the text is not JSON or not UTF-8, nests deeper than `MAX_DEPTH`, or contains a number that is too long.
+
+    Examples
+    --------
+    >>> parse_json(b'{"a": [1, "x"]}', "example")
+    {'a': [1, 'x']}
+    """
+    body = text.encode("utf-8", "replace") if isinstance(text, str) else bytes(text)
+    try:
+        value = decode_with(_ANY, body)
+    except SchemaError as error:
+        raise SchemaError(f"{what}: the answer is not JSON ({error}); it starts {body[:60]!r}") from error
+    if len(body) > 2 * MAX_DEPTH and body.count(b"[") + body.count(b"{") > MAX_DEPTH and _is_deep(value):
+        raise SchemaError(f"{what}: expected at most {MAX_DEPTH} levels of nesting, got more; it starts {body[:60]!r}")
+    return value
+
+
+def decode_with(decoder: msgspec.json.Decoder[_T], text: bytes | msgspec.Raw) -> _T:
+    """Decode JSON of a known shape; lone surrogates are replaced by U+FFFD.
+
+    Raises
+    ------
+    SchemaError
+        If the text is not JSON, not UTF-8, nested too deeply, or of another shape.
+    """
+    try:
+        return decoder.decode(text)
+    except _DECODE_ERRORS as error:
+        problem = error
+    body = bytes(text)
+    cleaned = _ESCAPE.sub(_without_lone_surrogates, body) if rb"\ud" in body.lower() else body
+    if cleaned != body:
+        try:
+            return decoder.decode(cleaned)
+        except _DECODE_ERRORS as error:
+            problem = error
+    raise SchemaError(escape(problem)) from problem
+
+
+def elements(body: bytes | msgspec.Raw) -> list[msgspec.Raw]:
+    """Split a JSON array into its elements without parsing them; a malformed element does not affect the others.
+
+    Raises
+    ------
+    SchemaError
+        If the text is not an array, or its brackets and strings do not match.
+
+    Examples
+    --------
+    >>> [bytes(element) for element in elements(b'[1, tru, {"a": 2}]')]
+    [b'1', b'tru', b'{"a": 2}']
+    """
+    try:
+        return _RAW_LIST.decode(body)
+    except _DECODE_ERRORS as error:
+        problem = error
+    text = bytes(body).strip()  # an element may be malformed, so the elements are found by brackets and strings only
+    parts: list[msgspec.Raw] = []
+    start, depth = 1, 0
+    for token in _TOKEN.finditer(text):
+        mark = token[0][:1]
+        if mark in b"[{":
+            depth += 1
+        elif mark in b"]}":
+            depth -= 1
+        if (mark == b"," and depth == 1) or depth == 0:
+            parts.append(msgspec.Raw(text[start : token.start()].strip()))
+            start = token.end()
+        if depth == 0:
+            break
+    if text[:1] != b"[" or depth or start != len(text):
+        raise SchemaError(escape(problem)) from problem
+    return parts
+
+
+def _without_lone_surrogates(match: re.Match[bytes]) -> bytes:
+    return rb"\ufffd" if match["lone"] else match[0]
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value] if isinstance(value, list | dict) else []
+    for _ in range(MAX_DEPTH):
+        inner = (child for one in level for child in (one.values() if isinstance(one, dict) else one))
+        level = [child for child in inner if isinstance(child, list | dict)]
+        if not level:
+            return False
+    return True

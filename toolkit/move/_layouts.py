@@ -1,0 +1,425 @@
+"""Layouts: Move types with every struct resolved, which is all that reading and writing a value requires.
+
+`resolve_layout` makes the layout of a type from module ABIs: it substitutes generic parameters, looks structs up across
+modules, and rejects types that contain themselves or are too large. A type without an ABI becomes `Untyped`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from toolkit._present.messages import shorten
+from toolkit.errors import InputError, SchemaError
+from toolkit.move._type_tags import (
+    CachedHash,
+    FunctionType,
+    Primitive,
+    Reference,
+    StructTag,
+    TypeParameter,
+    TypeTag,
+    Vector,
+    parse_type_tag,
+    substitute,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolkit.move._abi import FieldAbi, ModuleAbi, StructAbi
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_NODES",
+    "AbiMap",
+    "AbiSource",
+    "Address",
+    "Bool",
+    "Bytes",
+    "EnumOf",
+    "Fields",
+    "FunctionValue",
+    "Int",
+    "Layout",
+    "ObjectOf",
+    "OptionOf",
+    "String",
+    "StructOf",
+    "UInt",
+    "Untyped",
+    "VectorOf",
+    "is_closed",
+    "resolve_layout",
+]
+
+MAX_DEPTH = 64
+"""Deepest nesting of a layout; the deepest in the recorded frameworks is 9."""
+MAX_NODES = 20_000
+"""Largest number of types in a layout, counted with repetition; it bounds memory against hostile ABIs."""
+
+_STRING = StructTag("0x1", "string", "String")
+
+
+@dataclass(frozen=True, slots=True)
+class Bool:
+    """``bool``."""
+
+
+@dataclass(frozen=True, slots=True)
+class UInt:
+    """An unsigned integer, ``u8`` to ``u256``.
+
+    Parameters
+    ----------
+    bits : int
+        8, 16, 32, 64, 128 or 256.
+    """
+
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Int:
+    """A signed integer, ``i8`` to ``i256``.
+
+    Parameters
+    ----------
+    bits : int
+        8, 16, 32, 64, 128 or 256.
+    """
+
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """``address`` or ``signer``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """``vector<u8>``."""
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    """``0x1::string::String``."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorOf(CachedHash):
+    """``vector<element>`` of any element but u8.
+
+    Parameters
+    ----------
+    element : Layout
+        Layout of the elements.
+    """
+
+    element: Layout
+
+    __hash__ = CachedHash.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class OptionOf(CachedHash):
+    """``0x1::option::Option<element>``.
+
+    Parameters
+    ----------
+    element : Layout
+        Layout of the element.
+    """
+
+    element: Layout
+
+    __hash__ = CachedHash.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOf:
+    """``0x1::object::Object<T>``: the address of an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class StructOf(CachedHash):
+    """A struct.
+
+    Parameters
+    ----------
+    tag : StructTag
+        Its type.
+    fields : tuple of (str, Layout)
+        Names and layouts of the fields, in declared order.
+    """
+
+    tag: StructTag
+    fields: Fields
+
+    __hash__ = CachedHash.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class EnumOf(CachedHash):
+    """An enum.
+
+    Parameters
+    ----------
+    tag : StructTag
+        Its type.
+    variants : tuple of (str, tuple of (str, Layout))
+        Names of the variants and their fields, in declared order.
+    """
+
+    tag: StructTag
+    variants: tuple[tuple[str, Fields], ...]
+
+    __hash__ = CachedHash.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionValue(CachedHash):
+    """A function value. Its JSON is passed through; it has no BCS form here and cannot be an argument.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        Its type.
+    """
+
+    tag: TypeTag
+
+    __hash__ = CachedHash.__hash__
+
+
+@dataclass(frozen=True, slots=True)
+class Untyped(CachedHash):
+    """A type whose structure is not known. Its JSON is passed through.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        The type.
+    reason : str
+        Why the structure is not known.
+    """
+
+    tag: TypeTag
+    reason: str
+
+    __hash__ = CachedHash.__hash__
+
+
+Layout: TypeAlias = (
+    Bool
+    | UInt
+    | Int
+    | Address
+    | Bytes
+    | String
+    | VectorOf
+    | OptionOf
+    | ObjectOf
+    | StructOf
+    | EnumOf
+    | FunctionValue
+    | Untyped
+)
+Fields: TypeAlias = tuple[tuple[str, Layout], ...]
+"""Names and layouts of the fields of a struct or variant, in declared order."""
+
+
+@lru_cache(maxsize=4096)
+def is_closed(layout: Layout) -> bool:
+    """Return whether every part of a layout is known, so that its values have a BCS form.
+
+    Parameters
+    ----------
+    layout : Layout
+        The layout.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_closed(VectorOf(Bool())), is_closed(Untyped(parse_type_tag("0x1::m::S"), "no ABI"))
+    (True, False)
+    """
+    match layout:
+        case Untyped() | FunctionValue():
+            return False
+        case VectorOf(element) | OptionOf(element):
+            return is_closed(element)
+        case StructOf(_, fields):
+            return all(is_closed(inner) for _, inner in fields)
+        case EnumOf(_, variants):  # nodes before 2026 print that a type is an enum, but not its variants
+            return bool(variants) and all(is_closed(inner) for _, fields in variants for _, inner in fields)
+    return True
+
+
+class AbiSource(Protocol):
+    """A source of module ABIs: the store of a client, the embedded ledger, or an `AbiMap`."""
+
+    def module_abi(self, address: str, name: str) -> ModuleAbi | None:
+        """Return the ABI of a module (canonical address), or None if there is none."""
+        ...
+
+
+class AbiMap(dict[tuple[str, str], "ModuleAbi"]):
+    """Module ABIs in memory, keyed by canonical address and name."""
+
+    @classmethod
+    def of(cls, modules: Iterable[ModuleAbi]) -> AbiMap:
+        """Return a map of the given ABIs."""
+        return cls({(module.address, module.name): module for module in modules})
+
+    def module_abi(self, address: str, name: str) -> ModuleAbi | None:
+        """Return the ABI of a module (canonical address), or None if it is not in the map."""
+        return self.get((address, name))
+
+
+def resolve_layout(tag: TypeTag, abis: AbiSource) -> Layout:
+    """Resolve a type to its layout.
+
+    Generic parameters are substituted and nested structs are looked up across modules. ``String``, ``Option`` and
+    ``Object`` of ``0x1`` are built in. A reference resolves to the layout of its target.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        The type.
+    abis : AbiSource
+        Source of the module ABIs.
+
+    Returns
+    -------
+    Layout
+        A part without an ABI is `Untyped`.
+
+    Raises
+    ------
+    SchemaError
+        If the ABIs describe a type that contains itself, that nests deeper than `MAX_DEPTH`, or that has more than
+        `MAX_NODES` parts.
+
+    Examples
+    --------
+    >>> resolve_layout(parse_type_tag("vector<0x1::option::Option<u64>>"), AbiMap())
+    VectorOf(element=OptionOf(element=UInt(bits=64)))
+    """
+    return _Resolver(abis).sized(tag)[0]
+
+
+def _primitive(name: str) -> Layout:
+    """Return the layout of a built-in type."""
+    if name == "bool":
+        return Bool()
+    if name in {"address", "signer"}:
+        return Address()
+    bits = int(name[1:])
+    return UInt(bits) if name[0] == "u" else Int(bits)
+
+
+class _Resolver:
+    """Resolves types against one source of ABIs; equal types share one layout."""
+
+    def __init__(self, abis: AbiSource) -> None:
+        self.abis = abis
+        self._done: dict[TypeTag, tuple[Layout, int]] = {}
+        self._open: list[TypeTag] = []
+
+    def sized(self, tag: TypeTag) -> tuple[Layout, int]:
+        """Return the layout and its number of types."""
+        if tag in self._done:
+            return self._done[tag]
+        self._check(tag)
+        self._open.append(tag)
+        layout, size = self._build(tag)
+        self._open.pop()
+        if size > MAX_NODES or len(self._done) > MAX_NODES:
+            raise SchemaError(f"type {shorten(str(tag))} has more than {MAX_NODES} parts")
+        self._done[tag] = layout, size
+        return layout, size
+
+    def _check(self, tag: TypeTag) -> None:
+        """Reject a type that contains itself or nests too deeply."""
+        if tag in self._open:
+            chain = [shorten(str(step), 120) for step in self._open[self._open.index(tag) :]]
+            raise SchemaError(f"type contains itself: {' -> '.join([*chain, chain[0]][:6])}")
+        if len(self._open) >= MAX_DEPTH:
+            raise SchemaError(f"type {shorten(str(self._open[0]))} nests deeper than {MAX_DEPTH} types")
+
+    def _build(self, tag: TypeTag) -> tuple[Layout, int]:  # noqa: PLR0911  # one return per kind of type
+        match tag:
+            case Primitive(name):
+                return _primitive(name), 1
+            case Vector(Primitive("u8")):
+                return Bytes(), 1
+            case Vector(element):
+                inner, size = self.sized(element)
+                return VectorOf(inner), size + 1
+            case Reference(target, _):
+                return self.sized(target)
+            case StructTag():
+                return self._struct(tag)
+            case FunctionType():
+                return FunctionValue(tag), 1
+            case TypeParameter():
+                return Untyped(tag, f"type parameter {tag} is not bound to a type"), 1
+
+    def _struct(self, tag: StructTag) -> tuple[Layout, int]:
+        if tag == _STRING:
+            return String(), 1
+        if tag.address == "0x1" and len(tag.type_arguments) == 1:
+            if (tag.module, tag.name) == ("object", "Object"):
+                return ObjectOf(), 1
+            if (tag.module, tag.name) == ("option", "Option"):
+                inner, size = self.sized(tag.type_arguments[0])
+                return OptionOf(inner), size + 1
+        module = self.abis.module_abi(tag.address, tag.module)
+        if module is None:
+            return Untyped(tag, f"no ABI of module {tag.address}::{tag.module}"), 1
+        struct = module.struct(tag.name)
+        if struct is None:
+            return Untyped(tag, f"module {tag.address}::{tag.module} has no struct {tag.name}"), 1
+        return self._declared(tag, struct)
+
+    def _declared(self, tag: StructTag, struct: StructAbi) -> tuple[Layout, int]:
+        """Resolve a struct or enum from its declaration."""
+        wanted, given = len(struct.generic_type_params), len(tag.type_arguments)
+        if wanted != given:
+            return Untyped(tag, f"{tag.base} takes {wanted} type arguments, got {given}"), 1
+        if struct.is_enum and not struct.variants:
+            return Untyped(tag, f"the ABI of {tag.base} does not list the enum's variants"), 1
+        if struct.is_native:
+            return Untyped(tag, f"{tag.base} is native"), 1
+        if not struct.is_enum:
+            fields, size = self._fields(tag, struct.fields)
+            return StructOf(tag, fields), size + 1
+        variants = []
+        total = 1
+        for variant in struct.variants:
+            fields, size = self._fields(tag, variant.fields)
+            variants.append((variant.name, fields))
+            total += size + 1
+        return EnumOf(tag, tuple(variants)), total
+
+    def _fields(self, tag: StructTag, fields: tuple[FieldAbi, ...]) -> tuple[Fields, int]:
+        resolved = []
+        total = 0
+        for field in fields:
+            try:
+                declared = parse_type_tag(field.type, abi=True)
+            except InputError as error:
+                # Nodes print a type that they cannot name as "unparsable<..>"; the other fields keep their types.
+                layout: Layout = Untyped(tag, f"type of field {shorten(field.name)} cannot be parsed: {error}")
+                size = 1
+            else:
+                layout, size = self.sized(substitute(declared, tag.type_arguments))
+            resolved.append((field.name, layout))
+            total += size
+        return tuple(resolved), total

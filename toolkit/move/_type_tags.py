@@ -1,0 +1,558 @@
+"""Move types as values: read from text, substituted, printed in canonical form. All are frozen and hashable."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+
+from toolkit._present.messages import describe, shorten
+from toolkit.errors import InputError
+from toolkit.move._address import parse_address, wire_address
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "ABILITIES",
+    "MAX_TYPE_DEPTH",
+    "PRIMITIVES",
+    "CachedHash",
+    "FunctionType",
+    "Primitive",
+    "Reference",
+    "StructTag",
+    "TypeParameter",
+    "TypeTag",
+    "Vector",
+    "check_identifier",
+    "is_signer",
+    "parse_type_tag",
+    "substitute",
+    "wire_type",
+]
+
+MAX_TYPE_DEPTH = 8
+"""Deepest nesting of a type that a node accepts: ``u8`` has depth 0 on its own and depth 1 in ``vector<u8>``."""
+
+ABILITIES = ("copy", "drop", "store", "key")
+"""Names of the abilities in the order of their bits in BCS."""
+
+UNSIGNED = ("u8", "u16", "u32", "u64", "u128", "u256")
+SIGNED = ("i8", "i16", "i32", "i64", "i128", "i256")
+PRIMITIVES = frozenset(("bool", *UNSIGNED, *SIGNED, "address", "signer"))
+"""Names of the built-in types."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+")
+
+
+class CachedHash:
+    """Mixin of immutable trees that serve as dictionary keys: the hash is computed once per object.
+
+    A layout of hundreds of nodes is looked up thousands of times per second. The hash is not pickled, because hashes
+    of strings differ between processes. Subclasses are frozen dataclasses and set ``__hash__ = CachedHash.__hash__``;
+    otherwise the dataclass decorator generates its own.
+    """
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            value = hash((type(self).__name__, self._values()))
+            object.__setattr__(self, "_hash", value)
+            return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._values()
+
+    def _values(self) -> tuple[Any, ...]:
+        """Return the field values in order."""
+        return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # subclasses are dataclasses
+
+
+def check_identifier(name: str, what: str = "name") -> str:
+    """Return `name` if it is a Move identifier.
+
+    Raises
+    ------
+    InputError
+        If it is not; `what` names the value in the message.
+    """
+    if _IDENTIFIER.fullmatch(name) is None:
+        raise InputError(f"{what} {shorten(name)} is not a Move identifier (letters, digits, underscores)")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A built-in type: bool, an integer type, address or signer.
+
+    Parameters
+    ----------
+    name : str
+        Name of the type.
+
+    Raises
+    ------
+    InputError
+        If `name` is not the name of a built-in type.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in PRIMITIVES:
+            raise InputError(f"unknown type {shorten(self.name)}")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Vector(CachedHash):
+    """``vector<element>``.
+
+    Parameters
+    ----------
+    element : TypeTag
+        Type of the elements.
+    """
+
+    element: TypeTag
+
+    __hash__ = CachedHash.__hash__
+
+    def __str__(self) -> str:
+        return _format(self, wire=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StructTag(CachedHash):
+    """The type of a struct or enum, ``address::module::name<type_arguments>``.
+
+    Parameters
+    ----------
+    address : str
+        Address in any form; the canonical form is stored, so equal types compare equal.
+    module, name : str
+        Names of the module and of the struct.
+    type_arguments : tuple of TypeTag, default ()
+        Type arguments.
+
+    Raises
+    ------
+    InputError
+        If `address` is not an address, or a name is not a Move identifier.
+
+    Examples
+    --------
+    >>> str(StructTag("0x01", "coin", "CoinStore", (Primitive("u8"),)))
+    '0x1::coin::CoinStore<u8>'
+    """
+
+    address: str
+    module: str
+    name: str
+    type_arguments: tuple[TypeTag, ...] = ()
+
+    __hash__ = CachedHash.__hash__
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "address", parse_address(self.address))
+        object.__setattr__(self, "type_arguments", tuple(self.type_arguments))
+        check_identifier(self.module, "module name")
+        check_identifier(self.name, "struct name")
+
+    @property
+    def base(self) -> str:
+        """The tag without its type arguments, as text."""
+        return f"{self.address}::{self.module}::{self.name}"
+
+    def __str__(self) -> str:
+        return _format(self, wire=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeParameter:
+    """A generic type parameter, ``T0``, ``T1``; only ABIs contain it.
+
+    Parameters
+    ----------
+    index : int
+        Number of the parameter, from 0.
+    """
+
+    index: int
+
+    def __str__(self) -> str:
+        return f"T{self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(CachedHash):
+    """``&T`` or ``&mut T``; only ABIs contain it.
+
+    Parameters
+    ----------
+    target : TypeTag
+        The type ``T``.
+    mutable : bool, default False
+        Whether it is ``&mut``.
+    """
+
+    target: TypeTag
+    mutable: bool = False
+
+    __hash__ = CachedHash.__hash__
+
+    def __str__(self) -> str:
+        return _format(self, wire=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionType(CachedHash):
+    """The type of a function value, ``|arguments|results``. Nodes print it without its abilities.
+
+    Parameters
+    ----------
+    arguments, results : tuple of TypeTag
+        Types of the arguments and of the results.
+    abilities : tuple of str, default ()
+        Abilities in the order of `ABILITIES`.
+    """
+
+    arguments: tuple[TypeTag, ...]
+    results: tuple[TypeTag, ...] = ()
+    abilities: tuple[str, ...] = ()
+
+    __hash__ = CachedHash.__hash__
+
+    def __str__(self) -> str:
+        return _format(self, wire=False)
+
+
+TypeTag: TypeAlias = Primitive | Vector | StructTag | TypeParameter | Reference | FunctionType
+
+
+def wire_type(tag: TypeTag) -> str:
+    """Return a type as the REST API writes it: addresses without leading zeros, function types without abilities.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        The type.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> wire_type(parse_type_tag("0x0000abc::m::S"))
+    '0xabc::m::S'
+    """
+    return _format(tag, wire=True)
+
+
+def _format(tag: TypeTag, *, wire: bool) -> str:
+    """Return the text of a type, with addresses in the REST API's form or in canonical form."""
+    match tag:
+        case Vector(element):
+            return f"vector<{_format(element, wire=wire)}>"
+        case StructTag(address, module, name, arguments):
+            base = f"{wire_address(address) if wire else address}::{module}::{name}"
+            return f"{base}<{_format_list(arguments, wire=wire)}>" if arguments else base
+        case Reference(target, mutable):
+            return f"&{'mut ' if mutable else ''}{_format_operand(target, wire=wire)}"
+        case FunctionType(arguments, results, abilities):
+            many = len(results) > 1
+            text = _format_list(results, wire=wire) if many else "".join(_format_operand(r, wire=wire) for r in results)
+            has = f" has {' + '.join(abilities)}" if abilities and not wire else ""
+            inner = ", ".join(_format_operand(argument, wire=wire) for argument in arguments)
+            return f"|{inner}|{f'({text})' if many else text}{has}"
+        case _:
+            return str(tag)
+
+
+def _format_list(tags: tuple[TypeTag, ...], *, wire: bool) -> str:
+    return ", ".join(_format(tag, wire=wire) for tag in tags)
+
+
+def _format_operand(tag: TypeTag, *, wire: bool) -> str:
+    """Return the text of a nested type; a function type needs brackets, or its bars merge with those around it."""
+    text = _format(tag, wire=wire)
+    return f"({text})" if isinstance(tag, FunctionType) else text
+
+
+def is_signer(tag: TypeTag) -> bool:
+    """Return whether a parameter is a signer or a reference to one; callers do not pass those.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        Type of the parameter.
+
+    Returns
+    -------
+    bool
+    """
+    return is_signer(tag.target) if isinstance(tag, Reference) else tag == Primitive("signer")
+
+
+def substitute(tag: TypeTag, type_arguments: Sequence[TypeTag]) -> TypeTag:
+    """Replace the type parameters ``T0``, ``T1``, ... of a type.
+
+    Parameters
+    ----------
+    tag : TypeTag
+        The type.
+    type_arguments : sequence of TypeTag
+        What replaces each parameter. A parameter beyond the end of the sequence is left as it is.
+
+    Returns
+    -------
+    TypeTag
+
+    Examples
+    --------
+    >>> str(substitute(parse_type_tag("vector<T0>", abi=True), [Primitive("u8")]))
+    'vector<u8>'
+    """
+    match tag:
+        case TypeParameter(index):
+            return type_arguments[index] if index < len(type_arguments) else tag
+        case Vector(element):
+            return Vector(substitute(element, type_arguments))
+        case StructTag(address, module, name, arguments) if arguments:
+            return StructTag(address, module, name, tuple(substitute(a, type_arguments) for a in arguments))
+        case Reference(target, mutable):
+            return Reference(substitute(target, type_arguments), mutable)
+        case FunctionType(arguments, results, abilities):
+            return FunctionType(
+                tuple(substitute(a, type_arguments) for a in arguments),
+                tuple(substitute(r, type_arguments) for r in results),
+                abilities,
+            )
+        case _:
+            return tag
+
+
+_TOKEN = re.compile(r"[ \t\r\n]*(?:([A-Za-z0-9_$]+)|(::|[<>,&|()+]))")
+_SPACE = re.compile(r"[ \t\r\n]*")
+_PARAMETER = re.compile(r"T(0|[1-9][0-9]{0,4})")
+_MAX_TEXT = 65_536
+
+
+class _Token(NamedTuple):
+    """A word or a punctuation mark with its position; the end of the text is an empty mark."""
+
+    text: str
+    position: int
+    is_word: bool
+
+
+def parse_type_tag(text: str, *, abi: bool = False) -> TypeTag:
+    """Parse the text of a type; white space is ignored.
+
+    Parameters
+    ----------
+    text : str
+        For example ``u64``, ``vector<u8>`` or ``0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>``.
+    abi : bool, default False
+        Whether to allow what only ABIs contain: ``&T``, ``&mut T``, ``T0`` and function types.
+
+    Returns
+    -------
+    TypeTag
+        Frozen and hashable; ``str()`` returns the canonical text.
+
+    Raises
+    ------
+    InputError
+        If the text is not a type, or nests deeper than `MAX_TYPE_DEPTH`; the message names the position.
+
+    Examples
+    --------
+    >>> str(parse_type_tag("0x01::m::S<u8,vector< bool >>"))
+    '0x1::m::S<u8, vector<bool>>'
+    """
+    try:
+        return _parse(text, abi)
+    except TypeError:  # not a string, perhaps not hashable
+        raise InputError(f"a type must be a string, got {describe(text)}") from None
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str, abi: bool) -> TypeTag:  # noqa: FBT001  # one call site, which takes it by keyword
+    """Parse the text of one type."""
+    if len(text) > _MAX_TEXT:
+        raise InputError(f"type {shorten(text, 40)}: longer than {_MAX_TEXT} characters")
+    parser = _Parser(text, abi=abi)
+    tag = parser.type_at(0)
+    parser.expect("", "nothing after the type")
+    return tag
+
+
+class _Parser:
+    """Recursive descent over the tokens of one text."""
+
+    def __init__(self, text: str, *, abi: bool) -> None:
+        self.text = text
+        self.abi = abi
+        self.tokens = self._tokens()
+        self.next = 0
+
+    def _tokens(self) -> list[_Token]:
+        tokens: list[_Token] = []
+        position = 0
+        while (match := _TOKEN.match(self.text, position)) is not None:
+            word = match[1]
+            tokens.append(_Token(word or match[2], match.start(1 if word else 2), bool(word)))
+            position = match.end()
+        end = _SPACE.match(self.text, position)
+        position = end.end() if end else position
+        if position < len(self.text):
+            self.fail(position, f"unexpected character {shorten(self.text[position])}")
+        return [*tokens, _Token("", position, is_word=False)]
+
+    def fail(self, position: int, reason: str) -> NoReturn:
+        """Raise for the text at a position, counted from 0."""
+        raise InputError(f"type {shorten(self.text)}, position {position}: {reason}")
+
+    def take(self) -> _Token:
+        """Return the current token and advance."""
+        token = self.tokens[self.next]
+        self.next += 1
+        return token
+
+    def accept(self, mark: str) -> bool:
+        """Advance if the next token is the punctuation mark `mark`; return whether it is."""
+        found = not self.tokens[self.next].is_word and self.tokens[self.next].text == mark
+        self.next += found
+        return found
+
+    def accept_word(self, word: str) -> bool:
+        """Advance if the next token is the word `word`; return whether it is."""
+        found = self.tokens[self.next].is_word and self.tokens[self.next].text == word
+        self.next += found
+        return found
+
+    def expect(self, mark: str, wanted: str) -> None:
+        """Advance over `mark`, or raise."""
+        if not self.accept(mark):
+            token = self.tokens[self.next]
+            self.fail(token.position, f"expected {wanted}, got {_name(token)}")
+
+    def type_at(self, depth: int) -> TypeTag:
+        """Parse one type nested in `depth` others."""
+        token = self.take()
+        if depth > MAX_TYPE_DEPTH:
+            self.fail(token.position, f"nests deeper than {MAX_TYPE_DEPTH} types")
+        if not token.is_word:
+            return self._marked(token, depth)
+        if self.accept("::"):
+            return self._struct(token, depth)
+        if token.text == "vector":
+            self.expect("<", "'<' after vector")
+            tag = Vector(self.type_at(depth + 1))
+            self.expect(">", "'>'")
+            return tag
+        if token.text in PRIMITIVES:
+            return Primitive(token.text)
+        parameter = _PARAMETER.fullmatch(token.text) if self.abi else None
+        if parameter:
+            return TypeParameter(int(parameter[1]))
+        return self.fail(
+            token.position,
+            f"unknown type {shorten(token.text, 40)} (expected bool, u8..u256, i8..i256, address, signer, "
+            "vector<..> or address::module::Name)",
+        )
+
+    def _marked(self, token: _Token, depth: int) -> TypeTag:
+        """Parse a type that starts with a punctuation mark: a reference or a function type."""
+        if token.text in {"&", "|"} and not self.abi:
+            kind = "reference" if token.text == "&" else "function type"
+            self.fail(token.position, f"a {kind} is only allowed in ABIs")
+        if token.text == "&":
+            mutable = self.accept_word("mut")
+            return Reference(self.type_at(depth + 1), mutable)
+        if token.text == "|":
+            return self._function(depth)
+        if token.text == "(" and self.abi:
+            # Only function types are written in brackets.
+            self.expect("|", "a function type in the brackets")
+            tag = self._function(depth)
+            self.expect(")", "')'")
+            return tag
+        return self.fail(token.position, f"expected a type, got {_name(token)}")
+
+    def _struct(self, address: _Token, depth: int) -> StructTag:
+        """Parse the rest of a struct tag, after its address and '::'."""
+        try:
+            canonical = parse_address(address.text)
+        except InputError:
+            self.fail(address.position, f"{shorten(address.text, 40)} is not an address")
+        module = self._identifier("a module name")
+        self.expect("::", "'::' and a struct name")
+        name = self._identifier("a struct name")
+        arguments: tuple[TypeTag, ...] = ()
+        if self.accept("<"):
+            arguments = self._list(">", depth + 1)
+            if not arguments:
+                self.fail(self.tokens[self.next - 1].position, "expected a type, got '>'")
+        return StructTag(canonical, module, name, arguments)
+
+    def _identifier(self, wanted: str) -> str:
+        token = self.take()
+        try:
+            return check_identifier(token.text)
+        except InputError:
+            self.fail(token.position, f"expected {wanted}, got {_name(token)}")
+
+    def _list(self, closing: str, depth: int) -> tuple[TypeTag, ...]:
+        """Parse types separated by commas up to the mark `closing`."""
+        if self.accept(closing):
+            return ()
+        types = [self.type_at(depth)]
+        while self.accept(","):
+            types.append(self.type_at(depth))
+        self.expect(closing, f"',' or '{closing}'")
+        return tuple(types)
+
+    def _function(self, depth: int) -> FunctionType:
+        """Parse the rest of a function type, after its first '|'."""
+        arguments = self._list("|", depth + 1)
+        results: tuple[TypeTag, ...] = ()
+        following = self.tokens[self.next]
+        if self.accept("("):
+            results = self._list(")", depth + 1)
+        elif following.text in {"&", "|"} or (following.is_word and following.text != "has"):
+            results = self._results(depth)
+        return FunctionType(arguments, results, self._abilities())
+
+    def _results(self, depth: int) -> tuple[TypeTag, ...]:
+        """Parse results without brackets: one, or at the outermost level several, as nodes print them."""
+        results = [self.type_at(depth + 1)]
+        while depth == 0 and self.accept(","):
+            results.append(self.type_at(depth + 1))
+        return tuple(results)
+
+    def _abilities(self) -> tuple[str, ...]:
+        if not self.accept_word("has"):
+            return ()
+        found = set()
+        while True:
+            token = self.take()
+            if token.text not in ABILITIES:
+                self.fail(token.position, f"expected an ability ({', '.join(ABILITIES)}), got {_name(token)}")
+            found.add(token.text)
+            if not self.accept("+"):
+                return tuple(ability for ability in ABILITIES if ability in found)
+
+
+def _name(token: _Token) -> str:
+    return shorten(token.text, 40) if token.text else "the end of the text"

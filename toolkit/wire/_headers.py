@@ -1,0 +1,231 @@
+"""The headers of a response: state of the node's ledger, gas used, cursor.
+
+A gateway may set any of them, so a value that is not a decimal number in range is treated as absent.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from toolkit.wire._u64 import U64_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["AnswerHeaders", "LedgerState", "chain_id_of", "ledger_headers", "parse_headers", "timestamp_from_us"]
+
+_U8_MAX = 2**8 - 1
+_U64_DIGITS = 20
+_UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# The brand is the part of the header name before this suffix.
+_BRAND = re.compile(r"x-([a-z0-9]+(?:-[a-z0-9]+)*)-ledger-oldest-version", re.IGNORECASE)
+_BRAND_MAX_LENGTH = 64
+_CHAIN_ID = re.compile(r"x-[a-z0-9]+(?:-[a-z0-9]+)*-chain-id", re.IGNORECASE)
+_CURSOR_MAX_LENGTH = 4096
+_LEDGER = (
+    "chain-id",
+    "ledger-version",
+    "ledger-oldest-version",
+    "ledger-timestampusec",
+    "epoch",
+    "block-height",
+    "oldest-block-height",
+)
+"""Headers of the ledger state without their brand, in the order of the fields of `LedgerState`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerState:
+    """The state of a node's ledger when it sent a response.
+
+    Parameters
+    ----------
+    chain_id : int
+        Chain id, u8 (1 is mainnet, 2 is testnet).
+    version : int
+        Head: the latest ledger version of the node, not the version that was read.
+    oldest_version : int
+        Oldest ledger version that is not pruned.
+    timestamp : datetime
+        Time of the latest block, UTC, with microseconds.
+    epoch : int
+        Current epoch.
+    block_height, oldest_block_height : int
+        Heights of the latest block and of the oldest block that is not pruned.
+    """
+
+    chain_id: int
+    version: int
+    oldest_version: int
+    timestamp: datetime
+    epoch: int
+    block_height: int
+    oldest_block_height: int
+
+    @property
+    def timestamp_us(self) -> int:
+        """Time of the latest block in microseconds since 1970-01-01 UTC."""
+        return (self.timestamp - _UNIX_EPOCH) // timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerHeaders:
+    """The documented headers of one response.
+
+    Parameters
+    ----------
+    ledger : LedgerState or None
+        State of the node's ledger; None if a header is missing or not a number in range, as in many error responses.
+    gas_used : int or None
+        Gas units of a view or a simulation.
+    cursor : str or None
+        Start of the next page in a paginated response.
+    brand : str or None
+        The vendor part of the header names in upper case (``APTOS``).
+    """
+
+    ledger: LedgerState | None
+    gas_used: int | None
+    cursor: str | None
+    brand: str | None
+
+
+def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> AnswerHeaders:
+    """Parse the documented headers of a response, with any brand in their names.
+
+    Parameters
+    ----------
+    headers : mapping of str to str
+        Header values by name, in any case.
+    brand : str, optional
+        The brand if it is known; otherwise it is taken from the name ``X-<brand>-Ledger-Oldest-Version``.
+
+    Returns
+    -------
+    AnswerHeaders
+        A value that is not a decimal number in range is treated as absent.
+
+    Examples
+    --------
+    >>> parse_headers({"X-Aptos-Gas-Used": "7"}, brand="APTOS").gas_used
+    7
+    """
+    lowered = {name.lower(): value for name, value in headers.items()}
+    known = brand or _find_brand(lowered)
+    if known is None:
+        return AnswerHeaders(None, None, None, None)
+    prefix = f"x-{known.lower()}-"
+    cursor = lowered.get(prefix + "cursor")
+    return AnswerHeaders(
+        ledger=_ledger_state(lowered, prefix),
+        gas_used=_number(lowered.get(prefix + "gas-used")),
+        cursor=cursor if cursor and len(cursor) <= _CURSOR_MAX_LENGTH else None,
+        brand=known.upper(),
+    )
+
+
+def chain_id_of(headers: Mapping[str, str]) -> int | None:
+    """Return the chain id of an answer, also if other headers of `LedgerState` are missing; None if it has none."""
+    lowered = {name.lower(): value for name, value in headers.items() if name[-9:].lower() == "-chain-id"}
+    found = next((value for name, value in lowered.items() if _CHAIN_ID.fullmatch(name)), None)
+    if len(lowered) > 1:  # a gateway's own header beside the node's
+        brand = _find_brand({name.lower(): value for name, value in headers.items()})
+        found = lowered.get(f"x-{brand}-chain-id", found)
+    number = _number(found)
+    return number if number is not None and number <= _U8_MAX else None
+
+
+def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | None = None) -> dict[str, str]:
+    """Return the headers that a node sends with a response.
+
+    Parameters
+    ----------
+    state : LedgerState
+        State of the node's ledger.
+    brand : str, default "APTOS"
+        The vendor part of the header names.
+    gas_used : int, optional
+        Gas units, for successful views and simulations.
+
+    Returns
+    -------
+    dict of str to str
+        Header names in upper case, as in the OpenAPI document of the node.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> state = LedgerState(1, 500, 0, datetime(2026, 1, 1, tzinfo=UTC), 3, 20, 0)
+    >>> parse_headers(ledger_headers(state)).ledger == state
+    True
+    """
+    prefix = f"X-{brand}-"
+    headers = {
+        prefix + "CHAIN-ID": str(state.chain_id),
+        prefix + "LEDGER-VERSION": str(state.version),
+        prefix + "LEDGER-OLDEST-VERSION": str(state.oldest_version),
+        prefix + "LEDGER-TIMESTAMPUSEC": str(state.timestamp_us),
+        prefix + "EPOCH": str(state.epoch),
+        prefix + "BLOCK-HEIGHT": str(state.block_height),
+        prefix + "OLDEST-BLOCK-HEIGHT": str(state.oldest_block_height),
+    }
+    if gas_used is not None:
+        headers[prefix + "GAS-USED"] = str(gas_used)
+    return headers
+
+
+def timestamp_from_us(microseconds: int) -> datetime | None:
+    """Return the UTC time of a number of microseconds since 1970, or None after the year 9999."""
+    try:
+        return _UNIX_EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return None
+
+
+def _find_brand(lowered: Mapping[str, str]) -> str | None:
+    for name in lowered:
+        match = _BRAND.fullmatch(name) if name.endswith("-ledger-oldest-version") else None
+        if match is not None and len(match[1]) <= _BRAND_MAX_LENGTH:
+            return match[1]
+    return None
+
+
+def _number(text: str | None) -> int | None:
+    if text is None or len(text) > _U64_DIGITS or not (text.isascii() and text.isdigit()):
+        return None
+    value = int(text)
+    return value if value <= U64_MAX else None
+
+
+def _ledger_state(lowered: Mapping[str, str], prefix: str) -> LedgerState | None:
+    texts = [lowered.get(name, "") for name in _ledger_names(prefix)]
+    return _state(*texts) if max(map(len, texts)) <= _U64_DIGITS else None
+
+
+@lru_cache(maxsize=16)
+def _ledger_names(prefix: str) -> tuple[str, ...]:
+    return tuple(prefix + name for name in _LEDGER)
+
+
+@lru_cache(maxsize=256)
+def _state(*texts: str) -> LedgerState | None:
+    """Return the ledger state of the header texts; cached, because many responses have the same state."""
+    chain_id, *numbers = (_number(text) for text in texts)
+    version, oldest_version, timestamp_us, epoch, block_height, oldest_block_height = numbers
+    timestamp = None if timestamp_us is None else timestamp_from_us(timestamp_us)
+    if (
+        chain_id is None
+        or chain_id > _U8_MAX
+        or version is None
+        or oldest_version is None
+        or timestamp is None
+        or epoch is None
+        or block_height is None
+        or oldest_block_height is None
+    ):
+        return None
+    return LedgerState(chain_id, version, oldest_version, timestamp, epoch, block_height, oldest_block_height)

@@ -1,0 +1,303 @@
+"""The base class of requests, payloads and signatures, and the types of their fields.
+
+The models are pydantic's: frozen, and without unknown fields. `parse_by_type` reads them from JSON.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Self, TypeAlias
+
+import msgspec
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from toolkit._present.messages import shorten
+from toolkit.errors import InputError, SchemaError
+from toolkit.move import FunctionId, parse_address, parse_hex, parse_type_tag
+from toolkit.move._json_text import parse_json
+from toolkit.wire._u64 import U64_MAX
+
+__all__ = [
+    "U64",
+    "AddressText",
+    "Argument",
+    "FunctionText",
+    "HexText",
+    "JsonObject",
+    "TypeText",
+    "WireModel",
+    "parse_by_type",
+    "parse_object",
+    "python_call",
+    "unhex",
+    "wire_argument",
+]
+
+JsonObject: TypeAlias = Mapping[str, Any] | bytes | msgspec.Raw
+"""A JSON object, parsed or not."""
+
+_MAX_DEPTH = 32
+_U32_MAX = 2**32 - 1
+_MAX_BITS = 256
+_I32_MIN = -(2**31)
+_MAX_ERRORS = 3
+_MAX_PATH = 120
+
+
+class WireModel(BaseModel):
+    """Base of requests, payloads and signatures."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    def _fill(self, fields: dict[str, Any]) -> None:
+        """Initialise this instance from `fields`.
+
+        Raises
+        ------
+        InputError
+            If a field is unknown or its value cannot be used; the message names the field.
+        """
+        try:
+            BaseModel.__init__(self, **fields)
+        except ValidationError as error:
+            raise InputError(_describe(type(self).__name__, error)) from error
+        except TypeError as error:  # pydantic passes a dict to the class of the field, which has other names
+            parts = [name for name, value in fields.items() if isinstance(value, dict)]
+            where = ".".join((type(self).__name__, *parts[:1]))
+            raise InputError(
+                f"{where}: expected an instance of a class of toolkit.wire, got a dict ({error})"
+            ) from None
+
+    def implied_fields(self) -> dict[str, Any]:
+        """Return the fields that can be omitted, with the values that they then have."""
+        fields = type(self).model_fields.items()
+        return {name: field.get_default() for name, field in fields if not field.is_required()}
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with other values in some fields.
+
+        Parameters
+        ----------
+        **changes
+            Values by field name.
+
+        Raises
+        ------
+        InputError
+            If a field is unknown or a value cannot be used.
+        """
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**(fields | changes))
+
+
+def _describe(name: str, error: ValidationError) -> str:
+    details = error.errors(include_url=False, include_input=True)
+    lines = []
+    for detail in details[:_MAX_ERRORS]:
+        where = ".".join((name, *(str(part) for part in detail["loc"])))[:_MAX_PATH]
+        what = detail["msg"].removeprefix("Value error, ")
+        if detail["type"] == "extra_forbidden":
+            what = f"{name} does not have this field"
+        elif detail["type"] == "tuple_type":
+            what = f"expected a list, got {shorten(detail['input'])}"
+        elif detail["type"] != "value_error":
+            what = f"{what.replace('Input should be', 'expected')}, got {shorten(detail['input'])}"
+        lines.append(f"{where}: {what}")
+    if len(details) > _MAX_ERRORS:
+        lines.append(f"and {len(details) - _MAX_ERRORS} more")
+    return "; ".join(lines)
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"expected {what} as a string, got {shorten(value)}")
+    return value
+
+
+def _address(value: object) -> str:
+    return parse_address(_text(value, "an address"))
+
+
+def _function(value: object) -> str:
+    if isinstance(value, FunctionId):
+        return str(value)
+    return str(FunctionId.parse(_text(value, "a function id (address::module::function)")))
+
+
+def _type_text(value: object) -> str:
+    text = value if isinstance(value, str) else str(value)
+    return str(parse_type_tag(text))
+
+
+def _hex(value: object) -> str:
+    if isinstance(value, bytes | bytearray):
+        return "0x" + bytes(value).hex()
+    return "0x" + parse_hex(_text(value, "hex digits")).hex()
+
+
+def _u64(value: object) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= len(str(U64_MAX)):
+        number = int(value)
+    else:
+        whole = None if isinstance(value, bool) else _whole(value)
+        if whole is None:
+            raise InputError(f"expected an integer, got {shorten(value)}")
+        number = whole
+    if not 0 <= number <= U64_MAX:
+        raise InputError(f"expected an integer from 0 to 2^64 - 1, got {shorten(number)}")
+    return number
+
+
+def _argument(value: object, depth: int = 0) -> Any:
+    """Return a copy of a JSON-like value, so that later changes of the caller's list do not change the request."""
+    if depth > _MAX_DEPTH:
+        raise InputError(f"expected an argument of at most {_MAX_DEPTH} levels of nesting, got more")
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, list | tuple):
+        return [_argument(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {_text(key, "a field name"): _argument(item, depth + 1) for key, item in value.items()}
+    number = _whole(value)
+    if number is not None:
+        if number.bit_length() > _MAX_BITS:
+            raise InputError(f"expected an integer of at most {_MAX_BITS} bits, got {number.bit_length()}")
+        return number
+    if isinstance(value, float):
+        raise InputError(f"Move does not have floating point numbers, got {value!r}; pass an int or a string of digits")
+    expected = "a JSON-like value (int, str, bool, None, list, dict, bytes; for an array its .tolist())"
+    raise InputError(f"expected {expected}, got {shorten(value)}")
+
+
+def _whole(value: Any) -> int | None:
+    """Return an integer of any type as int, None for anything else; arrays also have ``__index__``, which raises."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+AddressText = Annotated[str, BeforeValidator(_address)]
+FunctionText = Annotated[str, BeforeValidator(_function)]
+TypeText = Annotated[str, BeforeValidator(_type_text)]
+HexText = Annotated[str, BeforeValidator(_hex)]
+U64 = Annotated[int, BeforeValidator(_u64)]
+Argument = Annotated[Any, BeforeValidator(_argument)]
+
+
+def unhex(text: str) -> bytes:
+    """Return the bytes of a `HexText`."""
+    return bytes.fromhex(text[2:])
+
+
+def parse_object(json: JsonObject, what: str) -> dict[str, Any]:
+    """Return a JSON object as a dict.
+
+    Raises
+    ------
+    SchemaError
+        If the value is not a JSON object.
+    """
+    if isinstance(json, Mapping):
+        return dict(json)
+    if not isinstance(json, bytes | msgspec.Raw):
+        raise SchemaError(f"the {what} is not JSON, got {shorten(json)}", column=what)
+    try:
+        value = parse_json(json, what)
+    except SchemaError as error:
+        raise SchemaError(str(error), column=what) from error
+    if not isinstance(value, dict):
+        raise SchemaError(f"the {what} is not a JSON object, got {shorten(value)}", column=what)
+    return value
+
+
+def parse_by_type(
+    json: JsonObject,
+    readers: Mapping[str, Callable[[Mapping[str, Any]], Any]],
+    unknown: Callable[[dict[str, Any]], Any],
+    what: str,
+) -> Any:
+    """Return the model of a JSON object, chosen by its ``type``.
+
+    Parameters
+    ----------
+    json : mapping, bytes or msgspec.Raw
+        The JSON object, parsed or not.
+    readers : mapping of str to callable
+        For each type the function that makes the model from the object.
+    unknown : callable
+        The function for all other types.
+    what : str
+        Name of the object, for messages.
+
+    Raises
+    ------
+    SchemaError
+        If the value is not a JSON object, or does not have the documented shape of its type.
+    """
+    content = parse_object(json, what)
+    kind = content.get("type")
+    reader = readers.get(kind) if isinstance(kind, str) else None
+    if reader is None:
+        return unknown(content)
+    try:
+        return reader(content)
+    except (InputError, KeyError, TypeError, AttributeError) as error:
+        reason = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+        column = what.rpartition(" ")[2]
+        raise SchemaError(f"the {kind} does not have the documented shape: {reason}", column=column) from error
+
+
+def wire_argument(value: Any, *, digits: bool = False) -> Any:
+    """Return the JSON form of an argument that is not encoded by an ABI.
+
+    Parameters
+    ----------
+    value : JSON-like
+        The argument as a request stores it.
+    digits : bool, default False
+        Write every int as a string, so that ``7`` and ``"7"`` have the same form.
+
+    Returns
+    -------
+    JSON value
+        Bytes are 0x hex; an int of more than 32 bits is a string of digits, because JSON readers round such numbers.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return str(value) if digits or not _I32_MIN <= value <= _U32_MAX else value
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    if isinstance(value, list):
+        return [wire_argument(item, digits=digits) for item in value]
+    if isinstance(value, dict):
+        return {key: wire_argument(item, digits=digits) for key, item in value.items()}
+    return value
+
+
+def python_call(model: WireModel, *, prefix: str = "toolkit.") -> str:
+    """Return a Python expression that builds an equal model; fields with their default are omitted."""
+    parts = []
+    implied = model.implied_fields()
+    for position, name in enumerate(type(model).model_fields):
+        value = getattr(model, name)
+        if name in implied and value == implied[name]:
+            continue
+        text = _python_value(value)
+        parts.append(text if position == 0 else f"{name}={text}")
+    return f"{prefix}{type(model).__name__}({', '.join(parts)})"
+
+
+def _python_value(value: Any) -> str:
+    if isinstance(value, WireModel):
+        to_python = getattr(value, "to_python", None)
+        return str(to_python()) if to_python is not None else python_call(value, prefix="toolkit.wire.")
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_python_value(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_python_value(item)}" for key, item in value.items()) + "}"
+    return repr(value)

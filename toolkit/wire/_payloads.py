@@ -1,0 +1,343 @@
+"""Transaction payloads in JSON: those of requests, and those that nodes print.
+
+To add a payload, write its class, add it to `_READERS`, and add its BCS form to `toolkit.wire._bcs_payloads`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from toolkit._present.messages import shorten
+from toolkit.errors import InputError
+from toolkit.wire._models import (
+    AddressText,
+    Argument,
+    FunctionText,
+    HexText,
+    TypeText,
+    WireModel,
+    parse_by_type,
+    python_call,
+    wire_argument,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolkit.wire._models import JsonObject
+
+__all__ = [
+    "EntryFunction",
+    "ModuleBundle",
+    "Multisig",
+    "Payload",
+    "Script",
+    "UnknownPayload",
+    "parse_payload",
+]
+
+_RETIRED = (
+    "module bundle payloads were removed from the network and every node rejects them; "
+    "publish with the entry function 0x1::code::publish_package_txn instead"
+)
+
+
+class EntryFunction(WireModel):
+    """A call of an entry function.
+
+    Parameters
+    ----------
+    function : str
+        ``address::module::function``.
+    type_arguments : sequence of str, default ()
+        Type tags, one per type parameter.
+    arguments : sequence, default ()
+        JSON-like values, without the signers. Without an ABI they are sent as given, but an int of more than 32 bits
+        is sent as a string.
+
+    Raises
+    ------
+    InputError
+        If the function id, a type or an argument cannot be used.
+
+    Examples
+    --------
+    >>> call = EntryFunction("0x1::aptos_account::transfer", arguments=["0x2", 100])
+    >>> call.to_wire()["arguments"]
+    ['0x2', 100]
+    """
+
+    type: ClassVar[str] = "entry_function_payload"
+
+    function: FunctionText
+    type_arguments: tuple[TypeText, ...] = ()
+    arguments: tuple[Argument, ...] = ()
+
+    def __init__(
+        self, function: str, *, type_arguments: Sequence[str] = (), arguments: Sequence[Any] = (), **unknown: Any
+    ) -> None:
+        self._fill({"function": function, "type_arguments": type_arguments, "arguments": arguments} | unknown)
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> EntryFunction:
+        """Return the payload of a JSON object.
+
+        Raises
+        ------
+        InputError, KeyError, TypeError
+            If the object does not have the documented shape.
+        """
+        return cls(
+            content["function"],
+            type_arguments=content.get("type_arguments", ()),
+            arguments=content.get("arguments", ()),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "type": self.type,
+            "function": self.function,
+            "type_arguments": list(self.type_arguments),
+            "arguments": [wire_argument(argument) for argument in self.arguments],
+        }
+
+    def to_python(self) -> str:
+        """Return the Python expression that builds this payload."""
+        return python_call(self)
+
+
+class Script(WireModel):
+    """A script: bytecode that is part of the transaction.
+
+    Parameters
+    ----------
+    bytecode : str or bytes
+        Compiled script, as hex or bytes.
+    abi : dict, optional
+        Function object of the script as nodes print it; nodes ignore it in requests.
+    type_arguments : sequence of str, default ()
+        Type tags, one per type parameter.
+    arguments : sequence, default ()
+        JSON-like values, without the signers.
+
+    Raises
+    ------
+    InputError
+        If the bytecode is not hex, or a type or an argument cannot be used.
+    """
+
+    type: ClassVar[str] = "script_payload"
+
+    bytecode: HexText
+    abi: dict[str, Any] | None = None
+    type_arguments: tuple[TypeText, ...] = ()
+    arguments: tuple[Argument, ...] = ()
+
+    def __init__(
+        self,
+        bytecode: str | bytes,
+        *,
+        abi: Mapping[str, Any] | None = None,
+        type_arguments: Sequence[str] = (),
+        arguments: Sequence[Any] = (),
+        **unknown: Any,
+    ) -> None:
+        fields = {"bytecode": bytecode, "type_arguments": type_arguments, "arguments": arguments}
+        self._fill(fields | {"abi": None if abi is None else dict(abi)} | unknown)
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> Script:
+        """Return the payload of a JSON object.
+
+        Raises
+        ------
+        InputError, KeyError, TypeError, AttributeError
+            If the object does not have the documented shape.
+        """
+        code = content["code"]
+        return cls(
+            code["bytecode"],
+            abi=code.get("abi"),
+            type_arguments=content.get("type_arguments", ()),
+            arguments=content.get("arguments", ()),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "type": self.type,
+            "code": {"bytecode": self.bytecode, "abi": self.abi},
+            "type_arguments": list(self.type_arguments),
+            "arguments": [wire_argument(argument) for argument in self.arguments],
+        }
+
+    def to_python(self) -> str:
+        """Return the Python expression that builds this payload."""
+        return python_call(self, prefix="toolkit.wire.")
+
+
+class Multisig(WireModel):
+    """A transaction of an on-chain multisig account.
+
+    Parameters
+    ----------
+    multisig_address : str
+        Address of the multisig account.
+    transaction_payload : EntryFunction or Script, optional
+        Payload to run; None runs the payload stored on chain. Nodes before 2026 do not accept a script.
+
+    Raises
+    ------
+    InputError
+        If the address or the inner payload cannot be used.
+    """
+
+    type: ClassVar[str] = "multisig_payload"
+
+    multisig_address: AddressText
+    transaction_payload: EntryFunction | Script | None = None
+
+    def __init__(
+        self,
+        multisig_address: str,
+        *,
+        transaction_payload: EntryFunction | Script | None = None,
+        **unknown: Any,
+    ) -> None:
+        fields = {"multisig_address": multisig_address, "transaction_payload": transaction_payload}
+        self._fill(fields | unknown)
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> Multisig:
+        """Return the payload of a JSON object.
+
+        Raises
+        ------
+        InputError, SchemaError, KeyError, TypeError
+            If the object does not have the documented shape.
+        """
+        # Recordings of an SDK name the inner payload `payload`; nodes name it `transaction_payload`.
+        inner = content.get("transaction_payload") or content.get("payload")
+        payload = None if inner is None else parse_payload(inner)
+        if payload is not None and not isinstance(payload, EntryFunction | Script):
+            raise InputError(f"expected an entry function or script as inner payload, got type {shorten(payload.type)}")
+        return cls(content["multisig_address"], transaction_payload=payload)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON form; without an inner payload the key is omitted."""
+        wire: dict[str, Any] = {"type": self.type, "multisig_address": self.multisig_address}
+        if self.transaction_payload is not None:
+            wire["transaction_payload"] = self.transaction_payload.to_wire()
+        return wire
+
+    def to_python(self) -> str:
+        """Return the Python expression that builds this payload."""
+        return python_call(self, prefix="toolkit.wire.")
+
+
+class ModuleBundle(WireModel):
+    """Modules to publish, a payload of old transactions that nodes no longer accept.
+
+    Parameters
+    ----------
+    modules : sequence of dict, default ()
+        ``{"bytecode": hex, "abi": ...}`` objects as nodes print them.
+
+    Raises
+    ------
+    InputError
+        If `modules` is not a sequence of dicts.
+    """
+
+    type: ClassVar[str] = "module_bundle_payload"
+
+    modules: tuple[dict[str, Any], ...] = ()
+
+    def __init__(self, modules: Sequence[Mapping[str, Any]] = (), **unknown: Any) -> None:
+        self._fill({"modules": modules} | unknown)
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> ModuleBundle:
+        """Return the payload of a JSON object.
+
+        Raises
+        ------
+        InputError, TypeError
+            If the object does not have the documented shape.
+        """
+        return cls(content.get("modules", ()))
+
+    def to_wire(self) -> dict[str, Any]:
+        """Raise, because nodes do not accept this payload.
+
+        Raises
+        ------
+        InputError
+            Always; the message says how modules are published now.
+        """
+        raise InputError(_RETIRED)
+
+    def to_python(self) -> str:
+        """Return the Python expression that builds this payload."""
+        return python_call(self, prefix="toolkit.wire.")
+
+
+class UnknownPayload(WireModel):
+    """A payload of an unknown type with its JSON: a genesis write set, an encrypted or a future payload.
+
+    Parameters
+    ----------
+    content : dict
+        The JSON object.
+    """
+
+    content: dict[str, Any]
+
+    def __init__(self, content: Mapping[str, Any], **unknown: Any) -> None:
+        self._fill({"content": dict(content)} | unknown)
+
+    @property
+    def type(self) -> str | None:
+        """The type in the JSON object, or None if it has none."""
+        name = self.content.get("type")
+        return name if isinstance(name, str) else None
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return self.content
+
+
+Payload = EntryFunction | Script | Multisig | ModuleBundle | UnknownPayload
+
+
+def parse_payload(json: JsonObject) -> Payload:
+    """Decode the payload of a transaction.
+
+    Parameters
+    ----------
+    json : mapping, bytes or msgspec.Raw
+        The JSON object, parsed or not. Unknown fields are ignored.
+
+    Returns
+    -------
+    EntryFunction, Script, Multisig, ModuleBundle or UnknownPayload
+        An `UnknownPayload` with the JSON if the ``type`` is unknown. ``script_function_payload``, the name used in
+        2022, is an entry function.
+
+    Raises
+    ------
+    SchemaError
+        If the JSON is not an object, or does not have the documented shape of its type.
+
+    Examples
+    --------
+    >>> parse_payload({"type": "entry_function_payload", "function": "0x1::m::f", "arguments": ["7"]}).arguments
+    ('7',)
+    """
+    return parse_by_type(json, _READERS, UnknownPayload, "payload")  # type: ignore[no-any-return]  # by table
+
+
+_READERS = {kind.type: kind.from_wire for kind in (EntryFunction, Script, Multisig, ModuleBundle)} | {
+    "script_function_payload": EntryFunction.from_wire
+}

@@ -1,0 +1,417 @@
+"""The three requests: a table item, a view, a simulation."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, StrictBool, model_validator
+
+from toolkit._present.messages import shorten
+from toolkit.errors import InputError
+from toolkit.wire._account_signatures import (
+    AbstractSignature,
+    AccountSignature,
+    Ed25519Signature,
+    MultiEd25519Signature,
+    NoAccountSignature,
+    UnknownSignature,
+)
+from toolkit.wire._key_signatures import MultiKeySignature, SingleKeySignature
+from toolkit.wire._keys import PublicKey
+from toolkit.wire._models import (
+    U64,
+    AddressText,
+    Argument,
+    FunctionText,
+    TypeText,
+    WireModel,
+    python_call,
+    wire_argument,
+)
+from toolkit.wire._payloads import EntryFunction, ModuleBundle, Multisig, Payload, Script
+from toolkit.wire._transaction_signatures import (
+    FeePayerSignature,
+    MultiAgentSignature,
+    SingleSenderSignature,
+    TransactionSignature,
+    is_zero_padded,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["SimulationRequest", "TableItemRequest", "ViewFunction", "canonical_request"]
+
+_NOT_ZERO = (
+    "contains a signature that is not zeros; a simulation must be sent without a valid signature, "
+    "so apply toolkit.wire.zero_padded first"
+)
+
+
+class TableItemRequest(WireModel):
+    """A request for one table item.
+
+    Parameters
+    ----------
+    key : JSON-like
+        The key, a value of type `key_type`.
+    key_type, value_type : str
+        Types of the keys and values of the table.
+
+    Raises
+    ------
+    InputError
+        If a type or the key cannot be used.
+
+    Examples
+    --------
+    >>> TableItemRequest("0x01", key_type="address", value_type="u64").to_wire()
+    {'key_type': 'address', 'value_type': 'u64', 'key': '0x01'}
+    """
+
+    key: Argument
+    key_type: TypeText
+    value_type: TypeText
+
+    def __init__(self, key: Any, *, key_type: str, value_type: str, **unknown: Any) -> None:
+        self._fill({"key": key, "key_type": key_type, "value_type": value_type} | unknown)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON body."""
+        return {"key_type": self.key_type, "value_type": self.value_type, "key": wire_argument(self.key)}
+
+    def to_python(self) -> str:
+        """Return the Python expression that builds this request."""
+        return python_call(self)
+
+
+class ViewFunction(WireModel):
+    """A call of a view function.
+
+    Parameters
+    ----------
+    function : str
+        ``address::module::function``.
+    type_arguments : sequence of str, default ()
+        Type tags, one per type parameter.
+    arguments : sequence, default ()
+        JSON-like values. Without an ABI they are sent as given, but an int of more than 32 bits is sent as a string.
+
+    Raises
+    ------
+    InputError
+        If the function id, a type or an argument cannot be used.
+
+    Examples
+    --------
+    >>> call = ViewFunction("0x01::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> call.function
+    '0x1::coin::supply'
+    """
+
+    function: FunctionText
+    type_arguments: tuple[TypeText, ...] = ()
+    arguments: tuple[Argument, ...] = ()
+
+    def __init__(
+        self, function: str, *, type_arguments: Sequence[str] = (), arguments: Sequence[Any] = (), **unknown: Any
+    ) -> None:
+        self._fill({"function": function, "type_arguments": type_arguments, "arguments": arguments} | unknown)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON body."""
+        return {
+            "function": self.function,
+            "type_arguments": list(self.type_arguments),
+            "arguments": [wire_argument(argument) for argument in self.arguments],
+        }
+
+    def to_python(self) -> str:
+        """Return the Python expression that builds this request."""
+        return python_call(self)
+
+
+def _key(value: object) -> object:
+    """Return the signature of a key: hex belongs to a legacy ed25519 account, a `PublicKey` to a single-key account."""
+    if isinstance(value, str | bytes):
+        return Ed25519Signature(value)
+    if isinstance(value, PublicKey):
+        return SingleKeySignature(value)
+    if value is not None and not isinstance(value, _SHAPES):
+        raise InputError(f"expected hex of an ed25519 key, a PublicKey or an account signature, got {shorten(value)}")
+    return value
+
+
+_SHAPES = (
+    Ed25519Signature,
+    MultiEd25519Signature,
+    SingleKeySignature,
+    MultiKeySignature,
+    NoAccountSignature,
+    AbstractSignature,
+    UnknownSignature,
+)
+_Key = Annotated[AccountSignature | None, BeforeValidator(_key)]
+
+
+class SimulationRequest(WireModel):
+    """A request to simulate a transaction. The client fills fields that are None with values from the node.
+
+    Parameters
+    ----------
+    payload : EntryFunction, Script or Multisig
+        The payload to run.
+    sender : str
+        Address of the sender.
+    fee_payer : str, optional
+        Address that pays the fee; ``0x0`` estimates without charging anybody.
+    secondary_signers : sequence of str, default ()
+        Addresses of further signers.
+    public_key : str, PublicKey or AccountSignature, optional
+        Key of the sender (hex of an ed25519 key, or a typed key) or its zero-padded signature. Without it the
+        transaction is sent without a signature, which nodes accept.
+    secondary_public_keys : sequence, default ()
+        The same for each secondary signer; empty, or one per signer.
+    fee_payer_public_key : str, PublicKey or AccountSignature, optional
+        The same for the fee payer.
+    sequence_number : int, optional
+        Sequence number of the sender; nodes ignore it if a nonce is given.
+    max_gas_amount : int, optional
+        Gas units.
+    gas_unit_price : int, optional
+        Octas per gas unit.
+    expiration_timestamp_secs : int, optional
+        Seconds since 1970-01-01 UTC.
+    replay_protection_nonce : int, optional
+        Makes the transaction orderless.
+    signature : TransactionSignature, optional
+        The complete zero-padded signature, instead of the keys.
+    estimate_max_gas_amount, estimate_gas_unit_price : bool, optional
+        Whether the node replaces the amount (by what the sender can afford) or the price (by its estimate).
+    estimate_prioritized_gas_unit_price : bool, default False
+        Whether the node uses its prioritized price.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be used, or a signature is not zeros.
+
+    Examples
+    --------
+    >>> request = SimulationRequest(EntryFunction("0x1::m::f"), sender="0xa", max_gas_amount=1000)
+    >>> request.signature_to_send()
+    NoAccountSignature()
+    """
+
+    payload: EntryFunction | Script | Multisig
+    sender: AddressText
+    fee_payer: AddressText | None = None
+    secondary_signers: tuple[AddressText, ...] = ()
+    public_key: _Key = None
+    secondary_public_keys: tuple[_Key, ...] = ()
+    fee_payer_public_key: _Key = None
+    sequence_number: U64 | None = None
+    max_gas_amount: U64 | None = None
+    gas_unit_price: U64 | None = None
+    expiration_timestamp_secs: U64 | None = None
+    replay_protection_nonce: U64 | None = None
+    signature: TransactionSignature | None = None
+    estimate_max_gas_amount: StrictBool | None = None
+    estimate_gas_unit_price: StrictBool | None = None
+    estimate_prioritized_gas_unit_price: StrictBool = False
+
+    def __init__(
+        self,
+        payload: Payload,
+        *,
+        sender: str,
+        fee_payer: str | None = None,
+        secondary_signers: Sequence[str] = (),
+        public_key: str | bytes | PublicKey | AccountSignature | None = None,
+        secondary_public_keys: Sequence[str | bytes | PublicKey | AccountSignature | None] = (),
+        fee_payer_public_key: str | bytes | PublicKey | AccountSignature | None = None,
+        sequence_number: int | None = None,
+        max_gas_amount: int | None = None,
+        gas_unit_price: int | None = None,
+        expiration_timestamp_secs: int | None = None,
+        replay_protection_nonce: int | None = None,
+        signature: TransactionSignature | None = None,
+        estimate_max_gas_amount: bool | None = None,
+        estimate_gas_unit_price: bool | None = None,
+        estimate_prioritized_gas_unit_price: bool = False,
+        **unknown: Any,
+    ) -> None:
+        if isinstance(payload, ModuleBundle):
+            payload.to_wire()  # raises with the reason
+        if not isinstance(payload, EntryFunction | Script | Multisig):
+            got = shorten(getattr(payload, "type", payload))
+            raise InputError(f"SimulationRequest.payload: expected an EntryFunction, Script or Multisig, got {got}")
+        fields = {
+            "payload": payload,
+            "sender": sender,
+            "fee_payer": fee_payer,
+            "secondary_signers": secondary_signers,
+            "public_key": public_key,
+            "secondary_public_keys": secondary_public_keys,
+            "fee_payer_public_key": fee_payer_public_key,
+            "sequence_number": sequence_number,
+            "max_gas_amount": max_gas_amount,
+            "gas_unit_price": gas_unit_price,
+            "expiration_timestamp_secs": expiration_timestamp_secs,
+            "replay_protection_nonce": replay_protection_nonce,
+            "signature": signature,
+            "estimate_max_gas_amount": estimate_max_gas_amount,
+            "estimate_gas_unit_price": estimate_gas_unit_price,
+            "estimate_prioritized_gas_unit_price": estimate_prioritized_gas_unit_price,
+        }
+        self._fill(fields | unknown)
+
+    @model_validator(mode="after")
+    def _check_signatures(self) -> SimulationRequest:
+        keys = (self.public_key, *self.secondary_public_keys, self.fee_payer_public_key)
+        if self.secondary_public_keys and len(self.secondary_public_keys) != len(self.secondary_signers):
+            raise InputError(
+                f"expected one of secondary_public_keys for each of {len(self.secondary_signers)} secondary_signers "
+                f"(None for no key), or none at all, got {len(self.secondary_public_keys)}"
+            )
+        if self.fee_payer_public_key is not None and self.fee_payer is None:
+            raise InputError("fee_payer_public_key requires fee_payer, the address that pays")
+        if self.signature is not None and any((*keys, self.fee_payer, self.secondary_signers)):
+            raise InputError("pass either `signature` or keys, fee payer and secondary signers, not both")
+        for name, shape in (("signature", self.signature), *(("a public key", key) for key in keys)):
+            if shape is not None and not is_zero_padded(shape):
+                raise InputError(f"{name} {_NOT_ZERO}")
+        return self
+
+    def signature_to_send(self) -> TransactionSignature:
+        """Return the signature that is sent: absent, or zeros in the shape that follows from keys and signers."""
+        if self.signature is not None:
+            return self.signature
+        sender = self.public_key or NoAccountSignature()
+        secondary = self.secondary_public_keys or (None,) * len(self.secondary_signers)
+        secondary_signatures = [key or NoAccountSignature() for key in secondary]
+        if self.fee_payer is not None:
+            return FeePayerSignature(
+                sender,
+                secondary_signer_addresses=self.secondary_signers,
+                secondary_signers=secondary_signatures,
+                fee_payer_address=self.fee_payer,
+                fee_payer_signer=self.fee_payer_public_key or NoAccountSignature(),
+            )
+        if self.secondary_signers:
+            return MultiAgentSignature(
+                sender,
+                secondary_signer_addresses=self.secondary_signers,
+                secondary_signers=secondary_signatures,
+            )
+        if isinstance(sender, Ed25519Signature | MultiEd25519Signature | NoAccountSignature | UnknownSignature):
+            return sender
+        return SingleSenderSignature(sender)
+
+    @property
+    def needs_bcs(self) -> bool:
+        """Whether nodes do not accept the JSON form of the signature, so that the request must be sent as BCS."""
+        return not self.signature_to_send().has_json_form
+
+    def query(self) -> dict[str, str]:
+        """Return the query parameters: the estimate options that are True."""
+        options = {
+            "estimate_max_gas_amount": self.estimate_max_gas_amount,
+            "estimate_gas_unit_price": self.estimate_gas_unit_price,
+            "estimate_prioritized_gas_unit_price": self.estimate_prioritized_gas_unit_price,
+        }
+        return {name: "true" for name, value in options.items() if value}
+
+    def body(
+        self,
+        *,
+        sequence_number: int,
+        max_gas_amount: int,
+        gas_unit_price: int,
+        expiration_timestamp_secs: int,
+    ) -> dict[str, Any]:
+        """Return the JSON body. The parameters are used if the request has None.
+
+        Parameters
+        ----------
+        sequence_number : int
+            Sequence number of the sender.
+        max_gas_amount : int
+            Gas units.
+        gas_unit_price : int
+            Octas per gas unit.
+        expiration_timestamp_secs : int
+            Seconds since 1970-01-01 UTC.
+
+        Returns
+        -------
+        dict
+            JSON values; u64 are strings.
+        """
+        body: dict[str, Any] = {
+            "sender": self.sender,
+            "sequence_number": _text(self.sequence_number, sequence_number),
+            "max_gas_amount": _text(self.max_gas_amount, max_gas_amount),
+            "gas_unit_price": _text(self.gas_unit_price, gas_unit_price),
+            "expiration_timestamp_secs": _text(self.expiration_timestamp_secs, expiration_timestamp_secs),
+            "payload": self.payload.to_wire(),
+        }
+        if self.replay_protection_nonce is not None:
+            body["replay_protection_nonce"] = str(self.replay_protection_nonce)
+        body["signature"] = self.signature_to_send().to_wire()
+        return body
+
+    def to_python(self) -> str:
+        """Return the Python expression that builds this request, without fields that have their default."""
+        return python_call(self)
+
+
+def _text(own: int | None, default: int) -> str:
+    return str(default if own is None else own)
+
+
+_KINDS: dict[type[WireModel], str] = {
+    ViewFunction: "view",
+    EntryFunction: "entry_function",
+    TableItemRequest: "table_item",
+}
+
+
+def canonical_request(request: ViewFunction | EntryFunction | SimulationRequest | TableItemRequest) -> str:
+    """Return a text that is the same for equal requests, as the input of a fingerprint.
+
+    Fields that change between equal requests are omitted: expiration, sequence number, and the value of the nonce (but
+    not whether there is one).
+
+    Parameters
+    ----------
+    request : ViewFunction, EntryFunction, SimulationRequest or TableItemRequest
+        The request.
+
+    Returns
+    -------
+    str
+        JSON with sorted keys. Ints are written as strings of digits, because nodes read both alike.
+
+    Examples
+    --------
+    >>> canonical_request(ViewFunction("0x1::m::f", arguments=[7])) == canonical_request(
+    ...     ViewFunction("0x01::m::f", arguments=["7"])
+    ... )
+    True
+    """
+    if isinstance(request, SimulationRequest):
+        content: dict[str, Any] = {
+            "kind": "simulation",
+            "payload": request.payload.to_wire(),
+            "sender": request.sender,
+            "signature": request.signature_to_send().to_wire(),
+            "orderless": request.replay_protection_nonce is not None,
+            "max_gas_amount": request.max_gas_amount,
+            "gas_unit_price": request.gas_unit_price,
+            "query": request.query(),
+        }
+    else:
+        content = {"kind": _KINDS[type(request)], **request.to_wire()}
+    return json.dumps(wire_argument(content, digits=True), sort_keys=True, separators=(",", ":"), ensure_ascii=True)

@@ -1,0 +1,392 @@
+"""Small responses: node, account, block, gas price estimate, and the body of errors."""
+
+from __future__ import annotations
+
+import html
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
+
+from toolkit._present.messages import cut_text
+from toolkit.errors import SchemaError
+from toolkit.move._json_text import decode_with, parse_json
+from toolkit.wire._headers import LedgerState, timestamp_from_us
+from toolkit.wire._u64 import U64_MAX, parse_u64
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+__all__ = [
+    "ERROR_CODES",
+    "AccountInfo",
+    "BlockInfo",
+    "ErrorBody",
+    "ErrorCode",
+    "GasPriceEstimate",
+    "NodeInfo",
+    "decode_account",
+    "decode_block",
+    "decode_error_body",
+    "decode_gas_price_estimate",
+    "decode_node_info",
+]
+
+_T = TypeVar("_T", bound=msgspec.Struct)
+_Price = Annotated[int, msgspec.Meta(ge=0)]
+
+_MAX_TEXT = 300
+_MAX_CODE = 200
+# Only the start of a page is read, so that the following patterns never search an unbounded text.
+_MAX_BYTES = 8192
+_HIDDEN = re.compile(r"<(script|style)\b.*?(?:</\1[^<>]*>|$)", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[^<>]*>")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+class ErrorCode(StrEnum):
+    """Documented error codes. Nodes may send others."""
+
+    ACCOUNT_NOT_FOUND = "account_not_found"
+    RESOURCE_NOT_FOUND = "resource_not_found"
+    MODULE_NOT_FOUND = "module_not_found"
+    STRUCT_FIELD_NOT_FOUND = "struct_field_not_found"
+    VERSION_NOT_FOUND = "version_not_found"
+    TRANSACTION_NOT_FOUND = "transaction_not_found"
+    TABLE_ITEM_NOT_FOUND = "table_item_not_found"
+    BLOCK_NOT_FOUND = "block_not_found"
+    STATE_VALUE_NOT_FOUND = "state_value_not_found"
+    VERSION_PRUNED = "version_pruned"
+    BLOCK_PRUNED = "block_pruned"
+    INVALID_INPUT = "invalid_input"
+    INVALID_TRANSACTION_UPDATE = "invalid_transaction_update"
+    SEQUENCE_NUMBER_TOO_OLD = "sequence_number_too_old"
+    VM_ERROR = "vm_error"
+    REJECTED_BY_FILTER = "rejected_by_filter"
+    HEALTH_CHECK_FAILED = "health_check_failed"
+    MEMPOOL_IS_FULL = "mempool_is_full"
+    RATE_LIMITED = "rate_limited"
+    INTERNAL_ERROR = "internal_error"
+    WEB_FRAMEWORK_ERROR = "web_framework_error"
+    BCS_NOT_SUPPORTED = "bcs_not_supported"
+    API_DISABLED = "api_disabled"
+
+
+ERROR_CODES: frozenset[str] = frozenset(code.value for code in ErrorCode)
+"""The documented error codes as strings."""
+
+
+class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The response of ``GET /v1``.
+
+    Parameters
+    ----------
+    ledger : LedgerState
+        State of the node's ledger.
+    node_role : str
+        ``full_node`` or ``validator``.
+    git_hash : str or None
+        Build of the node.
+    encryption_key : str or None
+        Key for encrypted transactions; newer nodes have it.
+    """
+
+    ledger: LedgerState
+    node_role: str
+    git_hash: str | None = None
+    encryption_key: str | None = None
+
+
+class AccountInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The response of ``GET /v1/accounts/{address}``.
+
+    Parameters
+    ----------
+    sequence_number : int
+        Sequence number of the next transaction; 0 for an account without transactions.
+    authentication_key : str
+        0x and 64 digits.
+    """
+
+    sequence_number: int
+    authentication_key: str
+
+
+class BlockInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The response of ``GET /v1/blocks/...``.
+
+    Parameters
+    ----------
+    block_height : int
+        Height of the block.
+    block_hash : str
+        As the node prints it.
+    block_timestamp_us : int
+        Microseconds since 1970-01-01 UTC.
+    first_version, last_version : int
+        First and last ledger version of the block, both included.
+    transactions : msgspec.Raw or None
+        JSON array of the transactions if the request asks for them; `decode_transactions` decodes it.
+    """
+
+    block_height: int
+    block_hash: str
+    block_timestamp_us: int
+    first_version: int
+    last_version: int
+    transactions: msgspec.Raw | None = None
+
+    @property
+    def block_timestamp(self) -> datetime | None:
+        """Time of the block, UTC; None after the year 9999."""
+        return timestamp_from_us(self.block_timestamp_us)
+
+
+class GasPriceEstimate(msgspec.Struct, frozen=True, kw_only=True):
+    """The response of ``GET /v1/estimate_gas_price``, in octas per gas unit.
+
+    Parameters
+    ----------
+    gas_estimate : int
+        Price that most transactions pay.
+    deprioritized_gas_estimate, prioritized_gas_estimate : int or None
+        Prices of transactions with lower and with higher priority.
+    """
+
+    gas_estimate: _Price
+    deprioritized_gas_estimate: _Price | None = None
+    prioritized_gas_estimate: _Price | None = None
+
+
+class _NodeInfoWire(msgspec.Struct):
+    chain_id: Annotated[int, msgspec.Meta(ge=0, le=255)]
+    epoch: str
+    ledger_version: str
+    oldest_ledger_version: str
+    ledger_timestamp: str
+    node_role: str
+    oldest_block_height: str
+    block_height: str
+    git_hash: str | None = None
+    encryption_key: str | None = None
+
+
+class _AccountWire(msgspec.Struct):
+    sequence_number: str
+    authentication_key: str
+
+
+class _BlockWire(msgspec.Struct):
+    block_height: str
+    block_hash: str
+    block_timestamp: str
+    first_version: str
+    last_version: str
+    transactions: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def decode_node_info(body: bytes) -> NodeInfo:
+    """Decode the response of ``GET /v1``.
+
+    Parameters
+    ----------
+    body : bytes
+        The JSON object.
+
+    Returns
+    -------
+    NodeInfo
+
+    Raises
+    ------
+    SchemaError
+        If the body does not have the documented shape.
+    """
+    wire = _decode_struct(body, _NodeInfoWire, "GET /v1")
+    timestamp = timestamp_from_us(parse_u64(wire.ledger_timestamp, "ledger_timestamp"))
+    if timestamp is None:
+        got = wire.ledger_timestamp
+        raise SchemaError(f"ledger_timestamp: expected microseconds up to the year 9999, got {got}")
+    ledger = LedgerState(
+        chain_id=wire.chain_id,
+        version=parse_u64(wire.ledger_version, "ledger_version"),
+        oldest_version=parse_u64(wire.oldest_ledger_version, "oldest_ledger_version"),
+        timestamp=timestamp,
+        epoch=parse_u64(wire.epoch, "epoch"),
+        block_height=parse_u64(wire.block_height, "block_height"),
+        oldest_block_height=parse_u64(wire.oldest_block_height, "oldest_block_height"),
+    )
+    return NodeInfo(
+        ledger=ledger,
+        node_role=cut_text(wire.node_role),
+        git_hash=None if wire.git_hash is None else cut_text(wire.git_hash),
+        encryption_key=wire.encryption_key,
+    )
+
+
+def decode_account(body: bytes) -> AccountInfo:
+    """Decode the response of ``GET /v1/accounts/{address}``.
+
+    Parameters
+    ----------
+    body : bytes
+        The JSON object.
+
+    Returns
+    -------
+    AccountInfo
+
+    Raises
+    ------
+    SchemaError
+        If the body does not have the documented shape.
+
+    Examples
+    --------
+    >>> decode_account(b'{"sequence_number": "5", "authentication_key": "0x0a"}').sequence_number
+    5
+    """
+    wire = _decode_struct(body, _AccountWire, "account")
+    return AccountInfo(
+        sequence_number=parse_u64(wire.sequence_number, "sequence_number"),
+        authentication_key=wire.authentication_key,
+    )
+
+
+def decode_block(body: bytes) -> BlockInfo:
+    """Decode the response of ``GET /v1/blocks/by_version/{version}`` or ``by_height/{height}``.
+
+    Parameters
+    ----------
+    body : bytes
+        The JSON object.
+
+    Returns
+    -------
+    BlockInfo
+
+    Raises
+    ------
+    SchemaError
+        If the body does not have the documented shape.
+    """
+    wire = _decode_struct(body, _BlockWire, "block")
+    return BlockInfo(
+        block_height=parse_u64(wire.block_height, "block_height"),
+        block_hash=wire.block_hash,
+        block_timestamp_us=parse_u64(wire.block_timestamp, "block_timestamp"),
+        first_version=parse_u64(wire.first_version, "first_version"),
+        last_version=parse_u64(wire.last_version, "last_version"),
+        transactions=None if bytes(wire.transactions) == b"null" else wire.transactions,
+    )
+
+
+def decode_gas_price_estimate(body: bytes) -> GasPriceEstimate:
+    """Decode the response of ``GET /v1/estimate_gas_price``.
+
+    Parameters
+    ----------
+    body : bytes
+        The JSON object.
+
+    Returns
+    -------
+    GasPriceEstimate
+
+    Raises
+    ------
+    SchemaError
+        If the body does not have the documented shape.
+
+    Examples
+    --------
+    >>> decode_gas_price_estimate(b'{"gas_estimate": 100}').gas_estimate
+    100
+    """
+    return _decode_struct(body, GasPriceEstimate, "gas price estimate")
+
+
+def _decode_struct(body: bytes, kind: type[_T], what: str) -> _T:
+    """Decode a JSON object as a msgspec struct; `what` names the response in the message."""
+    try:
+        return decode_with(msgspec.json.Decoder(kind), body)
+    except SchemaError as error:
+        raise SchemaError(f"the {what} answer does not have the documented shape: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """The body of an error response.
+
+    Parameters
+    ----------
+    message : str
+        Message of the node, cut after 2,000 characters. If the body is not a documented error, the start of its text
+        without tags (at most 300 characters).
+    error_code : str or None
+        Code of the node, an `ErrorCode` or another, cut after 200 characters; None if the body is not a documented
+        error.
+    vm_error_code : int or None
+        Status number of the VM, or None if the error is not the VM's.
+    """
+
+    message: str
+    error_code: str | None
+    vm_error_code: int | None
+
+
+def decode_error_body(body: bytes, content_type: str = "application/json") -> ErrorBody:
+    """Decode the body of a response with an error status. It never raises.
+
+    Parameters
+    ----------
+    body : bytes
+        The documented JSON, or the text or HTML page of a gateway.
+    content_type : str, default "application/json"
+        Media type of the response. The contents of script and style tags are only removed from HTML.
+
+    Returns
+    -------
+    ErrorBody
+        With ``error_code`` None if the body is not the documented error.
+
+    Examples
+    --------
+    >>> decode_error_body(b"<h1>Bad gateway</h1>", "text/html")
+    ErrorBody(message='Bad gateway', error_code=None, vm_error_code=None)
+    """
+    parsed = _json_or_none(body)
+    if isinstance(parsed, dict):
+        message, code = parsed.get("message"), parsed.get("error_code")
+        if isinstance(message, str) and isinstance(code, str):
+            return ErrorBody(cut_text(message), cut_text(code, _MAX_CODE), _vm_error_code(parsed.get("vm_error_code")))
+        if isinstance(message, str):  # nodes of 2022: {"code": 404, "message": "Not Found"}
+            return ErrorBody(_fold(message), None, None)
+    text = body[:_MAX_BYTES].decode("utf-8", errors="replace")
+    return ErrorBody(_fold(_strip_tags(text, content_type)), None, None)
+
+
+def _json_or_none(body: bytes) -> Any:
+    try:
+        return parse_json(body, "error")
+    except SchemaError:
+        return None
+
+
+def _vm_error_code(value: object) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= U64_MAX:
+        return value
+    return None
+
+
+def _strip_tags(text: str, content_type: str) -> str:
+    if "html" in content_type.lower() or text.lstrip().startswith("<"):
+        text = _HIDDEN.sub(" ", text)
+        return html.unescape(_TAG.sub(" ", text))
+    return _TAG.sub(" ", text)
+
+
+def _fold(text: str) -> str:
+    return " ".join(_CONTROL.sub(" ", text).split())[:_MAX_TEXT]

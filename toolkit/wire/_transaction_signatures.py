@@ -1,0 +1,470 @@
+"""Signatures of transactions: of one account, of several, or with a fee payer. This package only sends zeros.
+
+To add a kind, write its class and add it to `_KINDS`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+from pydantic import model_validator
+
+from toolkit.errors import InputError
+from toolkit.wire._account_signatures import (
+    AbstractSignature,
+    AccountSignature,
+    Ed25519Signature,
+    MultiEd25519Signature,
+    NoAccountSignature,
+    UnknownSignature,
+    parse_account_signature,
+    read_account_signature,
+    read_variant,
+    write_account_signature,
+)
+from toolkit.wire._key_signatures import MultiKeySignature, SingleKeySignature
+from toolkit.wire._keys import SignatureModel
+from toolkit.wire._models import AddressText, parse_by_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolkit.move import Reader, Writer
+    from toolkit.wire._models import JsonObject
+
+__all__ = [
+    "FeePayerSignature",
+    "MultiAgentSignature",
+    "SingleSenderSignature",
+    "TransactionSignature",
+    "authentication_key",
+    "is_zero_padded",
+    "parse_signature",
+    "read_signature",
+    "write_signature",
+    "zero_padded",
+]
+
+
+class MultiAgentSignature(SignatureModel):
+    """Signatures of a sender and of secondary signers.
+
+    Parameters
+    ----------
+    sender : AccountSignature
+        Signature of the sender.
+    secondary_signer_addresses : sequence of str
+        Addresses of the secondary signers.
+    secondary_signers : sequence of AccountSignature
+        Their signatures, in the same order.
+
+    Raises
+    ------
+    InputError
+        If no secondary signer is given, or not one signature per address.
+    """
+
+    type: ClassVar[str] = "multi_agent_signature"
+
+    sender: AccountSignature
+    secondary_signer_addresses: tuple[AddressText, ...]
+    secondary_signers: tuple[AccountSignature, ...]
+
+    def __init__(
+        self,
+        sender: AccountSignature,
+        *,
+        secondary_signer_addresses: Sequence[str],
+        secondary_signers: Sequence[AccountSignature],
+        **unknown: Any,
+    ) -> None:
+        fields = {
+            "sender": sender,
+            "secondary_signer_addresses": secondary_signer_addresses,
+            "secondary_signers": secondary_signers,
+        }
+        self._fill(fields | unknown)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_pairs(self.secondary_signer_addresses, self.secondary_signers)
+        if not self.secondary_signers:
+            raise InputError("expected at least one secondary signer in a multi-agent signature")
+        return self
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> MultiAgentSignature:
+        return cls(
+            parse_account_signature(content["sender"]),
+            secondary_signer_addresses=content["secondary_signer_addresses"],
+            secondary_signers=[parse_account_signature(signer) for signer in content["secondary_signers"]],
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        return {
+            "type": self.type,
+            "sender": self.sender.to_wire(),
+            "secondary_signer_addresses": list(self.secondary_signer_addresses),
+            "secondary_signers": [signer.to_wire() for signer in self.secondary_signers],
+        }
+
+    @classmethod
+    def read(cls, reader: Reader) -> MultiAgentSignature:
+        sender, addresses, signers = _read_agents(reader)
+        return cls(sender, secondary_signer_addresses=addresses, secondary_signers=signers)
+
+    def write(self, writer: Writer) -> None:
+        _write_agents(writer, self)
+
+    def zero_padded(self) -> Self:
+        signers = [signer.zero_padded() for signer in self.secondary_signers]
+        return self.replace(sender=self.sender.zero_padded(), secondary_signers=signers)
+
+    @property
+    def has_json_form(self) -> bool:
+        """Whether nodes accept the JSON form of every part."""
+        return all(part.has_json_form for part in (self.sender, *self.secondary_signers))
+
+
+class FeePayerSignature(SignatureModel):
+    """Signatures of a sender, of secondary signers and of the account that pays the fee.
+
+    Parameters
+    ----------
+    sender : AccountSignature
+        Signature of the sender.
+    fee_payer_address : str
+        Address of the account that pays; ``0x0`` charges nobody.
+    fee_payer_signer : AccountSignature
+        Signature of the account that pays.
+    secondary_signer_addresses : sequence of str, default ()
+        Addresses of the secondary signers.
+    secondary_signers : sequence of AccountSignature, default ()
+        Their signatures, in the same order.
+
+    Raises
+    ------
+    InputError
+        If an address cannot be used, or there is not one signature per secondary signer.
+    """
+
+    type: ClassVar[str] = "fee_payer_signature"
+
+    sender: AccountSignature
+    secondary_signer_addresses: tuple[AddressText, ...] = ()
+    secondary_signers: tuple[AccountSignature, ...] = ()
+    fee_payer_address: AddressText
+    fee_payer_signer: AccountSignature
+
+    def __init__(
+        self,
+        sender: AccountSignature,
+        *,
+        fee_payer_address: str,
+        fee_payer_signer: AccountSignature,
+        secondary_signer_addresses: Sequence[str] = (),
+        secondary_signers: Sequence[AccountSignature] = (),
+        **unknown: Any,
+    ) -> None:
+        fields = {
+            "sender": sender,
+            "secondary_signer_addresses": secondary_signer_addresses,
+            "secondary_signers": secondary_signers,
+            "fee_payer_address": fee_payer_address,
+            "fee_payer_signer": fee_payer_signer,
+        }
+        self._fill(fields | unknown)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_pairs(self.secondary_signer_addresses, self.secondary_signers)
+        return self
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> FeePayerSignature:
+        return cls(
+            parse_account_signature(content["sender"]),
+            secondary_signer_addresses=content["secondary_signer_addresses"],
+            secondary_signers=[parse_account_signature(signer) for signer in content["secondary_signers"]],
+            fee_payer_address=content["fee_payer_address"],
+            fee_payer_signer=parse_account_signature(content["fee_payer_signer"]),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        return {
+            "type": self.type,
+            "sender": self.sender.to_wire(),
+            "secondary_signer_addresses": list(self.secondary_signer_addresses),
+            "secondary_signers": [signer.to_wire() for signer in self.secondary_signers],
+            "fee_payer_address": self.fee_payer_address,
+            "fee_payer_signer": self.fee_payer_signer.to_wire(),
+        }
+
+    @classmethod
+    def read(cls, reader: Reader) -> FeePayerSignature:
+        sender, addresses, signers = _read_agents(reader)
+        return cls(
+            sender,
+            secondary_signer_addresses=addresses,
+            secondary_signers=signers,
+            fee_payer_address=reader.address(),
+            fee_payer_signer=read_account_signature(reader),
+        )
+
+    def write(self, writer: Writer) -> None:
+        _write_agents(writer, self)
+        writer.address(self.fee_payer_address)
+        write_account_signature(writer, self.fee_payer_signer)
+
+    def zero_padded(self) -> Self:
+        return self.replace(
+            sender=self.sender.zero_padded(),
+            secondary_signers=[signer.zero_padded() for signer in self.secondary_signers],
+            fee_payer_signer=self.fee_payer_signer.zero_padded(),
+        )
+
+    @property
+    def has_json_form(self) -> bool:
+        """Whether nodes accept the JSON form of every part."""
+        return all(part.has_json_form for part in (self.sender, *self.secondary_signers, self.fee_payer_signer))
+
+
+class SingleSenderSignature(SignatureModel):
+    """The signature of one account as that of a transaction. Nodes print it in JSON, but only accept it in BCS.
+
+    Parameters
+    ----------
+    sender : AccountSignature
+        Signature of the account.
+
+    Raises
+    ------
+    InputError
+        If `sender` is not an account signature.
+    """
+
+    type: ClassVar[str] = "single_sender"
+
+    sender: AccountSignature
+
+    def __init__(self, sender: AccountSignature, **unknown: Any) -> None:
+        self._fill({"sender": sender} | unknown)
+
+    @classmethod
+    def from_wire(cls, content: Mapping[str, Any]) -> SingleSenderSignature | UnknownSignature:
+        """Return the signature of a JSON object.
+
+        Nodes merge the account signature into the object, whose ``type`` is then that of the transaction signature; so
+        the kind of the account signature is found from its fields.
+        """
+        sender: AccountSignature
+        if isinstance(content.get("sender"), dict):
+            sender = parse_account_signature(content["sender"])
+        elif "function_info" in content or "auth_data" in content:
+            sender = AbstractSignature.from_wire(content)
+        elif "public_keys" in content:
+            several = MultiEd25519Signature if "bitmap" in content else MultiKeySignature
+            sender = several.from_wire(content)
+        elif "public_key" in content:
+            one = Ed25519Signature if isinstance(content["public_key"], str) else SingleKeySignature
+            sender = one.from_wire(content)
+        elif set(content) == {"type"}:
+            sender = NoAccountSignature()
+        else:
+            return UnknownSignature(content)
+        return cls(sender)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the JSON form that nodes print: the fields of the account signature with the outer type."""
+        return self.sender.to_wire() | {"type": self.type}
+
+    @classmethod
+    def read(cls, reader: Reader) -> SingleSenderSignature:
+        return cls(read_account_signature(reader))
+
+    def write(self, writer: Writer) -> None:
+        write_account_signature(writer, self.sender)
+
+    def zero_padded(self) -> Self:
+        return self.replace(sender=self.sender.zero_padded())
+
+    def authentication_key(self) -> bytes | None:
+        return self.sender.authentication_key()
+
+    @property
+    def has_json_form(self) -> bool:
+        """Whether nodes accept the JSON form: never."""
+        return False
+
+
+TransactionSignature = (
+    Ed25519Signature
+    | MultiEd25519Signature
+    | MultiAgentSignature
+    | FeePayerSignature
+    | SingleSenderSignature
+    | NoAccountSignature
+    | UnknownSignature
+)
+
+# In the order of their indices in BCS.
+_KINDS: tuple[type[SignatureModel], ...] = (
+    Ed25519Signature,
+    MultiEd25519Signature,
+    MultiAgentSignature,
+    FeePayerSignature,
+    SingleSenderSignature,
+)
+_READERS = {kind.type: kind.from_wire for kind in (*_KINDS, NoAccountSignature)}  # type: ignore[attr-defined]  # each has a type
+
+_S = TypeVar("_S", bound=SignatureModel)
+
+
+def parse_signature(json: JsonObject) -> TransactionSignature:
+    """Decode the signature of a transaction.
+
+    Parameters
+    ----------
+    json : mapping, bytes or msgspec.Raw
+        The JSON object, parsed or not.
+
+    Returns
+    -------
+    TransactionSignature
+        An `UnknownSignature` with the JSON if the ``type`` is unknown.
+
+    Raises
+    ------
+    SchemaError
+        If the JSON is not an object, or does not have the documented shape of its type.
+
+    Examples
+    --------
+    >>> parse_signature(b'{"type": "no_account_signature"}')
+    NoAccountSignature()
+    """
+    return parse_by_type(json, _READERS, UnknownSignature, "signature")  # type: ignore[no-any-return]  # by table
+
+
+def read_signature(reader: Reader) -> TransactionSignature:
+    """Read a transaction authenticator from BCS.
+
+    Raises
+    ------
+    SchemaError
+        If the bytes are not a transaction authenticator.
+    """
+    return read_variant(reader, _KINDS, "transaction authenticator")  # type: ignore[return-value]  # by table
+
+
+def write_signature(writer: Writer, signature: TransactionSignature) -> None:
+    """Append a transaction authenticator in BCS; an absent signature is that of a single sender.
+
+    Raises
+    ------
+    InputError
+        If the signature does not have a BCS form.
+    """
+    if isinstance(signature, NoAccountSignature | UnknownSignature):
+        signature = SingleSenderSignature(signature)
+    writer.uleb128(_KINDS.index(type(signature)))
+    signature.write(writer)
+
+
+def zero_padded(signature: _S) -> _S:
+    """Return a signature of the same shape, keys and addresses with zeros in place of every signature.
+
+    Parameters
+    ----------
+    signature : TransactionSignature or AccountSignature
+        Any signature.
+
+    Returns
+    -------
+    signature of the same class
+
+    Raises
+    ------
+    InputError
+        If the kind is unknown, or the authentication data of an abstract signature is not BCS.
+
+    Examples
+    --------
+    >>> from toolkit.wire import Ed25519Signature
+    >>> real = Ed25519Signature(bytes(32), signature=b"s" * 64)
+    >>> is_zero_padded(real), is_zero_padded(zero_padded(real))
+    (False, True)
+    """
+    return signature.zero_padded()
+
+
+def is_zero_padded(signature: SignatureModel) -> bool:
+    """Return whether every signature in a transaction or account signature is zeros or absent.
+
+    Parameters
+    ----------
+    signature : TransactionSignature or AccountSignature
+        Any signature; the result is False for one of an unknown kind.
+
+    Returns
+    -------
+    bool
+    """
+    try:
+        return signature.zero_padded() == signature
+    except InputError:
+        return False
+
+
+def authentication_key(signature: SignatureModel) -> bytes | None:
+    """Return the authentication key of the public keys of one signer.
+
+    The address of an account is its first authentication key; rotation changes the key, not the address.
+
+    Parameters
+    ----------
+    signature : TransactionSignature or AccountSignature
+        Signature of one signer; only its public keys are read.
+
+    Returns
+    -------
+    bytes or None
+        32 bytes, or None without keys to derive it from (absent and abstract signatures, several signers).
+
+    Notes
+    -----
+    SHA3-256 of the keys and one byte for the scheme: 0 the ed25519 key; 1 all ed25519 keys and the threshold; 2 BCS of
+    the typed key; 3 BCS of the list of typed keys and the number of signatures required.
+
+    Examples
+    --------
+    >>> from toolkit.wire import Ed25519Signature, NoAccountSignature
+    >>> authentication_key(Ed25519Signature(bytes(32))).hex()[:8]
+    'dc33296e'
+    >>> authentication_key(NoAccountSignature()) is None
+    True
+    """
+    return signature.authentication_key()
+
+
+def _check_pairs(addresses: Sequence[object], signers: Sequence[object]) -> None:
+    if len(addresses) != len(signers):
+        raise InputError(
+            f"expected one secondary signer per address, got {len(signers)} for {len(addresses)} addresses"
+        )
+
+
+def _read_agents(reader: Reader) -> tuple[AccountSignature, list[str], list[AccountSignature]]:
+    sender = read_account_signature(reader)
+    addresses = [reader.address() for _ in range(reader.length())]
+    return sender, addresses, [read_account_signature(reader) for _ in range(reader.length())]
+
+
+def _write_agents(writer: Writer, signature: MultiAgentSignature | FeePayerSignature) -> None:
+    write_account_signature(writer, signature.sender)
+    writer.uleb128(len(signature.secondary_signer_addresses))
+    for address in signature.secondary_signer_addresses:
+        writer.address(address)
+    writer.uleb128(len(signature.secondary_signers))
+    for signer in signature.secondary_signers:
+        write_account_signature(writer, signer)

@@ -1,0 +1,443 @@
+"""Transactions, state changes and events as nodes print them.
+
+``data``, payloads and signatures are stored as JSON bytes and parsed on access; numbers are stored as text and
+converted on access. A transaction or change of an unknown kind is stored as JSON and raises no error.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Raw, Struct
+
+from toolkit._present.messages import MAX_TEXT, cut_text
+from toolkit.wire._u64 import parse_u64
+
+if TYPE_CHECKING:
+    from toolkit.wire._gas import FeeStatement, GasBreakdown
+    from toolkit.wire._payloads import Payload
+    from toolkit.wire._transaction_signatures import TransactionSignature
+
+__all__ = [
+    "BlockEpilogueTransaction",
+    "BlockMetadataTransaction",
+    "Change",
+    "ChangeKind",
+    "DeleteModule",
+    "DeleteResource",
+    "DeleteTableItem",
+    "Event",
+    "GenericChange",
+    "GenericTransaction",
+    "GenesisTransaction",
+    "KnownChange",
+    "KnownTransaction",
+    "MalformedTransaction",
+    "PendingTransaction",
+    "StateCheckpointTransaction",
+    "Transaction",
+    "UserTransaction",
+    "ValidatorTransaction",
+    "WriteModule",
+    "WriteResource",
+    "WriteTableItem",
+]
+
+_NULL = Raw(b"null")
+
+
+class ChangeKind(StrEnum):
+    """Kind of a state change, the ``type`` column of changes."""
+
+    WRITE_RESOURCE = "write_resource"
+    DELETE_RESOURCE = "delete_resource"
+    WRITE_MODULE = "write_module"
+    DELETE_MODULE = "delete_module"
+    WRITE_TABLE_ITEM = "write_table_item"
+    DELETE_TABLE_ITEM = "delete_table_item"
+
+
+class _Change(Struct, tag_field="type", gc=False, frozen=True):
+    state_key_hash: str = ""
+
+
+class ResourceData(Struct, gc=False, frozen=True):
+    """Type and content of a written resource.
+
+    Parameters
+    ----------
+    type : str
+        Struct tag as the node prints it.
+    data : msgspec.Raw
+        The fields as a JSON object.
+    """
+
+    type: str
+    data: Raw
+
+
+class WriteResource(_Change, tag=ChangeKind.WRITE_RESOURCE.value, kw_only=True, frozen=True):
+    """A written resource. The members of a resource group have the same `state_key_hash`."""
+
+    address: str
+    data: ResourceData
+
+
+class DeleteResource(_Change, tag=ChangeKind.DELETE_RESOURCE.value, kw_only=True, frozen=True):
+    """A deleted resource or resource group."""
+
+    address: str
+    resource: str
+
+
+class WriteModule(_Change, tag=ChangeKind.WRITE_MODULE.value, kw_only=True, frozen=True):
+    """A published module; `data` is ``{"bytecode", "abi"}``."""
+
+    address: str
+    data: Raw
+
+
+class DeleteModule(_Change, tag=ChangeKind.DELETE_MODULE.value, kw_only=True, frozen=True):
+    """A deleted module; `module` is ``address::name``."""
+
+    address: str
+    module: str
+
+
+class WriteTableItem(_Change, tag=ChangeKind.WRITE_TABLE_ITEM.value, kw_only=True, frozen=True):
+    """A written table item; `data` is null unless the node indexes tables."""
+
+    handle: str
+    key: str
+    value: str
+    data: Raw = _NULL
+
+
+class DeleteTableItem(_Change, tag=ChangeKind.DELETE_TABLE_ITEM.value, kw_only=True, frozen=True):
+    """A deleted table item; `data` is null unless the node indexes tables."""
+
+    handle: str
+    key: str
+    data: Raw = _NULL
+
+
+class GenericChange(Struct, gc=False, frozen=True):
+    """A change of an unknown kind.
+
+    Parameters
+    ----------
+    type : str or None
+        Its type, or None if it has none.
+    raw : bytes
+        Its JSON.
+    """
+
+    type: str | None
+    raw: bytes
+
+
+KnownChange = WriteResource | DeleteResource | WriteModule | DeleteModule | WriteTableItem | DeleteTableItem
+Change = KnownChange | GenericChange
+if TYPE_CHECKING:
+    _DecodedChange = Change
+else:  # msgspec distinguishes the members of a union by their tags; a generic change has none and is added later
+    _DecodedChange = KnownChange
+
+
+class EventGuid(Struct, gc=False, frozen=True):
+    """The handle of an event: number and address, 0 and 0x0 for module (v2) events."""
+
+    creation_number: str
+    account_address: str
+
+
+class Event(Struct, gc=False, frozen=True):
+    """An event of a transaction.
+
+    Parameters
+    ----------
+    type : str
+        Type tag as the node prints it.
+    data : msgspec.Raw
+        The event as JSON, usually an object.
+    sequence_number_text : str
+        Digits of `sequence_number`.
+    guid : EventGuid or None
+        Handle; None in responses of 2022, which have `key` instead.
+    key : str or None
+        Hex of creation number (8 bytes, little-endian) and address.
+    """
+
+    type: str
+    data: Raw
+    sequence_number_text: str = msgspec.field(name="sequence_number")
+    guid: EventGuid | None = None
+    key: str | None = None
+
+    @property
+    def sequence_number(self) -> int:
+        """Number of the event on its handle; 0 for module (v2) events.
+
+        Raises
+        ------
+        SchemaError
+            If the text is not a u64.
+        """
+        return parse_u64(self.sequence_number_text, "sequence_number")
+
+
+class _Transaction(Struct, tag_field="type", kw_only=True):
+    """Fields of every executed transaction. Its numbers raise SchemaError if their text is not a u64."""
+
+    version_text: str = msgspec.field(name="version")
+    hash: str
+    gas_used_text: str = msgspec.field(name="gas_used")
+    success: bool
+    vm_status: str
+    changes: list[_DecodedChange] = []
+    events: list[Event] = []
+    timestamp_text: str | None = msgspec.field(name="timestamp", default=None)
+
+    def __post_init__(self) -> None:
+        if len(self.vm_status) > MAX_TEXT:
+            self.vm_status = cut_text(self.vm_status)
+
+    @property
+    def version(self) -> int:
+        """Ledger version; for a simulation the head at that time."""
+        return parse_u64(self.version_text, "version")
+
+    @property
+    def gas_used(self) -> int:
+        """Gas units used."""
+        return parse_u64(self.gas_used_text, "gas_used")
+
+    @property
+    def timestamp_us(self) -> int | None:
+        """Microseconds since 1970-01-01 UTC; None for genesis."""
+        return None if self.timestamp_text is None else parse_u64(self.timestamp_text, "timestamp")
+
+
+class _Submitted:
+    """Properties of executed and pending user transactions. Numbers raise SchemaError if their text is not a u64."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        sequence_number_text: str
+        max_gas_amount_text: str
+        gas_unit_price_text: str
+        expiration_timestamp_secs_text: str
+        replay_protection_nonce_text: str | None
+        payload_raw: Raw
+        signature_raw: Raw
+
+    @property
+    def sequence_number(self) -> int:
+        """Sequence number of the sender; 2^64 - 1 for an orderless transaction."""
+        return parse_u64(self.sequence_number_text, "sequence_number")
+
+    @property
+    def max_gas_amount(self) -> int:
+        """Largest number of gas units."""
+        return parse_u64(self.max_gas_amount_text, "max_gas_amount")
+
+    @property
+    def gas_unit_price(self) -> int:
+        """Octas per gas unit."""
+        return parse_u64(self.gas_unit_price_text, "gas_unit_price")
+
+    @property
+    def expiration_timestamp_secs(self) -> int:
+        """Seconds since 1970-01-01 UTC."""
+        return parse_u64(self.expiration_timestamp_secs_text, "expiration_timestamp_secs")
+
+    @property
+    def replay_protection_nonce(self) -> int | None:
+        """Nonce of an orderless transaction, or None."""
+        text = self.replay_protection_nonce_text
+        return None if text is None else parse_u64(text, "replay_protection_nonce")
+
+    @property
+    def payload(self) -> Payload:
+        """The payload, parsed on each access.
+
+        Raises
+        ------
+        SchemaError
+            If it does not have the documented shape of its type.
+        """
+        from toolkit.wire._payloads import parse_payload
+
+        return parse_payload(self.payload_raw)
+
+    @property
+    def signature(self) -> TransactionSignature | None:
+        """The signature, parsed on each access, or None if the response has none.
+
+        Raises
+        ------
+        SchemaError
+            If it does not have the documented shape of its type.
+        """
+        from toolkit.wire._transaction_signatures import parse_signature
+
+        return None if bytes(self.signature_raw) == b"null" else parse_signature(self.signature_raw)
+
+
+class UserTransaction(_Transaction, _Submitted, tag="user_transaction", kw_only=True):
+    """A user transaction, committed or simulated.
+
+    Numbers are attributes without ``_text`` (``version``, ``gas_used``, ``max_gas_amount``, ...) that convert the text
+    on access; `payload` and `signature` are parsed on access. `decode_transactions` and `decode_simulation` create it.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_simulation
+    >>> body = (
+    ...     b'[{"version": "9", "hash": "0x0", "gas_used": "5", "success": true, "vm_status": "ok", "sender": "0x1"'
+    ...     b', "sequence_number": "0", "max_gas_amount": "9", "gas_unit_price": "100"'
+    ...     b', "expiration_timestamp_secs": "0", "payload": {"type": "entry_function_payload"'
+    ...     b', "function": "0x1::m::f"}}]'
+    ... )
+    >>> [transaction] = decode_simulation(body)
+    >>> transaction.gas_used, transaction.payload.function
+    (5, '0x1::m::f')
+    """
+
+    sender: str
+    sequence_number_text: str = msgspec.field(name="sequence_number")
+    max_gas_amount_text: str = msgspec.field(name="max_gas_amount")
+    gas_unit_price_text: str = msgspec.field(name="gas_unit_price")
+    expiration_timestamp_secs_text: str = msgspec.field(name="expiration_timestamp_secs")
+    payload_raw: Raw = msgspec.field(name="payload")
+    signature_raw: Raw = msgspec.field(name="signature", default=_NULL)
+    replay_protection_nonce_text: str | None = msgspec.field(name="replay_protection_nonce", default=None)
+
+    def fee_statement(self) -> FeeStatement | None:
+        """Return the fee statement, or None if there is none (before 2023, or discarded before execution).
+
+        Raises
+        ------
+        SchemaError
+            If the event does not have the documented shape.
+        """
+        from toolkit.wire._gas import find_fee_statement
+
+        return find_fee_statement(self.events)
+
+    def gas_breakdown(self) -> GasBreakdown | None:
+        """Return the fee statement with the gas unit price, or None without a fee statement.
+
+        Raises
+        ------
+        SchemaError
+            If the event does not have the documented shape.
+        """
+        from toolkit.wire._gas import GasBreakdown
+
+        statement = self.fee_statement()
+        return None if statement is None else GasBreakdown.from_statement(statement, gas_unit_price=self.gas_unit_price)
+
+
+class GenesisTransaction(_Transaction, tag="genesis_transaction", kw_only=True):
+    """The first transaction of a ledger; its payload is a write set."""
+
+    payload_raw: Raw = msgspec.field(name="payload", default=_NULL)
+
+
+class BlockMetadataTransaction(_Transaction, tag="block_metadata_transaction", kw_only=True):
+    """The first transaction of a block."""
+
+    epoch_text: str = msgspec.field(name="epoch")
+
+    @property
+    def epoch(self) -> int:
+        """Epoch of the block."""
+        return parse_u64(self.epoch_text, "epoch")
+
+
+class StateCheckpointTransaction(_Transaction, tag="state_checkpoint_transaction", kw_only=True):
+    """The last transaction of a block, on older ledgers."""
+
+
+class BlockEpilogueTransaction(_Transaction, tag="block_epilogue_transaction", kw_only=True):
+    """The last transaction of a block."""
+
+
+class ValidatorTransaction(_Transaction, tag="validator_transaction", kw_only=True):
+    """A transaction of the validators."""
+
+
+class PendingTransaction(Struct, _Submitted, tag_field="type", tag="pending_transaction", kw_only=True):
+    """A transaction that is not executed yet."""
+
+    hash: str
+    sender: str
+    sequence_number_text: str = msgspec.field(name="sequence_number")
+    max_gas_amount_text: str = msgspec.field(name="max_gas_amount")
+    gas_unit_price_text: str = msgspec.field(name="gas_unit_price")
+    expiration_timestamp_secs_text: str = msgspec.field(name="expiration_timestamp_secs")
+    payload_raw: Raw = msgspec.field(name="payload")
+    signature_raw: Raw = msgspec.field(name="signature", default=_NULL)
+    replay_protection_nonce_text: str | None = msgspec.field(name="replay_protection_nonce", default=None)
+
+
+class GenericTransaction(Struct, kw_only=True):
+    """A transaction of an unknown kind.
+
+    Parameters
+    ----------
+    type : str or None
+        Its type, or None if it has none.
+    version_text : str or None
+        Digits of its ledger version, or None if it has none.
+    hash : str or None
+        Its hash, or None if it has none.
+    raw : bytes
+        Its JSON.
+    """
+
+    type: str | None
+    version_text: str | None
+    hash: str | None
+    raw: bytes
+
+
+class MalformedTransaction(Struct, kw_only=True):
+    """A transaction of a page that does not have the documented shape; the others of the page are not affected.
+
+    Parameters
+    ----------
+    type : str or None
+        Its type, if it can be read.
+    version_text : str or None
+        Digits of its ledger version, or None if it cannot be read.
+    hash, function : str or None
+        Its hash and the function it calls, if they can be read.
+    raw : bytes
+        Its JSON.
+    problem : str
+        What is wrong.
+    """
+
+    type: str | None
+    version_text: str | None
+    hash: str | None
+    function: str | None
+    raw: bytes
+    problem: str
+
+
+KnownTransaction = (
+    UserTransaction
+    | GenesisTransaction
+    | BlockMetadataTransaction
+    | StateCheckpointTransaction
+    | BlockEpilogueTransaction
+    | ValidatorTransaction
+    | PendingTransaction
+)
+Transaction = KnownTransaction | GenericTransaction | MalformedTransaction
