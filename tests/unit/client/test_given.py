@@ -102,10 +102,10 @@ def test_one_simulation_is_a_batch_of_one():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: ViewFunction("0x1::a::b", arguments=[np.array([1, 2])]), r"expected JSON-like.*\.tolist\(\)"),
-        (lambda: EntryFunction("0x1::a::b", arguments=[[np.array([1, 2])]]), r"expected JSON-like.*\.tolist\(\)"),
+        (lambda: ViewFunction("0x1::a::b", arguments=[np.array([1, 2])]), r"expected a JSON-like.*\.tolist\(\)"),
+        (lambda: EntryFunction("0x1::a::b", arguments=[[np.array([1, 2])]]), r"expected a JSON-like.*\.tolist\(\)"),
         (lambda: TRIED.replace(max_gas_amount=np.array([1, 2])), "max_gas_amount: expected an integer"),
-        (lambda: TRIED.replace(signature={"type": "x"}), "SimulationRequest.signature: expected an object made by"),
+        (lambda: TRIED.replace(signature={"type": "x"}), "SimulationRequest.signature: expected an instance of"),
     ],
 )
 def test_parts_of_requests_that_cannot_be_read_are_named(make, words):

@@ -89,7 +89,7 @@ def test_what_the_form_does_not_show_is_kept(builder):
         ("arguments", '["0xb0b", 100', "line 1, column 14: expecting ',' delimiter"),
         ("arguments", '{"to": "0xb0b"}', "got an object; expected a JSON array"),
         ("arguments", "100", "got a number"),
-        ("arguments", "[1.5]", "no floating point"),
+        ("arguments", "[1.5]", "not have floating point"),
         ("arguments", "[NaN]", "NaN is not JSON"),
         ("arguments", "[" * 100_000, "too many nested brackets"),
         ("arguments", "[" + "9" * 5000 + "]", "expected a JSON array"),
@@ -225,7 +225,7 @@ def test_once_the_abi_is_known_entries_are_checked_as_they_are_typed(memory, fil
     assert "Matches transfer(address, u64)" in shown(filled)
     asked = len(memory.asked)
     filled.arguments = '["0xb0b", "many"]'
-    assert "expect string&lt;u64&gt;" in shown(filled)
+    assert "expected string&lt;u64&gt;" in shown(filled)
     assert list(filled.errors) == ["arguments"]
     assert filled.request == REQUEST
     assert len(memory.asked) == asked
