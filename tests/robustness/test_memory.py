@@ -18,7 +18,9 @@ from tests.integration.transports.servers import Server, _Handler, serving
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, user_transaction
 from toolkit._present.messages import MAX_TEXT, cut_text
 from toolkit.client import transport as seam
+from toolkit.client.credentials import Credentials
 from toolkit.client.engine import BulkEngine
+from toolkit.client.refusals import refusal
 from toolkit.client.transport import Request, SessionTransport
 from toolkit.wire import decode_error_body, decode_transactions
 
@@ -29,7 +31,9 @@ PACKED = gzip.compress(b" " * SIZE)
 _CLIENT = """
 import resource, sys
 from toolkit.client import transport
+from toolkit.client.credentials import Credentials
 from toolkit.client.engine import BulkEngine
+from toolkit.client.refusals import refusal
 from toolkit.client.transport import Request
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 transport.MAX_BYTES_IN_FLIGHT = 32 * 2**20
@@ -215,3 +219,14 @@ def test_an_error_kept_as_a_row_does_not_hold_its_answer():
         while behind is not None:
             assert behind.__traceback__ is None
             behind = behind.__cause__ or behind.__context__
+
+
+@pytest.mark.parametrize("place", range(1_985, 2_001))
+def test_a_key_at_the_place_of_the_cut_is_masked(place):
+    """A message that repeats the key shows no part of it, wherever it is cut."""
+    error = refusal(
+        "x", refused(401, "x", "m" * place + "sesame-9876-open" + "m" * 99), Credentials(api_key="sesame-9876-open")
+    )
+    shown = error.message.partition("… (")[0]
+    assert "sesa" not in shown
+    assert "open" not in shown
