@@ -10,7 +10,20 @@ INSTALL := PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable
 demo: .venv/.for-use
 	@$(VENV_PYTHON) -m toolkit demo
 
-test: lint unit notebooks browser
+# Runs every part although an earlier one failed, and ends with the closing line of each.
+PARTS := lint unit notebooks browser
+
+test: .venv/.for-tests
+	@logs=$$(mktemp -d) && trap 'rm -rf "$$logs"' EXIT && \
+	for part in $(PARTS); do \
+		{ $(MAKE) --no-print-directory $$part 2>&1 && touch "$$logs/$$part.passed"; } | tee "$$logs/$$part"; \
+	done; \
+	failed=0; echo; \
+	for part in $(PARTS); do \
+		if [ -e "$$logs/$$part.passed" ]; then verdict=passed; else verdict=FAILED; failed=1; fi; \
+		printf '%-10s %s: %s\n' $$part $$verdict "$$(grep -v '^make' "$$logs/$$part" | tail -n 1)"; \
+	done; \
+	exit $$failed
 
 lint: .venv/.for-tests
 	$(VENV_PYTHON) -m ruff check .

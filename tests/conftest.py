@@ -1,4 +1,4 @@
-"""Shared fixtures; none is automatic."""
+"""Shared fixtures, none of which is automatic, and the settings of generated examples."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+# An example may take as long as it takes: a busy machine is no mistake of the code.
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
 
 SHARED_DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 

@@ -1,43 +1,69 @@
 """The command ``ledger-toolkit``: parse, call one public function, print.
 
-Exit codes: 0 done; 1 a call regressed (compare); 2 the command, a study file or a value cannot be used; 3 the node
-refused; 4 the node did not answer; 5 a run was broken off by its machine or its workers, as by a full disk, and the
-same command goes on; 6 a gate could not judge a call (compare); 130 interrupted; 141 the reader of the output went
-away. Results go to stdout, errors to stderr in one line.
+Exit codes are those of `EXIT_CODES`. Results go to stdout. An error is one line on stderr; ``--debug`` or
+``LEDGER_TOOLKIT_DEBUG=1`` prints its traceback before.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, Annotated
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from toolkit import __version__
 from toolkit.cli import calls, comparing, schedules, studies, study_files
-from toolkit.errors import LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
+from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["app", "main"]
 
-BAD_INPUT, REFUSED, UNREACHABLE, STOPPED, INTERRUPTED, UNHEARD = 2, 3, 4, 5, 130, 141
+BAD_INPUT, REFUSED, UNREACHABLE, STOPPED, INTERNAL, INTERRUPTED, UNHEARD = 2, 3, 4, 5, 70, 130, 141
+EXIT_CODES = (
+    "Exit codes: 0 done (rows that failed, and simulations that would fail, are answers), 1 a call regressed "
+    "(compare), 2 bad input, or a file that cannot be read or written, 3 the node refused, 4 no answer, 5 the machine "
+    "broke it off (a full disk, no memory, a lost worker; the same command continues a run) or the node's ledger was "
+    "replaced, 6 a gate could not judge (compare), 70 an internal error, "
+    "130 interrupted, 141 the reader of the output went away."
+)
+# What the machine lacks, while the command and its files are in order.
+_EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+_DEBUG = "LEDGER_TOOLKIT_DEBUG"
+_debug: ContextVar[bool] = ContextVar("debug", default=False)
+
+
+class _InterruptedError(Exception):
+    """Ctrl-C; typer would end the command without a word."""
+
+
+class _Group(TyperGroup):
+    """The commands, of which an interrupted one says what it kept."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise _InterruptedError(str(stop) or "interrupted") from stop
+
 
 app = typer.Typer(
     name="ledger-toolkit",
+    cls=_Group,
     help="Typed frames, gas studies and an embedded node for the REST interface of a Move ledger.",
-    epilog="Exit codes: 0 done (rows that failed, and simulations that would fail, are answers), 1 a call regressed "
-    "(compare), 2 bad input, 3 the node refused, 4 no answer, 5 a run was broken off and the same command goes on, "
-    "6 a gate could not judge (compare), 130 interrupted.",
-    no_args_is_help=True,
+    epilog=EXIT_CODES,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-study_app = typer.Typer(help="Write, plan and run gas studies.", no_args_is_help=True, rich_markup_mode=None)
+study_app = typer.Typer(help="Write, plan and run gas studies.", rich_markup_mode=None)
 study_app.command("new")(study_files.study_new)
 study_app.command("plan")(study_files.study_plan)
 study_app.command("schema")(study_files.study_schema)
@@ -57,56 +83,125 @@ app.command()(schedules.schedule)
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help=f"Print the traceback of an error, as {_DEBUG}=1 does.")
+    ] = False,
+) -> None:
+    if debug:
+        _debug.set(True)
     if version:
         print(__version__)
+        raise typer.Exit
+    _help_without_command(context)
+
+
+@study_app.callback(invoke_without_command=True)
+def _study(context: typer.Context) -> None:
+    _help_without_command(context)
+
+
+def _help_without_command(context: typer.Context) -> None:
+    """Print the help of a group of commands that is called without one, and end well."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
         raise typer.Exit
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; errors are one line on stderr."""
     warnings.showwarning = _warn
-    for stream in (sys.stdout, sys.stderr):
+    _debug.set(os.environ.get(_DEBUG, "0") not in {"", "0"})
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if None in streams:  # closed: no file or socket that is opened later may take its descriptor
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(streams):
+            pass
+        os.close(descriptor)
+    for stream in streams[1:]:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:  # text from a chain may not fit the terminal's encoding
             reconfigure(errors="backslashreplace")
     try:
+        _check_utf8(sys.argv[1:] if arguments is None else arguments)
         code = app(args=arguments, prog_name="ledger-toolkit", standalone_mode=False)
-        sys.stdout.flush()
-    except ToolkitError as error:
-        return _fail(_code_of(error), str(error))
-    except KeyboardInterrupt:
-        return _fail(INTERRUPTED, "interrupted")
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         return _unheard()
     except SystemExit as stop:  # so typer ends where it meets a broken pipe itself
         if not isinstance(stop.__context__, BrokenPipeError):
             raise
         return _unheard()
-    except Exception as error:
-        # What typer raises for a wrong command line has no public base class, but tells its own text.
-        words = getattr(error, "format_message", None)
-        if words is None:
-            raise
-        return _fail(BAD_INPUT, f"{words()} Try --help.")
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - each has its code and its line
+        return _fail(error)
     return code if isinstance(code, int) else 0
+
+
+def _check_utf8(arguments: Sequence[str]) -> None:
+    """Refuse bytes that are not UTF-8, which Python gives as lone surrogates; no file format or node takes them."""
+    for place, text in enumerate(arguments, start=1):
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise InputError(f"argument {place} is not UTF-8: {text!r}; rename the file, or write the text in UTF-8")
 
 
 def _unheard() -> int:
     """End as other commands do whose reader went away: not well, for a verdict may be unread, nor as a regression."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop_output()
     return UNHEARD
 
 
-def _fail(code: int, text: str) -> int:
+def _drop_output() -> None:
+    """Send what is still buffered nowhere, so that Python does not fail on it once more at its exit."""
+    with suppress(AttributeError, OSError, ValueError):  # stdout may be None, or not be a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(error: BaseException) -> int:
+    """Print an error as one line, after its traceback if that is asked for, and return its exit code."""
     from toolkit._present.text import visible
 
-    print(f"ledger-toolkit: error: {visible(text, 1000)}", file=sys.stderr)
+    code, text = _meaning(error)
+    if sys.stderr is None:
+        return code
+    if _debug.get():
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+    start = "\n" if code == INTERRUPTED and sys.stderr.isatty() else ""  # after the terminal's ^C or a progress bar
+    print(f"{start}ledger-toolkit: {visible(text, 1000)}", file=sys.stderr)
     return code
+
+
+def _meaning(error: BaseException) -> tuple[int, str]:
+    """Return the exit code of an error and the text of its line."""
+    if isinstance(error, _InterruptedError | KeyboardInterrupt):
+        return INTERRUPTED, str(error) or "interrupted"
+    if isinstance(error, ToolkitError):
+        return _code_of(error), f"error: {error}"
+    if isinstance(error, OSError):
+        place = "" if error.filename is None else f"cannot use {os.fsdecode(error.filename)}: "
+        if error.filename is None and error.errno and error.strerror == os.strerror(error.errno):
+            _drop_output()  # files are opened by their names, and libraries write texts of their own
+            place = "cannot write the output: "
+        code = STOPPED if error.errno in _EXHAUSTED else BAD_INPUT
+        return code, f"error: {place}{error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return STOPPED, "error: out of memory; read fewer rows at once, or end what else runs on this machine"
+    # What typer raises for a wrong command line has no public base class, but formats its own text.
+    words = getattr(error, "format_message", None)
+    if words is not None:
+        return BAD_INPUT, f"error: {words()} Try --help."
+    told = str(error)
+    what = f"{type(error).__name__}: {told}" if told else type(error).__name__
+    return INTERNAL, f"internal error: {what}; please report this line with the command ({_DEBUG}=1 adds a traceback)"
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning, such as a clipped version plan, as one line."""
+    if sys.stderr is None:
+        return
     from toolkit._present.text import visible
 
     print(f"ledger-toolkit: note: {visible(message, 400)}", file=sys.stderr)

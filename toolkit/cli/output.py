@@ -33,14 +33,23 @@ JSON_FORMAT = 1
 
 _EXACT_EVERYWHERE = 2**53
 _MOST_ROWS = 40
+_SHOWN = 40
 
 
 def argument(text: str) -> Any:
-    """Read an argument as JSON where it is JSON; else it is text, so that addresses and names need no quotes."""
+    """Return an argument as JSON if it is JSON, else as text, so that addresses and names need no quotes.
+
+    Raises
+    ------
+    InputError
+        If it is JSON that nests deeper than Python reads.
+    """
     try:
         return json.loads(text, parse_float=str, parse_constant=str)  # Move has no fractions, and a float would round
     except ValueError:
         return text
+    except RecursionError:
+        raise InputError(f"argument {text[:_SHOWN]!r}... is nested too deeply") from None
 
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:

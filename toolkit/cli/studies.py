@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +11,7 @@ from toolkit.cli.options import JsonOption, QuietOption, StudyNodeOption, UseKey
 from toolkit.cli.output import print_json, records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from toolkit.gas.run import Run
 
@@ -84,9 +82,8 @@ def study_run(
     quiet: QuietOption = False,
 ) -> None:
     """Run a study and write its observations. Broken off at any moment, the same command goes on where it stopped."""
-    with _interrupt_told():
-        loaded = loaded_study(study, nodes, use_api_key=use_api_key)
-        run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
+    loaded = loaded_study(study, nodes, use_api_key=use_api_key)
+    run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
     _print_run(run, {"run": str(out)}, as_json=as_json)
 
 
@@ -115,16 +112,6 @@ def report(
         print_json({"report": str(written)})
     else:
         print(f"Report: {written}")
-
-
-@contextmanager
-def _interrupt_told() -> Iterator[None]:
-    """Say what a run that was interrupted has kept; the exit code is set where commands end."""
-    try:
-        yield
-    except KeyboardInterrupt as stop:
-        print(f"\nledger-toolkit: {str(stop) or 'interrupted'}", file=sys.stderr)
-        raise
 
 
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:

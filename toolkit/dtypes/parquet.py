@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from toolkit._present.files import open_to_read, replacing
 from toolkit.dtypes.frames import to_arrow, to_pandas
-from toolkit.errors import InputError, ToolkitError
+from toolkit.errors import InputError, SchemaError, ToolkitError
 
 if TYPE_CHECKING:
     import os
@@ -42,7 +42,7 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     InputError
         If a column name is no text, or comes more than once.
     SchemaError
-        If a column of Python objects has no one Arrow type.
+        If a column of Python objects has no one Arrow type, or holds structs without fields, which Parquet has not.
     OSError
         If the file cannot be written, or the path is a folder, a named pipe or a device.
     """
@@ -53,9 +53,22 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 def write_frame(frame: pd.DataFrame, file: BinaryIO, *, metadata: Mapping[str, str] | None = None) -> None:
     """Write a frame as Parquet to an open file, with entries of `metadata` beside the frame's own."""
     table = _narrowed(to_arrow(frame))
+    for field in table.schema:
+        if _has_empty_struct(field.type):
+            raise SchemaError(
+                f"column {field.name!r}: Parquet cannot hold {field.type}, because a struct in it has no fields; "
+                "drop the column, or write CSV or JSON lines",
+                column=field.name,
+            )
     if metadata:
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
     pq.write_table(table, file, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
+
+
+def _has_empty_struct(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind) and kind.num_fields == 0:
+        return True
+    return any(_has_empty_struct(kind.field(place).type) for place in range(kind.num_fields))
 
 
 def _narrowed(table: pa.Table) -> pa.Table:

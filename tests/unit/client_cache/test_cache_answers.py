@@ -44,7 +44,6 @@ def test_another_object_and_another_time_find_it(place, key_of, answer):
 
 
 @given(body=st.binary(max_size=2000), times=st.integers(1, 50))
-@settings(deadline=None)
 def test_every_body_survives(body, times):
     """Bodies are bytes: packed or not, they come back equal."""
     with AnswerCache(None) as cache:

@@ -669,7 +669,7 @@ ODD_CHANGES = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     changes=st.lists(ODD_CHANGES | st.sampled_from(ALL_CHANGES), max_size=6),
     answers=st.lists(JSON | st.builds(lambda inner: {"type": "x", "data": inner}, JSON), min_size=1, max_size=5),

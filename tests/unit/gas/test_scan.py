@@ -115,7 +115,7 @@ def test_failures_are_counted(tmp_path):
 OUTCOMES = st.sampled_from([10, 20, None, "refused", "http_503"])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(OUTCOMES, st.sampled_from("ab"), st.sampled_from(["n", "m"])), max_size=30), st.integers(1, 9)
 )

@@ -207,7 +207,7 @@ def only_our_errors(read: Any, value: Any) -> None:
     assert 0 < len(text) < 5_000  # the node quotes values in its own words; everything else is shorter by far
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=300))
 @example(b"[" * 100_000)
 @example(b'{"a":' * 50_000)
@@ -220,7 +220,7 @@ def test_arbitrary_bytes(body: bytes) -> None:
         only_our_errors(read, body)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(JSON | SHAPED)
 def test_arbitrary_json(value: object) -> None:
     """Well-formed JSON of any shape, also with the wire's own names in the wrong places."""
@@ -231,7 +231,7 @@ def test_arbitrary_json(value: object) -> None:
         only_our_errors(read, value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=60) | TYPE_TEXT)
 @example("vector<" * 5_000)
 @example("0x1::m::S<" * 5_000)
@@ -243,14 +243,14 @@ def test_arbitrary_text(text: str) -> None:
         only_our_errors(read, text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.text(max_size=30) | st.just("x-aptos-ledger-oldest-version"), st.text(max_size=30)))
 def test_arbitrary_headers(headers: dict[str, str]) -> None:
     """Headers never raise at all."""
     parse_headers(headers)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(min_value=0, max_value=2**64 - 1), st.integers(min_value=0, max_value=10_000_000))
 def test_mutated_transactions_in_bcs(seed: int, place: int) -> None:
     """A flipped byte gives another transaction or an error, and what is read is written back the same."""

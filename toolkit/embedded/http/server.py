@@ -62,6 +62,7 @@ class Server:
             # Above the node's own limit, which is to answer first.
             h11_max_incomplete_event_size=2 * node.limits.header_bytes,
             ws="none",
+            log_config=None,  # logging is the program's to configure, and needs a stdout
             log_level="critical",
             access_log=False,
             lifespan="off",

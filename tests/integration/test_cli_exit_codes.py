@@ -1,0 +1,291 @@
+"""Every end of a command has the exit code of its meaning and one line; 1 is a regression alone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from toolkit import errors
+from toolkit.cli import calls
+from toolkit.dtypes import to_pandas
+from toolkit.gas.run import Run
+
+LONG = "x" * 300
+VIEW = ["view", "0xcafe::registry::size"]
+STUDY = 'title = "Small"\n[versions]\nplan = "0:-1/5"\n[[call]]\nlabel = "size"\nview = "0xcafe::registry::size"\n'
+
+
+def line_of(done):
+    """Return the one line of stderr, without the command's name."""
+    assert "Traceback" not in done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("ledger-toolkit: ")
+    return lines[0].removeprefix("ledger-toolkit: ")
+
+
+def in_a_process(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "toolkit", *arguments], capture_output=True, timeout=120, check=False, **options
+    )
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Return a function that makes `info` end with an error, whatever node it is asked of."""
+
+    def fail(error):
+        def connected(where):
+            raise error
+
+        monkeypatch.setattr(calls, "connected", connected)
+
+    return fail
+
+
+@pytest.mark.parametrize("group", [[], ["study"]])
+def test_a_command_without_arguments_prints_its_help(command, group):
+    """Help on stdout as `--help` prints it, nothing on stderr, exit code 0."""
+    bare, asked = command(*group), command(*group, "--help")
+    assert (bare.returncode, bare.stderr) == (0, "")
+    assert bare.stdout == asked.stdout
+    assert "\nCommands:\n" in bare.stdout
+
+
+ENDS = {
+    "input": (errors.InputError("unusable"), 2, "error: unusable"),
+    "schema": (errors.SchemaError("does not fit"), 2, "error: does not fit"),
+    "refused": (errors.NotFound("not there", status=404), 3, "error: not there"),
+    "no answer": (errors.NodeUnreachable("silent"), 4, "error: silent"),
+    "broken off": (errors.RunStopped("a worker died"), 5, "error: a worker died"),
+    "read-only disk": (OSError(errno.EROFS, "Read-only file system", "a/b"), 2, "error: cannot use a/b: Read-only file"),
+    "permission": (PermissionError(errno.EACCES, "Permission denied", "a"), 2, "error: cannot use a: Permission denied"),
+    "bytes as name": (OSError(errno.ENOENT, "No such file", b"\xff"), 2, "error: cannot use \\udcff: No such file"),
+    "no file name": (OSError("Couldn't deserialize thrift"), 2, "error: Couldn't deserialize thrift"),
+    "full disk": (OSError(errno.ENOSPC, "No space left on device", "a"), 5, "error: cannot use a: No space left"),
+    "too many files": (OSError(errno.EMFILE, "Too many open files", "a"), 5, "error: cannot use a: Too many open"),
+    "memory": (MemoryError(), 5, "error: out of memory"),
+    "Ctrl-C": (KeyboardInterrupt(), 130, "interrupted"),
+    "Ctrl-C with words": (KeyboardInterrupt("stopped; 5 rows are kept"), 130, "stopped; 5 rows are kept"),
+    "mistake": (KeyError("nonsense"), 70, "internal error: KeyError: 'nonsense'; please report this line"),
+    "wordless mistake": (AssertionError(), 70, "internal error: AssertionError; please report this line"),
+    "recursion": (RecursionError("too deep"), 70, "internal error: RecursionError: too deep; please report"),
+    "pyarrow": (pa.ArrowNotImplementedError("no such cast"), 70, "internal error: ArrowNotImplementedError: no such"),
+    "hostile text": (ValueError("a\nb\x1b[31m\u202e"), 70, "internal error: ValueError: a\\nb\\x1b[31m\\u202e; please"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "code", "words"), ENDS.values(), ids=ENDS)
+def test_each_error_has_its_code_and_one_line(command, failing, error, code, words):
+    """The whole table, errors that nobody foresaw included."""
+    failing(error)
+    done = command("info")
+    assert (done.returncode, done.stdout) == (code, "")
+    assert line_of(done).startswith(words)
+
+
+@pytest.mark.parametrize("by", ["option", "environment"])
+def test_a_traceback_is_printed_only_if_asked_for(command, failing, monkeypatch, by):
+    """By `--debug` or LEDGER_TOOLKIT_DEBUG=1; the line comes last, and the next command is as before."""
+    failing(KeyError("nonsense"))
+    with monkeypatch.context() as patch:
+        if by == "environment":
+            patch.setenv("LEDGER_TOOLKIT_DEBUG", "1")
+        done = command(*(["--debug"] if by == "option" else []), "info")
+    assert done.returncode == 70
+    assert done.stderr.startswith("Traceback (most recent call last):\n")
+    assert done.stderr.splitlines()[-1].startswith("ledger-toolkit: internal error: KeyError")
+    for off in ("", "0"):
+        monkeypatch.setenv("LEDGER_TOOLKIT_DEBUG", off)
+        line_of(command("info"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["study", "run", LONG, "--out", "run"],
+        ["study", "run", "study.toml", "--out", LONG],
+        ["study", "new", LONG],
+        ["study", "plan", LONG],
+        ["study", "schema", "--out", LONG],
+        ["study", "merge", LONG, LONG, "--out", "merged"],
+        ["demo", "--out", LONG],
+        ["report", LONG],
+        ["compare", LONG, LONG],
+        [*VIEW, "--out", f"{LONG}.parquet"],
+        [*VIEW, "--out", f"{LONG}.csv"],
+    ],
+    ids=lambda arguments: " ".join(arguments).replace(LONG, "LONG"),
+)
+def test_a_file_name_that_is_too_long_is_bad_input(command, tmp_path, arguments):
+    """Whatever the name is of: code 2 and the system's words."""
+    (tmp_path / "study.toml").write_text(STUDY)
+    done = command(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "File name too long" in line_of(done)
+
+
+@pytest.mark.parametrize("under", ["file", "file/deeper"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["study", "run", "study.toml", "--out", "{}"],
+        ["study", "new", "{}/study.toml"],
+        ["study", "schema", "--out", "{}/x.json"],
+        ["demo", "--out", "{}"],
+        ["report", "{}"],
+        [*VIEW, "--out", "{}/x.parquet"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_where_a_folder_is_needed_is_bad_input(command, tmp_path, arguments, under):
+    """Code 2, with the place in the line."""
+    (tmp_path / "study.toml").write_text(STUDY)
+    (tmp_path / "file").write_text("")
+    done = command(*(text.format(under) for text in arguments), cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "file" in line_of(done)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Return the folder of a finished run."""
+    from toolkit import Study
+
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "study.toml").write_text(STUDY)
+    Study.load(folder / "study.toml").run(folder / "run", progress=False)
+    return folder / "run"
+
+
+DAMAGED = {
+    "empty": b"",
+    "binary": b"\xff\xfe\x00",
+    "cut": b'{"format": 1,',
+    "a list": b"[]",
+    "an empty object": b"{}",
+    "null": b"null",
+    "deep": b"[" * 100_000,
+    "a long number": b'{"format": ' + b"9" * 10_000 + b"}",
+    "a surrogate": b'{"format": "\\ud800"}',
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+@pytest.mark.parametrize(
+    "arguments",
+    [["report", "{}"], ["compare", "{}", "{}"], ["study", "merge", "{}", "--out", "m"], ["study", "run", "study.toml", "--out", "{}"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_damaged_run_is_bad_input(command, finished, tmp_path, arguments, content):
+    """Code 2 and a line that names the run, by every command that opens one."""
+    (tmp_path / "study.toml").write_text(STUDY)
+    shutil.copytree(finished, tmp_path / "broken-run")
+    (tmp_path / "broken-run" / "run.json").write_bytes(content)
+    done = command(*(text.format("broken-run") for text in arguments), cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "broken-run" in line_of(done)
+
+
+@pytest.mark.parametrize("depth", [40, 980, 100_000])
+def test_a_deep_argument_is_bad_input(command, depth):
+    """Of a view, of a simulation, as the key of a table."""
+    deep = "[" * depth + "]" * depth
+    for arguments in (
+        ["view", "0x1::coin::nothing", deep],
+        ["simulate", "0x1::aptos_account::transfer", "0xb0b", deep, "--sender", "0xa11ce"],
+        ["table-item", "0xabc", deep, "--key-type", "vector<u8>", "--value-type", "u8"],
+    ):
+        done = command(*arguments)
+        assert done.returncode == 2, done.stderr
+        assert len(line_of(done)) < 1_100
+
+
+@pytest.mark.skipif(os.name != "posix", reason="arguments are bytes there only")
+@pytest.mark.parametrize(
+    "arguments", [[b"view", b"0x1::coin::x\xff"], [b"report", b"r\xffn"], [b"view", b"0xcafe::registry::size", b"--out=\xff.parquet"]]
+)  # fmt: skip
+def test_an_argument_that_is_not_utf8_is_bad_input(arguments, tmp_path):
+    """Code 2, and the line says which argument it is."""
+    done = in_a_process(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    expected = f"ledger-toolkit: error: argument {len(arguments)} is not UTF-8: "
+    assert done.stderr.decode().startswith(expected), done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names need not be UTF-8 there only")
+def test_a_folder_whose_name_is_not_utf8_can_be_worked_in(tmp_path):
+    """Only what is written on the command line must be UTF-8."""
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    (folder / "study.toml").write_text(STUDY)
+    for arguments in (
+        ["study", "run", "study.toml", "--out", "run", "--quiet"],
+        ["report", "run"],
+        [*VIEW, "--out", "x.parquet"],
+    ):
+        done = in_a_process(*arguments, cwd=folder)
+        assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_that_cannot_be_written_is_not_a_success():
+    """Stdout on a full disk: code 5 and one line."""
+    words = [sys.executable, "-m", "toolkit", "--help"]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 5
+    assert line_of(done) == "error: cannot write the output: No space left on device"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors are closed otherwise there")
+@pytest.mark.parametrize(("closed", "code"), [(">&-", 0), ("2>&-", 0), (">&- 2>&-", 0)])
+def test_closed_streams_are_no_error(closed, code):
+    """As under a supervisor that gives none: what is printed goes nowhere."""
+    words = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "toolkit", *VIEW]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.jsonl"])
+def test_a_struct_without_fields_is_bad_input_for_parquet_only(command, monkeypatch, tmp_path, name):
+    """Parquet has no such type: code 2 with the column and what to do; the other formats take it."""
+    column = pa.array([{}, None], pa.list_(pa.struct([])).value_type)
+    frame = to_pandas(pa.table({"value": column, "error_code": pa.array([None, "x"], pa.string())}))
+    monkeypatch.setattr("toolkit.client.fetch.fetch_views", lambda *_, **__: frame)
+    done = command(*VIEW, "--out", name, cwd=tmp_path)
+    if name == "x.parquet":
+        assert done.returncode == 2
+        assert line_of(done).startswith("error: column 'value': Parquet cannot hold struct<>")
+        assert not list(tmp_path.iterdir())
+    else:
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_readme_and_the_help_name_every_exit_code(command):
+    """0 to 5, 70, 130 and 141."""
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
+    for text in (command("--help").stdout, readme[readme.index("Exit codes:") :]):
+        words = text[text.index("Exit codes:") :]
+        for code in (0, 1, 2, 3, 4, 5, 70, 130, 141):
+            assert f" {code} " in words.replace("\n", " ")
+
+
+def test_only_a_regression_ends_with_1(command, finished, monkeypatch, tmp_path):
+    """A mistake inside the gate itself is not one."""
+
+    def mistake(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Run, "open", mistake)
+    done = command("compare", str(finished), str(finished), "--fail-over", "2%")
+    assert done.returncode == 70
+    assert line_of(done).startswith("internal error: ZeroDivisionError")
