@@ -126,6 +126,19 @@ def test_latencies_are_read_from_the_command_line():
         embedded.parse_latency("20")
 
 
+def test_a_request_that_hangs_is_forgotten_when_its_client_leaves(server):
+    """No answer comes, others are answered meanwhile, and nothing stays behind."""
+    server.faults.next("hang")
+    parts = urlsplit(server.url)
+    with socket.create_connection((parts.hostname, parts.port)) as connection:
+        connection.sendall(b"POST /v1/view HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
+        connection.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            connection.recv(1)
+        assert requests.get(server.url, timeout=10).status_code == 200
+    assert server.faults.draw() is None
+
+
 # -- what it survives --------------------------------------------------------------------------------------------
 
 

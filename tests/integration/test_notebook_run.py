@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.integration import test_notebook_sweep
+from toolkit import embedded
 
 kernel = test_notebook_sweep.kernel
 
 PLANNED = 2_000
+# The node answers so many requests and then none, so the run cannot end before the button is pressed.
+ANSWERED = 1_900
 SETUP = """
 import toolkit
-node = toolkit.connect({url!r}, requests_per_second=800)
+node = toolkit.connect({url!r})
 calls = {{"depth": toolkit.ViewFunction("0xb00c::order_book::depth")}}
 study = toolkit.Study(node=node, calls=calls, versions="0:-1/{planned}")
 """
@@ -23,10 +28,18 @@ else:
 """
 
 
-def test_a_run_is_stopped_and_the_same_cell_goes_on(kernel, url, tmp_path):
+@pytest.fixture
+def server(ledger):
+    """Return a node of its own, whose faults concern no other test."""
+    with embedded.start(ledger) as one:
+        yield one
+
+
+def test_a_run_is_stopped_and_the_same_cell_goes_on(kernel, server, tmp_path):
     """The bar moves; stopped half-way, the cell says what is kept and how to go on; run again, it does."""
     cell = RUN.format(out=str(tmp_path / "run"))
-    assert kernel.run(SETUP.format(url=url, planned=PLANNED)) == "ok"
+    assert kernel.run(SETUP.format(url=server.url, planned=PLANNED)) == "ok"
+    server.faults.schedule([None] * ANSWERED + ["hang"] * 10 * PLANNED)
     assert kernel.run(cell, stop_at=PLANNED // 2) == "ok"
     assert PLANNED // 2 <= kernel.bar < PLANNED
     words = kernel.text.split()
@@ -34,6 +47,7 @@ def test_a_run_is_stopped_and_the_same_cell_goes_on(kernel, url, tmp_path):
     kept = int(words[1].replace(",", ""))
     assert kept >= PLANNED // 2
     assert f"are kept in {tmp_path / 'run'}; the same call or command goes on from there" in kernel.text
+    server.faults.clear()
     assert kernel.run(cell) == "ok"
     assert kernel.bar > kept
     assert kernel.text.split() == ["True", str(PLANNED), str(kept)]

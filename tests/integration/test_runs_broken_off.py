@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import toolkit
+from toolkit import embedded
 from toolkit.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,11 +41,30 @@ versions = "0:499"
 
 
 @pytest.fixture(scope="module")
-def study_file(url, tmp_path_factory):
-    """Return a study of 3,000 readings that takes two seconds."""
+def server(ledger):
+    """Return a node whose faults concern these tests alone."""
+    with embedded.start(ledger) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def study_file(server, tmp_path_factory):
+    """Return a study of 3,000 readings."""
     place = tmp_path_factory.mktemp("study") / "study.toml"
-    place.write_text(STUDY.format(url=url, pace=1_500, last=2_999))
+    place.write_text(STUDY.format(url=server.url, pace=1_500, last=2_999))
     return place
+
+
+@pytest.fixture
+def silent_after(server):
+    """Return a function that lets the node answer so many requests and then none: a run cannot end before it is hit."""
+
+    def silent(requests):
+        server.faults.clear()
+        server.faults.schedule([None] * requests + ["hang"] * 20_000)
+
+    yield silent
+    server.faults.clear()
 
 
 @pytest.fixture(scope="module")
@@ -81,16 +101,17 @@ def rows_in(out):
 
 def wait_for(out, rows):
     """Wait until so many rows are written."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while rows_in(out) < rows:
         assert time.monotonic() < deadline, "the run writes nothing"
         time.sleep(0.02)
 
 
-def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file, whole, tmp_path):
+def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file, whole, server, silent_after, tmp_path):
     """kill -9 in the midst of reading: what was written stays, the same command goes on, and the digests are equal."""
     out, kept = tmp_path / "run", 0
     for wanted in (1_000, 2_000):
+        silent_after(1_400)
         with command(study_file, out) as process:
             wait_for(out, wanted)
             process.send_signal(signal.SIGKILL)
@@ -98,6 +119,7 @@ def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file,
         assert not toolkit.Run.open(out).complete
         assert rows_in(out) >= wanted > kept
         kept = rows_in(out)
+    server.faults.clear()
     with command(study_file, out, "--json") as process:
         printed, _ = process.communicate(timeout=60)
     told = json.loads(printed)
@@ -111,9 +133,10 @@ def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file,
     assert not (out / "run.lock").exists()
 
 
-def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, tmp_path):
+def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, server, silent_after, tmp_path):
     """Ctrl-C: one line, code 130; meanwhile a second run into the folder is refused at once; then it goes on."""
     out = tmp_path / "run"
+    silent_after(1_400)
     with command(study_file, out) as process:
         wait_for(out, 1_000)
         with pytest.raises(
@@ -123,6 +146,7 @@ def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, t
         process.send_signal(signal.SIGINT)
         _, words = process.communicate(timeout=20)
         assert process.returncode == 130
+    server.faults.clear()
     kept = rows_in(out)
     assert f"stopped; {kept:,} observations are kept in {out}; the same call or command goes on from there" in words
     assert "Traceback" not in words

@@ -64,7 +64,10 @@ def node(
     with embedded.serve(ledger, port=port, brand=brand, faults=faults) as url:
         print(f"Embedded ledger node (model gas): {url}", flush=True)
         print(f"Ledger versions {ledger.oldest_version} to {ledger.head}. Stop with Ctrl-C.", flush=True)
-        threading.Event().wait()
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None  # how it is meant to end, so without a word
 
 
 def study_run(

@@ -36,7 +36,7 @@ def open_transport(request: pytest.FixtureRequest) -> Iterator[Callable[..., Tra
     made = []
 
     def make(**settings):
-        made.append(ROADS[request.param](**{"timeout_s": 0.4, **settings}))
+        made.append(ROADS[request.param](**{"timeout_s": 10, **settings}))
         return made[-1]
 
     yield make
@@ -46,8 +46,14 @@ def open_transport(request: pytest.FixtureRequest) -> Iterator[Callable[..., Tra
 
 @pytest.fixture
 def transport(open_transport: Callable[..., Transport]) -> Transport:
-    """Return a transport with an API key and short patience."""
+    """Return a transport with an API key."""
     return open_transport(api_key=KEY)
+
+
+@pytest.fixture
+def hasty(open_transport: Callable[..., Transport]) -> Transport:
+    """Return a transport that waits 0.4 s for bytes, for servers that send none."""
+    return open_transport(api_key=KEY, timeout_s=0.4)
 
 
 @pytest.fixture

@@ -14,23 +14,25 @@ from tests.integration.transports.servers import FINE
 from toolkit.client.engine import BulkEngine
 from toolkit.client.transport import Request
 
+LIMIT_S = 60
+
 
 @contextlib.contextmanager
 def interrupted_soon():
-    """Send this process the signal of Ctrl-C in 0.2 s, and expect it within another second."""
+    """Send this process the signal of Ctrl-C in 0.2 s, and expect it long before the limit on an answer."""
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     begun = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         yield
     timer.join()
-    assert time.monotonic() - begun < 1.2
+    assert time.monotonic() - begun < LIMIT_S / 2
 
 
 @pytest.mark.parametrize("where", ["stall", "pause"])
 def test_a_transport_can_be_interrupted_and_used_again(server, open_transport, where):
     """Before the headers or amid the body; the half-read answer does not meet the next request."""
-    transport = open_transport(timeout_s=4)
+    transport = open_transport(timeout_s=LIMIT_S)
     with interrupted_soon():
         transport.send(Request("GET", server.url(where)))
     assert transport.send(Request("GET", server.url("fine"))).body == FINE
@@ -38,7 +40,7 @@ def test_a_transport_can_be_interrupted_and_used_again(server, open_transport, w
 
 def test_a_bulk_run_can_be_interrupted_and_the_engine_used_again(server):
     """While all requests hang: what is in flight is cancelled, what had not begun never begins."""
-    engine = BulkEngine(timeout_s=4, max_in_flight=4)
+    engine = BulkEngine(timeout_s=LIMIT_S, max_in_flight=4)
     stalled = ((key, Request("GET", server.url("stall"))) for key in range(50))
     with interrupted_soon(), contextlib.closing(engine.run(stalled)) as answers:
         list(answers)

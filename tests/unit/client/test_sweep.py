@@ -155,14 +155,12 @@ def test_an_interrupt_in_the_loop_ends_the_sweep():
         for place, _ in sweep(node, range(100, 1_000), at(node)):
             interrupt(at=20, now=place)
 
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         consume()
     asked = len(fake.sent("POST /view"))
     time.sleep(0.2)
     assert len(fake.sent("POST /view")) <= asked + 8
     assert asked < 100
-    assert time.monotonic() - began < 5
 
 
 def test_closing_a_sweep_waits_for_nothing_but_what_is_in_flight():

@@ -153,7 +153,10 @@ def test_killing_a_writer_leaves_a_usable_file(place, key_of, answer):
     for _ in range(3):
         writer = run_python(code, place, 0, 0, stdout=subprocess.PIPE)
         assert writer.stdout.readline() == "ready\n"
-        time.sleep(0.4)
+        with AnswerCache(place) as reader:
+            while reader.get(key_of(200)) is None:  # it writes in batches
+                assert writer.poll() is None
+                time.sleep(0.01)
         writer.send_signal(signal.SIGKILL)
         writer.communicate(timeout=30)
         with AnswerCache(place) as cache:

@@ -196,6 +196,9 @@ class FaultyApp:
         answer = None if kind is None else self._faults.answer(kind)
         if answer is not None:
             await WireResponse(self._node, answer)(scope, receive, send)
+        elif kind == "hang":
+            while (await receive())["type"] != "http.disconnect":
+                pass
         elif kind == "cut":
             await self._app(scope, receive, _cut(send))
         elif kind == "slow":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FAULTS", "Fault", "Faults", "parse_fault", "parse_latency", "parse_schedule"]
 
-FaultKind = Literal["429", "500", "503", "507", "cut", "html", "slow"]
+FaultKind = Literal["429", "500", "503", "507", "cut", "hang", "html", "slow"]
 
 #: What each kind does.
 FAULTS: dict[FaultKind, str] = {
@@ -30,6 +30,7 @@ FAULTS: dict[FaultKind, str] = {
     "503": "ledger info not available",
     "507": "mempool is full",
     "cut": "the connection ends in the middle of the answer",
+    "hang": "no answer ever comes",
     "html": "a gateway's HTML page with status 502",
     "slow": "the body comes in small pieces, a second in all",
 }

@@ -1,0 +1,45 @@
+"""`make test` runs every part, whatever fails, and ends with what each part said last."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# In the place of the environment's Python: says what it runs, and fails if told to.
+PYTHON = """#!/bin/sh
+echo "ran $*"
+case "$*" in *"$FAILS"*) echo "1 failed in 0.01s"; exit 1 ;; esac
+echo "2 passed in 0.01s"
+"""
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize(("fails", "failed"), [("nothing", []), ("mypy", ["lint"]), ("--nbval", ["notebooks"])])
+def test_later_parts_run_although_an_earlier_one_failed(tmp_path, fails, failed):
+    """In a folder with spaces in its name; the exit code is that of the worst part."""
+    folder = tmp_path / "a b"
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", folder)
+    (folder / "pyproject.toml").write_text("")
+    python = folder / ".venv" / "bin" / "python"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    for age, stamp in enumerate((".for-tests", ".made")):
+        (folder / ".venv" / stamp).touch()
+        os.utime(folder / ".venv" / stamp, (2e9 - age, 2e9 - age))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(
+        ["make", "test"], cwd=folder, env=environment | {"FAILS": fails}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode != 0) is bool(failed), done.stdout + done.stderr
+    for part in ("mypy", "--nbval", "tests/browser"):
+        assert f"{part}" in done.stdout
+    lines = done.stdout.splitlines()[-4:]
+    for part, line in zip(("lint", "unit", "notebooks", "browser"), lines, strict=True):
+        verdict, said = ("FAILED", "1 failed in 0.01s") if part in failed else ("passed", "2 passed in 0.01s")
+        assert line.split(maxsplit=2) == [part, f"{verdict}:", said]
