@@ -21,7 +21,7 @@ test: .venv/.for-tests
 	failed=0; echo; \
 	for part in $(PARTS); do \
 		if [ -e "$$logs/$$part.passed" ]; then verdict=passed; else verdict=FAILED; failed=1; fi; \
-		printf '%-10s %s: %s\n' $$part $$verdict "$$(grep -v '^make' "$$logs/$$part" | tail -n 1)"; \
+		printf '%-10s %s: %s\n' $$part $$verdict "$$(grep -v -e '^make' -e '^$(VENV_PYTHON)' "$$logs/$$part" | tail -n 1)"; \
 	done; \
 	exit $$failed
 

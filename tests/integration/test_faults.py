@@ -240,18 +240,16 @@ def test_an_interrupted_sweep_goes_on_where_it_was(server, faults, sizes, tmp_pa
 
 
 def test_ctrl_c_in_fetch_views_comes_through(server, faults):
-    """The signal reaches the caller within a moment, and afterwards the node is asked no more."""
+    """The signal reaches the caller while answers are waited for, and afterwards the node is asked no more."""
     import _thread
 
-    faults.latency_s = 0.1
     with toolkit.connect(server.url, cache=None, max_in_flight=2) as node:
         node.abis.prepare("0xcafe", "registry", VERSIONS)
+        faults.schedule([None] * 10 + ["hang"] * 1_000)
         timer = threading.Timer(0.8, _thread.interrupt_main)
-        began = time.monotonic()
         timer.start()
         with pytest.raises(KeyboardInterrupt):
             fetched(node)
-        assert time.monotonic() - began < 2.5
         time.sleep(0.3)
         faults.clear()
         faults.schedule([None] * 100)

@@ -9,7 +9,7 @@ import pickle
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
@@ -104,7 +104,6 @@ def test_what_is_too_short_to_be_a_secret_hides_no_plain_words():
     assert Credentials("key").mask("bad key") == "bad key"
 
 
-@settings(deadline=None)
 @given(secret=st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S")), min_size=8), text=st.text())
 def test_any_key_is_masked_in_any_text(secret, text):
     """No spelling of the key is left, whatever stands around it; and masking twice changes nothing more."""

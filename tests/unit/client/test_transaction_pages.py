@@ -170,7 +170,7 @@ def test_pages_span_a_hundred_versions():
     assert pages_of([5, 40, 104, 105, 900]) == [[5, 40, 104], [105], [900]]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.integers(0, 160), unique=True, max_size=60).map(sorted),
     st.lists(

@@ -160,7 +160,7 @@ def test_parquet_statistics_are_in_number_order(tmp_path, name):
     assert ends == [kind.low, kind.high]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(values=st.lists(st.none() | st.integers(-(2**255), 2**255 - 1), max_size=20))
 def test_any_column_survives_parquet(tmp_path, values):
     """Generated i256 columns reload exactly, with plain pandas too."""

@@ -19,7 +19,7 @@ from toolkit.errors import InexactError, SchemaError
 KINDS = dtypes.KINDS
 NAMES = list(KINDS)
 M = 2**64 - 1
-exactly = settings(deadline=None, max_examples=40)
+exactly = settings(max_examples=40)
 
 
 @st.composite

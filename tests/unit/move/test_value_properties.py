@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import ToolkitError
@@ -55,7 +55,7 @@ from toolkit.move import (
 )
 from toolkit.move._type_tags import ABILITIES, MAX_TYPE_DEPTH, PRIMITIVES
 
-SETTINGS = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=150)
 BITS = st.sampled_from([8, 16, 32, 64, 128, 256])
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
 TAG = StructTag("0xcafe", "module", "Name")

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import ToolkitError
@@ -207,7 +207,7 @@ def only_our_errors(read: Any, value: Any) -> None:
     assert 0 < len(text) < 5_000  # the node quotes values in its own words; everything else is shorter by far
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(st.binary(max_size=300))
 @example(b"[" * 100_000)
 @example(b'{"a":' * 50_000)
@@ -220,7 +220,7 @@ def test_arbitrary_bytes(body: bytes) -> None:
         only_our_errors(read, body)
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(JSON | SHAPED)
 def test_arbitrary_json(value: object) -> None:
     """Well-formed JSON of any shape, also with the wire's own names in the wrong places."""
