@@ -104,7 +104,9 @@ MISTAKES = [
     pytest.param(
         {"grid": {"sender": [ALICE]}}, r"^call 1 \('f'\), grid entry 1, `sender`: it belongs", id="sender of a view"
     ),
-    pytest.param({"grid": {"arguments": [[1.5]]}}, "grid entry 1, `arguments.1`: Move does not have floating", id="a float"),
+    pytest.param(
+        {"grid": {"arguments": [[1.5]]}}, "grid entry 1, `arguments.1`: Move does not have floating", id="a float"
+    ),
     pytest.param(
         {"grid": {"arguments": [[1]] * 40, "type_arguments": [["u8"]] * 40}},
         "makes 1,600 calls; the most is 1,000",
