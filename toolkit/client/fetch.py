@@ -352,7 +352,7 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
             bar.advance(int(answer.ended))
             if guard is not None:
                 guard.check_if_due()
-    if guard is not None:
+    if guard is not None and found:
         guard.check_at_end()
     ordered = [found[version] for version in sorted(found)]
     return TransactionFrames(*transaction_frames(ordered, failures=sorted(failures.items()), by="version"))
@@ -392,7 +392,7 @@ def _swept(
             found[place] = outcome
             if guard is not None:
                 guard.check_if_due()
-    if guard is not None:
+    if guard is not None and not all(isinstance(outcome, Exception) for outcome in found.values()):
         guard.check_at_end()
     return [found[place] for place in range(len(tasks))]
 

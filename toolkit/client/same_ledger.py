@@ -8,10 +8,10 @@ transaction, read at the start and again later, with the head and the oldest ver
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from toolkit.client.cache_store import warn_caller
 from toolkit.errors import LedgerChanged, NodeError, NodeUnreachable, NotFound, SchemaError
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class LedgerGuard:
     Parameters
     ----------
     node : Node
+        Also an attribute.
     anchor : LedgerAnchor
     clock : callable, optional
         Seconds that only grow; replaced in tests.
@@ -96,7 +97,7 @@ class LedgerGuard:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] | None = None,
     ) -> None:
-        self._node = node
+        self.node = node
         self._anchor = anchor
         self._clock = clock
         self._sleep = sleep or time.sleep
@@ -116,7 +117,7 @@ class LedgerGuard:
             If the node does not say what it serves.
         """
         began_s = time.time()
-        with self._node.fresh():
+        with self.node.fresh():
             for pause_s in (*_PAUSES_S, None):
                 doubt = self._doubt()
                 if doubt is None:
@@ -135,7 +136,7 @@ class LedgerGuard:
             If it is another one.
         """
         try:
-            with self._node.fresh(repeats=False):
+            with self.node.fresh(repeats=False):
                 return self._doubt() is None
         except _UNREAD:
             return False
@@ -153,10 +154,8 @@ class LedgerGuard:
         try:
             self.check()
         except _UNREAD as error:
-            warnings.warn(
-                f"{self._node.name} could not be asked whether it still serves the ledger that was read: {error}",
-                UserWarning,
-                stacklevel=3,
+            warn_caller(
+                f"{self.node.name} could not be asked whether it still serves the ledger that was read: {error}"
             )
 
     def _doubt(self) -> str | None:
@@ -179,7 +178,7 @@ class LedgerGuard:
 
     def _look(self) -> tuple[LedgerState, str | None]:
         """Return the state of the node's ledger, and whether the anchor transaction is not there."""
-        anchor, node = self._anchor, self._node
+        anchor, node = self._anchor, self.node
         if anchor.version is None:
             return node.ledger(), None
         expected = f"expected transaction {anchor.version} to be {anchor.transaction_hash}"
@@ -196,6 +195,6 @@ class LedgerGuard:
 
     def _changed(self, why: str) -> LedgerChanged:
         """Return the error to raise; answers cached since the last good check may be of the other ledger: they go."""
-        if self._node.cache is not None:
-            self._node.cache.forget_since(self._confirmed_s)
-        return LedgerChanged(f"{self._node.name} serves another ledger than before: {why}")
+        if self.node.cache is not None:
+            self.node.cache.forget_since(self._confirmed_s)
+        return LedgerChanged(f"{self.node.name} serves another ledger than before: {why}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -175,6 +176,7 @@ class Guard:
 
     def __init__(self, *says):
         self.says, self.looks, self.checks = says, 0, 0
+        self.node = SimpleNamespace(name="node")
 
     def confirms(self):
         said = self.says[min(self.looks, len(self.says) - 1)]
@@ -197,17 +199,17 @@ def taken(collector, versions):
 
 
 def test_rows_are_written_once_the_ledger_is_confirmed(store, bar):
-    """While the node does not say, they wait; they are written with the next thousand, and at the end."""
-    guard = Guard(True, False, True)
+    """First 10, then twice as many, up to 1,000; while the node does not say, they wait for as many more."""
+    guard = Guard(True, True, False, True)
     with Collector(store, bar, guard=guard, clock=Clock()) as collector:
         written = []
-        for version in range(3_001):
+        for version in range(5_000):
             collector.take(row(version))
-            if version % 1_000 == 999:
+            if not written or store.rows() != written[-1]:
                 written.append(store.rows())
-        assert written == [1_000, 1_000, 3_000]
-    assert store.rows() == 3_001
-    assert (guard.looks, guard.checks) == (4, 1)
+        assert written == [0, 10, 30, 110, 190, 350, 670, 1_310, 2_310, 3_310, 4_310]
+    assert store.rows() == 5_000
+    assert guard.checks == 1
 
 
 def test_rows_read_since_the_last_good_check_are_dropped(store, bar):
@@ -215,7 +217,7 @@ def test_rows_read_since_the_last_good_check_are_dropped(store, bar):
     collector = Collector(store, bar, guard=Guard(True, LedgerChanged("another")), clock=Clock())
     with pytest.raises(LedgerChanged):
         taken(collector, range(2_500))
-    assert store.observations()["ledger_version"].tolist() == list(range(1_000))
+    assert store.observations()["ledger_version"].tolist() == list(range(10))
 
 
 def test_the_ledger_is_checked_at_the_end_also_without_rows(store, bar):

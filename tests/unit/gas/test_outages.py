@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.unit.client.fakes import answer, info, ledger, refused
+from tests.unit.client.fakes import answer, ledger, refused
 from tests.unit.gas.observed import manifest, row, table
-from tests.unit.gas.test_runs import HEAD, RISE, UPGRADE, at, gas_at, made_node, rows, run
+from tests.unit.gas.test_runs import HEAD, RISE, SCHEDULE, UPGRADE, at, gas_at, made_node, rows, run
 from toolkit.cli.studies import _print_run
 from toolkit.client.node import Node
 from toolkit.client.versions import FindSteps
@@ -124,12 +124,11 @@ def test_a_node_that_dies_before_causes_are_told_completes_nothing(tmp_path):
     node, fake = made_node()
     down = {where: GONE for where in fake.routes if where not in {"POST /view", "GET /accounts/0x1/module/m"}}
 
-    def last_words(*_):
-        if len(fake.sent("POST /view")) == 21:
-            fake.routes |= down
-        return answer(info(fake.head), head=fake.head)
+    def first_cause(*_):
+        fake.routes |= down
+        return GONE
 
-    fake.routes["GET "] = last_words
+    fake.routes[SCHEDULE] = first_cause
     with pytest.raises(NodeUnreachable, match="causes of steps are not to be had"):
         run(tmp_path, node=node)
     node, fake = made_node()
@@ -151,7 +150,7 @@ def test_rows_that_could_not_be_confirmed_are_read_again(tmp_path):
     assert left.manifest["nodes"][0]["unconfirmed_since"]
     node, fake = made_node()
     found = run(tmp_path / "run", node=node)
-    assert len(fake.sent("POST /view")) == 21
+    assert 0 < len(fake.sent("POST /view")) <= 21
     assert found.digest == whole.digest
     assert "unconfirmed_since" not in found.manifest["nodes"][0]
 

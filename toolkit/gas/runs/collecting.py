@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from toolkit.errors import ClosedError, LedgerChanged, NodeError, NodeUnreachable, SchemaError, StudyError
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import row_columns
+from toolkit.gas.runs.silence import raise_unconfirmed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,12 @@ __all__ = ["Collector"]
 _MAX_ROWS = 1_000
 _MAX_SECONDS = 2.0
 """What a run that is killed has to read again at most: so many rows, or those that came in so long."""
+_FIRST_ROWS = 10
+"""Rows after which the ledger is confirmed for the first time; doubled each time, up to `_MAX_ROWS`.
+
+A node that asks for a long wait after a few hundred calls confirms nothing any more. What it confirmed before need not
+be read again, so that runs get on however few calls it allows.
+"""
 _MAX_UNCONFIRMED = 10_000
 """Most rows that wait while the node does not say which ledger it serves."""
 _TICK_S = 0.25
@@ -83,7 +90,7 @@ class Collector:
         self._rows: list[dict[str, Any]] = []
         self._tables: list[pa.Table] = []
         self._waiting = 0
-        self._due_rows = _MAX_ROWS
+        self._step = self._due_rows = _MAX_ROWS if guard is None else _FIRST_ROWS
         self._due_from = 0.0
         self._writing: tuple[int, _Batch] | None = None
         self._writes = 0
@@ -147,7 +154,7 @@ class Collector:
             if confirmed:
                 self._write(batch)
             else:
-                self._due_rows, self._due_from = self._waiting + _MAX_ROWS, self._clock()
+                self._due_rows, self._due_from = self._waiting + self._step, self._clock()
 
     def flush(self) -> None:
         """Write what waits.
@@ -159,7 +166,8 @@ class Collector:
         NodeUnreachable
             If the node does not say which ledger it serves; what waits is written, marked as unconfirmed.
         RunStopped
-            If it cannot be written, now or in an earlier attempt of the thread that writes while no rows come.
+            If the node asks for a long wait instead, likewise; if rows cannot be written, now or in an earlier attempt
+            of the thread that writes while no rows come.
         """
         with self._lock:
             self._raise_failure()
@@ -169,10 +177,7 @@ class Collector:
                     self._guard.check()
                 except (NodeError, NodeUnreachable, SchemaError) as error:
                     self._write_unconfirmed()
-                    raise NodeUnreachable(
-                        f"the node is gone: it does not say which ledger it serves ({error}). What was answered is "
-                        "kept; once it is back, run the same study into the same folder and it goes on from there"
-                    ) from error
+                    raise_unconfirmed(self._guard.node, error)
             self._write(self._batch())
 
     def _flush_stopped(self) -> None:
@@ -233,7 +238,8 @@ class Collector:
             if self._store.added == before + count:
                 left = self._waiting - count
                 self._rows, self._tables, self._waiting = self._rows[rows:], self._tables[tables:], left
-                self._writes, self._due_rows, self._due_from = self._writes + 1, _MAX_ROWS, self._clock()
+                self._step = self._due_rows = min(_MAX_ROWS, 2 * self._step)
+                self._writes, self._due_from = self._writes + 1, self._clock()
         self._writing = None
 
     def _raise_failure(self) -> None:

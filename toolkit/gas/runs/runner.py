@@ -8,7 +8,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from toolkit.client.bulk import progress_bar
-from toolkit.errors import InputError, LedgerChanged, RunStopped, StudyError
+from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError, StudyError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.causes.finding import causes_of
@@ -21,7 +21,7 @@ from toolkit.gas.runs.provenance import provenance
 from toolkit.gas.runs.reading import NodeReader, Where
 from toolkit.gas.runs.scan import turning_points
 from toolkit.gas.runs.shards import Shard
-from toolkit.gas.runs.silence import check_there
+from toolkit.gas.runs.silence import check_there, raise_unconfirmed
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import Cause, Step, step_columns, steps_of
 
@@ -153,7 +153,10 @@ def _complete(
                 check_there(node, "causes of steps are not to be had")
             causes |= found
             plan["provenance"] = provenance(node, first=plan["first"], last=plan["last"], functions=functions.values())
-            ledger_guard(node, plan).check()
+            try:
+                ledger_guard(node, plan).check()
+            except (NodeError, NodeUnreachable, SchemaError) as error:
+                raise_unconfirmed(node, error)
     store.write_steps(rows_frame(STEPS, step_columns(steps, causes)))
     kept = {name: entry for name, entry in manifest.items() if name != "steps_between_shards"}
     store.write_manifest(kept | closing(store))

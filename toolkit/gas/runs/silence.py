@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolkit.client.retry import resume_time
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, RateLimited, RunStopped
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from toolkit.client.node import Node
 
-__all__ = ["check_there", "heard"]
+__all__ = ["check_there", "heard", "raise_unconfirmed"]
 
 _MOST_SILENT = 20
 """Calls in a row without an answer after which the node is asked whether it is there."""
@@ -90,6 +90,29 @@ def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
                 f"{node.name} is gone: {why}, nor does it say what it is ({error}). What was answered is kept; once "
                 "it is back, run the same study into the same folder and it goes on from there"
             ) from error
+
+
+def raise_unconfirmed(node: Node, error: Exception) -> NoReturn:
+    """Raise what to do after a node did not say which ledger it serves.
+
+    Parameters
+    ----------
+    node : Node
+    error : Exception
+        What it said instead.
+
+    Raises
+    ------
+    RunStopped
+        If it asks for a longer wait than calls have patience for.
+    NodeUnreachable
+        In any other case.
+    """
+    _stop_if_told_to_wait(error, node)
+    raise NodeUnreachable(
+        f"{node.name} is gone: it does not say which ledger it serves ({error}). What was answered is kept; once it is "
+        "back, run the same study into the same folder and it goes on from there"
+    ) from error
 
 
 def _stop_if_told_to_wait(error: Exception, node: Node) -> None:
