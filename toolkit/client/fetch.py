@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolkit.client.versions import ResolvedPlan
     from toolkit.client.view_calls import PreparedViews
     from toolkit.move import Layout
-    from toolkit.wire import SimulationRequest, ViewFunction
+    from toolkit.wire import LedgerState, SimulationRequest, ViewFunction
 
 __all__ = [
     "SimulationFrames",
@@ -80,10 +80,10 @@ class SimulationFrames(TransactionFrames):
     results: tuple[Simulation | ToolkitError, ...]
 
 
-def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) -> ResolvedPlan:
-    """Resolve a version plan against a node, its head being read once; what was clipped is warned about.
+def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
+    """Resolve a version plan against a node's ledger, which is read once and returned; warn about clipped versions.
 
-    What a probe found of views holds for reads of state only: `state` is False for transactions.
+    The oldest version that a probe found holds for reads of state only: pass ``state=False`` for transactions.
     """
     ledger = node.ledger()
     plan = resolve_versions(
@@ -95,7 +95,7 @@ def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) 
     )
     for note in plan.notes:
         warnings.warn(note, UserWarning, stacklevel=3)
-    return plan
+    return plan, ledger
 
 
 def fetch_views(
@@ -155,9 +155,9 @@ def fetch_views(
     Types come from the module's ABI at the version read. Source: ``POST /v1/view``.
     """
     node, named = given_node(node), given_calls(calls)
-    plan = plan_versions(node, versions)
+    plan, ledger = plan_versions(node, versions)
     ordered = sorted(set(plan.versions))
-    guard = _guard(node, ordered, len(named) * len(plan.versions))
+    guard = _guard(node, ledger, ordered, len(named) * len(plan.versions))
     for call in named.values():
         function = FunctionId.parse(call.function)
         node.abis.prepare(function.address, function.module, ordered)
@@ -241,11 +241,11 @@ def fetch_table_items(
     Source: ``POST /v1/tables/{table_handle}/item``.
     """
     node, given = given_node(node), given_keys(keys)
-    plan = plan_versions(node, versions)
+    plan, ledger = plan_versions(node, versions)
 
     ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
     tasks = [(place, version) for place in range(len(given)) for version in plan.versions]
-    guard = _guard(node, plan.versions, len(tasks))
+    guard = _guard(node, ledger, plan.versions, len(tasks))
     outcomes = _swept(
         node, tasks, lambda task: ready[task[0]].at(task[1]), what="table items", show=progress, guard=guard
     )
@@ -337,10 +337,10 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
     Source: ``GET /v1/transactions?start=&limit=``.
     """
     node = given_node(node)
-    plan = plan_versions(node, versions, state=False)
+    plan, ledger = plan_versions(node, versions, state=False)
     wanted = sorted(set(plan.versions))
     pages = pages_of(wanted)
-    guard = _guard(node, wanted, len(wanted))
+    guard = _guard(node, ledger, wanted, len(wanted))
     found: dict[int, Any] = {}
     failures: dict[int, Failure] = {}
     with progress_bar(len(pages), "pages", show=progress) as bar:
@@ -397,9 +397,9 @@ def _swept(
     return [found[place] for place in range(len(tasks))]
 
 
-def _guard(node: Node, versions: Sequence[int], reads: int) -> LedgerGuard | None:
-    """Return what notices that another ledger takes the place of this one; a single read cannot mix two."""
-    return LedgerGuard(node, LedgerAnchor.taken(node, max(versions))) if reads > 1 else None
+def _guard(node: Node, ledger: LedgerState, versions: Sequence[int], reads: int) -> LedgerGuard | None:
+    """Return the guard that notices if another ledger replaces this one; a single read cannot mix two ledgers."""
+    return LedgerGuard(node, LedgerAnchor.taken(node, max(versions), ledger=ledger)) if reads > 1 else None
 
 
 def _failed_view(name: str, version: int, error: Exception) -> ViewRecord:

@@ -54,24 +54,32 @@ class LedgerAnchor:
     transaction_hash: str | None = None
 
     @classmethod
-    def taken(cls, node: Node, version: int) -> LedgerAnchor:
+    def taken(cls, node: Node, version: int, *, ledger: LedgerState | None = None) -> LedgerAnchor:
         """Read the transaction of a version from the node itself, never from the cache.
+
+        Parameters
+        ----------
+        node : Node
+        version : int
+            Version of the anchor transaction.
+        ledger : LedgerState, optional
+            State of the ledger as read before, used if the node does not answer now.
 
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node does not describe its ledger either.
+            If the node does not answer and `ledger` is None.
         """
-        found, ledger = None, None
+        found = None
         with node.fresh():
             try:
-                transaction, ledger = node.transaction_and_head(version)
+                transaction, newest = node.transaction_and_head(version)
                 found = transaction.hash
             except NodeError as error:
-                ledger = error.ledger
+                newest = error.ledger
             except (NodeUnreachable, SchemaError):
-                pass
-            ledger = ledger or node.ledger()
+                newest = None
+            ledger = newest or ledger or node.ledger()
         return cls(ledger.chain_id, ledger.version, ledger.oldest_version, version if found else None, found)
 
 

@@ -153,7 +153,7 @@ def test_facts_are_what_a_command_prints():
 def test_plans_start_from_what_was_found():
     """After a probe open bounds begin where views answer, and the plan says so."""
     node, _ = gateway(oldest=900_000)
-    assert min(plan_versions(node, "0:-1/11").versions) == 0
+    assert min(plan_versions(node, "0:-1/11")[0].versions) == 0
     oldest = node.probe().oldest_readable
     with pytest.warns(UserWarning, match=f"versions 0 to {oldest - 1} lie below what answered a probe"):
         frame = fetch_views(node, CLOCK, versions="0:-1/11", progress=False)

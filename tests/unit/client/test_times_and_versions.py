@@ -59,7 +59,7 @@ def test_a_plan_by_dates_on_a_pruned_node_is_clipped_and_said_so():
     with pytest.raises(InputError, match="before version 500, the oldest this node holds"):
         plan_versions(node, "2020-01-01..2020-02-01/3")
     with pytest.warns(UserWarning, match="lies before version 500"):
-        plan = plan_versions(node, "2020-01-01..2026-01-01T00:01:00Z/2")
+        plan, _ = plan_versions(node, "2020-01-01..2026-01-01T00:01:00Z/2")
     assert list(plan.versions) == [500, 609]
 
 
