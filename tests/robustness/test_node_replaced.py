@@ -134,6 +134,20 @@ def test_a_fetch_never_mixes_two_ledgers(proxy, replaced, connect, fetch, same_c
         fetch(connect(proxy.url))
 
 
+@pytest.mark.fault("a node replaced between two fetches", "LedgerChanged instead of cached rows beside the other's")
+def test_a_second_fetch_does_not_meet_cached_answers_of_another_ledger(proxy, other_ledger, connect):
+    """A local network that was started anew behind the same URL has the same chain id."""
+    node = connect(proxy.url, cache="default")
+    toolkit.fetch_views(node, DEPTH, versions="0:1499/20", progress=False)
+    proxy.upstream = other_ledger
+    for versions in ("0:1499/40", "0:999/20"):
+        with pytest.raises(LedgerChanged, match="another ledger"):
+            toolkit.fetch_views(node, DEPTH, versions=versions, progress=False)
+    again = toolkit.fetch_views(connect(proxy.url, cache="default"), DEPTH, versions="0:1499/40", progress=False)
+    there = toolkit.fetch_views(connect(proxy.url, cache=None), DEPTH, versions="0:1499/40", progress=False)
+    assert again["gas_used"].tolist() == there["gas_used"].tolist()
+
+
 @pytest.mark.fault("a single call to a node whose chain id changed", "LedgerChanged, until one connects again")
 def test_a_single_call_says_that_the_chain_changed(proxy, connect):
     """A new connection reads the other chain."""

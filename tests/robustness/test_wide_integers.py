@@ -61,3 +61,13 @@ def test_a_narrow_column_on_the_left_compares_numbers():
 def test_a_numpy_float_is_not_its_neighbour():
     """numpy rounds the integer before it compares."""
     assert (pd.Series([2**100 + 1], dtype="u128") == dtypes.scaled(pd.Series([2**100]), 0)[0]).tolist() == [False]
+
+
+@pytest.mark.parametrize("how", ["inner", "outer", "left", "right"])
+def test_sorted_indexes_of_two_widths_are_joined(how):
+    """pandas takes a short cut for sorted indexes, which raised ValueError."""
+    wide, narrow = pd.Index([1, M, 2**64], dtype="u128"), pd.Index([2, M], dtype="uint64")
+    expected = {"inner": [M], "outer": [1, 2, M, 2**64], "left": [1, M, 2**64], "right": [2, M]}
+    assert wide.join(narrow, how=how).tolist() == expected[how]
+    assert wide.intersection(narrow).tolist() == [M]
+    assert narrow.union(wide).tolist() == [1, 2, M, 2**64]

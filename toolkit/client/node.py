@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from toolkit.client.context import Encoding
     from toolkit.client.prepared import Prepared
     from toolkit.client.results import Simulation, TableItem, ViewResult
+    from toolkit.client.same_ledger import LedgerAnchor
     from toolkit.client.transport import Transport
     from toolkit.errors import ToolkitError
     from toolkit.move import ModuleAbi
@@ -188,6 +189,8 @@ class Node:
             self._companion.module_answer, overrides=abis, kept_versions=self._companion.module_versions
         )
         self._context = Context(self._connection, self._companion, self.abis, encoding)
+        self.anchor: LedgerAnchor | None = None
+        """What the ledger is recognised by that the last fetch or run read, see `LedgerAnchor.taken`."""
 
     def __repr__(self) -> str:
         return f"Node({self.name!r})"

@@ -8,7 +8,7 @@ transaction, read at the start and again later, with the head and the oldest ver
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from toolkit.client.cache_store import warn_caller
@@ -45,6 +45,8 @@ class LedgerAnchor:
         Version of the anchor transaction.
     transaction_hash : str or None
         Its hash; None if the node did not answer it. Then the numbers above are all there is.
+    taken_s : float
+        Unix time before it was taken, in s.
     """
 
     chain_id: int
@@ -52,10 +54,14 @@ class LedgerAnchor:
     oldest: int | None = None
     version: int | None = None
     transaction_hash: str | None = None
+    taken_s: float = field(default_factory=time.time, compare=False)
 
     @classmethod
     def taken(cls, node: Node, version: int, *, ledger: LedgerState | None = None) -> LedgerAnchor:
         """Read the transaction of a version from the node itself, never from the cache.
+
+        The anchor that was taken of this `Node` before is checked first, since answers in its cache are of that ledger.
+        It is returned again if its transaction is that of `version`, or if the node does not answer.
 
         Parameters
         ----------
@@ -67,9 +73,25 @@ class LedgerAnchor:
 
         Raises
         ------
+        LedgerChanged
+            If the node serves another ledger than when an anchor was taken before.
         NodeError, NodeUnreachable
-            If the node does not answer and `ledger` is None.
+            If the node does not answer, no anchor was taken before, and `ledger` is None.
         """
+        earlier = node.anchor
+        if earlier is not None:
+            try:
+                LedgerGuard(node, earlier).check()
+            except _UNREAD:
+                return earlier
+            if earlier.version == version:
+                return earlier
+        node.anchor = cls._read(node, version, ledger)
+        return node.anchor
+
+    @classmethod
+    def _read(cls, node: Node, version: int, ledger: LedgerState | None) -> LedgerAnchor:
+        taken_s = time.time()
         found = None
         with node.fresh():
             try:
@@ -80,7 +102,8 @@ class LedgerAnchor:
             except (NodeUnreachable, SchemaError):
                 newest = None
             ledger = newest or ledger or node.ledger()
-        return cls(ledger.chain_id, ledger.version, ledger.oldest_version, version if found else None, found)
+        at = version if found else None
+        return cls(ledger.chain_id, ledger.version, ledger.oldest_version, at, found, taken_s)
 
 
 class LedgerGuard:
@@ -110,7 +133,7 @@ class LedgerGuard:
         self._clock = clock
         self._sleep = sleep or time.sleep
         self._checked_at = clock()
-        self._confirmed_s = time.time()
+        self._confirmed_s = anchor.taken_s
 
     def check(self) -> None:
         """Check that the node serves the ledger of the anchor.
