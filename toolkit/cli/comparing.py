@@ -75,7 +75,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         print(text, end="")
     else:
         write_text(text, out)
-        verdict = "" if gate is None else f"; gate {gate.verdict}"
+        verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
     if gate is not None and not gate.passed:
         raise typer.Exit(REGRESSED if gate.regressions else NOT_JUDGED)
