@@ -59,7 +59,7 @@ def test_a_node_that_dies_stops_the_run(tmp_path, monkeypatch, executor):
     monkeypatch.setattr(Node, "with_share", lambda node, _: nullcontext(node))
     whole = run(tmp_path / "whole", versions="0:2500")
     node, fake = dying(900)
-    with pytest.raises(NodeUnreachable, match=r"is gone: .*calls.* got no answer.*run the same study into"):
+    with pytest.raises(NodeUnreachable, match=r"is gone: .*run the same study into"):
         run(tmp_path / "run", node=node, versions="0:2500", executor=executor)
     assert len(fake.sent("POST /view")) < 2_000
     left = Run.open(tmp_path / "run")
