@@ -417,7 +417,10 @@ class _Driver:
             self._pausing = True
 
     def _room(self) -> int:
-        return seam.MAX_BYTES_IN_FLIGHT - sum(run.held for run in self._runs)
+        room = seam.MAX_BYTES_IN_FLIGHT
+        for run in self._runs:
+            room -= run.came - run.taken
+        return room
 
     def _start_due(self, transfers: Transfers[_Job]) -> float | None:
         """Start what may start, runs taking turns; return the seconds until more may, None if that is open."""
@@ -425,7 +428,8 @@ class _Driver:
         while self._delayed and self._delayed[0][0] <= now:
             job = heapq.heappop(self._delayed)[2]
             job.run.waiting.appendleft(job)
-        if self._pace.refused_s():
+        pace = self._pace
+        if pace.held and pace.refused_s():
             self._refuse_waiting()
         held_up = 0
         while len(transfers) < self._window.limit and held_up < len(self._runs):
@@ -435,10 +439,11 @@ class _Driver:
                 held_up += 1
                 continue
             if self._turn_at is None:  # a turn once taken is kept, so that others who ask the node starve nobody
-                self._turn_at = now + self._pace.turn_s()
-            turn_at = max(self._turn_at, now + self._pace.paused_s())
-            if turn_at > now:
-                return self._patience_s(now, turn_at)
+                self._turn_at = now + pace.turn_s()
+            if pace.held:  # a pause that the node asked for meanwhile
+                self._turn_at = max(self._turn_at, now + pace.paused_s())
+            if self._turn_at > now:
+                return self._patience_s(now, self._turn_at)
             self._turn_at = None
             self._runs.rotate(-1)
             held_up = 0
@@ -473,18 +478,13 @@ class _Driver:
         if run.dropped:
             return
         if isinstance(outcome, Answer):
-            if outcome.status == HTTPStatus.TOO_MANY_REQUESTS:
-                self._window.refused(started_at=job.started_at, now=now)
-            else:
-                self._window.answered()
-            node_s = node_pause_s(outcome.status, outcome.headers)
-            if node_s is None:
-                self._pace.answered()
-            else:
-                self._pace.hold(node_s, budget_s=run.retry.budget_s)
             if outcome.status < HTTPStatus.BAD_REQUEST:
+                self._window.answered()
+                if self._pace.held:
+                    self._pace.answered()
                 run.end(job.key, outcome)
                 return
+            self._note_refusal(job, outcome, now)
         job.repeat += 1
         try:
             pause_s = self._pause_s(job, outcome)
@@ -496,6 +496,18 @@ class _Driver:
             return
         job.waited_s += pause_s
         heapq.heappush(self._delayed, (now + pause_s, next(self._order), job))
+
+    def _note_refusal(self, job: _Job, answer: Answer, now: float) -> None:
+        """Have the window and the pace follow what an error answer says of the node's load."""
+        if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+            self._window.refused(started_at=job.started_at, now=now)
+        else:
+            self._window.answered()
+        node_s = node_pause_s(answer.status, answer.headers)
+        if node_s is None:
+            self._pace.answered()
+        else:
+            self._pace.hold(node_s, budget_s=job.run.retry.budget_s)
 
     def _pause_s(self, job: _Job, outcome: Answer | NodeUnreachable) -> float | None:
         """Return the wait before the next attempt, None if there is none."""

@@ -22,12 +22,18 @@ class Pace:
         Most turns per second; None is no limit.
     clock : callable, optional
         Seconds that only grow; replaced in tests.
+
+    Attributes
+    ----------
+    held : bool
+        Whether the node ever asked for a wait; if not, there is nothing to ask this object about pauses.
     """
 
     def __init__(self, per_second: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._gap_s = 1.0 / per_second if per_second else 0.0
         self._clock = clock
         self._next = 0.0
+        self.held = False
         self._paused_until = self._refused_until = float("-inf")
         self._asked_since: float | None = None
         self._lock = forking.lock()
@@ -35,7 +41,7 @@ class Pace:
     def turn_s(self) -> float:
         """Take the next turn and return the seconds until it, pauses included."""
         if not self._gap_s:
-            return self.paused_s()
+            return self.paused_s() if self.held else 0.0
         with self._lock:
             now = self._clock()
             turn = max(self._next, now, self._paused_until)
@@ -54,6 +60,7 @@ class Pace:
             sent until the wait is over, see `refused_s`.
         """
         with self._lock:
+            self.held = True
             now = self._clock()
             if self._asked_since is None:
                 self._asked_since = now
@@ -76,4 +83,4 @@ class Pace:
         return self._left_s(self._refused_until)
 
     def _left_s(self, until: float) -> float:
-        return 0.0 if until == float("-inf") else max(0.0, until - self._clock())
+        return max(0.0, until - self._clock()) if self.held else 0.0
