@@ -12,6 +12,7 @@ from toolkit.move._address import ADDRESS_LENGTH, address_from_bytes, address_to
 from toolkit.move._type_tags import (
     ABILITIES,
     MAX_TYPE_DEPTH,
+    TOO_DEEP,
     FunctionType,
     Primitive,
     Reference,
@@ -385,7 +386,7 @@ def read_type_tag(reader: Reader) -> TypeTag:
 def _read(reader: Reader, depth: int) -> TypeTag:
     start = reader.position
     if depth > MAX_TYPE_DEPTH:
-        raise SchemaError(f"byte {start}: type nests deeper than {MAX_TYPE_DEPTH} types")
+        raise SchemaError(f"byte {start}: type {TOO_DEEP}")
     index = reader.uleb128()
     if index in _PRIMITIVES:
         return Primitive(_PRIMITIVES[index])
@@ -448,7 +449,7 @@ def write_type_tag(writer: Writer, tag: TypeTag) -> None:
 
 def _write(writer: Writer, tag: TypeTag, depth: int) -> None:
     if depth > MAX_TYPE_DEPTH:
-        raise InputError(f"type nests deeper than {MAX_TYPE_DEPTH} types")
+        raise InputError(f"type {TOO_DEEP}")
     match tag:
         case Primitive(name):
             writer.uleb128(_INDEX[name])

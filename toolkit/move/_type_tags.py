@@ -18,6 +18,7 @@ __all__ = [
     "ABILITIES",
     "MAX_TYPE_DEPTH",
     "PRIMITIVES",
+    "TOO_DEEP",
     "CachedHash",
     "FunctionType",
     "Primitive",
@@ -35,6 +36,9 @@ __all__ = [
 
 MAX_TYPE_DEPTH = 8
 """Deepest nesting of a type that a node accepts: ``u8`` has depth 0 on its own and depth 1 in ``vector<u8>``."""
+
+TOO_DEEP = f"nests deeper than {MAX_TYPE_DEPTH} types"
+"""What the error for a type that nests too deeply says; the embedded node recognises the error by it."""
 
 ABILITIES = ("copy", "drop", "store", "key")
 """Names of the abilities in the order of their bits in BCS."""
@@ -451,7 +455,7 @@ class _Parser:
         """Parse one type nested in `depth` others."""
         token = self.take()
         if depth > MAX_TYPE_DEPTH:
-            self.fail(token.position, f"nests deeper than {MAX_TYPE_DEPTH} types")
+            self.fail(token.position, TOO_DEEP)
         if not token.is_word:
             return self._marked(token, depth)
         if self.accept("::"):

@@ -10,7 +10,7 @@ from toolkit.embedded.outcomes import VmError
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import address_to_bytes, decode_argument, parse_type_tag, type_words
 from toolkit.move._argument_decoding import json_debug
-from toolkit.move._type_tags import MAX_TYPE_DEPTH
+from toolkit.move._type_tags import MAX_TYPE_DEPTH, TOO_DEEP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ def type_tag(text: str, problem: str = "Unable to parse move type {text}") -> Ty
     try:
         return parse_type_tag(text)
     except InputError as error:
-        if "deeper than the limit" in str(error):
+        if TOO_DEEP in str(error):
             invalid_input(f"{shown(text)} has gone over the limit of recursive types {MAX_TYPE_DEPTH}")
         return invalid_input(problem.format(text=shown(text)))
 
