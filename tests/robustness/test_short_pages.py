@@ -179,3 +179,14 @@ def test_a_malformed_transaction_of_one_call_does_not_keep_another_from_being_co
     again = two.run(tmp_path, progress=False)
     assert again.manifest["counts"]["failures"] == 0
     assert again.observations.query("label == 'register'")["gas_used"].tolist() == list(gas_of(whole).values())
+
+
+@pytest.mark.fault("a committed transaction that a node never answers", "explain() says that a range could not be read")
+def test_what_could_not_be_read_is_said(proxy, whole):
+    """The run's words count the transactions that were read, and name the range that was not."""
+    missing = str(whole.observations["ledger_version"].iloc[0])
+    proxy.change = transactions_changed(lambda _, page: [one for one in page if one["version"] != missing])
+    run = study(proxy.url).run(progress=False)
+    assert f"{len(whole.observations) - 1} of register (gas from" in run.explain()
+    assert "; 1 range of versions could not be read)" in run.explain()
+    assert "could not be read" not in whole.explain()

@@ -38,7 +38,10 @@ class Unjudged:
     label, source, node : str
         As in the observation frame.
     readings : int
-        Number of observations.
+        Number of observations with gas.
+    failures : int
+        Number of observations without gas. Of committed transactions each stands for a range of versions that could
+        not be read.
     min_gas, max_gas : int or None
         Gas units; None if no observation has any.
     """
@@ -47,6 +50,7 @@ class Unjudged:
     source: str
     node: str
     readings: int
+    failures: int
     min_gas: int | None
     max_gas: int | None
 
@@ -83,14 +87,31 @@ def coverage_of(tables: Iterable[pa.Table]) -> Coverage:
     for table in tables:
         silent = pc.is_in(table["error_code"].cast(pa.string()), pa.array(sorted(NO_ANSWER)))
         flagged = table.select([*_KEY, "gas_used"]).append_column("answered", pc.invert(silent).cast(pa.uint64()))
-        figures = [("gas_used", "min"), ("gas_used", "max"), ("answered", "sum"), ([], "count_all")]
+        figures = [
+            ("gas_used", "min"),
+            ("gas_used", "max"),
+            ("gas_used", "count"),
+            ("answered", "sum"),
+            ([], "count_all"),
+        ]
         for row in flagged.group_by(_KEY, use_threads=False).aggregate(figures).to_pylist():
-            known = found.setdefault(tuple(row[name] for name in _KEY), {"count": 0, "answered": 0, "gas": []})
+            known = found.setdefault(
+                tuple(row[name] for name in _KEY), {"count": 0, "priced": 0, "answered": 0, "gas": []}
+            )
             known["count"] += row["count_all"]
+            known["priced"] += row["gas_used_count"]
             known["answered"] += row["answered_sum"]
             known["gas"] += [gas for gas in (row["gas_used_min"], row["gas_used_max"]) if gas is not None]
     unjudged = [
-        Unjudged(label, source, node, known["count"], min(known["gas"], default=None), max(known["gas"], default=None))
+        Unjudged(
+            label,
+            source,
+            node,
+            known["priced"],
+            known["count"] - known["priced"],
+            min(known["gas"], default=None),
+            max(known["gas"], default=None),
+        )
         for (node, label, source), known in found.items()
         if source != VIEW or known["answered"] < _FEWEST
     ]
@@ -132,4 +153,6 @@ def _call_words(one: Unjudged, name: Callable[[str], str], *, several: bool) -> 
         gas = f"gas {one.min_gas:,}"
     else:
         gas = f"gas from {one.min_gas:,} to {one.max_gas:,}"
+    if one.source == COMMITTED and one.failures:
+        gas += f"; {one.failures:,} range{'' if one.failures == 1 else 's'} of versions could not be read"
     return f"{count}{name(one.label)}{where} ({gas})"
