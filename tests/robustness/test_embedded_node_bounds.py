@@ -229,12 +229,14 @@ def test_pipelined_requests_are_answered_in_turn(serve):
     assert [answer[:3] for answer in answers] == [b"200", b"404", b"200"] * 5 + [b"200"]
 
 
-@pytest.mark.fault("pipelined requests without end", "the connection is closed, the waiting requests are dropped")
-def test_endless_pipelining_is_hung_up_on(serve):
+@pytest.mark.fault("pipelined requests without end", "the connection is closed or not read any further")
+def test_endless_pipelining_does_not_pile_up(serve):
     """A client that sends requests and reads no answer."""
     server = serve(faults=embedded.Faults(latency_s=0.5))
     with connected(server) as connection:
-        assert flood(connection, (GET + b"\r\n") * 1_000, 256 << 20) < 256 << 20
+        connection.settimeout(2)
+        with suppress(TimeoutError):  # h11 reads the next request when the one before is answered
+            assert flood(connection, (GET + b"\r\n") * 1_000, 256 << 20) < 256 << 20
     server.faults.clear()
     assert serves(server)
 
