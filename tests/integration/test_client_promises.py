@@ -151,7 +151,7 @@ def test_what_is_kept_waits_for_no_turn(server, monkeypatch):
         kept = len(turns)
         toolkit.fetch_views(node, VIEWS[1], versions=list(range(721, 731)), progress=False)
         node.view(VIEWS[1], ledger_version=731)
-    assert kept == 3  # the head, for the plan, and which ledger it is, before and after
+    assert kept == 4  # the head for the plan, the anchor of the fetch before, the own anchor, and that again at the end
     assert len(turns) >= kept + 12
     assert set(map(id, turns)) == {id(pace)}
 
