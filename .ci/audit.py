@@ -13,17 +13,17 @@ import tempfile
 from pathlib import Path
 
 ASK = ["--disable-pip", "--no-deps", "--format", "json", "--progress-spinner", "off"]
-LONGEST_S = 600
+MAX_TIME_S = 600
 
 
 def dependencies(requirements: Path) -> list[dict] | str:
     """Return what pip-audit says of each package, or why it said nothing."""
     command = [sys.executable, "-m", "pip_audit", *ASK, "--requirement", str(requirements)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)  # noqa: S603 - ours
+        done = subprocess.run(command, capture_output=True, text=True, timeout=MAX_TIME_S, check=False)  # noqa: S603 - ours
         return json.loads(done.stdout)["dependencies"]
     except subprocess.TimeoutExpired:
-        return f"no answer within {LONGEST_S} s"
+        return f"no answer within {MAX_TIME_S} s"
     except (ValueError, KeyError, TypeError):
         return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1][:200]
 

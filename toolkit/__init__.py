@@ -1,6 +1,6 @@
 """Typed frames, gas studies and an embedded node for the REST interface of a Move ledger.
 
-Names are imported when they are first used, so that ``import toolkit`` costs next to nothing.
+Names are imported on first use, so that ``import toolkit`` is fast.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Light, and waits for pandas and pyarrow to be imported, before or after, to register the wide integers with them.
+# Imports neither pandas nor pyarrow; registers the wide integer types with them as soon as they are imported.
 from toolkit import dtypes as dtypes
 from toolkit._present.notebook import show_frames_literally as _show_frames_literally
 
@@ -125,7 +125,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name at its first use."""
+    """Import a public name on first use."""
     if name in _SUBMODULES:
         return import_module(f"toolkit.{name}")
     home = _HOME.get(name)

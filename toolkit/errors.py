@@ -1,19 +1,19 @@
-"""The one tree of errors; every error this package raises on purpose hangs here.
+"""Exceptions of the toolkit: every error that it raises on purpose derives from `ToolkitError`.
 
 ::
 
     ToolkitError
-    ├── InputError                 what the caller wrote cannot be used (also a ValueError)
-    │   ├── NotAtPast              asked a past snapshot for what a node does at its head only
-    │   └── StudyError             a study file or a run folder cannot be used
-    │       └── RunStopped         a run was broken off by its machine or its workers; the same call goes on
+    ├── InputError                 an argument, option or file is not valid (also a ValueError)
+    │   ├── NotAtPast              an operation at a past version that a node offers at its head only
+    │   └── StudyError             a study file or a run folder is not valid
+    │       └── RunStopped         a run was interrupted by its machine or its workers; repeating the call continues it
     ├── SchemaError                a value does not fit its declared type (also a ValueError)
-    ├── InexactError               pandas would compute with floats where integers are exact (also an ArithmeticError)
-    ├── NodeUnreachable            no HTTP answer: refused, timed out, cut, TLS (also a ConnectionError)
-    │   ├── HopelessError          asking again is of no use: TLS or a redirect refused, an answer too large or too slow
-    │   └── OfflineMiss            offline, and the cache does not hold the answer
-    ├── ClosedError                the client was closed
-    ├── LedgerChanged              the node serves another ledger than before: another chain id, another history
+    ├── InexactError               pandas would compute wide integers with floats (also an ArithmeticError)
+    ├── NodeUnreachable            no HTTP answer: refused, timed out, cut off, TLS (also a ConnectionError)
+    │   ├── HopelessError          a retry cannot help: TLS or a redirect refused, an answer too large or too slow
+    │   └── OfflineMiss            the client is offline and the answer is not in the cache
+    ├── ClosedError                the client is closed
+    ├── LedgerChanged              the node serves a different ledger than before: chain id or history differ
     └── NodeError                  the node answered with an error status
         ├── InvalidRequest         400
         ├── Forbidden              403 (and 401 of a gateway)
@@ -24,8 +24,8 @@
         ├── Unavailable            503
         └── InsufficientStorage    507
 
-Messages say what was asked, where, what was expected, what came, and what to do next. They carry no control or
-bidirectional characters but newlines: such characters in text that a message quotes are written as escapes.
+Messages say what was requested, where it failed, what was expected, what was received and what to do next. Control and
+bidirectional characters in quoted text are escaped; newlines are the only control characters of a message.
 """
 
 from __future__ import annotations
@@ -66,30 +66,30 @@ __all__ = [
 
 
 class ToolkitError(Exception):
-    """Root of every error this package raises on purpose."""
+    """Base class of every error that the toolkit raises on purpose."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(cleaned(arg) if isinstance(arg, str) else arg for arg in args))
 
     def add_note(self, note: str, /) -> None:
-        """Add a line that tracebacks show."""
+        """Add a line that tracebacks show, with control characters escaped."""
         super().add_note(cleaned(note))
 
 
 class InputError(ToolkitError, ValueError):
-    """What the caller wrote cannot be used: a type, address, version plan, argument or option."""
+    """An argument, option, type, address or version plan is not valid."""
 
 
 class NotAtPast(InputError):
-    """A past snapshot was asked for something the service does at its head only."""
+    """A snapshot of a past version was asked for an operation that a node offers at its head only."""
 
 
 class StudyError(InputError):
-    """A study file, or a run folder, cannot be used."""
+    """A study file or a run folder is not valid."""
 
 
 class RunStopped(StudyError):
-    """A run was broken off by its machine or its workers; the same call goes on."""
+    """A run was interrupted by its machine or its workers; repeating the call continues it."""
 
 
 class SchemaError(ToolkitError, ValueError):
@@ -98,11 +98,11 @@ class SchemaError(ToolkitError, ValueError):
     Parameters
     ----------
     message : str
-        What was expected and what came.
+        What was expected and what was found.
     column : str, optional
-        Column (or path inside a value) the failing value belongs to.
+        Column, or path inside a value, of the value that does not fit.
     rows : sequence of int, optional
-        Positions of the failing rows, first ones only.
+        Positions of the first failing rows.
     """
 
     def __init__(self, message: str, *, column: str | None = None, rows: Sequence[int] = ()) -> None:
@@ -112,30 +112,30 @@ class SchemaError(ToolkitError, ValueError):
 
 
 class InexactError(ToolkitError, ArithmeticError):
-    """pandas would turn wide integers into floats unasked; the message names the exact way.
+    """pandas would convert wide integers to floats; the message names the exact alternative.
 
-    It is neither a TypeError nor a ValueError: pandas catches those and raises another error, without the message.
+    It is neither a TypeError nor a ValueError, because pandas catches those and loses the message.
     """
 
 
 class NodeUnreachable(ToolkitError, ConnectionError):
-    """No HTTP answer came from the node."""
+    """The node sent no HTTP answer."""
 
 
 class HopelessError(NodeUnreachable):
-    """No usable answer came, nor would another: TLS or a redirect refused, an answer too large or too slow."""
+    """A retry cannot help: TLS or a redirect was refused, or the answer is too large or too slow."""
 
 
 class OfflineMiss(NodeUnreachable):
-    """The session is offline, and the cache does not hold the answer."""
+    """The client is offline, and the answer is not in the cache."""
 
 
 class ClosedError(ToolkitError, RuntimeError):
-    """The client was closed and cannot be used any more."""
+    """The client is closed and cannot be used any more."""
 
 
 class LedgerChanged(ToolkitError):
-    """A node serves another ledger than before: its chain id changed, or its history did. Connect again to use it."""
+    """The node serves a different ledger than before: its chain id or its history changed. Connect again to use it."""
 
 
 class NodeError(ToolkitError):
@@ -144,21 +144,21 @@ class NodeError(ToolkitError):
     Parameters
     ----------
     text : str
-        The whole text for a reader: what was asked, what came back, what to do.
+        Message: what was requested, what the node answered, and what to do.
     status : int
         HTTP status.
     error_code : str or None
-        The node's own code (``table_item_not_found``); None where the body was not the documented error.
+        Error code of the node (``table_item_not_found``), None if the body is not a documented error.
     message : str
-        The node's own message, cut after 2,000 characters, or the start of a body that is not the documented error.
+        Message of the node, cut after 2,000 characters, or the start of a body that is not a documented error.
     vm_error_code : int or None
-        VM status number, where the VM refused.
+        Status code of the VM, None if the error does not come from the VM.
     ledger : LedgerState or None
-        The node's head when it answered, where the headers say.
+        Head of the node when it answered, None if the headers do not carry it.
     retry_after_s : float or None
-        Seconds the node asked to wait, where it did.
+        Seconds to wait before a retry, None if the node does not say.
     archive : str or None
-        URL of an archive that holds the pruned version, where the node or its gateway advertises one (https only).
+        URL (https) of an archive node that holds the pruned version, None if the node does not advertise one.
     """
 
     def __init__(
@@ -183,24 +183,24 @@ class NodeError(ToolkitError):
         self.archive = archive
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle whole, so that a refusal comes back from another process as what it is."""
+        """Support pickling with all attributes, so that an error of a worker process is raised unchanged."""
         return partial(type(self), status=self.status), self.args, self.__dict__
 
 
 class InvalidRequest(NodeError):
-    """400: the node could not use the request, or execution of a view failed."""
+    """400: the request is not valid, or execution of the view function failed."""
 
 
 class Forbidden(NodeError):
-    """403 (or a gateway's 401): the node or its gateway refuses this call."""
+    """403, or 401 of a gateway: the node or its gateway refuses the request."""
 
 
 class NotFound(NodeError):
-    """404: no such table item, resource, module, version, transaction or path."""
+    """404: the table item, resource, module, version, transaction or path does not exist."""
 
 
 class VersionPruned(NodeError):
-    """410: the requested ledger version has been pruned."""
+    """410: the requested ledger version is pruned."""
 
 
 class TooLarge(NodeError):
@@ -208,11 +208,11 @@ class TooLarge(NodeError):
 
 
 class RateLimited(NodeError):
-    """429: the node or its gateway asks to slow down; also a call not sent because it asked for a long wait."""
+    """429: too many requests; also raised without a request while the node has asked for a long wait."""
 
 
 class Unavailable(NodeError):
-    """503: the node cannot answer now."""
+    """503: the node is not available."""
 
 
 class InsufficientStorage(NodeError):
