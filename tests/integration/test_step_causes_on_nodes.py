@@ -12,8 +12,9 @@ import pandas as pd
 import pytest
 
 import toolkit
+from toolkit.client.http import Answer
 from toolkit.client.node import Node
-from toolkit.client.transport import Answer, SessionTransport
+from toolkit.client.transport import SessionTransport
 from toolkit.errors import ClosedError
 from toolkit.gas.causes.finding import causes_of
 from toolkit.gas.runs.provenance import provenance
@@ -22,7 +23,7 @@ from toolkit.gas.steps import steps_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.client.transport import Request
+    from toolkit.client.http import Request
 
 SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")

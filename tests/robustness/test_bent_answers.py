@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import toolkit
+from toolkit.client.http import Answer, Request
 from toolkit.client.node import Node
 from toolkit.client.retry import RetryPolicy
-from toolkit.client.transport import Answer, Request, SessionTransport
+from toolkit.client.transport import SessionTransport
 from toolkit.errors import ToolkitError
 from toolkit.gas.runs.runner import run_study
 

@@ -17,11 +17,12 @@ import toolkit
 from tests.integration.transports.servers import Server, _Handler, serving
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, user_transaction
 from toolkit._present.messages import MAX_TEXT, cut_text
-from toolkit.client import transport as seam
+from toolkit.client import http
 from toolkit.client.credentials import Credentials
 from toolkit.client.engine import BulkEngine
+from toolkit.client.http import Request
 from toolkit.client.refusals import refusal
-from toolkit.client.transport import Request, SessionTransport
+from toolkit.client.transport import SessionTransport
 from toolkit.wire import decode_error_body, decode_transactions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,13 +31,13 @@ SIZE = 8 * MIB
 PACKED = gzip.compress(b" " * SIZE)
 _CLIENT = """
 import resource, sys
-from toolkit.client import transport
+from toolkit.client import http
 from toolkit.client.credentials import Credentials
 from toolkit.client.engine import BulkEngine
 from toolkit.client.refusals import refusal
-from toolkit.client.transport import Request
+from toolkit.client.http import Request
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-transport.MAX_BYTES_IN_FLIGHT = 32 * 2**20
+http.MAX_BYTES_IN_FLIGHT = 32 * 2**20
 engine = BulkEngine(max_in_flight=64)
 jobs = [(n, Request("GET", sys.argv[1])) for n in range(64)]
 before = peak()
@@ -61,7 +62,7 @@ def packed():
 @pytest.fixture
 def small_budget(monkeypatch):
     """Let answers have 32 MiB together."""
-    monkeypatch.setattr(seam, "MAX_BYTES_IN_FLIGHT", 32 * MIB)
+    monkeypatch.setattr(http, "MAX_BYTES_IN_FLIGHT", 32 * MIB)
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_a_run_that_is_left_standing_holds_up_no_other(packed, engine):
 
 def test_paused_requests_do_not_run_out_of_time(packed, monkeypatch):
     """The time in which a request is paused is not a wait for the node."""
-    monkeypatch.setattr(seam, "MAX_BYTES_IN_FLIGHT", 16 * MIB)
+    monkeypatch.setattr(http, "MAX_BYTES_IN_FLIGHT", 16 * MIB)
     engine = BulkEngine(timeout_s=0.1, max_in_flight=8)
     answers = engine.run(requests(packed, 8))
     next(answers)
@@ -144,7 +145,7 @@ def test_threads_over_one_transport_keep_to_the_budget(packed, small_budget, mon
 
 def test_closing_a_transport_ends_the_wait_for_room(packed, monkeypatch):
     """A thread that waits for room hears of the end."""
-    monkeypatch.setattr(seam, "MAX_BYTES_IN_FLIGHT", SIZE)
+    monkeypatch.setattr(http, "MAX_BYTES_IN_FLIGHT", SIZE)
     transport = SessionTransport(timeout_s=10)
     held = transport.send(Request("GET", packed.url("packed")))
     first = transport._budget._receiving

@@ -11,9 +11,8 @@ import toolkit
 from tests.unit.client.fakes import Script, answer, refused
 from tests.unit.client.test_connection import Clock, connected
 from toolkit.cli import main
-from toolkit.client.pace import Pace
 from toolkit.client.refusals import not_sent
-from toolkit.client.retry import MAX_RETRY_AFTER_S, RetryPolicy, node_pause_s, resume_time
+from toolkit.client.retry import MAX_RETRY_AFTER_S, Pace, RetryPolicy, node_pause_s, resume_time
 from toolkit.errors import RateLimited, RunStopped, Unavailable
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")

@@ -9,9 +9,10 @@ import time
 
 import pytest
 
-from toolkit.client.curl_transport import CurlTransport
+from tests.integration.transports.single import EngineTransport
 from toolkit.client.engine import BulkEngine
-from toolkit.client.transport import Request, SessionTransport
+from toolkit.client.http import Request
+from toolkit.client.transport import SessionTransport
 from toolkit.errors import HopelessError, NodeUnreachable, ToolkitError
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -77,7 +78,7 @@ def dripping(request):
     "an answer that drips without end (100 Continue, status line, headers, body, trailers)",
     "the request ends after ten times timeout_s and is not repeated",
 )
-@pytest.mark.parametrize("kind", [SessionTransport, CurlTransport])
+@pytest.mark.parametrize("kind", [SessionTransport, EngineTransport])
 def test_an_endless_answer_is_given_up(dripping, kind):
     """No wait for bytes is too long, yet the request ends, with what to do. For libcurl part of a line is no progress."""
     transport = kind(timeout_s=PATIENCE_S)

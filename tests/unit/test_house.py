@@ -30,7 +30,7 @@ ALLOWED = {
     "cli": {"dtypes", "move", "wire", "frames", "client", "gas", "plots", "reports", "widgets"},
 }
 # The one exception: connect() and the command line start the embedded node, inside a function.
-LAZY_EXCEPTION = {("client", "connect.py"), ("cli", "studies.py")}
+LAZY_EXCEPTION = {("client", "http.py"), ("cli", "studies.py")}
 
 
 def imported_layers(source: str) -> list[tuple[str, bool]]:

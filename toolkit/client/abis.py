@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from toolkit.client import forking
-from toolkit.client.outages import Outages, is_outage
+from toolkit.client.retry import Outages, is_outage
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotFound, OfflineMiss, SchemaError
 from toolkit.move import Layout, ModuleAbi, decode_module_abi, parse_address, resolve_layout
 from toolkit.move._json_text import parse_json

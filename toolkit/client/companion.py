@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from toolkit.client.transport import Answer
+    from toolkit.client.http import Answer
     from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
 
 __all__ = ["ABSENT", "Companion"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from toolkit.client.node import Node
@@ -93,15 +92,3 @@ def connect(
         timeout_s=timeout_s,
         abis=abis,
     )
-
-
-@cache
-def embedded_url() -> str:
-    """Start the embedded node, once per process, and return its URL. The one place where the client knows of it."""
-    import atexit
-
-    from toolkit import embedded
-
-    server = embedded.start(embedded.Ledger.with_history())
-    atexit.register(server.stop)
-    return server.url

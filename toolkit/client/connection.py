@@ -17,15 +17,12 @@ import msgspec
 from toolkit import __version__
 from toolkit.client import forking
 from toolkit.client.bulk import run_many
-from toolkit.client.cache import CachedAnswer
+from toolkit.client.cache import CachedAnswer, Keeper, Place
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
-from toolkit.client.keeping import Keeper, Place
-from toolkit.client.outages import Outages
-from toolkit.client.pace import Pace
+from toolkit.client.http import CLOSED, Answer, Request
 from toolkit.client.prepared import Prepared
 from toolkit.client.refusals import advertised_archive, masked_refusal, not_sent, refusal
-from toolkit.client.retry import RetryPolicy, node_pause_s, retry_after_s
-from toolkit.client.transport import CLOSED, Answer, Request
+from toolkit.client.retry import Outages, Pace, RetryPolicy, node_pause_s, retry_after_s
 from toolkit.errors import (
     ClosedError,
     HopelessError,
@@ -45,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from toolkit.client.engine import BulkEngine
-    from toolkit.client.transport import Transport
+    from toolkit.client.http import Transport
 
 __all__ = ["Connection", "bcs_body", "json_body", "path", "pinned"]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolkit.client.abis import AbisAt, AbiStore
     from toolkit.client.companion import Companion
     from toolkit.client.connection import Connection
-    from toolkit.client.transport import Answer, Request
+    from toolkit.client.http import Answer, Request
     from toolkit.move import FunctionAbi
     from toolkit.wire import AnswerHeaders
 

@@ -1,4 +1,4 @@
-"""The transport over libcurl: many requests in progress in one thread, or single ones."""
+"""Transfers over libcurl: many requests in progress in one thread."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import socket
 import time
 from collections import deque
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pycurl  # type: ignore[import-untyped] # it ships no types
 
-from toolkit.client import forking
-from toolkit.client import transport as seam
-from toolkit.client.credentials import Credentials
-from toolkit.client.transport import Answer, Hop, Request
-from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
+from toolkit.client import http
+from toolkit.client.http import Answer, Hop, Request
+from toolkit.errors import HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["CurlTransport", "Transfers"]
+    from toolkit.client.credentials import Credentials
+
+__all__ = ["Transfers"]
 
 _Tag = TypeVar("_Tag")
 
@@ -41,17 +41,17 @@ _REFUSED = 400
 _PROXY_TROUBLE = frozenset({pycurl.E_COULDNT_RESOLVE_PROXY, _PROXY_FAILED})
 _NOT_THERE = frozenset({pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT})
 _TEXTS = {
-    pycurl.E_PARTIAL_FILE: seam.CUT_OFF,
-    pycurl.E_RECV_ERROR: seam.CUT_OFF,
-    pycurl.E_SEND_ERROR: seam.CUT_OFF,
-    pycurl.E_GOT_NOTHING: seam.CUT_OFF,
-    pycurl.E_UNSUPPORTED_PROTOCOL: seam.NOT_HTTP,
-    pycurl.E_FTP_WEIRD_SERVER_REPLY: seam.NOT_HTTP,  # of any server, whatever the name says
-    pycurl.E_COULDNT_RESOLVE_HOST: seam.NOT_THERE,
-    pycurl.E_COULDNT_CONNECT: seam.NOT_THERE,
-    pycurl.E_BAD_CONTENT_ENCODING: seam.NOT_UNPACKED,
-    pycurl.E_WRITE_ERROR: seam.NOT_UNPACKED,  # our own refusals to write are told before
-    pycurl.E_SSL_CONNECT_ERROR: seam.NO_TLS,
+    pycurl.E_PARTIAL_FILE: http.CUT_OFF,
+    pycurl.E_RECV_ERROR: http.CUT_OFF,
+    pycurl.E_SEND_ERROR: http.CUT_OFF,
+    pycurl.E_GOT_NOTHING: http.CUT_OFF,
+    pycurl.E_UNSUPPORTED_PROTOCOL: http.NOT_HTTP,
+    pycurl.E_FTP_WEIRD_SERVER_REPLY: http.NOT_HTTP,  # of any server, whatever the name says
+    pycurl.E_COULDNT_RESOLVE_HOST: http.NOT_THERE,
+    pycurl.E_COULDNT_CONNECT: http.NOT_THERE,
+    pycurl.E_BAD_CONTENT_ENCODING: http.NOT_UNPACKED,
+    pycurl.E_WRITE_ERROR: http.NOT_UNPACKED,  # our own refusals to write are told before
+    pycurl.E_SSL_CONNECT_ERROR: http.NO_TLS,
 }
 _AT_A_TIME = 16
 """Most sockets moved on before what has ended makes room for the next: else requests go and come in gusts."""
@@ -89,7 +89,7 @@ class _Slot:
         handle.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
         handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, round(timeout_s * 1000)))
-        handle.setopt(pycurl.ACCEPT_ENCODING, seam.COMMON_HEADERS["Accept-Encoding"])
+        handle.setopt(pycurl.ACCEPT_ENCODING, http.COMMON_HEADERS["Accept-Encoding"])
         handle.setopt(pycurl.NOPROXY, "")  # decided in `load`, by the rules of both roads
         handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         handle.setopt(pycurl.WRITEFUNCTION, self._write)
@@ -102,7 +102,7 @@ class _Slot:
         if (request.headers, hop.authorization) != self._headers:
             handle.setopt(pycurl.HTTPHEADER, _header_lines(request.headers, hop.authorization))
             self._headers = (request.headers, hop.authorization)
-        handle.setopt(pycurl.URL, seam.ascii_url(request.url))
+        handle.setopt(pycurl.URL, http.ascii_url(request.url))
         handle.setopt(pycurl.PROXY, proxy or "")
         if bundle is not None:
             handle.setopt(pycurl.CAPATH if os.path.isdir(bundle) else pycurl.CAINFO, bundle)  # noqa: PTH112 - str in, str out
@@ -149,7 +149,7 @@ class _Slot:
         size = len(data)
         self.size += size
         self.meter.bytes += size
-        if self.size > seam.MAX_ANSWER_BYTES:
+        if self.size > http.MAX_ANSWER_BYTES:
             return 0  # ends the transfer
         self.body.write(data)
         return size
@@ -289,7 +289,7 @@ class Transfers(Generic[_Tag]):
         except (HopelessError, ValueError, TypeError, pycurl.error) as error:
             slot.handle.close()
             known = isinstance(error, HopelessError)  # others may quote the URL of a redirect
-            reason = str(error) if known else seam.reason_text(str(error), hop.credentials)
+            reason = str(error) if known else http.reason_text(str(error), hop.credentials)
             self._failed.append((tag, HopelessError(f"{hop.where}: {reason}")))
             return
         self._busy[slot.handle] = slot
@@ -302,8 +302,8 @@ class Transfers(Generic[_Tag]):
         site = f"{scheme}://{rest.partition('/')[0]}"
         road = self._roads.get(site)
         if road is None:
-            bundle = seam.environment_bundle() if scheme == "https" else None
-            road = self._roads[site] = (seam.environment_proxy(url), bundle)
+            bundle = http.environment_bundle() if scheme == "https" else None
+            road = self._roads[site] = (http.environment_proxy(url), bundle)
         return road
 
     def _release(self, slot: _Slot) -> tuple[int, list[bytes], bytes]:
@@ -343,15 +343,15 @@ class Transfers(Generic[_Tag]):
     def _give_up(self, now: float, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
         """End the requests that have waited for bytes, or gone on altogether, for too long."""
         self._look_at = now + self._timeout_s / _LOOKS
-        total_s = seam.TOTAL_TIMEOUTS * self._timeout_s
+        total_s = http.TOTAL_TIMEOUTS * self._timeout_s
         for slot in list(self._busy.values()):
             if slot.hop is None or slot.paused_at is not None:
                 continue
             error: NodeUnreachable
             if slot.idle_s(now) >= self._timeout_s:
-                error = NodeUnreachable(f"{slot.hop.where}: {seam.NO_ANSWER.format(self._timeout_s)}")
+                error = NodeUnreachable(f"{slot.hop.where}: {http.NO_ANSWER.format(self._timeout_s)}")
             elif now - slot.began_at >= total_s:
-                error = HopelessError(f"{slot.hop.where}: {seam.NOT_COMPLETE.format(total_s)}")
+                error = HopelessError(f"{slot.hop.where}: {http.NOT_COMPLETE.format(total_s)}")
             else:
                 continue
             ended.append((slot.tag, error))
@@ -359,15 +359,15 @@ class Transfers(Generic[_Tag]):
 
     def _translated(self, slot: _Slot, code: int, message: str) -> NodeUnreachable:
         where = slot.hop.where if slot.hop else ""
-        reason = seam.reason_text(message, slot.hop.credentials if slot.hop else self._credentials)
-        if slot.size > seam.MAX_ANSWER_BYTES:
-            return HopelessError(f"{where}: {seam.too_large()}")
+        reason = http.reason_text(message, slot.hop.credentials if slot.hop else self._credentials)
+        if slot.size > http.MAX_ANSWER_BYTES:
+            return HopelessError(f"{where}: {http.too_large()}")
         if code == pycurl.E_OPERATION_TIMEDOUT:
-            return NodeUnreachable(f"{where}: {seam.NO_ANSWER.format(self._timeout_s)}")
+            return NodeUnreachable(f"{where}: {http.NO_ANSWER.format(self._timeout_s)}")
         if code == pycurl.E_PEER_FAILED_VERIFICATION:
-            return HopelessError(f"{where}: {seam.NOT_TRUSTED.format(reason)}")
+            return HopelessError(f"{where}: {http.NOT_TRUSTED.format(reason)}")
         if code in _PROXY_TROUBLE or (slot.proxied and self._blames_proxy(slot, code)):
-            return NodeUnreachable(f"{where}: {seam.NO_PROXY}")
+            return NodeUnreachable(f"{where}: {http.NO_PROXY}")
         return NodeUnreachable(f"{where}: {_TEXTS.get(code, '{}').format(reason)}")
 
     @staticmethod
@@ -399,80 +399,9 @@ class Transfers(Generic[_Tag]):
             self._selector.register(number, _EVENTS[event])
 
 
-class CurlTransport:
-    """Transport over libcurl, with the behaviour of `SessionTransport`. Usable from several threads.
-
-    Parameters
-    ----------
-    api_key : str or None
-        Sent as ``Authorization: Bearer``, to the site of the request only.
-    login : str, optional
-        ``user:password`` as a URL has them; sent to that site where there is no API key.
-    timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes. A whole request ends after ten times as long.
-    """
-
-    def __init__(self, *, api_key: str | None = None, login: str | None = None, timeout_s: float = 30.0) -> None:
-        self._credentials = Credentials(api_key, login)
-        self._timeout_s = timeout_s
-        self._idle: list[Transfers[None]] = []
-        self._lock = forking.lock()
-        self._closed = False
-        forking.register(self)
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a transport holds sockets and a key: it cannot be pickled; pickle the node's settings")
-
-    def send(self, request: Request) -> Answer:
-        """Send one request; see `Transport.send`."""
-        transfers = self._taken()
-        try:
-            transfers.start(None, request)
-            while not (ended := transfers.wait(None)):
-                pass
-        except BaseException:
-            transfers.close()  # interrupted: what is in progress must not meet the next request
-            raise
-        self._give_back(transfers)
-        [(_, outcome)] = ended
-        if isinstance(outcome, NodeUnreachable):
-            raise outcome
-        return outcome
-
-    def close(self) -> None:
-        """Close every connection; later sends raise ClosedError."""
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for transfers in idle:
-            transfers.close()
-
-    def renew_after_fork(self) -> None:
-        """Start without connections: those that are there belong to the parent process."""
-        for transfers in self._idle:
-            transfers.leave_to_parent()
-        self._idle = []
-
-    def _taken(self) -> Transfers[None]:
-        """Take a set of connections that nobody else uses meanwhile."""
-        with self._lock:
-            if self._closed:
-                raise ClosedError(seam.CLOSED)
-            if self._idle:
-                return self._idle.pop()
-        return Transfers(self._credentials, timeout_s=self._timeout_s, keep=1)
-
-    def _give_back(self, transfers: Transfers[None]) -> None:
-        with self._lock:
-            if not self._closed:
-                self._idle.append(transfers)
-                return
-        transfers.close()
-
-
 def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list[str]:
     """Return the lines for libcurl; an empty one takes away what it would send by itself."""
-    wanted = {name.lower(): (name, value) for name, value in {**seam.COMMON_HEADERS, **headers}.items()}
+    wanted = {name.lower(): (name, value) for name, value in {**http.COMMON_HEADERS, **headers}.items()}
     del wanted["accept-encoding"]  # the handle's own option, so that it also unpacks
     if authorization is not None:
         wanted["authorization"] = ("Authorization", authorization)

@@ -16,15 +16,12 @@ from http import HTTPStatus
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from toolkit.client import forking
-from toolkit.client import transport as seam
+from toolkit.client import forking, http
 from toolkit.client.credentials import Credentials
 from toolkit.client.curl_transport import Transfers
-from toolkit.client.pace import Pace
+from toolkit.client.http import CLOSED, Answer, Request, redacted_url
 from toolkit.client.refusals import not_sent
-from toolkit.client.retry import RetryPolicy, node_pause_s, retry_after_s
-from toolkit.client.targets import redacted_url
-from toolkit.client.transport import CLOSED, Answer, Request
+from toolkit.client.retry import Pace, RetryPolicy, node_pause_s, retry_after_s
 from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
@@ -417,7 +414,7 @@ class _Driver:
             self._pausing = True
 
     def _room(self) -> int:
-        room = seam.MAX_BYTES_IN_FLIGHT
+        room = http.MAX_BYTES_IN_FLIGHT
         for run in self._runs:
             room -= run.came - run.taken
         return room

@@ -26,7 +26,7 @@ from toolkit.move._json_text import parse_json
 if TYPE_CHECKING:
     from toolkit.client.abis import AbisAt
     from toolkit.client.context import Context
-    from toolkit.client.transport import Answer, Request
+    from toolkit.client.http import Answer, Request
     from toolkit.move import Layout
 
 __all__ = ["PreparedItems"]

@@ -8,18 +8,17 @@ from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from toolkit.client.abis import AbiStore
-from toolkit.client.cache import AnswerCache
+from toolkit.client.cache import AnswerCache, Keeper
 from toolkit.client.companion import Companion
 from toolkit.client.connection import Connection
 from toolkit.client.context import Context
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
+from toolkit.client.http import base_url, environment_key, login_of, redacted_url
 from toolkit.client.item_calls import PreparedItems
-from toolkit.client.keeping import Keeper
-from toolkit.client.pace import Pace
 from toolkit.client.probing import Probe, probe
+from toolkit.client.retry import Pace
 from toolkit.client.settings import checked_abis, checked_count, checked_encoding, checked_limit, checked_text
 from toolkit.client.simulation_calls import prepare_simulation
-from toolkit.client.targets import base_url, environment_key, login_of, redacted_url
 from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import as_version, as_version_or_head, moment
 from toolkit.client.view_calls import PreparedViews
@@ -35,10 +34,10 @@ if TYPE_CHECKING:
     from typing import Self
 
     from toolkit.client.context import Encoding
+    from toolkit.client.http import Transport
     from toolkit.client.prepared import Prepared
     from toolkit.client.results import Simulation, TableItem, ViewResult
     from toolkit.client.same_ledger import LedgerAnchor
-    from toolkit.client.transport import Transport
     from toolkit.errors import ToolkitError
     from toolkit.move import ModuleAbi
     from toolkit.wire import (
@@ -131,7 +130,7 @@ class Node:
         checked_text("cache_name", cache_name)
         abis = checked_abis(abis)
         if target == "embedded":
-            from toolkit.client.connect import embedded_url
+            from toolkit.client.http import embedded_url
 
             target, api_key, name = embedded_url(), "", name or "embedded"  # it knows no keys, so it gets none
         url = base_url(target)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.client.transport import Answer, Request
+    from toolkit.client.http import Answer, Request
     from toolkit.errors import NodeError, NodeUnreachable
 
 __all__ = ["Prepared"]

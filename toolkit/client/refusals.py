@@ -10,8 +10,8 @@ import msgspec
 
 from toolkit._present.text import visible
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
+from toolkit.client.http import base_url, redacted_url
 from toolkit.client.retry import resume_time, retry_after_s
-from toolkit.client.targets import base_url, redacted_url
 from toolkit.errors import (
     Forbidden,
     InputError,
@@ -31,7 +31,7 @@ from toolkit.wire import ERROR_CODES, ErrorBody, decode_error_body, parse_header
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.client.transport import Answer
+    from toolkit.client.http import Answer
     from toolkit.wire import LedgerState
 
 __all__ = ["advertised_archive", "masked_refusal", "not_sent", "refusal"]

@@ -1,16 +1,22 @@
-"""When to try again, and how long to wait: pure decisions, no clock and no sleep."""
+"""How often, how fast and when again: repeats of failed requests, the pace of one node, and rests after outages."""
 
 from __future__ import annotations
 
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from toolkit.client import forking
+from toolkit.errors import NodeError, NodeUnreachable, OfflineMiss, VersionPruned
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["RetryPolicy", "node_pause_s", "resume_time", "retry_after_s"]
+__all__ = ["Outages", "Pace", "RetryPolicy", "is_outage", "node_pause_s", "resume_time", "retry_after_s"]
 
 _ALWAYS = frozenset({429, 502, 503, 504})
 _SERVER_ERROR = 500
@@ -18,6 +24,12 @@ _ASKS_ALL_TO_WAIT = frozenset({429, 503})
 _DIGITS = 9
 MAX_RETRY_AFTER_S = 366 * 86_400
 """Longest wait that a ``Retry-After`` counts as, in seconds."""
+K = TypeVar("K")
+
+_REST_S = 30.0
+"""Seconds for which something that failed is not asked again, at the least."""
+_REST_PER_WAIT = 10.0
+"""The rest as a multiple of what the failure took, so that asking again costs a tenth of a sweep's time at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +133,134 @@ def node_pause_s(status: int, headers: Mapping[str, str]) -> float | None:
 def resume_time(wait_s: float, *, now: datetime | None = None) -> str:
     """Return when a wait is over, for texts: ``2026-05-01 12:00:07 UTC``."""
     return f"{(now or datetime.now(UTC)) + timedelta(seconds=wait_s + 1):%Y-%m-%d %H:%M:%S} UTC"
+
+
+class Pace:
+    """Turns to send a request. Usable from several threads.
+
+    Parameters
+    ----------
+    per_second : float, optional
+        Most turns per second; None is no limit.
+    clock : callable, optional
+        Seconds that only grow; replaced in tests.
+
+    Attributes
+    ----------
+    held : bool
+        Whether the node ever asked for a wait; if not, there is nothing to ask this object about pauses.
+    """
+
+    def __init__(self, per_second: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._gap_s = 1.0 / per_second if per_second else 0.0
+        self._clock = clock
+        self._next = 0.0
+        self.held = False
+        self._paused_until = self._refused_until = float("-inf")
+        self._asked_since: float | None = None
+        self._lock = forking.lock()
+
+    def turn_s(self) -> float:
+        """Take the next turn and return the seconds until it, pauses included."""
+        if not self._gap_s:
+            return self.paused_s() if self.held else 0.0
+        with self._lock:
+            now = self._clock()
+            turn = max(self._next, now, self._paused_until)
+            self._next = turn + self._gap_s
+            return turn - now
+
+    def hold(self, seconds: float, *, budget_s: float) -> None:
+        """Hold back every request, because the node asked for it.
+
+        Parameters
+        ----------
+        seconds : float
+            The wait that the node asked for.
+        budget_s : float
+            Longest time of such waits without an answer between them. Within it requests wait; beyond it none is to be
+            sent until the wait is over, see `refused_s`.
+        """
+        with self._lock:
+            self.held = True
+            now = self._clock()
+            if self._asked_since is None:
+                self._asked_since = now
+            until = now + seconds
+            if until - self._asked_since <= budget_s:
+                self._paused_until = max(self._paused_until, until)
+            else:
+                self._refused_until = max(self._refused_until, until)
+
+    def answered(self) -> None:
+        """Note that the node answered without asking for a wait."""
+        self._asked_since = None
+
+    def paused_s(self) -> float:
+        """Return the seconds until requests may be sent."""
+        return self._left_s(self._paused_until)
+
+    def refused_s(self) -> float:
+        """Return the seconds in which no request is to be sent, nor waited for; 0 if there is no such limit."""
+        return self._left_s(self._refused_until)
+
+    def _left_s(self, until: float) -> float:
+        return max(0.0, until - self._clock()) if self.held else 0.0
+
+
+def is_outage(error: Exception) -> bool:
+    """Return whether an error says that something cannot answer now, rather than what the answer is."""
+    if isinstance(error, NodeError):
+        if isinstance(error, VersionPruned):
+            return False
+        return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR or error.status == HTTPStatus.TOO_MANY_REQUESTS
+    return isinstance(error, NodeUnreachable) and not isinstance(error, OfflineMiss)
+
+
+class Outages(Generic[K]):
+    """What failed when it was last asked, by key.
+
+    Parameters
+    ----------
+    clock : callable, optional
+        Seconds; replaced in tests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failed: dict[K, tuple[NodeError | NodeUnreachable, float]] = {}
+
+    @contextmanager
+    def noted(self, key: K) -> Iterator[None]:
+        """Remember an outage that the block raises; a block that does not ends the one before."""
+        began = self._clock()
+        try:
+            yield
+        except (NodeError, NodeUnreachable) as error:
+            if is_outage(error):
+                self.note(key, error, took_s=self._clock() - began)
+            raise
+        self._failed.pop(key, None)
+
+    def note(self, key: K, error: NodeError | NodeUnreachable, *, took_s: float = 0.0) -> None:
+        """Remember an outage from now on."""
+        self._failed[key] = error, self._clock() + max(_REST_S, _REST_PER_WAIT * took_s)
+
+    def resting(self, key: K) -> NodeError | NodeUnreachable | None:
+        """Return why `key` is not to be asked now, None if it may be."""
+        error, until = self._failed.get(key, (None, 0.0))
+        return error if error is not None and self._clock() < until else None
+
+    def all_resting(self) -> list[NodeError | NodeUnreachable]:
+        """Return why each of the keys that are not to be asked now failed."""
+        return [error for key in list(self._failed) if (error := self.resting(key)) is not None]
+
+    def last(self, key: K) -> NodeError | NodeUnreachable | None:
+        """Return the outage of `key` that no answer has ended yet, whether or not it may be asked again."""
+        found = self._failed.get(key)
+        return None if found is None else found[0]
+
+    def ask_again(self) -> list[K]:
+        """End every rest, so that each key may be asked once more; return the keys."""
+        self._failed = {key: (error, float("-inf")) for key, (error, _) in self._failed.items()}
+        return list(self._failed)

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from toolkit.client.cache_store import warn_caller
+from toolkit.client.cache_file import warn_caller
 from toolkit.errors import LedgerChanged, NodeError, NodeUnreachable, NotFound, SchemaError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.client.abis import AbisAt
-    from toolkit.client.transport import Answer
+    from toolkit.client.http import Answer
     from toolkit.move import Layout
     from toolkit.wire import LedgerState, SimulationRequest
 

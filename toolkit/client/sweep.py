@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from toolkit.client.cache_store import warn_caller
+from toolkit.client.cache_file import warn_caller
 from toolkit.errors import InvalidRequest, NodeError, NodeUnreachable, SchemaError, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from toolkit.client.http import Answer
     from toolkit.client.node import Node
     from toolkit.client.prepared import Prepared
-    from toolkit.client.transport import Answer
 
 __all__ = ["sweep", "typed_sweep"]
 

@@ -1,272 +1,49 @@
-"""The seam to the network: a request in; status, headers and bytes out. Foreign errors are translated here only.
-
-What both transports share (redirects, credentials, limits, texts, what the environment says), and the transport over
-`requests`.
-"""
+"""The transport over `requests`, for one request at a time from any number of threads."""
 
 from __future__ import annotations
 
 import contextlib
-import http.client
 import io
 import logging
-import os
 import socket
 import ssl
 import threading
 import time
 import weakref
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
-from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
+from http.client import HTTPException, HTTPResponse, IncompleteRead
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 from requests.cookies import RequestsCookieJar
-from requests.utils import get_environ_proxies, requote_uri, select_proxy
 
-from toolkit.client import forking
+from toolkit.client import forking, http
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
-from toolkit.client.targets import login_of, redacted_url
+from toolkit.client.http import Answer, Hop, Request
 from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from http.cookiejar import Cookie
 
-__all__ = ["Answer", "Request", "SessionTransport", "Transport"]
-
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""Largest body read from a node, in bytes after unpacking; pages of transactions above it are read in smaller ones."""
-
-MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024
-"""Most bytes of answers in memory at once per transport: being received, or received and not yet taken.
-
-At the bound one answer per run still goes on, so the peak is this plus `MAX_ANSWER_BYTES` for each run.
-"""
-
-TOTAL_TIMEOUTS = 10
-"""A request ends, complete or not, after `timeout_s` times this; redirects are part of it."""
-
-MAX_REDIRECTS = 5
-"""Most redirects followed for one request."""
-
-COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
-"""Sent by both transports if the request does not say otherwise."""
-
-CLOSED = "this node client is closed; connect() again"
-CUT_OFF = "the answer was cut off ({}); try again"
-NO_ANSWER = "no answer within {:g} s; raise timeout_s or try again later"
-NOT_COMPLETE = "the answer was not complete within {:g} s, ten times timeout_s; raise timeout_s"
-NOT_HTTP = "what came is no HTTP answer ({}); check the URL"
-NOT_THERE = "nothing answers there ({}); check the URL and that the node runs"
-NOT_TRUSTED = (
-    "the certificate of the server is not trusted ({}); "
-    "name its authority's file in REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
-)
-NO_PROXY = "the proxy of this environment could not be used; check HTTP(S)_PROXY and NO_PROXY"
-NO_TLS = "the TLS handshake failed ({}); check that this port speaks https"
-NOT_UNPACKED = "the answer's compression cannot be unpacked; try again"
+__all__ = ["SessionTransport"]
 
 _CHUNK = 64 * 1024
 _WORTH_COUNTING = 1024 * 1024
 """Answers of this many bytes count until they are gone, not only while they are received."""
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_KEEP_BODY = frozenset({307, 308})
-SHOWN = 120
-_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One HTTP request, without anything secret in it.
-
-    Attributes
-    ----------
-    method : str
-        ``GET`` or ``POST``.
-    url : str
-        Absolute URL, query included.
-    body : bytes or None
-        Body as it goes on the wire.
-    headers : mapping of str to str
-        Content type, accept and the like; credentials are the transport's business.
-    """
-
-    method: str
-    url: str
-    body: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class Answer:
-    """One HTTP answer as it came.
-
-    Attributes
-    ----------
-    status : int
-    headers : mapping of str to str
-        Names in lower case; a header that came several times is joined by commas.
-    body : bytes
-        Unpacked, of at most `MAX_ANSWER_BYTES`.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-class Transport(Protocol):
-    """What the client needs of the network."""
-
-    def send(self, request: Request) -> Answer:
-        """Send one request and return the answer, whatever its status; NodeUnreachable where none came."""
-        ...
-
-    def close(self) -> None:
-        """Release sockets; sending afterwards raises ClosedError."""
-        ...
-
-
-# what both transports share ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """One step on the way of a request: what goes out, and with which credentials.
-
-    Attributes
-    ----------
-    request : Request
-        Without user name and password in its URL.
-    authorization : str or None
-        Value of the ``Authorization`` header. It is for the site of the first hop and lost on leaving it.
-    number : int
-        Redirects behind it.
-    credentials : Credentials
-        What no error message may show, whichever site repeats it.
-    """
-
-    request: Request
-    authorization: str | None = field(default=None, repr=False)
-    number: int = 0
-    credentials: Credentials = NO_CREDENTIALS
-
-    @classmethod
-    def first(cls, request: Request, credentials: Credentials) -> Hop:
-        """Return the first hop, with the credentials; a login in the URL is used if there is no API key."""
-        if "@" in request.url:
-            parts = urlsplit(request.url)
-            credentials = Credentials(credentials.api_key, login_of(request.url) or credentials.login)
-            request = replace(request, url=urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
-        return cls(request, credentials.authorization, credentials=credentials)
-
-    @property
-    def where(self) -> str:
-        """Method and URL for error messages, without credentials and query."""
-        url = redacted_url(self.request.url)
-        return f"{self.request.method} {self.credentials.mask(url) if self.number else url}"
-
-    def after(self, status: int, headers: Mapping[str, str]) -> Hop | None:
-        """Return the next hop, None where the answer is no redirect.
-
-        Raises
-        ------
-        HopelessError
-            If the redirect would lose the body, leave https, lead nowhere, or be one too many.
-        """
-        if status not in _REDIRECTS or "location" not in headers:
-            return None
-        here, there = urlsplit(self.request.url), self._target(headers["location"])
-        if self.request.method != "GET" and status not in _KEEP_BODY:
-            raise self._refused(f"a redirect ({status}) on which a {self.request.method} would lose its body", there)
-        if here.scheme == "https" and there.scheme == "http":
-            raise self._refused("a redirect from https to http, which would give up TLS", there)
-        if self.number >= MAX_REDIRECTS:
-            raise self._refused(f"more than {MAX_REDIRECTS} redirects, the last one", there)
-        same_site = _site(here) == _site(there)
-        moved = replace(self.request, url=requote_uri(urlunsplit(there)))
-        return Hop(moved, self.authorization if same_site else None, self.number + 1, self.credentials)
-
-    def _target(self, location: str) -> SplitResult:
-        try:
-            parts = urlsplit(urljoin(self.request.url, location))
-            usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            usable = False
-        if not usable:
-            shown = ascii(self.credentials.mask(location)[:SHOWN])
-            raise HopelessError(f"{self.where}: the server redirects to {shown}, which is no http(s) URL")
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="")
-
-    def _refused(self, what: str, there: SplitResult) -> HopelessError:
-        shown = ascii(self.credentials.mask(redacted_url(urlunsplit(there)))[:SHOWN])
-        return HopelessError(
-            f"{self.where}: the server answers {what}, to {shown}; use the new address, if it is right"
-        )
-
-
-def _site(parts: SplitResult) -> tuple[str, str | None, int]:
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-
-
-def ascii_url(url: str) -> str:
-    """Return a URL whose host is written in ASCII (IDNA), as `requests` does; ValueError where it cannot be."""
-    if url.isascii():
-        return url
-    prepared = requests.PreparedRequest()
-    prepared.prepare_url(url, None)
-    return prepared.url or url
-
-
-def environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for a URL, None where it is reached directly."""
-    return select_proxy(url, get_environ_proxies(url, None))
-
-
-def environment_bundle() -> str:
-    """Return the file or folder of trusted authorities: the environment's, else the one `requests` brings."""
-    for name in _BUNDLES:
-        path = os.environ.get(name)
-        if path and not os.path.exists(path):  # noqa: PTH110 - the text shows the path as it was written
-            raise HopelessError(
-                f"{name} names {path!r} as trusted authorities, but nothing is there; correct or unset it"
-            )
-        if path:
-            return path
-    return str(requests.utils.DEFAULT_CA_BUNDLE_PATH)
-
-
-def too_large() -> str:
-    """Return the text for an answer above the bound."""
-    return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
-
-
-def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return headers by lower-case name; values of one name are joined by commas."""
-    headers: dict[str, str] = {}
-    for name, value in pairs:
-        known = name.lower()
-        headers[known] = f"{headers[known]}, {value}" if known in headers else value
-    return headers
-
-
-# the transport over requests ---------------------------------------------------------------------------------------
-
 
 _KINDS: dict[type[Exception], str] = {
-    ssl.SSLCertVerificationError: NOT_TRUSTED,
-    requests.exceptions.SSLError: NO_TLS,
-    requests.exceptions.ProxyError: NO_PROXY,
-    requests.exceptions.ContentDecodingError: NOT_UNPACKED,
-    requests.exceptions.ChunkedEncodingError: CUT_OFF,
-    ConnectionResetError: CUT_OFF,
-    BrokenPipeError: CUT_OFF,
-    http.client.IncompleteRead: CUT_OFF,
-    http.client.HTTPException: NOT_HTTP,
-    requests.ConnectionError: NOT_THERE,
+    ssl.SSLCertVerificationError: http.NOT_TRUSTED,
+    requests.exceptions.SSLError: http.NO_TLS,
+    requests.exceptions.ProxyError: http.NO_PROXY,
+    requests.exceptions.ContentDecodingError: http.NOT_UNPACKED,
+    requests.exceptions.ChunkedEncodingError: http.CUT_OFF,
+    ConnectionResetError: http.CUT_OFF,
+    BrokenPipeError: http.CUT_OFF,
+    IncompleteRead: http.CUT_OFF,
+    HTTPException: http.NOT_HTTP,
+    requests.ConnectionError: http.NOT_THERE,
     Exception: "{}",
 }
 """Texts by what `requests` raised or what was behind it; the first that fits holds."""
@@ -306,7 +83,7 @@ class SessionTransport:
         self._closed = False
         self._idle: list[requests.Session] = []
         self._exchanges: set[_Exchange] = set()
-        self._budget = _ByteBudget(MAX_BYTES_IN_FLIGHT)
+        self._budget = _ByteBudget(http.MAX_BYTES_IN_FLIGHT)
         forking.register(self)
 
     def __reduce__(self) -> NoReturn:
@@ -338,14 +115,14 @@ class SessionTransport:
     def renew_after_fork(self) -> None:
         """Start without sessions: the sockets of those that are there belong to the parent process."""
         self._idle, self._exchanges = [], set()
-        self._budget = _ByteBudget(MAX_BYTES_IN_FLIGHT)
+        self._budget = _ByteBudget(http.MAX_BYTES_IN_FLIGHT)
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[requests.Session]:
         """Lend a session that nobody else uses meanwhile, so there are as many as requests at once."""
         with self._lock:
             if self._closed:
-                raise ClosedError(CLOSED)
+                raise ClosedError(http.CLOSED)
             session = self._idle.pop() if self._idle else None
         if session is None:
             session = _Session()
@@ -365,7 +142,7 @@ class SessionTransport:
     @contextlib.contextmanager
     def _exchange(self) -> Iterator[_Exchange]:
         """Begin the time limit of a request, and make the request known to `close`."""
-        exchange = _Exchange(self._clock, self._clock() + TOTAL_TIMEOUTS * self._timeout_s)
+        exchange = _Exchange(self._clock, self._clock() + http.TOTAL_TIMEOUTS * self._timeout_s)
         with self._lock:
             self._exchanges.add(exchange)
         _this_exchange.exchange = exchange
@@ -386,25 +163,25 @@ class SessionTransport:
                     request.method,
                     request.url,
                     data=request.body,
-                    headers={**COMMON_HEADERS, **request.headers},
+                    headers={**http.COMMON_HEADERS, **request.headers},
                     auth=_Authorization(hop.authorization),
                     timeout=self._timeout_s,
                     allow_redirects=False,
-                    verify=environment_bundle() if request.url.startswith("https:") else True,
+                    verify=http.environment_bundle() if request.url.startswith("https:") else True,
                     stream=True,
                 ) as response,
             ):
                 body = self._bounded_body(response, exchange)
                 if self._closed:  # what looks whole may have been cut by that
-                    raise ClosedError(CLOSED)
-                answer = Answer(response.status_code, lowered(response.headers.items()), body)
+                    raise ClosedError(http.CLOSED)
+                answer = Answer(response.status_code, http.lowered(response.headers.items()), body)
                 self._budget.hold_while_alive(answer, exchange)
                 return answer
         except HopelessError as error:
             raise HopelessError(f"{hop.where}: {error}") from None
         except (requests.RequestException, OSError, ValueError) as error:
             if self._closed:
-                raise ClosedError(CLOSED) from None
+                raise ClosedError(http.CLOSED) from None
             failure = error
         translated = self._translated(hop, failure)
         _forget_request(failure)
@@ -416,8 +193,8 @@ class SessionTransport:
         body, size = io.BytesIO(), 0
         for chunk in response.iter_content(_CHUNK):
             size += len(chunk)
-            if size > MAX_ANSWER_BYTES:
-                raise HopelessError(too_large())
+            if size > http.MAX_ANSWER_BYTES:
+                raise HopelessError(http.too_large())
             self._budget.take(exchange, len(chunk))
             body.write(chunk)
         return body.getvalue()
@@ -425,9 +202,9 @@ class SessionTransport:
     def _translated(self, hop: Hop, error: Exception) -> NodeUnreachable:
         where, innermost = hop.where, _innermost(error)
         if isinstance(innermost, _TotalTimeoutError):
-            return HopelessError(f"{where}: {NOT_COMPLETE.format(TOTAL_TIMEOUTS * self._timeout_s)}")
+            return HopelessError(f"{where}: {http.NOT_COMPLETE.format(http.TOTAL_TIMEOUTS * self._timeout_s)}")
         if isinstance(error, requests.Timeout) or isinstance(innermost, TimeoutError):
-            return NodeUnreachable(f"{where}: {NO_ANSWER.format(self._timeout_s)}")
+            return NodeUnreachable(f"{where}: {http.NO_ANSWER.format(self._timeout_s)}")
         kinds = (kind for kind in _KINDS if isinstance(error, kind) or isinstance(innermost, kind))
         text = _KINDS[next(kinds, Exception)].format(_reason(innermost, hop.credentials))
         untrusted = isinstance(innermost, ssl.SSLCertVerificationError)
@@ -495,7 +272,7 @@ class _TimedReader(io.RawIOBase):
         super().close()
 
 
-class _TimedResponse(http.client.HTTPResponse):
+class _TimedResponse(HTTPResponse):
     """An answer whose status line, headers, body and trailers are read within the time limit of the request."""
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
@@ -568,7 +345,7 @@ class _ByteBudget:
             while self._used + size > self._most and self._receiving[0] is not exchange:
                 self._changed.wait()
                 if self._closed:
-                    raise ClosedError(CLOSED)
+                    raise ClosedError(http.CLOSED)
                 exchange.waited(time.monotonic() - begun)
                 begun = time.monotonic()
             self._used += size
@@ -653,12 +430,7 @@ def _innermost(error: BaseException) -> BaseException:
 def _reason(error: BaseException, credentials: Credentials) -> str:
     """Return an error in words, short and harmless."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return reason_text(str(text), credentials)
-
-
-def reason_text(text: str, credentials: Credentials) -> str:
-    """Return the words of a library about an exchange, masked, cut and in ASCII."""
-    return ascii(credentials.mask(text)[:SHOWN])[1:-1]
+    return http.reason_text(str(text), credentials)
 
 
 class _ThisExchange(threading.local):

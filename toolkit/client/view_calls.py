@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from toolkit.client.abis import AbisAt
     from toolkit.client.context import Context
-    from toolkit.client.transport import Answer, Request
+    from toolkit.client.http import Answer, Request
     from toolkit.move import FunctionAbi, Layout
     from toolkit.wire import ViewFunction
 

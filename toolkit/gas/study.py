@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
+from toolkit.client.http import base_url, is_public_network, login_of, redacted_url, told
 from toolkit.client.node import Node
-from toolkit.client.targets import base_url, is_public_network, login_of, redacted_url, told
 from toolkit.errors import InputError, StudyError
 from toolkit.gas.calls import Call
 from toolkit.gas.grids import expanded

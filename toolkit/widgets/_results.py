@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from toolkit._present.text import cleaned
-from toolkit.client.targets import redacted_url
+from toolkit.client.http import redacted_url
 from toolkit.widgets._entries import estimates_of
 
 if TYPE_CHECKING:

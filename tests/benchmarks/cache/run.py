@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from toolkit.client.cache import AnswerCache, key
-from toolkit.client.transport import Answer
+from toolkit.client.http import Answer
 from toolkit.frames.build import view_frame
 from toolkit.frames.records import ViewRecord
 from toolkit.move import UInt, decode_json

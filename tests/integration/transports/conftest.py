@@ -1,4 +1,4 @@
-"""Both roads as `transport`, servers for them, and an environment without proxies, certificates and credentials."""
+"""Both ways to the network as `transport`, servers for them, and an environment without proxies, certificates and credentials."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.integration.transports.servers import Proxy, Server, serving
-from toolkit.client.curl_transport import CurlTransport
+from tests.integration.transports.single import EngineTransport
 from toolkit.client.transport import SessionTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.client.transport import Transport
+    from toolkit.client.http import Transport
 
-ROADS = {"requests": SessionTransport, "curl": CurlTransport}
+TRANSPORTS = {"requests": SessionTransport, "engine": EngineTransport}
 KEY = "topsecret"
 
 
@@ -30,13 +30,13 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.lower(), raising=False)
 
 
-@pytest.fixture(params=ROADS)
+@pytest.fixture(params=TRANSPORTS)
 def open_transport(request: pytest.FixtureRequest) -> Iterator[Callable[..., Transport]]:
-    """Return a maker of transports of one road; what it made is closed."""
+    """Return a maker of transports of one kind; what it made is closed."""
     made = []
 
     def make(**settings):
-        made.append(ROADS[request.param](**{"timeout_s": 10, **settings}))
+        made.append(TRANSPORTS[request.param](**{"timeout_s": 10, **settings}))
         return made[-1]
 
     yield make

@@ -11,8 +11,8 @@ import pytest
 
 from tests.integration.transports.conftest import KEY
 from tests.integration.transports.servers import FINE, HTML_429, LATIN, dead_port
-from toolkit.client import transport as seam
-from toolkit.client.transport import Request
+from toolkit.client import http
+from toolkit.client.http import Request
 from toolkit.errors import ClosedError, InputError, NodeUnreachable
 
 BROKEN = ["cut", "short", "cutchunk", "garbage", "badgzip", "brokengzip"]
@@ -121,7 +121,7 @@ def test_more_than_promised_does_not_poison_the_next_answer(server, transport):
 @pytest.mark.parametrize("where", ["large", "endless", "bomb"])
 def test_an_oversized_answer_is_dropped(server, transport, monkeypatch, where):
     """More than the bound is not kept in memory, plain, without a length, or unpacked from five kilobytes."""
-    monkeypatch.setattr(seam, "MAX_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr(http, "MAX_ANSWER_BYTES", 100_000)
     with pytest.raises(NodeUnreachable, match="larger than 100,000 bytes"):
         get(transport, server, where)
     assert len(get(transport, server, "exact").body) == 100_000

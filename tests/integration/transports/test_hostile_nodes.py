@@ -13,10 +13,11 @@ import pytest
 
 import toolkit
 from tests.integration.transports.servers import HTML_429, Server, _Handler, serving
+from tests.integration.transports.single import EngineTransport
 from tests.unit.client.fakes import function, info, module
-from toolkit.client.curl_transport import CurlTransport
+from toolkit.client.http import Answer, Request
 from toolkit.client.retry import RetryPolicy
-from toolkit.client.transport import Answer, Request, SessionTransport
+from toolkit.client.transport import SessionTransport
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited, SchemaError, ToolkitError
 from toolkit.wire import LedgerState, ledger_headers
 
@@ -109,7 +110,7 @@ def hostile():
 @pytest.fixture
 def node(request, hostile, monkeypatch):
     """Return a node that takes no more than 100,000 bytes, with short patience if nothing comes."""
-    monkeypatch.setattr("toolkit.client.transport.MAX_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr("toolkit.client.http.MAX_ANSWER_BYTES", 100_000)
     silent = request.node.name.endswith(("[stall]", "[pause]"))
     with toolkit.connect(hostile.base, api_key=KEY, cache=None, timeout_s=1 if silent else 10, max_in_flight=8) as one:
         one._connection._retry = QUICK
@@ -221,7 +222,7 @@ def mangled(seed: int) -> bytes:
     return bytes(whole)
 
 
-@pytest.mark.parametrize("road", [SessionTransport, CurlTransport])
+@pytest.mark.parametrize("road", [SessionTransport, EngineTransport])
 def test_mangled_answers_are_an_answer_or_none(road):
     """300 damaged or random answers: each is an answer with text headers or NodeUnreachable, nothing else."""
     server, transport = Raw(map(mangled, range(300))), road(timeout_s=1.0)

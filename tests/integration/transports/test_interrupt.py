@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.transports.servers import FINE
 from toolkit.client.engine import BulkEngine
-from toolkit.client.transport import Request
+from toolkit.client.http import Request
 
 LIMIT_S = 60
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from toolkit.client.transport import Answer, Request
+from toolkit.client.http import Answer, Request
 from toolkit.wire import LedgerState, ledger_headers
 
 URL = "http://node.test/v1"

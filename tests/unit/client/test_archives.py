@@ -6,9 +6,9 @@ import pytest
 
 from tests.unit.client.fakes import URL, answer, refused
 from toolkit.client.connection import Connection
+from toolkit.client.http import Answer
 from toolkit.client.node import Node
 from toolkit.client.refusals import advertised_archive, refusal
-from toolkit.client.transport import Answer
 from toolkit.errors import VersionPruned
 
 ARCHIVE = "https://archive.test/v1"

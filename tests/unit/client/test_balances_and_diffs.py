@@ -21,8 +21,8 @@ from tests.unit.client.fakes import (
 )
 from toolkit import embedded
 from toolkit.client.explaining import CATEGORIES, abort_words
+from toolkit.client.http import Answer
 from toolkit.client.node import Node
-from toolkit.client.transport import Answer
 from toolkit.errors import Forbidden, NotFound, VersionPruned
 from toolkit.wire import EntryFunction
 

@@ -6,8 +6,7 @@ import pytest
 
 from tests.unit.client.fakes import URL, Script, answer, ledger, refused
 from toolkit.client.connection import Connection, path
-from toolkit.client.pace import Pace
-from toolkit.client.retry import RetryPolicy
+from toolkit.client.retry import Pace, RetryPolicy
 from toolkit.errors import InvalidRequest, NodeError, NodeUnreachable, NotFound, RateLimited, Unavailable
 
 GOOD = answer({"fine": True})

@@ -10,11 +10,10 @@ import pytest
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused, struct, user_transaction
 from toolkit.client.connection import path
 from toolkit.client.fetch import fetch_table_items, fetch_views
+from toolkit.client.http import Answer, base_url, is_nearby
 from toolkit.client.node import Node
 from toolkit.client.refusals import refusal
 from toolkit.client.retry import retry_after_s
-from toolkit.client.targets import base_url, is_nearby
-from toolkit.client.transport import Answer
 from toolkit.client.versions import FindSteps, resolve_versions
 from toolkit.errors import InputError, SchemaError
 from toolkit.gas.study import Study

@@ -8,10 +8,9 @@ from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, mod
 from toolkit.client.abis import AbiStore
 from toolkit.client.connection import Connection
 from toolkit.client.fetch import fetch_table_items, fetch_views
+from toolkit.client.http import Answer
 from toolkit.client.node import Node
-from toolkit.client.outages import Outages
-from toolkit.client.retry import RetryPolicy
-from toolkit.client.transport import Answer
+from toolkit.client.retry import Outages, RetryPolicy
 from toolkit.errors import NodeError, NodeUnreachable
 from toolkit.wire import ViewFunction
 

@@ -6,13 +6,14 @@ import threading
 
 import pytest
 
+from tests.integration.transports.single import EngineTransport
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused
 from toolkit.client.bulk import run_many
-from toolkit.client.curl_transport import CurlTransport
 from toolkit.client.fetch import fetch_views
+from toolkit.client.http import Request, ascii_url
 from toolkit.client.node import Node
 from toolkit.client.refusals import refusal
-from toolkit.client.transport import Request, SessionTransport, ascii_url
+from toolkit.client.transport import SessionTransport
 from toolkit.errors import ClosedError, Forbidden, NodeUnreachable
 from toolkit.wire import ViewFunction
 
@@ -97,7 +98,7 @@ def test_an_interrupt_does_not_wait_for_what_is_in_flight():
         gate.set()
 
 
-@pytest.mark.parametrize("road", [SessionTransport, CurlTransport])
+@pytest.mark.parametrize("road", [SessionTransport, EngineTransport])
 def test_a_host_that_is_not_ascii_is_looked_up_on_both_roads(road):
     """Its name goes out in the ASCII form; here nobody has it."""
     transport = road(timeout_s=2.0)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from toolkit.client.cache import AnswerCache, key
-from toolkit.client.transport import Answer
+from toolkit.client.http import Answer
 
 LEDGER = {
     "X-APTOS-CHAIN-ID": "1",

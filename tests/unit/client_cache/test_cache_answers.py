@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client import cache_store
+from toolkit.client import cache_file
 from toolkit.client.cache import AnswerCache, CachedAnswer
-from toolkit.client.transport import Answer
+from toolkit.client.http import Answer
 from toolkit.errors import ClosedError, InputError
 from toolkit.wire import parse_headers
 
@@ -165,7 +165,7 @@ def test_a_hundred_answers_are_written_by_themselves(place, opened, key_of, answ
 
 def test_a_lone_answer_is_written_after_a_while(place, key_of, answer, monkeypatch):
     """What waits is written by time too, so an idle session keeps what it read."""
-    monkeypatch.setattr(cache_store, "FLUSH_AFTER_S", 0.05)
+    monkeypatch.setattr(cache_file, "FLUSH_AFTER_S", 0.05)
     with AnswerCache(place) as cache, AnswerCache(place) as other:
         cache.put(key_of(1), answer())
         assert other.get(key_of(1)) is None

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.client import cache_store
+from toolkit.client import cache_file
 from toolkit.client.cache import AnswerCache
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,7 +24,7 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from toolkit.client.cache import AnswerCache, key
-from toolkit.client.transport import Answer
+from toolkit.client.http import Answer
 sys.path.insert(0, {tests!r})
 from conftest import LEDGER, JSON
 def key_of(version):
@@ -211,14 +211,14 @@ FOREIGN = {
     "newer": lambda path: make_database(
         path,
         "create table answers (key)",
-        f"pragma application_id = {cache_store._APPLICATION_ID}",
+        f"pragma application_id = {cache_file._APPLICATION_ID}",
         "pragma user_version = 9",
     ),
     "hollow": lambda path: make_database(
         path,
         "create table other (key)",
-        f"pragma application_id = {cache_store._APPLICATION_ID}",
-        f"pragma user_version = {cache_store._FORMAT}",
+        f"pragma application_id = {cache_file._APPLICATION_ID}",
+        f"pragma user_version = {cache_file._FORMAT}",
     ),
 }
 
@@ -400,7 +400,7 @@ def test_a_writer_that_holds_the_file_is_waited_for(place, key_of, answer):
 
 def test_a_file_held_for_ever_costs_entries_not_the_session(place, key_of, answer, monkeypatch):
     """Past the busy timeout a write is dropped with a warning; nothing is set aside."""
-    monkeypatch.setattr(cache_store, "BUSY_S", 0.1)
+    monkeypatch.setattr(cache_file, "BUSY_S", 0.1)
     with AnswerCache(place) as cache:
         other = sqlite3.connect(place, isolation_level=None)
         other.execute("begin immediate")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit.client.connect import connect
-from toolkit.client.targets import NETWORKS, base_url, is_nearby, redacted_url
+from toolkit.client.http import NETWORKS, base_url, is_nearby, redacted_url
 from toolkit.errors import InputError
 
 
