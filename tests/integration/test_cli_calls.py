@@ -266,7 +266,7 @@ class TestCells:
         """Not after a sweep of hours: a dead node is not even noticed."""
         code = main(["view", "0x1::m::count", "--versions", "0:1", "--out", "x.xlsx", "--node", "http://127.0.0.1:9"])
         assert code == 2
-        assert "name ends in" in capsys.readouterr().err
+        assert "name must end in" in capsys.readouterr().err
 
 
 class TestTableItem:

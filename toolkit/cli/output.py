@@ -1,14 +1,14 @@
-"""What the command line prints and writes: facts, frames, files. Text from a node is made harmless."""
+"""What the commands print and write: facts, frames, files. Text from a node is escaped."""
 
 from __future__ import annotations
 
-import io
 import json
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from toolkit._present.data import cell_text, csv_table, json_rows, json_value
 from toolkit._present.files import replacing
-from toolkit._present.text import csv_text, visible
+from toolkit._present.tables import text_table
+from toolkit._present.text import visible
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,16 +24,18 @@ __all__ = [
     "print_facts",
     "print_frame",
     "print_json",
+    "records",
     "write_frame",
     "write_text",
 ]
 
 JSON_FORMAT = 1
-"""Number of the shape that ``--json`` prints; it goes up when the shape changes."""
+"""Version of the structure that ``--json`` prints; it increases when the structure changes."""
 
-_EXACT_EVERYWHERE = 2**53
-_MOST_ROWS = 40
-_SHOWN = 40
+_MAX_ROWS = 40
+_MAX_CELL = 60
+_MAX_FACT = 2_000
+_MAX_QUOTED = 40
 
 
 def argument(text: str) -> Any:
@@ -42,90 +44,71 @@ def argument(text: str) -> Any:
     Raises
     ------
     InputError
-        If it is JSON that nests deeper than Python reads.
+        If it is JSON that is nested deeper than Python can read.
     """
     try:
         return json.loads(text, parse_float=str, parse_constant=str)  # Move has no fractions, and a float would round
     except ValueError:
         return text
     except RecursionError:
-        raise InputError(f"argument {text[:_SHOWN]!r}... is nested too deeply") from None
+        raise InputError(f"argument {text[:_MAX_QUOTED]!r}... is nested too deeply") from None
 
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print named values, one a line."""
+    """Print named values, one per line."""
     if as_json:
         print_json(facts)
         return
-    width = max(len(name) for name in facts)
-    for name, value in facts.items():
-        shown = json.dumps(plain(value), ensure_ascii=False) if isinstance(value, list | dict) else plain(value)
-        print(f"{name:<{width}}  {visible(shown, 2000)}")
+    for line in text_table([(name, visible(_fact(value), _MAX_FACT)) for name, value in facts.items()]):
+        print(line)
+
+
+def _fact(value: Any) -> Any:
+    return json.dumps(json_value(value), ensure_ascii=False) if isinstance(value, list | dict) else json_value(value)
 
 
 def print_json(content: Mapping[str, Any]) -> None:
-    """Print ASCII only, so that text from the chain cannot steer a terminal."""
-    print(json.dumps({"format": JSON_FORMAT, **plain(dict(content))}, indent=1, ensure_ascii=True))
+    """Print JSON in ASCII, so that text from the chain cannot control a terminal."""
+    print(json.dumps({"format": JSON_FORMAT, **json_value(dict(content))}, indent=1, ensure_ascii=True))
 
 
 def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> None:
-    """Print a frame: as JSON whole, as text its columns that are not empty, at most 40 rows unless `whole`."""
+    """Print a frame: all of it as JSON; as text the columns that are not empty, and at most 40 rows unless `whole`."""
     if as_json:
         print_json({"rows": records(frame)})
         return
-    told = [name for name in frame.columns if frame[name].notna().any()]
-    rows = records(frame[told])
-    shown = rows if whole or len(rows) <= _MOST_ROWS else [*rows[: _MOST_ROWS // 2], *rows[-_MOST_ROWS // 2 :]]
-    cells = [told, *([visible(_cell(row[name]), 60) for name in told] for row in shown)]
-    widths = [max(len(line[place]) for line in cells) for place in range(len(told))]
-    for line in cells:
-        print("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    names = [name for name in frame.columns if frame[name].notna().any()]
+    rows = records(frame[names])
+    half = _MAX_ROWS // 2
+    shown = rows if whole or len(rows) <= _MAX_ROWS else [*rows[:half], *rows[-half:]]
+    cells = [[visible(cell_text(row[name]), _MAX_CELL) for name in names] for row in shown]
+    for line in text_table(cells, head=names):
+        print(line)
     if len(shown) < len(rows):
-        print(f"{len(rows)} rows; the first and last {_MOST_ROWS // 2} are shown. --out writes all of them.")
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
+        print(f"{len(rows)} rows; the first and last {half} are shown. --out writes all of them.")
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows as JSON can hold them: a column with an integer beyond 2^53 has text in all its rows."""
+    """Return the rows of a frame as JSON can hold them."""
     from toolkit.dtypes import to_arrow
 
-    table = to_arrow(frame)
-    columns = [_json_column(table[name].to_pylist(), wide=_is_wide(table[name].type)) for name in table.column_names]
-    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _is_wide(kind: Any) -> bool:
-    from toolkit.dtypes import WideIntType
-
-    return isinstance(kind, WideIntType)
-
-
-def _json_column(values: list[Any], *, wide: bool) -> list[Any]:
-    """Return a column's values for JSON: one type for all its integers, wide ones always text."""
-    integers = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
-    if wide or any(abs(value) > _EXACT_EVERYWHERE for value in integers):
-        return [None if value is None else str(value) for value in values]
-    return [plain(value) for value in values]
+    return json_rows(to_arrow(frame))
 
 
 def check_suffix(place: Path | None) -> None:
-    """Refuse a file that could not be written for its name, before anything is asked of a node."""
+    """Raise `InputError` if the name of an output file has an unsupported ending; called before any request."""
     if place is not None and place.suffix.lower() not in _WRITERS:
-        raise InputError(f"--out {place}: the name ends in {', '.join(_WRITERS)}, got {place.suffix or 'no ending'!r}")
+        got = place.suffix or "no ending"
+        raise InputError(f"--out {place}: the name must end in {', '.join(_WRITERS)}, got {got!r}")
 
 
 def write_frame(frame: pd.DataFrame, place: Path) -> None:
-    """Write a frame whole as Parquet, CSV or JSON lines, by the ending of the file's name.
+    """Write a frame as Parquet, CSV or JSON lines, by the ending of the file's name.
 
     Raises
     ------
     InputError
-        If the ending is none of ``.parquet``, ``.csv``, ``.jsonl``, or the file cannot be written.
+        If the ending is not ``.parquet``, ``.csv`` or ``.jsonl``, or if the file cannot be written.
     """
     check_suffix(place)
     write = _WRITERS[place.suffix.lower()]
@@ -160,22 +143,9 @@ def _write_parquet(frame: pd.DataFrame, file: BinaryIO) -> None:
 
 
 def _write_csv(frame: pd.DataFrame, file: BinaryIO) -> None:
-    import csv
-
     from toolkit.dtypes import to_arrow
 
-    out = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    writer = csv.writer(out)
-    writer.writerow(map(csv_text, frame.columns))
-    writer.writerows([_csv_cell(value) for value in row.values()] for row in to_arrow(frame).to_pylist())
-    out.detach()  # flushes, and leaves the file open
-
-
-def _csv_cell(value: Any) -> str:
-    """Return a cell that no spreadsheet runs as a formula."""
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, int) else csv_text(_cell(plain(value)))
+    file.write(csv_table(to_arrow(frame)).encode())
 
 
 def _write_lines(frame: pd.DataFrame, file: BinaryIO) -> None:
@@ -188,18 +158,3 @@ _WRITERS: dict[str, Callable[[pd.DataFrame, BinaryIO], None]] = {
     ".csv": _write_csv,
     ".jsonl": _write_lines,
 }
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it; integers beyond 2^53 become text, since many readers would round them."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, bytes):
-        return "0x" + value.hex()
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT_EVERYWHERE:
-        return str(value)
-    return value

@@ -1,0 +1,106 @@
+"""Tables as text, Markdown and HTML. Cells are text that the caller has already made safe for the output."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["html_table", "markdown_table", "text_table"]
+
+
+def text_table(
+    rows: Iterable[Sequence[str]], *, head: Sequence[str] = (), numbers_from: int | None = None, indent: str = ""
+) -> list[str]:
+    r"""Return a table as lines for a terminal, in columns two spaces apart.
+
+    Parameters
+    ----------
+    rows : iterable of sequence of str
+        Rows of equal length.
+    head : sequence of str, optional
+        Column names, as the first line.
+    numbers_from : int, optional
+        Position of the first column that is aligned to the right. By default all columns are aligned to the left.
+    indent : str, optional
+        Text in front of each line.
+
+    Returns
+    -------
+    list of str
+        Without trailing spaces.
+
+    Examples
+    --------
+    >>> print("\n".join(text_table([["coin::supply", "7"], ["x", "1,200"]], head=["call", "gas"], numbers_from=1)))
+    call            gas
+    coin::supply      7
+    x             1,200
+    """
+    lines = [*([head] if head else []), *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    start = len(widths) if numbers_from is None else numbers_from
+    return [
+        indent
+        + "  ".join(
+            cell.ljust(width) if place < start else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None) -> str:
+    """Return a table in the Markdown of GitHub.
+
+    Parameters
+    ----------
+    rows : iterable of sequence of str
+        Rows as long as `head`; a pipe in a cell would start the next cell.
+    head : sequence of str
+        Column names.
+    numbers_from : int, optional
+        Position of the first column that is aligned to the right. By default all columns are aligned to the left.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(markdown_table([["x", "7"]], head=["call", "gas"], numbers_from=1))
+    | call | gas |
+    | --- | ---: |
+    | x | 7 |
+    """
+    start = len(head) if numbers_from is None else numbers_from
+    rule = ["---" if place < start else "---:" for place in range(len(head))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in chain((head, rule), rows))
+
+
+def html_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None) -> str:
+    """Return a table as an HTML element.
+
+    Parameters
+    ----------
+    rows : iterable of sequence of str
+        Rows of escaped text.
+    head : sequence of str
+        Column names, escaped.
+    numbers_from : int, optional
+        Position of the first column that is aligned to the right. By default all columns are aligned to the left.
+
+    Returns
+    -------
+    str
+    """
+    start = len(head) if numbers_from is None else numbers_from
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        sides = ("left" if place < start else "right" for place in range(len(cells)))
+        texts = (f'<{tag} style="text-align:{side}">{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))
+        return f"<tr>{''.join(texts)}</tr>"
+
+    return f"<table>{line(head, 'th')}{''.join(line(row, 'td') for row in rows)}</table>"
