@@ -13,7 +13,7 @@ _UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks that
 _UNSEEN_AT_ALL = re.compile(f"[{_UNSEEN}]")
 _FORMULA = frozenset("=+-@|%")
 _ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
-_LONGEST_SPELLED = 16
+_MAX_WHOLE_DIGITS = 16
 MAX_MARKS = 2
 """Combining marks kept on one letter; a tower of them would run over the neighbouring lines."""
 
@@ -102,20 +102,20 @@ def _escaped(char: str) -> str:
 
 
 def short_addresses(text: str) -> str:
-    """Spell the addresses in a text as people do: without leading zeros, long ones by their ends.
+    """Shorten the addresses in a text: without leading zeros, long ones to their first and last digits.
 
     Parameters
     ----------
     text : str
-        May hold any number of addresses, handles and hashes, lower case.
+        Text with any number of addresses, handles and hashes in lower case.
 
     Returns
     -------
     str
-        For reading only: a long address cannot be told from another one with the same ends.
+        For display only: two long addresses with the same first and last digits look the same.
     """
     return _ADDRESS.sub(lambda found: _short(found[1].lstrip("0") or "0"), text)
 
 
 def _short(digits: str) -> str:
-    return f"0x{digits}" if len(digits) <= _LONGEST_SPELLED else f"0x{digits[:6]}{ELLIPSIS}{digits[-4:]}"
+    return f"0x{digits}" if len(digits) <= _MAX_WHOLE_DIGITS else f"0x{digits[:6]}{ELLIPSIS}{digits[-4:]}"

@@ -208,7 +208,7 @@ TABLE_ITEMS = Schema(
         *_READ,
         _text(
             "presence",
-            "present; missing; deleted (it was there at an earlier version of the same frame); pruned; null: not told",
+            "present; missing; deleted (it was there at an earlier version of the same frame); pruned; null if the node does not say",
             source="status and error_code",
         ),
         *OUTCOME,
@@ -296,7 +296,7 @@ EVENTS = Schema(
 BALANCES = Schema(
     "balances",
     (
-        _text("owner", "account, or the store where its owner is not told", required=True),
+        _text("owner", "account; the store if its owner is not known", required=True),
         _text("asset", "coin type, or the fungible asset's metadata address", required=True),
         _text("standard", "coin or fungible asset", required=True),
         Column("deposited", u128(), "sum of what came in", "base units", "deposit events", required=True),

@@ -187,7 +187,7 @@ class TextField:
     label : str
         Label, which the browser ties to the entry.
     hint : str
-        Shown below the entry if there is no other message.
+        Shown below the entry unless an error or a confirmation is shown.
     example : str
         Placeholder of the empty entry.
     rows : int, default 1

@@ -62,7 +62,7 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
     error : str
         All error messages as one text; empty if there is none. Read only.
     python : str
-        A Python program that sends `request`; empty if there is no request. Read only.
+        A Python program that sends `request`; empty without a request. Read only.
     simulation : Simulation or None
         The last result, with its frames ``transactions``, ``changes`` and ``events``. Read only.
     busy : bool
