@@ -208,7 +208,7 @@ TABLE_ITEMS = Schema(
         *_READ,
         _text(
             "presence",
-            "present; missing; deleted (it was there at an earlier version of the same frame); pruned; null if the node does not say",
+            "present; missing; deleted (present at an earlier version of the same frame); pruned; null if not known",
             source="status and error_code",
         ),
         *OUTCOME,
