@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from toolkit.client.versions import VersionPlan
 from toolkit.errors import InputError
-from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, fingerprint
+from toolkit.gas.observing import Source, fingerprint
 from toolkit.gas.placing import FileModel
 from toolkit.gas.thresholds import Threshold
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
@@ -66,7 +66,9 @@ class CallFields(FileModel):
     @property
     def source(self) -> str:
         """What kind of observation the call gives: ``view@version``, ``simulate@now`` or ``committed``."""
-        return VIEW if self.view is not None else SIMULATE if self.simulate is not None else COMMITTED
+        return (
+            Source.VIEW if self.view is not None else Source.SIMULATE if self.simulate is not None else Source.COMMITTED
+        )
 
     @property
     def function(self) -> str:

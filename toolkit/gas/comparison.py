@@ -12,7 +12,7 @@ from toolkit.frames.build import plain_columns, rows_frame
 from toolkit.frames.schema import COMPARISON, OBSERVATIONS
 from toolkit.gas.comparison_words import comparison_html, comparison_text
 from toolkit.gas.gate import Gate, Rules, judge
-from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, is_no_answer
+from toolkit.gas.observing import Source, is_no_answer
 from toolkit.gas.sides import Side, last_observations, read_side
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ KINDS = ("changed", "unreachable", "added", "removed", "unchanged")
 """Kinds of calls, what needs a look first."""
 
 _MOST_NAMED = 5
-_SOURCES = (VIEW, SIMULATE, COMMITTED)
+_SOURCES = tuple(Source)
 _SPLIT = ("execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas")
 _SIDED = {
     "ledger_version": "version",
@@ -180,10 +180,10 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     frames = [_of_source(side.last, one) for side, one in zip(sides, pair or (None, None), strict=True)]
     mixed = pair is not None and pair[0] != pair[1]
     # A side at a version cannot have simulations, which are made at the head: they are left out of the other one too.
-    asked = pair is None or pair == (SIMULATE, SIMULATE)
+    asked = pair is None or pair == (Source.SIMULATE, Source.SIMULATE)
     later = sides[0].later | sides[1].later if asked else frozenset()
     marks = {fingerprint for fingerprint, _, _ in later}
-    frames = [frame[~((frame["source"] == SIMULATE) & frame["fingerprint"].isin(marks))] for frame in frames]
+    frames = [frame[~((frame["source"] == Source.SIMULATE) & frame["fingerprint"].isin(marks))] for frame in frames]
     left_out = sorted({(label, where) for _, label, where in later})
     several = max(frame["node"].nunique() for frame in frames) > 1
     key = [*(["label"] if mixed else ["fingerprint", "source"]), *(["node"] if several else [])]

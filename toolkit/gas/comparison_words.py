@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit._present.notebook import literal
 from toolkit._present.text import short_addresses, visible
 from toolkit.frames.build import plain_columns
-from toolkit.gas.observing import COMMITTED, VIEW
+from toolkit.gas.observing import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -135,7 +135,7 @@ def table_rows(comparison: Comparison, name: Callable[..., str]) -> list[tuple[s
     several = len({row["node"] for row in rows}) > 1
     cells: list[tuple[str, ...]] = []
     for row in rows:
-        kind = "" if row["source"] == VIEW else f" ({name(row['source'].removesuffix('@now'))})"
+        kind = "" if row["source"] == Source.VIEW else f" ({name(row['source'].removesuffix('@now'))})"
         where = f" ({name(row['node'])})" if several else ""
         cells.append((f"{name(row['label'])}{kind}{where}", *_numbers(row, name)))
         cells += [
@@ -160,7 +160,7 @@ def others_words(comparison: Comparison, name: Callable[..., str]) -> list[str]:
     if len(other):
         lines.append(f"same gas, another result: {', '.join(map(name, dict.fromkeys(other['label'].tolist())))}")
     calls = comparison.calls
-    committed = calls[calls["source"].str.contains(COMMITTED, regex=False)]
+    committed = calls[calls["source"].str.contains(Source.COMMITTED, regex=False)]
     if len(committed):
         labels = ", ".join(map(name, dict.fromkeys(committed["label"].tolist())))
         lines.append(f"the last committed transaction on either side, whose arguments may differ: {labels}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError
 from toolkit.frames.build import plain_columns
-from toolkit.gas.observing import COMMITTED, SIMULATE
+from toolkit.gas.observing import Source
 from toolkit.gas.thresholds import Threshold, Waiver, read_waivers
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ def judge(
     reasons = [_why_not(row, rules) for row in rows]
     silent = [
         *(_not_judged(row, why) for row, why in zip(rows, reasons, strict=True) if why),
-        *(NotJudged(label, SIMULATE, node, _AT_THE_HEAD) for label, node in left_out),
+        *(NotJudged(label, Source.SIMULATE, node, _AT_THE_HEAD) for label, node in left_out),
     ]
     judged = [row for row, why in zip(rows, reasons, strict=True) if not why and not _without_baseline(row)]
     if not judged and not silent:
@@ -227,7 +227,7 @@ def judge(
 
 def _why_not(row: Mapping[str, Any], rules: Rules) -> str | None:
     """Return why nothing can be said of a call, None if it can be judged or has no baseline to be judged by."""
-    if COMMITTED in row["source"] and row["label"] not in rules.own:
+    if Source.COMMITTED in row["source"] and row["label"] not in rules.own:
         return _BY_ARGUMENTS
     if row["kind"] == "unreachable":
         sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := row[f"error_{side}"])]

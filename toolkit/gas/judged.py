@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.gas.observing import COMMITTED, NO_ANSWER, SIMULATE, VIEW
+from toolkit.gas.observing import NO_ANSWER, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -23,9 +23,9 @@ _MAX_NAMED = 7
 _FEWEST = 2
 """Answered readings of a view between which a step can be seen."""
 _WHY = {
-    COMMITTED: "Committed transactions were observed but not judged, because steps are found for views only",
-    SIMULATE: "Simulations are made at the head only, so they show no change",
-    VIEW: "Views that were answered at fewer than two ledger versions show no change",
+    Source.COMMITTED: "Committed transactions were observed but not judged, because steps are found for views only",
+    Source.SIMULATE: "Simulations are made at the head only, so they show no change",
+    Source.VIEW: "Views that were answered at fewer than two ledger versions show no change",
 }
 
 
@@ -113,7 +113,7 @@ def coverage_of(tables: Iterable[pa.Table]) -> Coverage:
             max(known["gas"], default=None),
         )
         for (node, label, source), known in found.items()
-        if source != VIEW or known["answered"] < _FEWEST
+        if source != Source.VIEW or known["answered"] < _FEWEST
     ]
     return Coverage(len(found) - len(unjudged), tuple(unjudged))
 
@@ -145,7 +145,7 @@ def unjudged_words(unjudged: Sequence[Unjudged], name: Callable[[str], str]) -> 
 
 
 def _call_words(one: Unjudged, name: Callable[[str], str], *, several: bool) -> str:
-    count = f"{one.readings:,} of " if one.source == COMMITTED else ""
+    count = f"{one.readings:,} of " if one.source == Source.COMMITTED else ""
     where = f" on {name(one.node)}" if several else ""
     if one.min_gas is None:
         gas = "no gas"
@@ -153,6 +153,6 @@ def _call_words(one: Unjudged, name: Callable[[str], str], *, several: bool) -> 
         gas = f"gas {one.min_gas:,}"
     else:
         gas = f"gas from {one.min_gas:,} to {one.max_gas:,}"
-    if one.source == COMMITTED and one.failures:
+    if one.source == Source.COMMITTED and one.failures:
         gas += f"; {one.failures:,} range{'' if one.failures == 1 else 's'} of versions could not be read"
     return f"{count}{name(one.label)}{where} ({gas})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from toolkit import __version__
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
     from toolkit.client.results import Simulation, ViewResult
     from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, ViewFunction
 
-__all__ = ["COMMITTED", "NO_ANSWER", "SIMULATE", "VIEW", "Origin", "fingerprint", "is_no_answer", "row_columns"]
+__all__ = ["NO_ANSWER", "Origin", "Source", "fingerprint", "is_no_answer", "row_columns"]
 
-VIEW = "view@version"
-SIMULATE = "simulate@now"
-COMMITTED = "committed"
+
+class Source(StrEnum):
+    """How an observation was made; the values of the column ``source``."""
+
+    VIEW = "view@version"
+    SIMULATE = "simulate@now"
+    COMMITTED = "committed"
+
 
 NO_ANSWER = frozenset(
     {"unreachable", "rate_limited", "http_429", "http_500", "http_502", "http_503", "http_504", "internal_error"}
@@ -60,7 +66,7 @@ class Origin:
 
     def view(self, label: str, mark: str, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
         """Observe a view that answered."""
-        return self.row(label, mark, VIEW, result.ledger_version, observed_at) | {
+        return self.row(label, mark, Source.VIEW, result.ledger_version, observed_at) | {
             "head_version": result.ledger.version if result.ledger else None,
             "gas_used": result.gas_used,
             "success": True,
@@ -86,7 +92,7 @@ class Origin:
         self, label: str, mark: str, first: int, last: int, *, error: Exception, observed_at: datetime
     ) -> dict[str, Any]:
         """Observe committed transactions that were not read: one row, at the first of their versions."""
-        row = self.failed(label, mark, COMMITTED, first, error=error, observed_at=observed_at)
+        row = self.failed(label, mark, Source.COMMITTED, first, error=error, observed_at=observed_at)
         which = f"transactions {first} to {last} were" if last > first else f"transaction {first} was"
         return row | {"error_message": f"{which} not read: {row['error_message']}"}
 
@@ -96,7 +102,7 @@ class Origin:
         told = zip(*(changes[name] for name in _TELLING), strict=True)
         writes = [write for write in told if write[0] != _BOOKKEEPING]
         return (
-            self.row(label, mark, SIMULATE, result.ledger_version, observed_at)
+            self.row(label, mark, Source.SIMULATE, result.ledger_version, observed_at)
             | _charged(result.transaction)
             | {
                 "head_version": result.ledger.version if result.ledger else None,
@@ -108,7 +114,7 @@ class Origin:
         self, label: str, mark: str, transaction: Any, observed_at: datetime, *, head: LedgerState | None = None
     ) -> dict[str, Any]:
         """Observe a committed transaction."""
-        row = self.row(label, mark, COMMITTED, transaction.version, observed_at) | _charged(transaction)
+        row = self.row(label, mark, Source.COMMITTED, transaction.version, observed_at) | _charged(transaction)
         return row | {"head_version": head.version if head else None}
 
 

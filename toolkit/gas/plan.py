@@ -12,7 +12,7 @@ from toolkit.client.transaction_pages import PAGE
 from toolkit.client.versions import evenly
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import PLAN
-from toolkit.gas.observing import COMMITTED, SIMULATE
+from toolkit.gas.observing import Source
 from toolkit.gas.plan_words import plan_html, plan_text
 from toolkit.gas.planning import committed_pages, committed_range, connected, planned_versions, resolve_study
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CallPlan", "NodePlan", "Plan", "plan_study"]
 
-BYTES = {"view@version": 1_000, SIMULATE: 10_000, COMMITTED: 5_400 * PAGE}
+BYTES: dict[str, int] = {Source.VIEW: 1_000, Source.SIMULATE: 10_000, Source.COMMITTED: 5_400 * PAGE}
 """Bytes of one request and its answer, headers included. A committed transaction is 5.4 kB in the mean of 10,000."""
 FASTEST = 2_000.0
 """Calls per second that this machine turns into rows at most; a far node is slower, and known by its latency."""
@@ -112,10 +112,12 @@ class NodePlan:
     @property
     def bytes(self) -> tuple[int, int]:
         """Bytes at least and at most."""
-        return _summed([(call.bytes, call.bytes_most) for call in self._own()], more=self.pages * BYTES[COMMITTED])
+        return _summed(
+            [(call.bytes, call.bytes_most) for call in self._own()], more=self.pages * BYTES[Source.COMMITTED]
+        )
 
     def _own(self) -> list[CallPlan]:
-        return [call for call in self.calls if call.source != COMMITTED]
+        return [call for call in self.calls if call.source != Source.COMMITTED]
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -210,7 +212,9 @@ def _node_plan(study: Study, node: Node) -> NodePlan:
         in_flight=node.max_in_flight,
         pace=node.requests_per_second,
         rounds=1 + ceil(log2(max(1, cell))) if search else 0,
-        pages=len(committed_pages(committed_range(resolved, call) for call in study.calls if call.source == COMMITTED)),
+        pages=len(
+            committed_pages(committed_range(resolved, call) for call in study.calls if call.source == Source.COMMITTED)
+        ),
         calls=tuple(_call_plan(study, call, resolved) for call in study.calls),
         notes=tuple(resolved["notes"]),
     )
@@ -229,10 +233,10 @@ def _latency_s(node: Node) -> float:
 def _call_plan(study: Study, call: Call, resolved: Mapping[str, Any]) -> CallPlan:
     first, last = resolved["first"], resolved["last"]
     search = study.versions.search
-    if call.source == SIMULATE:
+    if call.source == Source.SIMULATE:
         first = last = resolved["head"]
         least = most = 1
-    elif call.source == COMMITTED:
+    elif call.source == Source.COMMITTED:
         first, last = committed_range(resolved, call)
         least = most = ceil((last + 1 - first) / PAGE)
     elif search is not None:

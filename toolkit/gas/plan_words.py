@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolkit._present.notebook import literal
 from toolkit._present.text import short_addresses, visible
 from toolkit.gas.comparison_words import html_table
-from toolkit.gas.observing import COMMITTED, SIMULATE
+from toolkit.gas.observing import Source
 
 if TYPE_CHECKING:
     from toolkit.gas.plan import CallPlan, NodePlan, Plan
@@ -51,9 +51,9 @@ def _rows(node: NodePlan) -> list[tuple[str, str, str]]:
 
 
 def _what(call: CallPlan) -> str:
-    if call.source == SIMULATE:
+    if call.source == Source.SIMULATE:
         return "simulation at the head"
-    if call.source == COMMITTED:
+    if call.source == Source.COMMITTED:
         return f"transactions {call.first} to {call.last}"
     if call.requests < call.requests_most:
         return f"search from {call.first} to {call.last}"

@@ -13,7 +13,7 @@ from toolkit.client.context import function_abi
 from toolkit.client.transaction_pages import PAGE
 from toolkit.client.versions import Versions, resolve_versions
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, StudyError
-from toolkit.gas.observing import COMMITTED, SIMULATE
+from toolkit.gas.observing import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -87,9 +87,9 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
         "notes": notes,
     }
     for call in study.calls:
-        if call.source != COMMITTED:
-            _check_arguments(call, node, head if call.source == SIMULATE else min(last, head))
-    ranges = [committed_range(resolved, call) for call in study.calls if call.source == COMMITTED]
+        if call.source != Source.COMMITTED:
+            _check_arguments(call, node, head if call.source == Source.SIMULATE else min(last, head))
+    ranges = [committed_range(resolved, call) for call in study.calls if call.source == Source.COMMITTED]
     span = [min(first for first, _ in ranges), max(last for _, last in ranges)] if ranges else None
     return resolved | {"committed_span": span}
 

@@ -13,7 +13,7 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError, StudyError
 from toolkit.frames.build import plain_columns
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import SIMULATE, VIEW
+from toolkit.gas.observing import Source
 from toolkit.gas.steps import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _of_path(path: str) -> Side:
             f"{shorten(path)}: the run knows nothing of version {version}: the head was {head} when it was read; "
             "give a version up to that, or the folder alone for the run at its end"
         )
-    simulations = run.observations[run.observations["source"] == SIMULATE]
+    simulations = run.observations[run.observations["source"] == Source.SIMULATE]
     later = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
     return Side(path, last, run.complete, run.study, tuple(_unsettled(run.observations, last, version)), _named(later))
 
@@ -138,11 +138,11 @@ def _head(run: Run) -> int:
 
 def _unsettled(observations: pd.DataFrame, last: pd.DataFrame, version: int) -> list[str]:
     """Name the views that changed somewhere between the readings around a version that was not read itself."""
-    views = observations[(observations["source"] == VIEW) & (observations["ledger_version"] > version)]
+    views = observations[(observations["source"] == Source.VIEW) & (observations["ledger_version"] > version)]
     following = _by_call(views.sort_values("ledger_version", kind="stable").groupby(_CALL, sort=False).head(1))
     changed = [
         f"{label!r} ({at} to {following[key][1]})"
-        for key, (label, at, *outcome) in _by_call(last[last["source"] == VIEW]).items()
+        for key, (label, at, *outcome) in _by_call(last[last["source"] == Source.VIEW]).items()
         if at < version and key in following and following[key][2:] != tuple(outcome)
     ]
     if not changed:

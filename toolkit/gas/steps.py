@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import SchemaError
 from toolkit.frames.build import plain_columns
 from toolkit.frames.schema import OBSERVATIONS, STEPS
-from toolkit.gas.observing import VIEW, is_no_answer
+from toolkit.gas.observing import Source, is_no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -153,7 +153,7 @@ def steps_of(observations: pd.DataFrame) -> list[Step]:
     missing = [name for name in OBSERVATIONS.names if name not in observations.columns]
     if missing:
         raise SchemaError(f"not an observation frame: columns {missing} are missing")
-    views = observations[observations["source"] == VIEW]
+    views = observations[observations["source"] == Source.VIEW]
     return [step for _, rows in views.groupby(["node", "fingerprint"], sort=False) for step in _call_steps(rows)]
 
 

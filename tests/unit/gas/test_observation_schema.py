@@ -15,7 +15,7 @@ from tests.unit.gas.observed import NOW, row, table
 from toolkit.client.node import Node
 from toolkit.errors import SchemaError
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW
+from toolkit.gas.observing import Source
 from toolkit.gas.study import Study
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -125,7 +125,11 @@ def test_an_empty_frame_has_the_columns_too():
 def test_every_row_says_where_it_comes_from(run):
     """Chain, version read, head, node without credentials, build, the mark of a model, source, when and by what."""
     rows = run.observations
-    assert set(rows["source"]) == {VIEW, SIMULATE, COMMITTED} == {"view@version", "simulate@now", "committed"}
+    assert (
+        set(rows["source"])
+        == {Source.VIEW, Source.SIMULATE, Source.COMMITTED}
+        == {"view@version", "simulate@now", "committed"}
+    )
     assert set(rows["chain_id"]) == {4}
     assert set(rows["head_version"]) == {1_000}
     assert set(rows["node"]) == {"http://node.test/v1"}
@@ -195,7 +199,7 @@ def test_an_error_of_any_source_is_a_row(refusal, code, success):
 def test_a_change_of_result_without_a_change_of_gas_is_seen():
     """The digest is of the value."""
     same, other = observed(), observed(**{"POST /view": lambda *_: answer(["8"], gas=12)})
-    found = toolkit.compare(same, other, source=VIEW).calls.iloc[0]
+    found = toolkit.compare(same, other, source=Source.VIEW).calls.iloc[0]
     assert (found["kind"], found["value_changed"]) == ("unchanged", True)
 
 
@@ -218,5 +222,5 @@ def test_steps_are_of_views_alone():
     from tests.unit.gas.observed import frame
     from toolkit.gas.steps import steps_of
 
-    mixed = [row(1, 10), row(2, 99, source=SIMULATE), row(3, 10), row(4, 7, source=COMMITTED), row(5, 10)]
+    mixed = [row(1, 10), row(2, 99, source=Source.SIMULATE), row(3, 10), row(4, 7, source=Source.COMMITTED), row(5, 10)]
     assert steps_of(frame(*mixed)) == []

@@ -10,7 +10,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, user_transaction
 from toolkit.client.node import Node
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import SIMULATE, VIEW, Origin, fingerprint, row_columns
+from toolkit.gas.observing import Origin, Source, fingerprint, row_columns
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -44,7 +44,7 @@ def purse(total):
 
 def test_every_row_has_every_column():
     """Whatever the outcome, a row is a whole row of the observation frame."""
-    rows = [simulated(), ORIGIN.failed("a", "f", VIEW, 5, error=NodeUnreachable("cut"), observed_at=NOW)]
+    rows = [simulated(), ORIGIN.failed("a", "f", Source.VIEW, 5, error=NodeUnreachable("cut"), observed_at=NOW)]
     assert all(list(row) == OBSERVATIONS.names for row in rows)
     assert list(row_columns(rows)) == OBSERVATIONS.names
     assert row_columns([])["label"] == []
@@ -55,7 +55,7 @@ def test_a_simulation_is_observed_with_its_split():
     row = simulated()
     names = ("gas_used", "execution_gas_units", "io_gas_units", "storage_fee_octas", "gas_unit_price", "success")
     assert [row[name] for name in names] == [9, 5, 3, 100, 100, True]
-    assert (row["source"], row["ledger_version"], row["vm_status"]) == (SIMULATE, 1_000, "Executed successfully")
+    assert (row["source"], row["ledger_version"], row["vm_status"]) == (Source.SIMULATE, 1_000, "Executed successfully")
 
 
 def test_an_aborted_simulation_is_observed_as_such():
@@ -93,18 +93,18 @@ def test_the_digest_sees_another_write():
 )
 def test_only_the_vm_says_that_execution_failed(error, status, code, success):
     """A call that never ran is neither a success nor a failure."""
-    row = ORIGIN.failed("a", "f", VIEW, 5, error=error, observed_at=NOW)
+    row = ORIGIN.failed("a", "f", Source.VIEW, 5, error=error, observed_at=NOW)
     assert (row["status"], row["error_code"], row["success"]) == (status, code, success)
     assert row["gas_used"] is None
 
 
 def test_fingerprints_leave_out_what_changes_by_itself():
     """Expiration and sequence number are not what a call is; sender, arguments and kind are."""
-    mark = fingerprint(REQUEST, SIMULATE)
-    assert mark == fingerprint(REQUEST.replace(sequence_number=9, expiration_timestamp_secs=5), SIMULATE)
-    assert mark != fingerprint(REQUEST.replace(sender="0xb0b"), SIMULATE)
-    assert mark != fingerprint(REQUEST.replace(gas_unit_price=5), SIMULATE)
+    mark = fingerprint(REQUEST, Source.SIMULATE)
+    assert mark == fingerprint(REQUEST.replace(sequence_number=9, expiration_timestamp_secs=5), Source.SIMULATE)
+    assert mark != fingerprint(REQUEST.replace(sender="0xb0b"), Source.SIMULATE)
+    assert mark != fingerprint(REQUEST.replace(gas_unit_price=5), Source.SIMULATE)
     call = ViewFunction("0x1::m::f", arguments=[1])
-    assert fingerprint(call, VIEW) != fingerprint(call, SIMULATE)
-    assert fingerprint(call, VIEW) == fingerprint(ViewFunction("0x01::m::f", arguments=["1"]), VIEW)
+    assert fingerprint(call, Source.VIEW) != fingerprint(call, Source.SIMULATE)
+    assert fingerprint(call, Source.VIEW) == fingerprint(ViewFunction("0x01::m::f", arguments=["1"]), Source.VIEW)
     assert len(mark) == 32

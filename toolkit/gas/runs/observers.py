@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.client.sweep import sweep
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import VIEW, Origin, row_columns
+from toolkit.gas.observing import Origin, Source, row_columns
 from toolkit.gas.runs.executors import executor_failure
 from toolkit.gas.runs.silence import check_there, heard
 from toolkit.move import FunctionId
@@ -69,7 +69,7 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
         call, version = tasks[place]
         now = datetime.now(UTC)
         if isinstance(outcome, ToolkitError):
-            yield origin.failed(call.name, call.fingerprint, VIEW, version, error=outcome, observed_at=now)
+            yield origin.failed(call.name, call.fingerprint, Source.VIEW, version, error=outcome, observed_at=now)
         else:
             yield origin.view(call.name, call.fingerprint, outcome, now)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from toolkit.errors import StudyError
-from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW
+from toolkit.gas.observing import Source
 from toolkit.gas.planning import committed_range
 from toolkit.gas.runs.reading import CommittedRead, next_versions, planned_of, shard_calls, shard_range
 from toolkit.gas.runs.scan import count_failures, count_unanswered, outcomes_read, rows_digest, versions_read
@@ -80,18 +80,18 @@ def _missing(
     if study.versions.search is None:
         planned = np.array(planned_of(plan, shard), np.uint64)
         for call in study.calls:
-            if call.source == VIEW:
+            if call.source == Source.VIEW:
                 found = read.get(call.fingerprint, planned[:0])
                 _refuse(store, call.name, "not of its plan", found[~np.isin(found, planned)])
                 yield call, planned[~np.isin(planned, found)]
     else:
-        views = shard_calls(study, shard, VIEW)
+        views = shard_calls(study, shard, Source.VIEW)
         outcomes = outcomes_read(store, plan["node"], [call.fingerprint for call in views])
         for call in views:
             yield call, next_versions(study, plan, outcomes[call.fingerprint])
-    for call in shard_calls(study, shard, SIMULATE):
+    for call in shard_calls(study, shard, Source.SIMULATE):
         yield call, [] if call.fingerprint in read else [plan["head"]]
-    committed = [call for call in study.calls if call.source == COMMITTED]
+    committed = [call for call in study.calls if call.source == Source.COMMITTED]
     for call in committed:
         yield call, _missing_transactions(store, committed, call, plan, shard)
 

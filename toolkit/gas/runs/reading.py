@@ -15,7 +15,7 @@ import numpy as np
 from toolkit.client.bulk import run_many
 from toolkit.client.transaction_pages import Missing, PageAnswer, read_transactions
 from toolkit.errors import ClosedError, LedgerChanged, SchemaError, ToolkitError
-from toolkit.gas.observing import COMMITTED, SIMULATE, VIEW, Origin
+from toolkit.gas.observing import Origin, Source
 from toolkit.gas.planning import committed_pages, committed_range, planned_versions
 from toolkit.gas.runs.observers import learn_module, observe_elsewhere, observe_views
 from toolkit.gas.runs.scan import Outcome, outcome_of, outcomes_read, versions_read
@@ -117,11 +117,11 @@ class NodeReader:
         """Read what is missing of every call."""
         shard = self._where.shard
         if self._study.versions.search is None:
-            self._read_plan([call for call in self._study.calls if call.source == VIEW])
+            self._read_plan([call for call in self._study.calls if call.source == Source.VIEW])
         else:
-            self._read_searches(shard_calls(self._study, shard, VIEW))
-        self._read_simulations(shard_calls(self._study, shard, SIMULATE))
-        self._read_committed([call for call in self._study.calls if call.source == COMMITTED])
+            self._read_searches(shard_calls(self._study, shard, Source.VIEW))
+        self._read_simulations(shard_calls(self._study, shard, Source.SIMULATE))
+        self._read_committed([call for call in self._study.calls if call.source == Source.COMMITTED])
 
     def _found(self, call: Call) -> NDArray[np.uint64]:
         return self._known.get(call.fingerprint, np.empty(0, np.uint64))
@@ -216,7 +216,9 @@ class NodeReader:
         except ToolkitError as error:
             version = self._node.ledger().version
             now = datetime.now(UTC)
-            return self._origin.failed(call.name, call.fingerprint, SIMULATE, version, error=error, observed_at=now)
+            return self._origin.failed(
+                call.name, call.fingerprint, Source.SIMULATE, version, error=error, observed_at=now
+            )
         return self._origin.simulation(call.name, call.fingerprint, result, datetime.now(UTC))
 
     # committed transactions -----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from toolkit.dtypes import to_pandas
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import COMMITTED, NO_ANSWER, VIEW, is_no_answer
+from toolkit.gas.observing import NO_ANSWER, Source, is_no_answer
 from toolkit.gas.runs.ordering import KEY
 from toolkit.gas.steps import OUTCOME_COLUMNS
 
@@ -127,7 +127,7 @@ def read_again(table: pa.Table, unconfirmed: Mapping[str, datetime] | None = Non
         True for calls that got no answer, for missing committed transactions, and for unconfirmed rows.
     """
     errors = table["error_code"]
-    again = pc.or_(unanswered(errors), pc.and_(pc.equal(table["source"], COMMITTED), errors.is_valid()))
+    again = pc.or_(unanswered(errors), pc.and_(pc.equal(table["source"], Source.COMMITTED), errors.is_valid()))
     for node, since in (unconfirmed or {}).items():
         later = pc.greater_equal(table["observed_at"], pa.scalar(since, table["observed_at"].type))
         again = pc.or_(again, pc.and_(pc.equal(table["node"], node), later))
@@ -178,7 +178,7 @@ def turning_points(store: RunStore) -> pd.DataFrame:
 def _turning(table: pa.Table, store: RunStore) -> NDArray[np.bool_]:
     """Flag rows of answered views whose outcome differs from the one before or after of the same call."""
     errors = table["error_code"].cast(pa.string())
-    told = pc.and_(pc.equal(table["source"].cast(pa.string()), VIEW), pc.invert(unanswered(errors)))
+    told = pc.and_(pc.equal(table["source"].cast(pa.string()), Source.VIEW), pc.invert(unanswered(errors)))
     places = np.flatnonzero(told.to_numpy())
     nodes, calls, versions = (key[places] for key in store.order.keys(table))
     order = np.lexsort((versions, calls, nodes))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from toolkit.client.versions import VersionPlan
 from toolkit.errors import InputError, StudyError
-from toolkit.gas.observing import SIMULATE
+from toolkit.gas.observing import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ def check_shardable(study: Study, plans: Sequence[Mapping[str, Any]]) -> None:
     StudyError
         If the versions depend on the head, or a bound was clipped: shards would then read different ranges.
     """
-    if all(call.source == SIMULATE for call in study.calls):
+    if all(call.source == Source.SIMULATE for call in study.calls):
         return
     ranges = [call.versions for call in study.calls if call.versions is not None]
     choices = [study.versions.find_steps or study.versions.plan, *ranges]
