@@ -137,7 +137,7 @@ def _put(place: Path, write: Callable[[BinaryIO], Any]) -> None:
 
 
 def _write_parquet(frame: pd.DataFrame, file: BinaryIO) -> None:
-    from toolkit.dtypes.parquet import write_frame
+    from toolkit.dtypes.tables import write_frame
 
     write_frame(frame, file)
 

@@ -8,25 +8,27 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from toolkit.dtypes import register as _register
+from toolkit.dtypes import registration as _registration
 
 if TYPE_CHECKING:
-    from toolkit.dtypes.arrow_types import (
+    from toolkit.dtypes.arithmetic import exact_sum, scaled
+    from toolkit.dtypes.arrow import (
         WideIntType,
         i128,
         i256,
+        int_from_text,
         u128,
         u256,
+        uint_from_text,
         wide_from_ints,
+        wide_from_text,
         wide_to_ints,
+        wide_to_text,
         wide_type,
     )
     from toolkit.dtypes.extension import WideIntArray, WideIntDtype
-    from toolkit.dtypes.frames import describe, to_arrow, to_pandas
-    from toolkit.dtypes.kinds import KINDS, WideKind
-    from toolkit.dtypes.parquet import read_parquet, write_parquet
-    from toolkit.dtypes.sums import exact_sum, scaled
-    from toolkit.dtypes.text import int_from_text, uint_from_text, wide_from_text, wide_to_text
+    from toolkit.dtypes.storage import KINDS, WideKind
+    from toolkit.dtypes.tables import describe, read_parquet, to_arrow, to_pandas, write_parquet
 
 __all__ = [
     "KINDS",
@@ -55,15 +57,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "arrow_types": ("WideIntType", "i128", "i256", "u128", "u256", "wide_from_ints", "wide_to_ints", "wide_type"),
-    "extension": ("WideIntArray", "WideIntDtype"),
-    "frames": ("describe", "to_arrow", "to_pandas"),
-    "kinds": ("KINDS", "WideKind"),
-    "parquet": ("read_parquet", "write_parquet"),
-    "sums": ("exact_sum", "scaled"),
-    "text": ("int_from_text", "uint_from_text", "wide_from_text", "wide_to_text"),
+    "arithmetic": "exact_sum scaled",
+    "arrow": (
+        "WideIntType i128 i256 int_from_text u128 u256 uint_from_text wide_from_ints wide_from_text wide_to_ints "
+        "wide_to_text wide_type"
+    ),
+    "extension": "WideIntArray WideIntDtype",
+    "storage": "KINDS WideKind",
+    "tables": "describe read_parquet to_arrow to_pandas write_parquet",
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -78,4 +81,4 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-_register.install()
+_registration.install()

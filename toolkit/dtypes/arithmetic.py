@@ -6,7 +6,7 @@ A result keeps the column's dtype (the wider one of two); one out of range is re
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,8 @@ from pandas.api.extensions import ExtensionScalarOpsMixin  # type: ignore[attr-d
 from pandas.api.types import is_list_like
 
 from toolkit.dtypes import limbs, reductions
-from toolkit.dtypes.convert import storage_from_words
-from toolkit.dtypes.kinds import common_kind
-from toolkit.dtypes.storage import byte_matrix, from_ints, from_matrix, to_ints
-from toolkit.errors import SchemaError
+from toolkit.dtypes.storage import byte_matrix, common_kind, from_ints, from_matrix, shown, to_ints
+from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,11 +25,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.dtypes.extension import WideIntArray
-    from toolkit.dtypes.kinds import WideKind
+    from toolkit.dtypes.storage import WideKind
 
     Words = NDArray[np.uint64]
 
-__all__ = ["WideOperators", "plain_number"]
+__all__ = ["WideOperators", "exact_sum", "plain_number", "scaled"]
 
 _LARGEST_POWER = 256  # of anything but 0 and ±1, more cannot fit
 _COMPARE = {
@@ -183,7 +181,7 @@ def _packed(
 ) -> WideIntArray:
     """Store words where both sides are present."""
     try:
-        storage = storage_from_words(words, kind, valid)
+        storage = limbs.pack_checked(words, kind, valid)
     except SchemaError as error:
         raise _widen(error, name) from None
     return type(like)(storage, type(like.dtype)(kind.name))
@@ -229,3 +227,94 @@ def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
     pairs = zip(to_ints(left.storage, kind), _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else bool(op(a, b)) for a, b in pairs]
     return reductions.booleans(pa.array(results, pa.bool_()))
+
+
+def exact_sum(series: pd.Series) -> int:
+    """Sum a column of integers exactly; pandas' own sum of ``uint64[pyarrow]`` wraps silently.
+
+    Parameters
+    ----------
+    series : Series or array
+        Integers of any width, or Python ints as objects; missing rows count as 0.
+
+    Returns
+    -------
+    int
+        Of any size; 0 for no rows.
+
+    Raises
+    ------
+    SchemaError
+        If the column holds anything but integers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> exact_sum(pd.Series([2**64 - 1, 2**64 - 3], dtype="uint64[pyarrow]"))
+    36893488147419103228
+    """
+    series = pd.Series(series)
+    if series.dtype == object:
+        return sum(_integers(series))
+    return limbs.total(_column_words(series, "exact_sum"))
+
+
+def scaled(series: pd.Series, decimals: int = 8) -> pd.Series:
+    """Divide a column of integers by ``10**decimals``, as floats for plots: **not exact**.
+
+    Parameters
+    ----------
+    series : Series, length n
+        Integers of any width.
+    decimals : int, default 8
+        Decimal places of the unit (octas in a coin: 8).
+
+    Returns
+    -------
+    Series of float64, length n
+        Missing rows are NaN. About 16 digits are right; ``attrs["toolkit"]`` says that these are floats.
+
+    Raises
+    ------
+    SchemaError
+        If the column holds anything but integers.
+    InputError
+        If `decimals` is no number of places, 0 or more.
+    """
+    places: object = decimals
+    if isinstance(places, bool) or not isinstance(places, int) or places < 0:
+        raise InputError(f"decimals must be a whole number, 0 or more, got {shown(decimals)}")
+    series = pd.Series(series)
+    if series.dtype == object:
+        values = np.array([np.nan if pd.isna(value) else float(value) for value in series], np.float64)
+        _integers(series)
+    else:
+        values = limbs.to_float(_column_words(series, "scaled"))
+        values[series.isna().to_numpy(dtype=bool)] = np.nan
+    result = pd.Series(values / 10.0**decimals, index=series.index, name=series.name)
+    result.attrs["toolkit"] = {str(series.name): {"typing": f"float64, divided by 10**{decimals}, not exact"}}
+    return result
+
+
+def _column_words(series: pd.Series, caller: str) -> Words:
+    """Return a column of integers as words, 0 where missing."""
+    array: Any = series.array
+    if _kind(array) is not None:
+        return cast("Words", array.words())
+    kind = series.dtype.kind
+    if kind not in {"i", "u"}:
+        raise SchemaError(
+            f"{caller} takes a column of integers, got {series.dtype}"
+            + (f" in column {shown(series.name)}" if series.name is not None else ""),
+            column=None if series.name is None else str(series.name),
+        )
+    return limbs.words_of(series.to_numpy(dtype=np.uint64 if kind == "u" else np.int64, na_value=0))
+
+
+def _integers(series: pd.Series) -> list[int]:
+    """Return the Python ints of an object column, refusing anything else."""
+    values = [value for value in series if not pd.isna(value)]
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise SchemaError(f"expected integers, got {shown(value)}")
+    return [int(value) for value in values]

@@ -10,17 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.dtypes import limbs
-from toolkit.dtypes.arrow_types import WideIntType, wide_type
+from toolkit.dtypes.arrow import WideIntType, wide_from_text, wide_type
 from toolkit.dtypes.storage import from_ints, misfit, to_int, whole
-from toolkit.dtypes.text import wide_from_text
 from toolkit.errors import SchemaError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from toolkit.dtypes.storage import WideKind
 
-    from toolkit.dtypes.kinds import WideKind
-
-__all__ = ["storage_from", "storage_from_words"]
+__all__ = ["storage_from"]
 
 
 def storage_from(values: Any, kind: WideKind) -> pa.FixedSizeBinaryArray:
@@ -50,7 +47,7 @@ def storage_from(values: Any, kind: WideKind) -> pa.FixedSizeBinaryArray:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return _from_arrow(whole(values), kind)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.ndim == 1:
-        return storage_from_words(limbs.words_of(values), kind, None)
+        return limbs.pack_checked(limbs.words_of(values), kind, None)
     return _from_objects(list(values), kind)
 
 
@@ -60,28 +57,15 @@ def _from_arrow(array: pa.Array, kind: WideKind) -> pa.FixedSizeBinaryArray:
     if isinstance(array.type, WideIntType):
         if array.type.wide == kind:
             return array.storage
-        return storage_from_words(limbs.unpack(array.storage, array.type.wide), kind, valid)
+        return limbs.pack_checked(limbs.unpack(array.storage, array.type.wide), kind, valid)
     if array.type == pa.binary(kind.width):
         return array  # the bytes of a file whose type name was lost on the way
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return wide_from_text(array, wide_type(kind.name)).storage
     if pa.types.is_integer(array.type):
         filled = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
-        return storage_from_words(limbs.words_of(filled), kind, valid)
+        return limbs.pack_checked(limbs.words_of(filled), kind, valid)
     return _from_objects(array.to_pylist(), kind)
-
-
-def storage_from_words(
-    words: NDArray[np.uint64], kind: WideKind, valid: pa.BooleanArray | None
-) -> pa.FixedSizeBinaryArray:
-    """Pack words as `kind`, or name the first row that does not fit."""
-    bad = ~limbs.fits(words, kind)
-    if valid is not None:
-        bad &= valid.to_numpy(zero_copy_only=False)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise misfit(limbs.total(words[:, row : row + 1]), kind, row=row)
-    return limbs.pack(words, kind, valid)
 
 
 def _from_objects(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:

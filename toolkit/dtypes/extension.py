@@ -26,12 +26,9 @@ from pandas.api.types import is_integer, is_list_like, pandas_dtype
 
 from toolkit.dtypes import limbs, reductions
 from toolkit.dtypes.arithmetic import WideOperators, plain_number
-from toolkit.dtypes.arrow_types import WideIntType, wide_type
+from toolkit.dtypes.arrow import WideIntType, wide_to_text, wide_type
 from toolkit.dtypes.convert import storage_from
-from toolkit.dtypes.index import WideIntIndex
-from toolkit.dtypes.kinds import KINDS, WideKind, common_kind
-from toolkit.dtypes.storage import byte_matrix, to_int, to_ints, whole
-from toolkit.dtypes.text import wide_to_text
+from toolkit.dtypes.storage import KINDS, WideKind, byte_matrix, common_kind, shown, to_int, to_ints, whole
 from toolkit.errors import InexactError, SchemaError
 
 if TYPE_CHECKING:
@@ -40,7 +37,52 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["WideIntArray", "WideIntDtype"]
+__all__ = ["WideIntArray", "WideIntDtype", "WideIntIndex"]
+
+_EXACT_FLOATS = 2.0**53
+
+
+class WideIntIndex(pd.Index):
+    """Index of u128, u256, i128 or i256; pandas builds it for those dtypes.
+
+    Raises
+    ------
+    InexactError
+        If labels are floats of 2**53 and more: they stand for several integers.
+    """
+
+    # pandas decides both of these by `type(self) is Index`; an index of another extension dtype has the same answers.
+
+    def _get_engine_target(self) -> Any:
+        """Return what labels are looked up in: Python ints."""
+        return self._values.astype(object)  # type: ignore[attr-defined]
+
+    @property
+    def _can_use_libjoin(self) -> bool:
+        """Whether joins may use pandas' routines for numpy data."""
+        return False
+
+    def _get_indexer_strict(self, key: Any, axis_name: str) -> Any:
+        """Find a list of labels, as ``.loc`` asks for it."""
+        return super()._get_indexer_strict(_exact(key), axis_name)  # type: ignore[misc]
+
+    def _maybe_cast_listlike_indexer(self, target: Any) -> Any:
+        """Take the labels that are looked for."""
+        index = super()._maybe_cast_listlike_indexer(_exact(target))  # type: ignore[misc]
+        if index.dtype.kind == "f":
+            labels = index.to_numpy(dtype=np.float64, na_value=0)
+            large = labels[np.isfinite(labels) & (np.abs(labels) >= _EXACT_FLOATS)]
+            if len(large):
+                raise InexactError(
+                    f"labels of an index of {self.dtype} must be integers, got the float {shown(float(large[0]))}; "
+                    "numpy turns lists that mix sizes of integers into floats: pass pd.array(labels, "
+                    f"dtype={str(self.dtype)!r}) or an object array"
+                )
+        return index
+
+    def drop(self, labels: Any, errors: Any = "raise") -> Any:
+        """Return the index without some labels, as ``Index.drop`` does."""
+        return super().drop(_exact(labels), errors=errors)
 
 
 @register_extension_dtype
@@ -569,6 +611,13 @@ class WideIntArray(WideOperators, ExtensionArray):
         if na_action is None:
             missing = next((value for key, value in table.items() if reductions.is_missing(key)), pd.NA)
         return reductions.inferred([missing if key is pd.NA else table.get(key, pd.NA) for key in self], self._dtype)
+
+
+def _exact(labels: Any) -> Any:
+    """Return labels without a dtype as Python objects, untouched by numpy; anything else as it is."""
+    if hasattr(labels, "dtype") or not is_list_like(labels):
+        return labels
+    return pd.Index(list(labels), dtype=object)
 
 
 def _plain(item: Any) -> Any:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from toolkit.dtypes.storage import byte_matrix, from_matrix
+from toolkit.dtypes.storage import byte_matrix, from_matrix, misfit
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from toolkit.dtypes.kinds import WideKind
+    from toolkit.dtypes.storage import WideKind
 
     Words = NDArray[np.uint64]
 
@@ -26,6 +26,7 @@ __all__ = [
     "group_sums",
     "negative",
     "pack",
+    "pack_checked",
     "subtract",
     "to_float",
     "total",
@@ -89,6 +90,17 @@ def pack(words: Words, kind: WideKind, valid: pa.BooleanArray | None) -> pa.Fixe
     if kind.signed:
         matrix[:, 0] ^= np.uint64(1) << _TOP
     return from_matrix(np.ascontiguousarray(matrix).view(np.uint8).reshape(len(matrix), kind.width), valid)
+
+
+def pack_checked(words: NDArray[np.uint64], kind: WideKind, valid: pa.BooleanArray | None) -> pa.FixedSizeBinaryArray:
+    """Pack words as `kind`, or name the first row that does not fit."""
+    bad = ~fits(words, kind)
+    if valid is not None:
+        bad &= valid.to_numpy(zero_copy_only=False)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise misfit(total(words[:, row : row + 1]), kind, row=row)
+    return pack(words, kind, valid)
 
 
 def add(first: Words, second: Words, *, carry: int = 0) -> Words:

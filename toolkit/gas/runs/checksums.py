@@ -12,7 +12,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from toolkit.dtypes.parquet import write_frame
+from toolkit.dtypes.tables import write_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from toolkit._present.files import check_regular, read_file, replacing
 from toolkit.dtypes import read_parquet, to_pandas
-from toolkit.dtypes.parquet import write_frame
+from toolkit.dtypes.tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames.build import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, STEPS

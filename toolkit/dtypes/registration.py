@@ -17,7 +17,7 @@ __all__ = ["install"]
 
 
 def _with_pyarrow() -> None:
-    from toolkit.dtypes.arrow_types import register_arrow_types
+    from toolkit.dtypes.arrow import register_arrow_types
 
     register_arrow_types()
 
