@@ -14,124 +14,84 @@ from toolkit._present.notebook import show_frames_literally as _show_frames_lite
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "EntryFunction": "toolkit.wire",
-    "FindSteps": "toolkit.client.versions",
-    "InputError": "toolkit.errors",
-    "Node": "toolkit.client.node",
-    "NodeError": "toolkit.errors",
-    "NodeUnreachable": "toolkit.errors",
-    "NotAtPast": "toolkit.errors",
-    "NotFound": "toolkit.errors",
-    "Run": "toolkit.gas.run",
-    "RunStopped": "toolkit.errors",
-    "SchemaError": "toolkit.errors",
-    "SimulationRequest": "toolkit.wire",
-    "Snapshot": "toolkit.client.node",
-    "Study": "toolkit.gas.study",
-    "StudyError": "toolkit.errors",
-    "TableItemRequest": "toolkit.wire",
-    "Threshold": "toolkit.gas.thresholds",
-    "ToolkitError": "toolkit.errors",
-    "VersionPruned": "toolkit.errors",
-    "ViewFunction": "toolkit.wire",
-    "Waiver": "toolkit.gas.thresholds",
-    "compare": "toolkit.gas.comparison",
-    "connect": "toolkit.client.connect",
-    "describe": "toolkit.dtypes",
-    "exact_sum": "toolkit.dtypes",
-    "fetch_simulations": "toolkit.client.fetch",
-    "fetch_table_items": "toolkit.client.fetch",
-    "fetch_transactions": "toolkit.client.fetch",
-    "fetch_views": "toolkit.client.fetch",
-    "read_parquet": "toolkit.dtypes",
-    "scaled": "toolkit.dtypes",
-    "schedule_diff": "toolkit.gas.schedules",
-    "table_keys": "toolkit.frames.keys",
-    "write_parquet": "toolkit.dtypes",
+_HOMES = {
+    "client.connect": "connect",
+    "client.fetch": "fetch_simulations fetch_table_items fetch_transactions fetch_views",
+    "client.node": "Node Snapshot",
+    "client.versions": "FindSteps",
+    "dtypes": "describe exact_sum read_parquet scaled write_parquet",
+    "errors": (
+        "InputError NodeError NodeUnreachable NotAtPast NotFound RunStopped SchemaError StudyError ToolkitError "
+        "VersionPruned"
+    ),
+    "frames.keys": "table_keys",
+    "gas.comparison": "compare",
+    "gas.run": "Run",
+    "gas.schedules": "schedule_diff",
+    "gas.study": "Study",
+    "gas.thresholds": "Threshold Waiver",
+    "wire": "EntryFunction Multisig Script SimulationRequest TableItemRequest ViewFunction",
 }
-_SUBMODULES = frozenset({"embedded", "errors", "plots", "reports", "widgets", "wire"})
+"""Public names by module, separated by spaces."""
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+_SUBMODULES = ("dtypes", "embedded", "errors", "move", "plots", "reports", "widgets", "wire")
 
-__all__ = [
-    "EntryFunction",
-    "FindSteps",
-    "InputError",
-    "Node",
-    "NodeError",
-    "NodeUnreachable",
-    "NotAtPast",
-    "NotFound",
-    "Run",
-    "RunStopped",
-    "SchemaError",
-    "SimulationRequest",
-    "Snapshot",
-    "Study",
-    "StudyError",
-    "TableItemRequest",
-    "Threshold",
-    "ToolkitError",
-    "VersionPruned",
-    "ViewFunction",
-    "Waiver",
-    "__version__",
-    "compare",
-    "connect",
-    "describe",
-    "embedded",
-    "errors",
-    "exact_sum",
-    "fetch_simulations",
-    "fetch_table_items",
-    "fetch_transactions",
-    "fetch_views",
-    "plots",
-    "read_parquet",
-    "reports",
-    "scaled",
-    "schedule_diff",
-    "table_keys",
-    "widgets",
-    "wire",
-    "write_parquet",
-]
+__all__ = ["__version__", *_MODULE_OF, *_SUBMODULES]  # noqa: PLE0604 - all are strings
 
 if TYPE_CHECKING:
-    from toolkit import embedded, errors, plots, reports, widgets, wire
-    from toolkit.client.connect import connect
-    from toolkit.client.fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
-    from toolkit.client.node import Node, Snapshot
-    from toolkit.client.versions import FindSteps
-    from toolkit.dtypes import describe, exact_sum, read_parquet, scaled, write_parquet
-    from toolkit.errors import (
-        InputError,
-        NodeError,
-        NodeUnreachable,
-        NotAtPast,
-        NotFound,
-        RunStopped,
-        SchemaError,
-        StudyError,
-        ToolkitError,
-        VersionPruned,
-    )
-    from toolkit.frames.keys import table_keys
-    from toolkit.gas.comparison import compare
-    from toolkit.gas.run import Run
-    from toolkit.gas.schedules import schedule_diff
-    from toolkit.gas.study import Study
-    from toolkit.gas.thresholds import Threshold, Waiver
-    from toolkit.wire import EntryFunction, SimulationRequest, TableItemRequest, ViewFunction
+    from toolkit import embedded as embedded
+    from toolkit import errors as errors
+    from toolkit import move as move
+    from toolkit import plots as plots
+    from toolkit import reports as reports
+    from toolkit import widgets as widgets
+    from toolkit import wire as wire
+    from toolkit.client.connect import connect as connect
+    from toolkit.client.fetch import fetch_simulations as fetch_simulations
+    from toolkit.client.fetch import fetch_table_items as fetch_table_items
+    from toolkit.client.fetch import fetch_transactions as fetch_transactions
+    from toolkit.client.fetch import fetch_views as fetch_views
+    from toolkit.client.node import Node as Node
+    from toolkit.client.node import Snapshot as Snapshot
+    from toolkit.client.versions import FindSteps as FindSteps
+    from toolkit.dtypes import describe as describe
+    from toolkit.dtypes import exact_sum as exact_sum
+    from toolkit.dtypes import read_parquet as read_parquet
+    from toolkit.dtypes import scaled as scaled
+    from toolkit.dtypes import write_parquet as write_parquet
+    from toolkit.errors import InputError as InputError
+    from toolkit.errors import NodeError as NodeError
+    from toolkit.errors import NodeUnreachable as NodeUnreachable
+    from toolkit.errors import NotAtPast as NotAtPast
+    from toolkit.errors import NotFound as NotFound
+    from toolkit.errors import RunStopped as RunStopped
+    from toolkit.errors import SchemaError as SchemaError
+    from toolkit.errors import StudyError as StudyError
+    from toolkit.errors import ToolkitError as ToolkitError
+    from toolkit.errors import VersionPruned as VersionPruned
+    from toolkit.frames.keys import table_keys as table_keys
+    from toolkit.gas.comparison import compare as compare
+    from toolkit.gas.run import Run as Run
+    from toolkit.gas.schedules import schedule_diff as schedule_diff
+    from toolkit.gas.study import Study as Study
+    from toolkit.gas.thresholds import Threshold as Threshold
+    from toolkit.gas.thresholds import Waiver as Waiver
+    from toolkit.wire import EntryFunction as EntryFunction
+    from toolkit.wire import Multisig as Multisig
+    from toolkit.wire import Script as Script
+    from toolkit.wire import SimulationRequest as SimulationRequest
+    from toolkit.wire import TableItemRequest as TableItemRequest
+    from toolkit.wire import ViewFunction as ViewFunction
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
     if name in _SUBMODULES:
-        return import_module(f"toolkit.{name}")
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'toolkit' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+        return import_module(f"{__name__}.{name}")
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
     globals()[name] = value
     return value
 

@@ -77,17 +77,6 @@ def test_every_layer_is_under_the_rule():
     assert there - {"__init__", "__main__", "errors"} == set(ALLOWED)
 
 
-def test_public_names_are_the_ones_that_resolve():
-    """Every name of `toolkit.__all__` can be imported, and nothing else is offered."""
-    import toolkit
-
-    assert sorted(toolkit.__all__) == sorted({*toolkit._HOME, *toolkit._SUBMODULES, "__version__"})
-    for name in toolkit.__all__:
-        assert getattr(toolkit, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = toolkit.nothing
-
-
 def test_import_toolkit_loads_no_heavy_library():
     """`import toolkit` stays cheap: none of the libraries it uses later is loaded by it."""
     heavy = [

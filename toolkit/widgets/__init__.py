@@ -3,3 +3,7 @@
 from toolkit.widgets._simulation_builder import SimulationBuilder
 
 __all__ = ["SimulationBuilder"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
