@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from toolkit.frames.build import plain_columns
+from toolkit.frames.columns import plain_columns
 from toolkit.gas.causes.writes import Written
 from toolkit.gas.schedules import schedule_diff
 from toolkit.wire import GasSchedule, decode_transactions

@@ -7,7 +7,7 @@ import pytest
 import toolkit
 from tests.integration.truth import Counting, Outcome, dense_steps, true_kind
 from toolkit import embedded
-from toolkit.frames.build import plain_columns
+from toolkit.frames.columns import plain_columns
 from toolkit.gas.causes.finding import causes_of
 from toolkit.gas.observing import VIEW
 from toolkit.gas.steps import Step

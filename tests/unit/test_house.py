@@ -119,7 +119,7 @@ def test_the_version_is_told_once():
 
 def test_the_data_dictionary_on_paper_is_the_one_in_code():
     """`data/README.md` lists exactly the columns of the schemas."""
-    from toolkit.frames.dictionary import data_dictionary
+    from toolkit.frames.schema import data_dictionary
 
     assert data_dictionary() in (ROOT / "data" / "README.md").read_text("utf-8")
 

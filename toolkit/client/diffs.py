@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.client.companion import ABSENT
 from toolkit.errors import NotFound
-from toolkit.frames.build import plain_columns, rows_frame
+from toolkit.frames.columns import compact_json, plain_columns, rows_frame
 from toolkit.frames.schema import DIFF
-from toolkit.frames.values import compact_json
 from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:

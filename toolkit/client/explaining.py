@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from toolkit._present.text import short_addresses, visible
-from toolkit.frames.build import plain_columns
+from toolkit.frames.columns import plain_columns
 from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:

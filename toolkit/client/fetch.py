@@ -16,8 +16,7 @@ from toolkit.client.times import block_times
 from toolkit.client.transaction_pages import pages_of, read_transactions
 from toolkit.client.versions import Versions, resolve_versions
 from toolkit.errors import ClosedError, LedgerChanged, NodeError, NodeUnreachable, SchemaError, ToolkitError
-from toolkit.frames.build import item_frame, view_frame
-from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
+from toolkit.frames.calls import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
 from toolkit.frames.transactions import transaction_frames
 from toolkit.move import FunctionId, is_closed, parse_type_tag
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolkit._present.text import short_addresses, visible
 from toolkit.client.display import facts_html
-from toolkit.frames.records import TableItemRecord, ViewRecord
+from toolkit.frames.calls import TableItemRecord, ViewRecord
 from toolkit.move import parse_type_tag
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class ViewResult:
 
     def to_frame(self, *, flatten: bool = False) -> pd.DataFrame:
         """Return one row with one typed column per return value; `flatten` splits structs into their fields."""
-        from toolkit.frames.build import view_frame
+        from toolkit.frames.calls import view_frame
 
         return view_frame([self.record()], flatten=flatten)
 
@@ -119,7 +119,7 @@ class TableItem:
 
     def to_frame(self, *, flatten: bool = False) -> pd.DataFrame:
         """Return one row with the typed key and value; `flatten` splits structs into their fields."""
-        from toolkit.frames.build import item_frame
+        from toolkit.frames.calls import item_frame
 
         return item_frame([self.record()], key_layout=self.key_layout, value_layout=self.value_layout, flatten=flatten)
 

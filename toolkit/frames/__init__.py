@@ -1,7 +1,7 @@
 """Decoded answers and layouts -> typed DataFrames. No I/O; never changes a frame that is passed in."""
 
-from toolkit.frames.build import item_frame, rows_frame, view_frame
-from toolkit.frames.records import Failure, TableItemRecord, ViewRecord
+from toolkit.frames.calls import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import (
     BALANCES,
     CHANGES,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError, ToolkitError
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import BALANCES
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._json_text import parse_json

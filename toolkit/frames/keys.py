@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from toolkit.dtypes import to_pandas
 from toolkit.errors import InputError
-from toolkit.frames.build import plain_columns
+from toolkit.frames.columns import plain_columns, typed_column
 from toolkit.frames.schema import KEYS, described_field
-from toolkit.frames.values import typed_column
 from toolkit.move import AbiMap, decode_bcs, parse_table_handle, parse_type_tag, resolve_layout
 from toolkit.wire import ChangeKind
 

@@ -29,6 +29,7 @@ __all__ = [
     "VIEWS",
     "Column",
     "Schema",
+    "data_dictionary",
 ]
 
 _SOURCES = "view@version, simulate@now or committed"
@@ -464,3 +465,44 @@ COMPARISON = Schema(
     ),
 )
 """One row per call and source of two sides."""
+
+
+_SCHEMAS = (
+    VIEWS,
+    TABLE_ITEMS,
+    TRANSACTIONS,
+    CHANGES,
+    EVENTS,
+    BALANCES,
+    DIFF,
+    KEYS,
+    PLAN,
+    OBSERVATIONS,
+    STEPS,
+    COMPARISON,
+    SCHEDULE_DIFF,
+)
+
+
+def data_dictionary() -> str:
+    """Return every frame's columns with type, unit, meaning and source, as Markdown tables.
+
+    Returns
+    -------
+    str
+        One section per frame, in the order of the layers.
+    """
+    return "\n".join(_section(one) for one in _SCHEMAS)
+
+
+def _section(one: Schema) -> str:
+    rows = [
+        f"| `{column.name}` | {column.type} | {column.unit} | {column.meaning} | {column.source} |" for column in one
+    ]
+    head = [
+        f"## {one.name.capitalize()}",
+        "",
+        "| column | Arrow type | unit | meaning | source |",
+        "|---|---|---|---|---|",
+    ]
+    return "\n".join([*head, *rows, ""])

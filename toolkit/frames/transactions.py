@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import InputError
-from toolkit.frames.build import rows_frame
-from toolkit.frames.records import Failure, outcome_columns
+from toolkit.frames.calls import Failure, outcome_columns
+from toolkit.frames.columns import NamedColumn, inferred_column, rows_frame, typed_column
 from toolkit.frames.schema import CHANGES, EVENTS, TRANSACTIONS
-from toolkit.frames.values import NamedColumn, inferred_column, typed_column
 from toolkit.move import Layout, StructOf, Untyped, decode_json, parse_type_tag
 from toolkit.move._json_text import parse_json
 from toolkit.wire import checked_rows

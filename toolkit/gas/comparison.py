@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
-from toolkit.frames.build import plain_columns, rows_frame
+from toolkit.frames.columns import plain_columns, rows_frame
 from toolkit.frames.schema import COMPARISON, OBSERVATIONS
 from toolkit.gas.comparison_words import comparison_html, comparison_text
 from toolkit.gas.gate import Gate, Rules, judge

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError
-from toolkit.frames.build import plain_columns
+from toolkit.frames.columns import plain_columns
 from toolkit.gas.observing import Source
 from toolkit.gas.thresholds import Threshold, Waiver, read_waivers
 

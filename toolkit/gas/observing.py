@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit import __version__
 from toolkit.errors import NodeError
-from toolkit.frames.records import Failure
+from toolkit.frames.calls import Failure
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.wire import canonical_request, transaction_rows
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.client.transaction_pages import PAGE
 from toolkit.client.versions import evenly
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import PLAN
 from toolkit.gas.observing import Source
 from toolkit.gas.plan_words import plan_html, plan_text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import visible
 from toolkit.errors import StudyError
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.comparison import last_observations
 from toolkit.gas.judged import COVERAGE_COLUMNS, Coverage, coverage_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import visible
 from toolkit.errors import InputError
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import SCHEDULE_DIFF
 from toolkit.wire import GasSchedule
 

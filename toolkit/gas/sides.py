@@ -11,7 +11,7 @@ import pandas as pd
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, StudyError
-from toolkit.frames.build import plain_columns
+from toolkit.frames.columns import plain_columns
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observing import Source
 from toolkit.gas.steps import OUTCOME_COLUMNS

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import SchemaError
-from toolkit.frames.build import plain_columns
+from toolkit.frames.columns import plain_columns
 from toolkit.frames.schema import OBSERVATIONS, STEPS
 from toolkit.gas.observing import Source, is_no_answer
 

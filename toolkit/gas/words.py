@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import visible
-from toolkit.frames.build import plain_columns
+from toolkit.frames.columns import plain_columns
 from toolkit.gas.causes.words import ROUNDED
 from toolkit.gas.judged import unjudged_words
 

@@ -20,8 +20,7 @@ import msgspec
 
 from toolkit.client.cache import AnswerCache, key
 from toolkit.client.http import Answer
-from toolkit.frames.build import view_frame
-from toolkit.frames.records import ViewRecord
+from toolkit.frames.calls import ViewRecord, view_frame
 from toolkit.move import UInt, decode_json
 from toolkit.wire import parse_headers
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.client.fakes import user_transaction
 from toolkit.errors import SchemaError
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, TRANSACTIONS
 from toolkit.frames.transactions import transaction_frames
 from toolkit.wire import decode_simulation

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toolkit import frames
 from toolkit.errors import SchemaError
 from toolkit.frames import schema as dictionary
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import CHANGES, EVENTS, OBSERVATIONS, STEPS, TRANSACTIONS, Column, Schema
 
 SCHEMAS = [getattr(dictionary, name) for name in dictionary.__all__ if isinstance(getattr(dictionary, name), Schema)]

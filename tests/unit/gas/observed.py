@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.causes.finding import causes_of
 from toolkit.gas.runs.store import RunStore

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.gas.observed import frame, row
 from toolkit.errors import SchemaError
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.steps import Cause, step_columns, steps_of
 

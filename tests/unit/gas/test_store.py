@@ -15,7 +15,7 @@ import pytest
 from tests.unit.gas.observed import frame, manifest, row, table
 from toolkit._present import files as opening
 from toolkit.errors import StudyError
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, STEPS
 from toolkit.gas.runs import store as module
 from toolkit.gas.runs.locking import locked

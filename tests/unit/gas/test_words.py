@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.gas.observed import frame, row, table
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.causes.words import ROUNDED
 from toolkit.gas.judged import coverage_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from toolkit.errors import StudyError
-from toolkit.frames.build import plain_columns, rows_frame
+from toolkit.frames.columns import plain_columns, rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.runs.proof import closing, prove_whole
 from toolkit.gas.runs.reading import CommittedRead, shard_range

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.client.bulk import progress_bar
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError, StudyError
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.causes.finding import causes_of
 from toolkit.gas.planning import connected

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolkit.client.retry import resume_time
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, RateLimited, RunStopped
-from toolkit.frames.records import Failure
+from toolkit.frames.calls import Failure
 from toolkit.gas.observing import is_no_answer
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from toolkit._present.files import check_regular, read_file, replacing
 from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes.tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
-from toolkit.frames.build import rows_frame
+from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, STEPS
 from toolkit.gas.runs.checksums import bytes_checksum, check_part, manifest_checksum, part_bytes
 from toolkit.gas.runs.locking import locked

@@ -1,4 +1,4 @@
-"""Columns of Move values: from layouts where they are known, inferred from JSON where not. No I/O."""
+"""Typed columns, from layouts if they are known and inferred from JSON if not, and frames of a fixed schema."""
 
 from __future__ import annotations
 
@@ -7,16 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import SchemaError
 from toolkit.frames.schema import described_field
 from toolkit.move import column, field_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    import pandas as pd
+
+    from toolkit.frames.schema import Schema
     from toolkit.move import Layout
 
-__all__ = ["JSON_TEXT", "compact_json", "flattened", "inferred_column", "text_column", "typed_column"]
+__all__ = [
+    "JSON_TEXT",
+    "compact_json",
+    "flattened",
+    "inferred_column",
+    "plain_columns",
+    "rows_frame",
+    "text_column",
+    "typed_column",
+]
 
 JSON_TEXT = "JSON text"
 
@@ -75,3 +88,14 @@ def flattened(named: NamedColumn, layout: Layout | None) -> list[NamedColumn]:
 def compact_json(value: Any) -> str:
     """Return a JSON value as text without spaces, keys as they stand."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def rows_frame(schema: Schema, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+    """Build the frame of a fixed schema; columns without values are null, an empty answer keeps the schema."""
+    return to_pandas(schema.table(values))
+
+
+def plain_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Return columns of a frame as lists of plain Python values: None where pandas says missing, ints exact."""
+    table = to_arrow(frame[list(names)])
+    return {name: table[name].to_pylist() for name in names}

@@ -1,44 +1,106 @@
-"""Records and decoded answers -> typed, Arrow-backed DataFrames. No I/O."""
+"""Frames of view calls and table items, from one record per call."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from toolkit.dtypes import to_arrow, to_pandas
-from toolkit.errors import SchemaError
-from toolkit.frames.records import outcome_columns
-from toolkit.frames.schema import (
-    TABLE_ITEMS,
-    VIEWS,
-    Schema,
-)
-from toolkit.frames.values import NamedColumn, flattened, inferred_column, text_column, typed_column
+from toolkit.dtypes import to_pandas
+from toolkit.errors import InputError, NodeError, SchemaError
+from toolkit.frames.columns import NamedColumn, flattened, inferred_column, text_column, typed_column
+from toolkit.frames.schema import TABLE_ITEMS, VIEWS
 from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from datetime import datetime
 
     import pandas as pd
     import pyarrow as pa
 
-    from toolkit.frames.records import TableItemRecord, ViewRecord
     from toolkit.move import Layout
 
-__all__ = ["item_frame", "plain_columns", "rows_frame", "view_frame"]
+__all__ = ["Failure", "TableItemRecord", "ViewRecord", "item_frame", "outcome_columns", "view_frame"]
 
 _GONE = 410
 
 
-def rows_frame(schema: Schema, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Build the frame of a fixed schema; columns without values are null, an empty answer keeps the schema."""
-    return to_pandas(schema.table(values))
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a call failed."""
+
+    status: int | None
+    error_code: str
+    message: str
+    vm_error_code: int | None = None
+
+    @classmethod
+    def of(cls, error: Exception) -> Failure:
+        """Describe an error that a call ended with; where the node told no code, the code says what came instead."""
+        if isinstance(error, NodeError):
+            code = error.error_code or f"http_{error.status}"
+            return cls(error.status, code, error.message or str(error), error.vm_error_code)
+        if isinstance(error, ConnectionError):
+            return cls(None, "unreachable", str(error))
+        return cls(None, "input_error" if isinstance(error, InputError) else "schema_error", str(error))
 
 
-def plain_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return columns of a frame as lists of plain Python values: None where pandas says missing, ints exact."""
-    table = to_arrow(frame[list(names)])
-    return {name: table[name].to_pylist() for name in names}
+@dataclass(frozen=True, slots=True)
+class ViewRecord:
+    """One view call at one version.
+
+    Attributes
+    ----------
+    call : str or None
+        The call as the caller named it.
+    ledger_version : int or None
+        The version read; None where the head was asked and no answer came.
+    head_version : int or None
+    gas_used : int or None
+    values : tuple or None
+        Return values in the toolkit's Python forms; None where the call failed.
+    layouts : tuple of Layout, or None
+        Layouts of the return values; None where no ABI was known.
+    raw : str or None
+        The answer as JSON text.
+    failure : Failure or None
+    ledger_timestamp : datetime or None
+    types : tuple of str
+        Move types of the return values, for texts.
+    """
+
+    call: str | None
+    ledger_version: int | None
+    head_version: int | None
+    gas_used: int | None
+    values: tuple[Any, ...] | None
+    layouts: tuple[Layout, ...] | None
+    raw: str | None
+    failure: Failure | None = None
+    ledger_timestamp: datetime | None = None
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableItemRecord:
+    """One table item at one version; `value` is None where `failure` says why."""
+
+    key: Any
+    ledger_version: int | None
+    head_version: int | None
+    value: Any
+    failure: Failure | None = None
+    ledger_timestamp: datetime | None = None
+
+
+def outcome_columns(failures: Sequence[Failure | None]) -> dict[str, list[Any]]:
+    """Return the ``OUTCOME`` columns of the data dictionary for one failure, or None, per row."""
+    return {
+        "status": [failure and failure.status for failure in failures],
+        "error_code": [failure and failure.error_code for failure in failures],
+        "vm_error_code": [failure and failure.vm_error_code for failure in failures],
+        "error_message": [failure and failure.message for failure in failures],
+    }
 
 
 def view_frame(
