@@ -26,9 +26,8 @@ _HOMES = {
     ),
     "frames.keys": "table_keys",
     "gas.comparison": "compare",
-    "gas.run": "Run",
     "gas.schedules": "schedule_diff",
-    "gas.study": "Study",
+    "gas.study": "Run Study",
     "gas.thresholds": "Threshold Waiver",
     "wire": "EntryFunction Multisig Script SimulationRequest TableItemRequest ViewFunction",
 }
@@ -71,8 +70,8 @@ if TYPE_CHECKING:
     from toolkit.errors import VersionPruned as VersionPruned
     from toolkit.frames.keys import table_keys as table_keys
     from toolkit.gas.comparison import compare as compare
-    from toolkit.gas.run import Run as Run
     from toolkit.gas.schedules import schedule_diff as schedule_diff
+    from toolkit.gas.study import Run as Run
     from toolkit.gas.study import Study as Study
     from toolkit.gas.thresholds import Threshold as Threshold
     from toolkit.gas.thresholds import Waiver as Waiver

@@ -15,7 +15,7 @@ import pytest
 from toolkit import errors
 from toolkit.cli import calls
 from toolkit.dtypes import to_pandas
-from toolkit.gas.run import Run
+from toolkit.gas.study import Run
 
 LONG = "x" * 300
 VIEW = ["view", "0xcafe::registry::size"]

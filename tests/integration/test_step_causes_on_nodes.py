@@ -17,7 +17,7 @@ from toolkit.client.node import Node
 from toolkit.client.transport import SessionTransport
 from toolkit.errors import ClosedError
 from toolkit.gas.causes.finding import causes_of
-from toolkit.gas.runs.provenance import provenance
+from toolkit.gas.runs.runner import provenance
 from toolkit.gas.steps import steps_of
 
 if TYPE_CHECKING:

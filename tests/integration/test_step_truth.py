@@ -9,7 +9,7 @@ from tests.integration.truth import Counting, Outcome, dense_steps, true_kind
 from toolkit import embedded
 from toolkit.frames.columns import plain_columns
 from toolkit.gas.causes.finding import causes_of
-from toolkit.gas.observing import VIEW
+from toolkit.gas.observations import Source
 from toolkit.gas.steps import Step
 from toolkit.gas.study import Call
 from toolkit.move import parse_type_tag
@@ -29,7 +29,7 @@ TOLD = [
 def searched(ledger, out, *, calls=None):
     """Run the demo study's views over HTTP; return the run and the requests that the server counted."""
     demo = toolkit.Study.load("demo")
-    views = [call for call in calls or demo.calls if call.source == VIEW]
+    views = [call for call in calls or demo.calls if call.source == Source.VIEW]
     counting = Counting()
     with embedded.serve(ledger, port=0, faults=counting) as url, toolkit.connect(url) as node:
         study = toolkit.Study(title=demo.title, node=node, calls=views, versions=demo.versions)
@@ -183,7 +183,7 @@ def test_calls_outside_of_the_demo_have_their_true_causes_too(node, ledger, call
     """Every step of the dense sweep itself, however found: its cause is what the history did, or ordinary life."""
     one = Call.of(call)
     steps = [
-        Step("n", one.name, one.fingerprint, VIEW, version - 1, version, *before_after(sides))
+        Step("n", one.name, one.fingerprint, Source.VIEW, version - 1, version, *before_after(sides))
         for version, sides in dense_steps(ledger, one).items()
     ]
     causes = causes_of(steps, node, {one.fingerprint: one.function})

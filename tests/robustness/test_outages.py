@@ -11,6 +11,7 @@ import pytest
 import toolkit
 from toolkit.client.retry import RetryPolicy
 from toolkit.gas.runs.runner import run_study
+from toolkit.gas.study import Run
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
 ARCHIVE = {"x-aptos-archival-endpoint": "https://127.0.0.1:1/v1"}
@@ -62,7 +63,7 @@ def test_a_study_does_not_need_modules(proxy, tmp_path):
     proxy.change = lambda request, answer: replace(answer, status=503) if "/module/" in request.path else None
     with connected(proxy) as node:
         before = counted(proxy)["module"]
-        run = run_study(study, tmp_path / "run", node=node, progress=False)
+        run = Run.open(run_study(study, tmp_path / "run", node=node, progress=False))
         looked_up = counted(proxy)["module"] - before
     columns = ["ledger_version", "gas_used", "success", "value_digest", "error_code"]
     assert run.observations[columns].equals(whole.observations[columns])

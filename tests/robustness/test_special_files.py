@@ -16,7 +16,7 @@ from toolkit import reports
 from toolkit._present.files import open_descriptor, read_file, replacing
 from toolkit.cli.output import write_frame, write_text
 from toolkit.errors import StudyError, ToolkitError
-from toolkit.gas.runs.locking import locked
+from toolkit.gas.runs.lock import locked
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.study_file import write_starter
 

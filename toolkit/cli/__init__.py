@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from toolkit import __version__
-from toolkit.cli import calls, comparing, schedules, studies, study_files
+from toolkit.cli import calls, comparisons, schedules, studies
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 study_app = typer.Typer(help="Write, plan and run gas studies.", rich_markup_mode=None)
-study_app.command("new")(study_files.study_new)
-study_app.command("plan")(study_files.study_plan)
-study_app.command("schema")(study_files.study_schema)
+study_app.command("new")(studies.study_new)
+study_app.command("plan")(studies.study_plan)
+study_app.command("schema")(studies.study_schema)
 study_app.command("run")(studies.study_run)
 study_app.command("merge")(studies.study_merge)
 app.command()(studies.demo)
@@ -78,7 +78,7 @@ app.command("table-item")(calls.table_item)
 app.command()(calls.simulate)
 app.add_typer(study_app, name="study")
 app.command()(studies.report)
-app.command()(comparing.compare)
+app.command()(comparisons.compare)
 app.command()(schedules.schedule)
 
 

@@ -1,21 +1,22 @@
-"""Commands around runs: demo, study run, study merge, report. And the embedded node served by itself."""
+"""Commands of studies and runs: demo, study new, plan, schema, run and merge, report; and node, the embedded node."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from toolkit.cli.options import JsonOption, QuietOption, StudyNodeOption, UseKeyOption, loaded_study
-from toolkit.cli.output import print_json, records
+from toolkit.cli.output import print_json, records, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.gas.run import Run
+    from toolkit.gas.study import Run
 
-__all__ = ["demo", "node", "report", "study_merge", "study_run"]
+__all__ = ["demo", "node", "report", "study_merge", "study_new", "study_plan", "study_run", "study_schema"]
 
 
 def demo(
@@ -96,7 +97,7 @@ def study_merge(
     as_json: JsonOption = False,
 ) -> None:
     """Merge the shards of a study into one run, and prove that nothing is missing or doubled."""
-    from toolkit.gas.run import Run
+    from toolkit.gas.study import Run
 
     _print_run(Run.merge(shards, out), {"run": str(out)}, as_json=as_json)
 
@@ -108,7 +109,7 @@ def report(
 ) -> None:
     """Write the report of a run."""
     from toolkit import reports
-    from toolkit.gas.run import Run
+    from toolkit.gas.study import Run
 
     written = reports.write(Run.open(run), out)
     if as_json:
@@ -147,3 +148,47 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     resumed = run.manifest["resumed_rows"]
     earlier = f", {resumed} kept from before it was broken off" if resumed and run.manifest.get("attempts") else ""
     print(f"{counts['observations']} observations, {counts['failures']} of them failed calls{earlier}: {run.path}")
+
+
+def study_new(
+    file: Annotated[Path, typer.Argument(help="File to write, such as study.toml; one that exists is left alone.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write a commented study file to start from. It runs as it is, against the embedded node."""
+    from toolkit.gas.study_file import write_starter
+
+    written = write_starter(file)
+    if as_json:
+        print_json({"study": str(written)})
+    else:
+        print(f"Study: {written}")
+        print(f"Next: ledger-toolkit study plan {written}")
+
+
+def study_plan(
+    study: Annotated[str, typer.Argument(help="A TOML file, or demo.")],
+    *,
+    nodes: StudyNodeOption = None,
+    use_api_key: UseKeyOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell how many requests a study sends, how long it takes and what is pruned, without sending them."""
+    plan = loaded_study(study, nodes, use_api_key=use_api_key).plan()
+    if as_json:
+        print_json(plan.document())
+    else:
+        print(plan)
+
+
+def study_schema(
+    out: Annotated[Path | None, typer.Option(help="File to write, such as study.schema.json.")] = None,
+) -> None:
+    """Print the JSON Schema of study files, by which an editor checks and completes them."""
+    from toolkit.gas.study import Study
+
+    text = json.dumps(Study.json_schema(), indent=1, ensure_ascii=True)
+    if out is None:
+        print(text)
+    else:
+        write_text(text + "\n", out)
+        print(f"Schema: {out}")

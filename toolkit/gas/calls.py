@@ -1,27 +1,37 @@
-"""One call of a study: a view, a simulation, or the committed transactions of an entry function."""
+"""Calls of a study: a view, a simulation or committed transactions; and grids, which make many calls of one entry."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
-from functools import cached_property
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
 from toolkit.client.versions import VersionPlan
-from toolkit.errors import InputError
-from toolkit.gas.observing import Source, fingerprint
-from toolkit.gas.placing import FileModel
+from toolkit.errors import InputError, StudyError
+from toolkit.gas.file_model import FileModel, named_place, placed
+from toolkit.gas.observations import Source, fingerprint
 from toolkit.gas.thresholds import Threshold
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
-__all__ = ["Call", "CallFields"]
+__all__ = ["Call", "CallEntry", "CallFields", "Grid", "expanded", "read_calls"]
 
+_MAX_CALLS = 10_000
+_MAX_GRID_CALLS = 1_000
+_MAX_VALUE = 40
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_NAMED = re.compile(r"(arguments|type_arguments|sender)(?:\.(\d{1,3}))?")
 _SIMULATION_ONLY = frozenset({"sender", "fee_payer", "max_gas_amount", "gas_unit_price"})
 _CALL_ONLY = frozenset({"type_arguments", "arguments"})
 _FIELD = re.compile(r"(?:ViewFunction|EntryFunction|SimulationRequest)\.(\w+)(?:\.(\d+))?: ")
@@ -193,3 +203,148 @@ def _check_range(versions: str) -> None:
         raise ValueError(
             f"`versions`: that of committed transactions is a plain range such as '0:-1', got {versions!r}"
         )
+
+
+class Grid(FileModel):
+    """Lists whose every combination becomes a call of its own."""
+
+    arguments: tuple[tuple[Any, ...], ...] | None = None
+    """A list of argument lists, such as [["alice"], ["bob"]]."""
+    type_arguments: tuple[tuple[str, ...], ...] | None = None
+    """A list of lists of Move types."""
+    sender: tuple[str, ...] | None = None
+    """A list of accounts that a simulation is sent by."""
+
+    @model_validator(mode="after")
+    def _not_empty_and_bounded(self) -> Grid:
+        axes = self.axes
+        if not axes or not all(axes.values()):
+            raise ValueError("a grid has arguments, type_arguments or sender, each a list of one or more")
+        size = prod(len(values) for values in axes.values())
+        if size > _MAX_GRID_CALLS:
+            raise ValueError(f"this grid makes {size:,} calls; the most is {_MAX_GRID_CALLS:,}")
+        return self
+
+    @property
+    def axes(self) -> dict[str, tuple[Any, ...]]:
+        """The lists that are given, by the key of a call that they fill."""
+        given = ((name, getattr(self, name)) for name in Grid.model_fields)
+        return {name: values for name, values in given if values is not None}
+
+
+class CallEntry(CallFields):
+    """One ``[[call]]`` of a study file: a call, or a grid of them."""
+
+    grid: Grid | None = None
+    """Lists of arguments, type arguments and senders; every combination is a call of its own. The label may hold
+    {arguments}, {arguments.0}, {type_arguments}, {sender}; without them what differs is put behind it."""
+
+
+def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
+    """Return the calls of an entry: one, or one for each combination of its grid.
+
+    Parameters
+    ----------
+    place : str
+        Where the entry stands, for texts.
+    entry : Call, ViewFunction, SimulationRequest or mapping
+    label : str, optional
+        Its label, where the entry has none.
+
+    Returns
+    -------
+    tuple of Call
+        The last list of the grid varies fastest.
+
+    Raises
+    ------
+    StudyError
+        If something cannot be used, naming the place.
+    """
+    if not isinstance(entry, Mapping) or entry.get("grid") is None:
+        return (placed(place, Call.of, entry, label, of=CallEntry),)
+    given = {**({"label": label} if label else {}), **entry}
+    checked = placed(place, CallEntry.model_validate, given, of=CallEntry)
+    return placed(place, _combined, checked)
+
+
+def _combined(entry: CallEntry) -> tuple[Call, ...]:
+    axes = entry.grid.axes if entry.grid else {}
+    fields = {name: getattr(entry, name) for name in entry.model_fields_set - {"grid"}}
+    if twice := sorted(axes.keys() & fields.keys()):
+        raise InputError(f"`{twice[0]}` stands in the call and in its grid; give it once")
+    points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+    labelled = zip(points, _labels(entry.name, points), strict=True)
+    return tuple(
+        placed(f"grid entry {number}", Call.model_validate, fields | point | {"label": name}, of=Call)
+        for number, (point, name) in enumerate(labelled, start=1)
+    )
+
+
+def _labels(label: str, points: list[dict[str, Any]]) -> list[str]:
+    """Name every combination: by the placeholders of the label, else by the values that make it."""
+    if _PLACEHOLDER.search(label):
+        return [_PLACEHOLDER.sub(partial(_filled, point), label) for point in points]
+    labels = [f"{label} [{'; '.join(_spelt(value) for value in point.values())}]" for point in points]
+    often = Counter(labels)  # values that are cut short may look the same
+    return [name if often[name] == 1 else f"{name} #{number}" for number, name in enumerate(labels, start=1)]
+
+
+def _filled(point: Mapping[str, Any], found: re.Match[str]) -> str:
+    named = _NAMED.fullmatch(found[1])
+    if not named or named[1] not in point:
+        choices = ", ".join(f"{{{name}}}" for name in point)
+        raise InputError(f"`label`: {found[0]} is filled by no list of the grid; there are {choices} and {{name.0}}")
+    values = point[named[1]]
+    if named[2] is None:
+        return _spelt(values)
+    if isinstance(values, str) or int(named[2]) >= len(values):
+        raise InputError(f"`label`: {found[0]} is past the end of {_spelt(values)!r}")
+    return _spelt(values[int(named[2])])
+
+
+def _spelt(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(_spelt(item) for item in value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _MAX_VALUE else f"{text[: _MAX_VALUE - 1]}…"
+
+
+def _entries(calls: Any) -> Iterator[tuple[str, Any, str]]:
+    """Yield (place, call, label) of calls as they were given."""
+    if isinstance(calls, Mapping):
+        for label, call in calls.items():
+            if not isinstance(label, str):
+                raise StudyError(f"calls: a label is text, got {label!r}")
+            yield f"call {label!r}", call, label
+    elif isinstance(calls, Sequence) and not isinstance(calls, str):
+        for number, call in enumerate(calls, start=1):
+            name = call.get("label") if isinstance(call, Mapping) else getattr(call, "label", None)
+            yield named_place("call", number, name), call, ""
+    else:
+        raise StudyError(f"calls: expected a list of calls, or a mapping of label to call, got {type(calls).__name__}")
+
+
+def read_calls(calls: Any) -> tuple[Call, ...]:
+    """Return the calls of a study from a list, or a mapping of label to call, in any of the accepted forms."""
+    made: list[tuple[str, Call]] = []
+    for place, entry, label in _entries(calls):
+        made += [(place, call) for call in expanded(place, entry, label)]
+        if len(made) > _MAX_CALLS:
+            raise StudyError(f"a study has at most {_MAX_CALLS:,} calls; {place} makes more; divide it")
+    if not made:
+        raise StudyError("a study needs at least one call; write [[call]] before each")
+    _all_differ(made, "label", lambda call: call.name)
+    _all_differ(made, "request", lambda call: call.fingerprint)
+    return tuple(call for _, call in made)
+
+
+def _all_differ(made: list[tuple[str, Call]], what: str, read: Callable[[Call], str]) -> None:
+    """Refuse two calls that rows could not be told apart by."""
+    seen: dict[str, str] = {}
+    for place, call in made:
+        if read(call) in seen:
+            other = seen[read(call)]
+            among = f"{place}: its grid makes twice the same {what}, {call.name!r}"
+            raise StudyError(among if other == place else f"{place} has the same {what} as {other}")
+        seen[read(call)] = place

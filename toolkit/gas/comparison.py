@@ -12,8 +12,8 @@ from toolkit.frames.columns import plain_columns, rows_frame
 from toolkit.frames.schema import COMPARISON, OBSERVATIONS
 from toolkit.gas.comparison_words import comparison_html, comparison_text
 from toolkit.gas.gate import Gate, Rules, judge
-from toolkit.gas.observing import Source, is_no_answer
-from toolkit.gas.sides import Side, last_observations, read_side
+from toolkit.gas.observations import Source, is_no_answer
+from toolkit.gas.sides import Side, read_side
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from toolkit.gas.study import Study
 
-__all__ = ["KINDS", "Comparison", "compare", "last_observations"]
+__all__ = ["KINDS", "Comparison", "compare"]
 
 KINDS = ("changed", "unreachable", "added", "removed", "unchanged")
 """Kinds of calls, what needs a look first."""

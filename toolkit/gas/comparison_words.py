@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit._present.notebook import literal
 from toolkit._present.text import short_addresses, visible
 from toolkit.frames.columns import plain_columns
-from toolkit.gas.observing import Source
+from toolkit.gas.observations import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

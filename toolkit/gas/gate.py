@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError
 from toolkit.frames.columns import plain_columns
-from toolkit.gas.observing import Source
+from toolkit.gas.observations import Source
 from toolkit.gas.thresholds import Threshold, Waiver, read_waivers
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.gas.observing import NO_ANSWER, Source
+from toolkit.gas.observations import NO_ANSWER, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

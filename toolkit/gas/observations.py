@@ -17,10 +17,12 @@ from toolkit.wire import canonical_request, transaction_rows
 if TYPE_CHECKING:
     from datetime import datetime
 
+    import pandas as pd
+
     from toolkit.client.results import Simulation, ViewResult
     from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, ViewFunction
 
-__all__ = ["NO_ANSWER", "Origin", "Source", "fingerprint", "is_no_answer", "row_columns"]
+__all__ = ["NO_ANSWER", "Origin", "Source", "fingerprint", "is_no_answer", "last_observations", "row_columns"]
 
 
 class Source(StrEnum):
@@ -151,3 +153,11 @@ def row_columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def last_observations(observations: pd.DataFrame, *, version: int | None = None) -> pd.DataFrame:
+    """Return the last observation of each call and source, at or before `version` where one is given."""
+    if version is not None:
+        observations = observations[observations["ledger_version"] <= version]
+    ordered = observations.sort_values("ledger_version", kind="stable")
+    return ordered.groupby(["node", "fingerprint", "source"], sort=False).tail(1).sort_index().reset_index(drop=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from toolkit._present.notebook import literal
 from toolkit._present.text import short_addresses, visible
 from toolkit.gas.comparison_words import html_table
-from toolkit.gas.observing import Source
+from toolkit.gas.observations import Source
 
 if TYPE_CHECKING:
     from toolkit.gas.plan import CallPlan, NodePlan, Plan

@@ -13,14 +13,14 @@ from toolkit._present.messages import shorten
 from toolkit.errors import InputError, StudyError
 from toolkit.frames.columns import plain_columns
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import Source
+from toolkit.gas.observations import Source, last_observations
 from toolkit.gas.steps import OUTCOME_COLUMNS
+from toolkit.gas.study import Run
 
 if TYPE_CHECKING:
-    from toolkit.gas.run import Run
     from toolkit.gas.study import Study
 
-__all__ = ["Side", "last_observations", "read_side"]
+__all__ = ["Side", "read_side"]
 
 _CALL = ["node", "fingerprint"]
 _MOST_NAMED = 5
@@ -88,17 +88,7 @@ def read_side(side: Any) -> Side:
     return Side(name, last_observations(frame), getattr(side, "complete", True), getattr(side, "study", None))
 
 
-def last_observations(observations: pd.DataFrame, *, version: int | None = None) -> pd.DataFrame:
-    """Return the last observation of each call and source, at or before `version` where one is given."""
-    if version is not None:
-        observations = observations[observations["ledger_version"] <= version]
-    ordered = observations.sort_values("ledger_version", kind="stable")
-    return ordered.groupby(["node", "fingerprint", "source"], sort=False).tail(1).sort_index().reset_index(drop=True)
-
-
 def _of_path(path: str) -> Side:
-    from toolkit.gas.run import Run
-
     found = None if Path(path).exists() else _AT_VERSION.fullmatch(path)  # a folder's own name may have an @
     if found is None:
         run = Run.open(path)

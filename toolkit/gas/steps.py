@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import SchemaError
 from toolkit.frames.columns import plain_columns
 from toolkit.frames.schema import OBSERVATIONS, STEPS
-from toolkit.gas.observing import Source, is_no_answer
+from toolkit.gas.observations import Source, is_no_answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -1,37 +1,54 @@
-"""Studies: which calls to observe on which nodes at which ledger versions. A TOML file, or Python."""
+"""Studies and runs: `Study` says what to observe on which nodes at which versions, `Run` holds the observations.
+
+Both are in one module because each makes the other: `Study.run` returns a `Run`, and `Run.study` is a `Study`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence, Sized
+import shutil
+import weakref
+from collections.abc import Mapping, Sequence, Sized
 from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
+from toolkit._present.text import visible
 from toolkit.client.http import base_url, is_public_network, login_of, redacted_url, told
 from toolkit.client.node import Node
 from toolkit.errors import InputError, StudyError
-from toolkit.gas.calls import Call
-from toolkit.gas.grids import expanded
-from toolkit.gas.placing import FileModel, named_place, placed
+from toolkit.frames.columns import rows_frame
+from toolkit.frames.schema import STEPS
+from toolkit.gas.calls import Call, read_calls
+from toolkit.gas.file_model import FileModel, named_place, placed
+from toolkit.gas.judged import COVERAGE_COLUMNS, Coverage, coverage_of
+from toolkit.gas.observations import last_observations
+from toolkit.gas.plan import Plan, plan_study
+from toolkit.gas.runs.completeness import merge_runs
+from toolkit.gas.runs.rows import failing_calls, rows_digest, turning_points
+from toolkit.gas.runs.runner import run_study
+from toolkit.gas.runs.store import RunStore
+from toolkit.gas.steps import Cause, step_columns, steps_of
 from toolkit.gas.study_file import checked_keys, file_schema, read_toml
 from toolkit.gas.thresholds import Threshold, Waiver, read_waivers
-from toolkit.gas.version_choice import VersionChoice
+from toolkit.gas.versions import VersionChoice
+from toolkit.gas.words import run_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable
     from concurrent.futures import Executor
-    from pathlib import Path
+
+    import pandas as pd
 
     from toolkit.gas.plan import Plan
-    from toolkit.gas.run import Run
 
-__all__ = ["Call", "Study", "VersionChoice"]
+__all__ = ["Call", "Run", "Study", "VersionChoice"]
 
-_MOST_CALLS = 10_000
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 _JUDGING = frozenset({"thresholds", "waiver", "requests_per_second"})
 """Keys that change nothing of what is observed; they may change while a run goes on, so no digest holds them."""
 
@@ -93,7 +110,7 @@ class Study(FileModel):
         names, logins = _node_names(node, nodes)
         fields = {"title": title, "nodes": names, "requests_per_second": requests_per_second, **more}
         fields["versions"] = placed("versions", VersionChoice.of, versions, of=VersionChoice)
-        fields["calls"] = _calls(calls)
+        fields["calls"] = read_calls(calls)
         if thresholds is not None:
             fields["thresholds"] = placed("thresholds", Threshold.of, thresholds, of=Threshold)
         fields["waivers"] = _of_calls(read_waivers(waivers), fields["calls"])
@@ -235,8 +252,6 @@ class Study(FileModel):
         NodeError, NodeUnreachable
             If a node does not tell its ledger.
         """
-        from toolkit.gas.plan import plan_study
-
         return plan_study(self, self._node)
 
     def run(
@@ -295,11 +310,10 @@ class Study(FileModel):
         read one shard each onto their own disk; copy the complete folders to the store, and from there to where they
         are merged. The parts of a run in a store can be read in place by DuckDB, Polars or pandas.
         """
-        from toolkit.gas.runs.runner import run_study
-
-        return run_study(
+        path = run_study(
             self, out, node=self._node, progress=progress, executor=executor, max_tasks=max_tasks, shard=shard
         )
+        return Run(path, temporary=out is None)
 
 
 def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], dict[str, SecretStr]]:
@@ -334,45 +348,6 @@ def _with_login(name: str, login: SecretStr | None) -> str:
     return name if login is None else name.replace("//", f"//{login.get_secret_value()}@", 1)
 
 
-def _entries(calls: Any) -> Iterator[tuple[str, Any, str]]:
-    """Yield (place, call, label) of calls as they were given."""
-    if isinstance(calls, Mapping):
-        for label, call in calls.items():
-            if not isinstance(label, str):
-                raise StudyError(f"calls: a label is text, got {label!r}")
-            yield f"call {label!r}", call, label
-    elif isinstance(calls, Sequence) and not isinstance(calls, str):
-        for number, call in enumerate(calls, start=1):
-            name = call.get("label") if isinstance(call, Mapping) else getattr(call, "label", None)
-            yield named_place("call", number, name), call, ""
-    else:
-        raise StudyError(f"calls: expected a list of calls, or a mapping of label to call, got {type(calls).__name__}")
-
-
-def _calls(calls: Any) -> tuple[Call, ...]:
-    made: list[tuple[str, Call]] = []
-    for place, entry, label in _entries(calls):
-        made += [(place, call) for call in expanded(place, entry, label)]
-        if len(made) > _MOST_CALLS:
-            raise StudyError(f"a study has at most {_MOST_CALLS:,} calls; {place} makes more; divide it")
-    if not made:
-        raise StudyError("a study needs at least one call; write [[call]] before each")
-    _all_differ(made, "label", lambda call: call.name)
-    _all_differ(made, "request", lambda call: call.fingerprint)
-    return tuple(call for _, call in made)
-
-
-def _all_differ(made: list[tuple[str, Call]], what: str, read: Callable[[Call], str]) -> None:
-    """Refuse two calls that rows could not be told apart by."""
-    seen: dict[str, str] = {}
-    for place, call in made:
-        if read(call) in seen:
-            other = seen[read(call)]
-            among = f"{place}: its grid makes twice the same {what}, {call.name!r}"
-            raise StudyError(among if other == place else f"{place} has the same {what} as {other}")
-        seen[read(call)] = place
-
-
 def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waiver, ...]:
     """Refuse a waiver that is not of a call or a source of the study: a misspelt label would excuse nothing."""
     labels = [call.name for call in calls]
@@ -382,6 +357,173 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
             raise StudyError(f"{place}, `source`: no call of the study has this source")
         if waiver.call is not None and waiver.call not in labels:
             close = get_close_matches(waiver.call, labels, n=1)
-            meant = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(labels[:_MOST_NAMED])}"
+            meant = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(labels[:_MAX_NAMED])}"
             raise StudyError(f"{place}, `call`: no call has this label{meant}")
     return waivers
+
+
+_MAX_NOTE = 1_000
+
+
+class Run:
+    """The observations of a study.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder of the run.
+    temporary : bool, default False
+        Remove the folder when the run is no longer used.
+
+    Raises
+    ------
+    StudyError
+        If the folder holds no run.
+    """
+
+    def __init__(self, path: str | Path, *, temporary: bool = False) -> None:
+        self.path = Path(path)
+        if temporary:
+            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._store = RunStore(self.path)
+        self.manifest: dict[str, Any] = self._store.manifest()
+        self._digest: tuple[Any, str] | None = None
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        """Open the run in a folder."""
+        return cls(path)
+
+    @classmethod
+    def merge(cls, paths: Iterable[str | Path], out: str | Path) -> Run:
+        """Merge the runs of all shards of a study into one run.
+
+        Nothing is asked of a node. A step between two shards has the cause ``unknown``; running the study with the
+        merged folder as `out` reads nothing again and finds it.
+
+        Parameters
+        ----------
+        paths : iterable of str or Path
+            Folders of complete runs, one per shard, in any order; they stay as they are.
+        out : str or Path
+            Folder of the merged run: missing or empty, and made whole or not at all.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        StudyError
+            If a shard is missing, there twice, not complete or damaged; if shards are of different studies, chains,
+            histories or resolved versions; or if a planned reading is missing or doubled in the whole.
+        """
+        return cls(merge_runs(paths, out, Study.from_document))
+
+    def __repr__(self) -> str:
+        state = "complete" if self.complete else "not complete"
+        return f"Run({str(self.path)!r}, {self.study.title!r}, {state})"
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned observation is there."""
+        return bool(self.manifest.get("complete"))
+
+    @property
+    def digest(self) -> str:
+        """Digest of the rows, computed from the parts as they are on the disk now: 32 hex digits.
+
+        Runs of one study on one ledger have the same digest, however they were read: in one go or resumed, here or on
+        a cluster, whole or merged from shards. Every column counts but those that tell when and by what was read:
+        ``node`` (a node counts as its place in the study), ``head_version``, ``error_message``, ``observed_at`` and
+        ``toolkit_version``. It is computed again if a part was added, removed or changed since. What a complete run
+        had when it was completed is ``manifest["rows_digest"]``.
+
+        Raises
+        ------
+        StudyError
+            If a part is damaged.
+        """
+        marks = self._store.marks()
+        if self._digest is None or self._digest[0] != marks:
+            self._digest = marks, rows_digest(self._store)
+        return self._digest[1]
+
+    @cached_property
+    def study(self) -> Study:
+        """The study that was run."""
+        return Study.from_document(self.manifest["study"])
+
+    @cached_property
+    def observations(self) -> pd.DataFrame:
+        """The observation frame: one row per call, ledger version and source; by node, call, then version.
+
+        Raises
+        ------
+        StudyError
+            If a part is damaged, or parts of a complete run are missing.
+        """
+        frame = self._store.observations()
+        expected = self.manifest.get("counts", {}).get("observations", len(frame)) if self.complete else len(frame)
+        if len(frame) != expected:
+            raise StudyError(
+                f"{self.path} has {len(frame):,} observations, expected {expected:,}: parts are missing or were added "
+                "since the run was completed. Run the same study into this folder, and what is missing is read again; "
+                "what is there can be read with pandas.read_parquet"
+            )
+        return frame
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """Every step in gas, success or error: between which versions, by how much, and its cause.
+
+        Of a run that was broken off, or lost its ``steps.parquet``, the steps have the cause ``unknown``: finding it
+        needs the node, so run the same study into the folder.
+
+        Raises
+        ------
+        StudyError
+            If ``steps.parquet`` or a part is damaged.
+        """
+        stored = self._store.steps() if self.complete else None
+        if stored is not None:
+            return stored
+        steps = steps_of(turning_points(self._store))
+        lost = Cause("unknown", "steps.parquet is missing; run the same study into the folder to find causes again")
+        return rows_frame(STEPS, step_columns(steps, dict.fromkeys(steps, lost) if self.complete else {}))
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """Which calls were judged for steps, and which were only observed."""
+        return coverage_of(self._store.tables(COVERAGE_COLUMNS))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Calls of which every reading failed, a line each: most likely the study needs a correction."""
+        several = len(self.manifest["nodes"]) > 1
+        return tuple(
+            visible(
+                f"every reading of {label!r}{f' on {node}' if several else ''} failed "
+                f"({', '.join(f'{count:,} {code}' for code, count in codes.items())}); "
+                "error_message of the observations says why",
+                _MAX_NOTE,
+            )
+            for (node, label), codes in failing_calls(self._store).items()
+        )
+
+    def explain(self) -> str:
+        """Return plain words: each step with its version, its size and its cause, then what was not judged.
+
+        Steps are found for views only. Committed transactions and simulations are observed but not judged, and the
+        last lines say so.
+
+        Raises
+        ------
+        StudyError
+            If ``steps.parquet`` or a part is damaged.
+        """
+        return "\n".join(run_words(self.steps, self.coverage))
+
+    def at(self, version: int) -> pd.DataFrame:
+        """Return the last observation of each call at or before a ledger version."""
+        return last_observations(self.observations, version=version)

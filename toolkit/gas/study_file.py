@@ -13,10 +13,10 @@ from pydantic import ConfigDict, Field
 from toolkit._present.files import read_file
 from toolkit._present.text import visible
 from toolkit.errors import InputError, StudyError
-from toolkit.gas.grids import CallEntry
-from toolkit.gas.placing import FileModel, misspelt
+from toolkit.gas.calls import CallEntry
+from toolkit.gas.file_model import FileModel, misspelt
 from toolkit.gas.thresholds import Threshold, Waiver, read_waivers
-from toolkit.gas.version_choice import VersionChoice
+from toolkit.gas.versions import VersionChoice
 
 __all__ = ["SHIPPED", "StudyFile", "checked_keys", "file_schema", "read_toml", "read_waiver_file", "write_starter"]
 

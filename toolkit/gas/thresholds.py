@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, StudyError
-from toolkit.gas.placing import FileModel, named_place, placed
+from toolkit.gas.file_model import FileModel, named_place, placed
 
 if TYPE_CHECKING:
     from typing import Self

@@ -1,23 +1,86 @@
-"""Step search: which versions to read next so that every step is found with few reads. Pure; no I/O.
+"""Which ledger versions a study reads: those of a plan, or those that a step search chooses.
 
-A call's outcome is taken as a step function of the version. From an even grid, every neighbouring pair whose
-outcomes differ is halved, all pairs of a round at once, down to adjacent versions or the request limit. A change
-that reverts between two versions of the grid is not seen.
+A step search takes the outcome of a call as a step function of the version. It starts with an even grid and halves
+every pair of neighbours whose outcomes differ, all pairs of a round at once, down to adjacent versions or the request
+limit. A change that is reverted between two versions of the grid is not found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from toolkit.client.versions import evenly
+from pydantic import field_validator, model_validator
+
+from toolkit._present.messages import shorten
+from toolkit.client.versions import FindSteps, VersionPlan, evenly
+from toolkit.errors import InputError
+from toolkit.gas.file_model import FileModel
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping
+    from collections.abc import Collection, Hashable
+    from typing import Self
 
-__all__ = ["next_round", "open_pairs"]
+__all__ = ["VersionChoice", "next_round", "open_pairs"]
 
-_MOST_SILENT = 8
+
+class VersionChoice(FileModel):
+    """Which ledger versions the views are read at: either `plan` or `find_steps`."""
+
+    plan: str | list[int] | None = None
+    """A version plan, such as "0:-1/200" for 200 evenly spaced ones (-1 is the head), or a list of versions."""
+    find_steps: str | None = None
+    """A range such as "0:-1": instead of all its versions, only those that find every step in gas are read."""
+    initial: int = 33
+    """Versions of the search's first, even grid."""
+    max_requests: int = 2000
+    """Most requests of the search per call; what stays unresolved then is reported as an interval."""
+
+    @field_validator("plan", mode="before")
+    @classmethod
+    def _text_or_versions(cls, plan: Any) -> Any:
+        whole = isinstance(plan, list) and all(hasattr(one, "__index__") and not isinstance(one, bool) for one in plan)
+        if plan is None or isinstance(plan, str) or whole:
+            return plan
+        raise ValueError(f"expected a version plan such as '0:-1/200' or a list of whole numbers, got {shorten(plan)}")
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.plan is None) == (self.find_steps is None):
+            raise ValueError("give either plan or find_steps")
+        if isinstance(self.plan, str):
+            VersionPlan.parse(self.plan)
+        _ = self.search
+        return self
+
+    @property
+    def search(self) -> FindSteps | None:
+        """The step search, where one is asked for."""
+        if self.find_steps is None:
+            return None
+        return FindSteps(self.find_steps, initial=self.initial, max_requests=self.max_requests)
+
+    @classmethod
+    def of(cls, versions: Any) -> VersionChoice:
+        """Take versions in any of the forms of the Python interface."""
+        if isinstance(versions, cls):
+            return versions
+        if isinstance(versions, FindSteps):
+            return cls(find_steps=versions.versions, initial=versions.initial, max_requests=versions.max_requests)
+        if isinstance(versions, Mapping):
+            return cls.model_validate(dict(versions))
+        if isinstance(versions, str):
+            return cls(plan=versions)
+        if not isinstance(versions, Iterable):
+            raise InputError(
+                "expected a version plan such as '0:-1/200', FindSteps, or a list or range of whole numbers, "
+                f"got {shorten(versions)}"
+            )
+        return cls(plan=list(versions))
+
+
+_MAX_UNANSWERED = 8
 """Reads without an answer between two versions after which the interval is left as it is: the node is out there."""
 
 
@@ -45,7 +108,7 @@ def open_pairs(
         between = known[low : high + 1]
         if outcomes[between[0]] == outcomes[between[-1]]:
             continue
-        if sum(version not in grid for version in between[1:-1]) >= _MOST_SILENT:
+        if sum(version not in grid for version in between[1:-1]) >= _MAX_UNANSWERED:
             continue
         # Versions that gave no answer lie between: the widest gap among them is halved.
         left, right = max(pairwise(between), key=lambda gap: gap[1] - gap[0])

@@ -75,7 +75,7 @@ def phase(name: str, rows: int, out: str) -> None:
         elif name == "observations":
             print(json.dumps({"rows": len(run.observations)}))
         elif name == "digest":
-            from toolkit.gas.runs.scan import rows_digest
+            from toolkit.gas.runs.rows import rows_digest
             from toolkit.gas.runs.store import RunStore
 
             print(json.dumps({"digest": rows_digest(RunStore(Path(out)))}))

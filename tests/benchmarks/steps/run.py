@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 import toolkit
 from tests.integration.truth import Counting, dense_steps, true_kind
 from toolkit import embedded
-from toolkit.gas.observing import VIEW
+from toolkit.gas.observations import Source
 
 BARS = {5_000: 5.0, 200_000: 0.5}
 
@@ -26,7 +26,7 @@ BARS = {5_000: 5.0, 200_000: 0.5}
 def views_of_demo(node):
     """Return the demo study on a node, its views alone: simulations and committed transactions have no steps."""
     demo = toolkit.Study.load("demo")
-    views = [call for call in demo.calls if call.source == VIEW]
+    views = [call for call in demo.calls if call.source == Source.VIEW]
     return toolkit.Study(title=demo.title, node=node, calls=views, versions=demo.versions)
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.unit.gas.observed import frame, manifest, row, table
 from toolkit.errors import InputError, StudyError
 from toolkit.frames.schema import COMPARISON
-from toolkit.gas.comparison import compare, last_observations
+from toolkit.gas.comparison import compare
+from toolkit.gas.observations import last_observations
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.study import Study
 

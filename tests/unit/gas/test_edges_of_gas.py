@@ -10,11 +10,10 @@ from tests.unit.client.fakes import URL, FakeNode, answer, module, refused, user
 from tests.unit.gas.observed import cause_of, frame, manifest, row, table
 from toolkit.client.node import Node
 from toolkit.errors import StudyError
-from toolkit.gas.comparison import last_observations
-from toolkit.gas.run import Run
+from toolkit.gas.observations import last_observations
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import Step, steps_of
-from toolkit.gas.study import Study
+from toolkit.gas.study import Run, Study
 from toolkit.wire import ViewFunction
 
 SCHEDULE = "GET /accounts/0x1/resource/0x1%3A%3Agas_schedule%3A%3AGasScheduleV2"

@@ -11,9 +11,9 @@ from tests.unit.gas.observed import row, table
 from toolkit.client.node import Node
 from toolkit.errors import InputError, NodeUnreachable, RunStopped, StudyError
 from toolkit.gas.calls import Call
-from toolkit.gas.observing import Origin
-from toolkit.gas.runs import observers
-from toolkit.gas.runs.executors import executor_failure, executor_name, most_tasks, opened_executor
+from toolkit.gas.observations import Origin
+from toolkit.gas.runs import views
+from toolkit.gas.runs.views import executor_failure, executor_name, most_tasks, opened_executor
 
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)
 CALL = Call(view="0x1::m::count")
@@ -44,13 +44,13 @@ taken = []
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch):
     taken.clear()
-    monkeypatch.setattr(observers, "_observe_range", lambda _, __, tasks: table(*(row(at) for _, at in tasks)))
+    monkeypatch.setattr(views, "_observe_range", lambda _, __, tasks: table(*(row(at) for _, at in tasks)))
 
 
 def observe(executor, count, *, max_tasks=4, **settings):
     node = Node("http://node.test/v1", **settings)
     tasks = ((CALL, version) for version in range(count))
-    observers.observe_elsewhere(executor, node, ORIGIN, tasks, count=count, max_tasks=max_tasks, take=taken.append)
+    views.observe_elsewhere(executor, node, ORIGIN, tasks, count=count, max_tasks=max_tasks, take=taken.append)
     node.close()
 
 
@@ -110,7 +110,7 @@ def test_a_failure_of_the_run_itself_is_not_blamed_on_the_executor():
 
     node = Node("http://node.test/v1")
     with pytest.raises(StudyError, match=r"^no space left$"):
-        observers.observe_elsewhere(Recorder(), node, ORIGIN, [(CALL, 1)], count=1, max_tasks=1, take=full)
+        views.observe_elsewhere(Recorder(), node, ORIGIN, [(CALL, 1)], count=1, max_tasks=1, take=full)
     node.close()
 
 

@@ -15,7 +15,7 @@ from tests.unit.gas.observed import NOW, row, table
 from toolkit.client.node import Node
 from toolkit.errors import SchemaError
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import Source
+from toolkit.gas.observations import Source
 from toolkit.gas.study import Study
 
 TIME = pa.timestamp("us", tz="UTC")

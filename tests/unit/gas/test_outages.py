@@ -17,11 +17,11 @@ from toolkit.client.node import Node
 from toolkit.client.versions import FindSteps
 from toolkit.errors import NodeUnreachable, StudyError
 from toolkit.gas.calls import Call
-from toolkit.gas.observing import Origin
-from toolkit.gas.run import Run
-from toolkit.gas.runs.observers import _observe_range
-from toolkit.gas.runs.silence import heard
+from toolkit.gas.observations import Origin
+from toolkit.gas.runs.collector import heard
 from toolkit.gas.runs.store import RunStore
+from toolkit.gas.runs.views import _observe_range
+from toolkit.gas.study import Run
 
 SEARCH = FindSteps("0:-1", initial=9, max_requests=200)
 GONE = refused(503, "internal_error", head=ledger(HEAD))

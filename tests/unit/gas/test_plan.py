@@ -13,8 +13,7 @@ from toolkit import embedded
 from toolkit.client.node import Node
 from toolkit.errors import InputError, StudyError
 from toolkit.frames.schema import PLAN
-from toolkit.gas.plan import CallPlan, NodePlan, Plan
-from toolkit.gas.planning import committed_pages, committed_range, resolve_study
+from toolkit.gas.plan import CallPlan, NodePlan, Plan, committed_pages, committed_range, resolve_study
 from toolkit.gas.study import Study
 
 SIZE = {"view": "0xcafe::registry::size"}

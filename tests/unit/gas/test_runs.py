@@ -14,8 +14,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledge
 from toolkit.client.node import Node
 from toolkit.client.versions import FindSteps
 from toolkit.errors import StudyError
-from toolkit.gas.run import Run
-from toolkit.gas.study import Study
+from toolkit.gas.study import Run, Study
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 HEAD = 10_000

@@ -18,7 +18,7 @@ from toolkit.errors import StudyError
 from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, STEPS
 from toolkit.gas.runs import store as module
-from toolkit.gas.runs.locking import locked
+from toolkit.gas.runs.lock import locked
 from toolkit.gas.runs.store import PART_ROWS, RunStore
 
 

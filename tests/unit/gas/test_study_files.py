@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import toolkit
 from toolkit.errors import StudyError
-from toolkit.gas.placing import OF_THE_FILE
+from toolkit.gas.file_model import OF_THE_FILE
 from toolkit.gas.study import Study
 from toolkit.gas.study_file import StudyFile, write_starter
 

@@ -5,7 +5,7 @@ Views are read by the executor, simulations and pages of committed transactions 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,12 @@ import numpy as np
 from toolkit.client.bulk import run_many
 from toolkit.client.transaction_pages import Missing, PageAnswer, read_transactions
 from toolkit.errors import ClosedError, LedgerChanged, SchemaError, ToolkitError
-from toolkit.gas.observing import Origin, Source
-from toolkit.gas.planning import committed_pages, committed_range, planned_versions
-from toolkit.gas.runs.observers import learn_module, observe_elsewhere, observe_views
-from toolkit.gas.runs.scan import Outcome, outcome_of, outcomes_read, versions_read
-from toolkit.gas.runs.shards import WHOLE, Shard
-from toolkit.gas.runs.silence import heard
-from toolkit.gas.search import next_round
+from toolkit.gas.observations import Origin, Source
+from toolkit.gas.plan import committed_pages, committed_range
+from toolkit.gas.runs.collector import heard
+from toolkit.gas.runs.rows import outcome_of, outcomes_read, versions_read
+from toolkit.gas.runs.scope import WHOLE, CommittedRead, Shard, next_versions, planned_of, shard_calls, shard_range
+from toolkit.gas.runs.views import learn_module, observe_elsewhere, observe_views
 from toolkit.gas.steps import OUTCOME_COLUMNS
 from toolkit.move import FunctionId
 from toolkit.wire import MalformedTransaction, SimulationRequest, checked_rows
@@ -34,11 +33,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.client.node import Node
-    from toolkit.gas.runs.collecting import Collector
+    from toolkit.gas.calls import Call
+    from toolkit.gas.runs.collector import Collector
     from toolkit.gas.runs.store import RunStore
-    from toolkit.gas.study import Call, Study
+    from toolkit.gas.study import Study
 
-__all__ = ["CommittedRead", "NodeReader", "Where", "next_versions", "planned_of", "shard_calls", "shard_range"]
+__all__ = ["NodeReader", "Where"]
 
 _BLOCK = 10_000
 """Calls that are listed at once: what bounds the memory of a long plan."""
@@ -55,23 +55,6 @@ class Where:
     executor: Executor | None = None
     max_tasks: int = 8
     shard: Shard = WHOLE
-
-
-def shard_calls(study: Study, shard: Shard, source: str) -> list[Call]:
-    """Return the calls of a source that a shard reads whole."""
-    return [call for place, call in enumerate(study.calls) if call.source == source and shard.has(place)]
-
-
-def planned_of(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
-    """Return the versions of a resolved plan that a shard reads of each view, sorted, each once."""
-    versions = planned_versions(plan)
-    return shard.slice(versions if isinstance(versions, range) and versions.step > 0 else sorted(set(versions)))
-
-
-def shard_range(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
-    """Return the versions among which a shard reads committed transactions."""
-    first, last = plan.get("committed_span") or (plan["first"], plan["last"])
-    return shard.slice(range(first, last + 1))
 
 
 class NodeReader:
@@ -316,56 +299,3 @@ class NodeReader:
     def _covers(self, call: Call, version: int) -> bool:
         first, last = committed_range(self._plan, call)
         return first <= version <= last
-
-
-@dataclass(frozen=True, slots=True)
-class CommittedRead:
-    """How far the committed transactions of a run are read. A page may hold none of the wanted ones, so it is noted.
-
-    Attributes
-    ----------
-    to : int
-        Last version that was looked at; -1 if nothing was.
-    rows : int
-        Transactions that were kept.
-    missing : list of (int, int)
-        Ranges up to `to` that were not read, both ends included.
-    """
-
-    to: int = -1
-    rows: int = 0
-    missing: list[tuple[int, int]] = field(default_factory=list)
-
-    @classmethod
-    def noted(
-        cls, plan: Mapping[str, Any], calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]]
-    ) -> CommittedRead:
-        """Return what the manifest says, or that nothing is read if rows that it counts are lost.
-
-        Parameters
-        ----------
-        plan : mapping
-        calls : iterable of Call
-        known : mapping of str to array
-            The versions of the rows that did not fail, by fingerprint.
-        """
-        entry = plan.get("committed_read")
-        if entry is None:
-            return cls()
-        there = sum(int((known[call.fingerprint] <= entry["to"]).sum()) for call in calls if call.fingerprint in known)
-        missing = [(first, last) for first, last in entry.get("missing", ())]
-        return cls(int(entry["to"]), there, missing) if there == entry["rows"] else cls()
-
-    def entry(self) -> dict[str, Any]:
-        """Return the manifest's ``committed_read``."""
-        missing = {"missing": [list(pair) for pair in self.missing]} if self.missing else {}
-        return {"to": self.to, "rows": self.rows} | missing
-
-
-def next_versions(study: Study, plan: Mapping[str, Any], outcomes: Mapping[int, Outcome | None]) -> list[int]:
-    """Return the versions that a step search reads next of one call, none where it is over."""
-    search = study.versions.search
-    assert search is not None  # noqa: S101 - our own mistake if not  # nosec B101
-    return next_round(
-        outcomes, first=plan["first"], last=plan["last"], initial=search.initial, limit=search.max_requests
-    )

@@ -1,8 +1,9 @@
-"""What the parts of a run hold, looked over column by column, so that no run has to fit in memory as Python objects."""
+"""The rows of a run: their order, their digest, and what they say. Parts are read column by column, to bound memory."""
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +12,11 @@ import pyarrow.compute as pc
 
 from toolkit.dtypes import to_pandas
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import NO_ANSWER, Source, is_no_answer
-from toolkit.gas.runs.ordering import KEY
+from toolkit.gas.observations import NO_ANSWER, Source, is_no_answer
 from toolkit.gas.steps import OUTCOME_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGAIN",
+    "KEY",
     "LEFT_OUT",
+    "Order",
     "Outcome",
     "count_failures",
     "count_unanswered",
@@ -39,6 +41,57 @@ __all__ = [
     "unanswered",
     "versions_read",
 ]
+
+KEY = ("node", "fingerprint", "ledger_version")
+"""What tells two observations of a run apart; the fingerprint tells the source too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Nodes and calls in the order of a study.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+    fingerprints : tuple of str
+    """
+
+    nodes: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+
+    @classmethod
+    def of_run(cls, manifest: Mapping[str, Any]) -> Order:
+        """Return the order of the run of a manifest."""
+        nodes = tuple(str(plan["node"]) for plan in manifest.get("nodes", ()))
+        return cls(nodes, tuple(map(str, manifest.get("fingerprints", ()))))
+
+    def keys(self, table: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return node place, call place and version of each row; what the study does not name comes last."""
+        return (
+            _places(table["node"], self.nodes),
+            _places(table["fingerprint"], self.fingerprints),
+            table["ledger_version"].to_numpy(),
+        )
+
+    def sorted(self, table: pa.Table) -> pa.Table:
+        """Return the rows in order; a table that is in order already comes back as it is."""
+        nodes, calls, versions = self.keys(table)
+        places = np.lexsort((versions, calls, nodes))
+        if bool((places[1:] > places[:-1]).all()):
+            return table
+        return table.take(pa.array(places))
+
+
+def _places(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[Any]:
+    """Return the place of each text among `names`, their number where it is not among them."""
+    coded = (column if pa.types.is_dictionary(column.type) else column.dictionary_encode()).unify_dictionaries()
+    named = pa.array(names, pa.string())
+    found = []
+    for chunk in coded.chunks:
+        places = pc.index_in(chunk.dictionary, named).fill_null(len(names)).to_numpy(zero_copy_only=False)
+        found.append(places[chunk.indices.to_numpy(zero_copy_only=False)])
+    return np.concatenate(found) if found else np.empty(0, np.int32)
+
 
 Outcome = tuple[Any, ...]
 

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from toolkit.client.versions import VersionPlan
 from toolkit.errors import InputError, StudyError
-from toolkit.gas.observing import Source
+from toolkit.gas.observations import Source
+from toolkit.gas.plan import planned_versions
+from toolkit.gas.versions import next_round
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from toolkit.gas.calls import Call
+    from toolkit.gas.runs.rows import Outcome
     from toolkit.gas.study import Study
 
-__all__ = ["WHOLE", "Shard", "check_shardable"]
+__all__ = [
+    "WHOLE",
+    "CommittedRead",
+    "Shard",
+    "check_shardable",
+    "next_versions",
+    "planned_of",
+    "shard_calls",
+    "shard_range",
+]
 
 T = TypeVar("T")
 _FORM = re.compile(r"\s*(\d{1,6})\s*/\s*(\d{1,6})\s*")
@@ -103,3 +120,73 @@ def _counts_from_head(wanted: str | Sequence[int] | None) -> bool:
         parsed = VersionPlan.parse(wanted)
         return any(isinstance(bound, int) and bound < 0 for bound in (parsed.first, parsed.last))
     return wanted is not None and any(version < 0 for version in wanted)
+
+
+def shard_calls(study: Study, shard: Shard, source: str) -> list[Call]:
+    """Return the calls of a source that a shard reads whole."""
+    return [call for place, call in enumerate(study.calls) if call.source == source and shard.has(place)]
+
+
+def planned_of(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
+    """Return the versions of a resolved plan that a shard reads of each view, sorted, each once."""
+    versions = planned_versions(plan)
+    return shard.slice(versions if isinstance(versions, range) and versions.step > 0 else sorted(set(versions)))
+
+
+def shard_range(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
+    """Return the versions among which a shard reads committed transactions."""
+    first, last = plan.get("committed_span") or (plan["first"], plan["last"])
+    return shard.slice(range(first, last + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedRead:
+    """How far the committed transactions of a run are read. A page may hold none of the wanted ones, so it is noted.
+
+    Attributes
+    ----------
+    to : int
+        Last version that was looked at; -1 if nothing was.
+    rows : int
+        Transactions that were kept.
+    missing : list of (int, int)
+        Ranges up to `to` that were not read, both ends included.
+    """
+
+    to: int = -1
+    rows: int = 0
+    missing: list[tuple[int, int]] = field(default_factory=list)
+
+    @classmethod
+    def noted(
+        cls, plan: Mapping[str, Any], calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]]
+    ) -> CommittedRead:
+        """Return what the manifest says, or that nothing is read if rows that it counts are lost.
+
+        Parameters
+        ----------
+        plan : mapping
+        calls : iterable of Call
+        known : mapping of str to array
+            The versions of the rows that did not fail, by fingerprint.
+        """
+        entry = plan.get("committed_read")
+        if entry is None:
+            return cls()
+        there = sum(int((known[call.fingerprint] <= entry["to"]).sum()) for call in calls if call.fingerprint in known)
+        missing = [(first, last) for first, last in entry.get("missing", ())]
+        return cls(int(entry["to"]), there, missing) if there == entry["rows"] else cls()
+
+    def entry(self) -> dict[str, Any]:
+        """Return the manifest's ``committed_read``."""
+        missing = {"missing": [list(pair) for pair in self.missing]} if self.missing else {}
+        return {"to": self.to, "rows": self.rows} | missing
+
+
+def next_versions(study: Study, plan: Mapping[str, Any], outcomes: Mapping[int, Outcome | None]) -> list[int]:
+    """Return the versions that a step search reads next of one call, none where it is over."""
+    search = study.versions.search
+    assert search is not None  # noqa: S101 - our own mistake if not  # nosec B101
+    return next_round(
+        outcomes, first=plan["first"], last=plan["last"], initial=search.initial, limit=search.max_requests
+    )

@@ -1,13 +1,15 @@
-"""A run on disk: Parquet parts and ``run.json``. Every file is written beside its place, then moved into it.
+"""The folder of a run: Parquet parts, ``run.json`` and ``steps.parquet``, each written whole or not at all.
 
-A new part is begun once the last one has 10,000 rows or more: until then that one is written again, longer. So at any
-moment each row that was stored is in exactly one part, whatever was killed when. Every file has a checksum, and
-``run.json`` a copy, since it holds what cannot be read from the node again.
+The last part is rewritten, longer, until it has 10,000 rows; then a new part is started. So at any moment each
+stored row is in exactly one part, whenever the process is killed. Every file has a checksum: a part in its own Parquet
+metadata, ``run.json`` its own and that of ``steps.parquet``. ``run.json`` has a copy, since its content cannot be read
+from the node again.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
 import re
@@ -25,10 +27,8 @@ from toolkit.dtypes.tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import OBSERVATIONS, STEPS
-from toolkit.gas.runs.checksums import bytes_checksum, check_part, manifest_checksum, part_bytes
-from toolkit.gas.runs.locking import locked
-from toolkit.gas.runs.ordering import Order
-from toolkit.gas.runs.scan import AGAIN, read_again
+from toolkit.gas.runs.lock import locked
+from toolkit.gas.runs.rows import AGAIN, Order, read_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-__all__ = ["PART_ROWS", "RunStore"]
+__all__ = ["PART_ROWS", "RunStore", "bytes_checksum", "check_part", "manifest_checksum", "part_bytes"]
 
 _Mark = tuple[str, int, int, int]
 """Name, inode, size and time of change of a part: they change when it is written again."""
@@ -481,3 +481,53 @@ def _readable(place: Path, read: Callable[[Path], Any]) -> Any:
             f"{place} cannot be read ({error}); run the same study into this folder: the part is set aside and its "
             "rows are read again"
         ) from None
+
+
+_SIZE = 16
+_KEY = "ledger-toolkit.checksum"
+_EMPTY = b"0" * 2 * _SIZE
+_MARK = b"blake2b-128:"
+_CHECKSUM = re.compile(_MARK + rb"([0-9a-f]{32})")
+
+
+def bytes_checksum(data: bytes | bytearray) -> str:
+    """Return the checksum of bytes: 32 hex digits."""
+    return hashlib.blake2b(data, digest_size=_SIZE).hexdigest()
+
+
+def manifest_checksum(manifest: Mapping[str, Any]) -> str:
+    """Return the checksum of a manifest's content, without its own entry, whatever the spaces and order of its text."""
+    content = {name: entry for name, entry in manifest.items() if name != "checksum"}
+    return bytes_checksum(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+
+
+def part_bytes(frame: pd.DataFrame) -> bytes:
+    """Return a frame as the bytes of a Parquet file that carries its own checksum.
+
+    The checksum is that of the file with zeros in the checksum's place. To other readers it is an entry of the
+    file's metadata like any other.
+    """
+    file = io.BytesIO()
+    write_frame(frame, file, metadata={_KEY: (_MARK + _EMPTY).decode()})
+    data = bytearray(file.getvalue())
+    place = data.rindex(_MARK) + len(_MARK)
+    data[place : place + len(_EMPTY)] = bytes_checksum(data).encode()
+    return bytes(data)
+
+
+def check_part(data: bytes) -> None:
+    """Check a part's bytes against the checksum in them; a part without one, of another writer, is not checked.
+
+    Raises
+    ------
+    ValueError
+        If they do not match.
+    """
+    place = data.rfind(_MARK)
+    found = _CHECKSUM.match(data, place) if place >= 0 else None
+    if found is None:
+        return
+    empty = bytearray(data)
+    empty[found.start(1) : found.end(1)] = _EMPTY
+    if bytes_checksum(empty).encode() != found[1]:
+        raise ValueError("its bytes do not match their checksum")

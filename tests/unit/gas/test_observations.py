@@ -10,7 +10,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, user_transaction
 from toolkit.client.node import Node
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observing import Origin, Source, fingerprint, row_columns
+from toolkit.gas.observations import Origin, Source, fingerprint, row_columns
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

@@ -13,10 +13,9 @@ from tests.unit.gas.test_runs import COUNT, HEAD, PAY, RISE, UPGRADE, made_node,
 from toolkit.client.versions import FindSteps
 from toolkit.dtypes import read_parquet, write_parquet
 from toolkit.errors import StudyError
-from toolkit.gas.run import Run
-from toolkit.gas.runs.scan import rows_digest
+from toolkit.gas.runs.rows import rows_digest
 from toolkit.gas.runs.store import RunStore
-from toolkit.gas.study import Study
+from toolkit.gas.study import Run, Study
 from toolkit.wire import ViewFunction
 
 CALLS = {"count": COUNT, "more": ViewFunction("0x1::m::more"), "pay": PAY, "paid": {"committed": "0x1::m::pay"}}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.client.versions import evenly
-from toolkit.gas.search import next_round, open_pairs
+from toolkit.gas.versions import next_round, open_pairs
 
 
 def search(outcome, *, first, last, initial=33, limit=2_000):

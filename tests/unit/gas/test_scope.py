@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from toolkit.client.versions import FindSteps
 from toolkit.errors import InputError, StudyError
-from toolkit.gas.runs.shards import WHOLE, Shard, check_shardable
+from toolkit.gas.runs.scope import WHOLE, Shard, check_shardable
 from toolkit.gas.study import Study
 from toolkit.wire import ViewFunction
 

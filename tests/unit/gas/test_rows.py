@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.gas.observed import NOW, frame, manifest, row, table
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.runs import store as module
-from toolkit.gas.runs.scan import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
+from toolkit.gas.runs.rows import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.steps import steps_of
 

@@ -8,8 +8,7 @@ from tests.unit.client.fakes import answer, ledger, refused
 from tests.unit.gas.observed import change_manifest
 from tests.unit.gas.test_runs import COUNT, HEAD, made_node, rows, run, transaction_at
 from toolkit.errors import StudyError
-from toolkit.gas.run import Run
-from toolkit.gas.study import Study
+from toolkit.gas.study import Run, Study
 
 
 def hashed(mark):

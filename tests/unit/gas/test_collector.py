@@ -11,7 +11,7 @@ import pytest
 from tests.unit.gas.observed import NOW, manifest, row, table
 from toolkit.client.bulk import progress_bar
 from toolkit.errors import LedgerChanged, NodeUnreachable, RunStopped, StudyError
-from toolkit.gas.runs.collecting import Collector
+from toolkit.gas.runs.collector import Collector
 from toolkit.gas.runs.store import RunStore
 
 
@@ -269,7 +269,7 @@ def test_an_interrupt_looks_once_more(store, bar, says, rows, marked):
 
 def test_an_interrupt_does_not_wait_for_a_node_that_hangs(store, bar, monkeypatch):
     """After a moment the rows are written and marked."""
-    monkeypatch.setattr("toolkit.gas.runs.collecting._LAST_LOOK_S", 0.05)
+    monkeypatch.setattr("toolkit.gas.runs.collector._LAST_LOOK_S", 0.05)
     hang, marks, guard = threading.Event(), [], Guard(True)
     guard.confirms = hang.wait
     try:
