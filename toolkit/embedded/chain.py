@@ -11,7 +11,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from toolkit.embedded.checks import Snapshot
+from toolkit.embedded.checks import LedgerSnapshot
 from toolkit.embedded.code import CodeSet
 from toolkit.embedded.execution import run_unmetered
 from toolkit.embedded.framework import FRAMEWORK, genesis
@@ -20,10 +20,10 @@ from toolkit.embedded.framework.chain import Reconfiguration
 from toolkit.embedded.framework.configuration import GasSchedule
 from toolkit.embedded.log import Log
 from toolkit.embedded.meter import FREE
-from toolkit.embedded.outcomes import EXECUTED
 from toolkit.embedded.schedule import Schedule
 from toolkit.embedded.state import StateValue, VersionedState, module_key, resource_key
-from toolkit.embedded.transaction import Block, CommittedTransaction, Output
+from toolkit.embedded.transaction import CommittedTransaction, LedgerBlock, Output
+from toolkit.embedded.vm_status import EXECUTED
 from toolkit.move import address_from_bytes, decode_bcs
 from toolkit.wire import LedgerState
 from toolkit.wire._headers import timestamp_from_us
@@ -77,7 +77,7 @@ class Chain:
         self.window = window
         self.state = VersionedState()
         self.transactions: Log[CommittedTransaction] = Log()
-        self.blocks: Log[Block] = Log()
+        self.blocks: Log[LedgerBlock] = Log()
         #: Held while the chain grows, and by a server while it answers one request.
         self.lock = threading.RLock()
         self.by_hash: dict[str, int] = {}
@@ -117,7 +117,7 @@ class Chain:
         """Return the transaction of a version, which must be readable."""
         return self.transactions[version - self.oldest_version]
 
-    def block_of(self, version: int) -> Block:
+    def block_of(self, version: int) -> LedgerBlock:
         """Return the block of a version, which must be readable."""
         index = bisect_right(self.blocks, version, key=lambda block: block.first_version) - 1
         return self.blocks[index]
@@ -136,9 +136,9 @@ class Chain:
             schedule = self._schedules[stamp] = Schedule.from_resource(decode_bcs(kind.layout, data))
         return schedule
 
-    def snapshot(self, version: int) -> Snapshot:
+    def snapshot(self, version: int) -> LedgerSnapshot:
         """Return a version as executions read it."""
-        return Snapshot(
+        return LedgerSnapshot(
             self.state,
             version,
             self.code_at(version),
@@ -215,7 +215,7 @@ class Chain:
 
         output = run_unmetered(snapshot, prologue, seed=digest)
         with self.lock:
-            self.blocks.append(Block(height, f"0x{digest.hex()}", timestamp_us, epoch, version, version))
+            self.blocks.append(LedgerBlock(height, f"0x{digest.hex()}", timestamp_us, epoch, version, version))
             self.append("block_metadata_transaction", output, hash_=self._own_hash("metadata", version))
 
     def end_block(self, kind: TransactionKind) -> None:
@@ -248,7 +248,7 @@ class Chain:
         code = CodeSet({}).with_modules(definitions)
         self._codes.append(code)
         self._code_versions.append(0)
-        snapshot = Snapshot(self.state, -1, code, schedule, 0, self.chain_id)
+        snapshot = LedgerSnapshot(self.state, -1, code, schedule, 0, self.chain_id)
         output = run_unmetered(
             snapshot,
             lambda session: genesis(
@@ -265,6 +265,6 @@ class Chain:
             module_key(definition.address, definition.name): StateValue(definition.bytecode, 0, 0)
             for definition in definitions
         }
-        self.blocks.append(Block(0, f"0x{self.digest('block', 0).hex()}", 0, 0, 0, 0))
+        self.blocks.append(LedgerBlock(0, f"0x{self.digest('block', 0).hex()}", 0, 0, 0, 0))
         output = output._replace(writes={**modules, **output.writes})
         self.append("genesis_transaction", output, hash_=self._own_hash("genesis", 0))

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from toolkit.embedded.state import VersionedState
     from toolkit.embedded.transaction import Transaction
 
-__all__ = ["NOBODY", "Snapshot", "find_refusal"]
+__all__ = ["NOBODY", "LedgerSnapshot", "find_refusal"]
 
 #: The fee payer of a simulation that charges nobody.
 NOBODY = "0x0"
 _MICROSECONDS = 1_000_000
 
 
-class Snapshot(NamedTuple):
+class LedgerSnapshot(NamedTuple):
     """One version of the ledger, as an execution reads it."""
 
     state: VersionedState
@@ -41,12 +41,12 @@ class Snapshot(NamedTuple):
     chain_id: int
 
 
-def find_refusal(snapshot: Snapshot, transaction: Transaction, *, check_keys: bool) -> str | None:
+def find_refusal(snapshot: LedgerSnapshot, transaction: Transaction, *, check_keys: bool) -> str | None:
     """Return the status name of the first check a transaction fails, or None.
 
     Parameters
     ----------
-    snapshot : Snapshot
+    snapshot : LedgerSnapshot
     transaction : Transaction
     check_keys : bool
         Whether public keys must be those of the accounts; a signer without one passes, as in a node's simulation.
@@ -54,7 +54,7 @@ def find_refusal(snapshot: Snapshot, transaction: Transaction, *, check_keys: bo
     return next((status for failed, status in _checks(snapshot, transaction, check_keys) if failed), None)
 
 
-def _checks(snapshot: Snapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
+def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
     """Yield the checks in order: whether it fails, and the status it fails with."""
     raw, schedule = transaction.raw, snapshot.schedule
     price, gas = raw.gas_unit_price, raw.max_gas_amount
@@ -80,19 +80,19 @@ def _checks(snapshot: Snapshot, transaction: Transaction, check_keys: bool) -> I
     yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
 
 
-def _account(snapshot: Snapshot, address: str) -> dict[str, Any] | None:
+def _account(snapshot: LedgerSnapshot, address: str) -> dict[str, Any] | None:
     """Return an account, or None before its first transaction."""
     kind = snapshot.code.struct(Account.Account, ())
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
     return None if value is None else dict(decode_bcs(kind.layout, value.data))
 
 
-def _sequence_number(snapshot: Snapshot, address: str) -> int:
+def _sequence_number(snapshot: LedgerSnapshot, address: str) -> int:
     account = _account(snapshot, address)
     return 0 if account is None else int(account["sequence_number"])
 
 
-def _has_foreign_key(snapshot: Snapshot, transaction: Transaction) -> bool:
+def _has_foreign_key(snapshot: LedgerSnapshot, transaction: Transaction) -> bool:
     """Tell whether a signer's public key is not the one of its account."""
     for address, signature in transaction.authenticators():
         key = authentication_key(signature)
@@ -103,7 +103,7 @@ def _has_foreign_key(snapshot: Snapshot, transaction: Transaction) -> bool:
     return False
 
 
-def _can_pay(snapshot: Snapshot, address: str, octas: int) -> bool:
+def _can_pay(snapshot: LedgerSnapshot, address: str, octas: int) -> bool:
     """Tell whether an account holds so much: nearly always its coins alone do, so they are looked at first."""
     kind = snapshot.code.struct(Coin.CoinStore, (APTOS_COIN,))
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
@@ -111,16 +111,16 @@ def _can_pay(snapshot: Snapshot, address: str, octas: int) -> bool:
     return coins >= octas or _free_session(snapshot).module(Coin).balance(APTOS_COIN, address) >= octas
 
 
-def _nonce_used(snapshot: Snapshot, sender: str, nonce: int) -> bool:
+def _nonce_used(snapshot: LedgerSnapshot, sender: str, nonce: int) -> bool:
     now = snapshot.timestamp_us // _MICROSECONDS
     return _free_session(snapshot).module(NonceValidation).is_used(sender, nonce, now)
 
 
-def _multisig_problem(snapshot: Snapshot, transaction: Transaction, address: str) -> str | None:
+def _multisig_problem(snapshot: LedgerSnapshot, transaction: Transaction, address: str) -> str | None:
     given = None if transaction.executable is None else encode_stored(transaction.executable)
     module = _free_session(snapshot).module(MultisigAccount)
     return module.find_problem(transaction.raw.sender, address, given)
 
 
-def _free_session(snapshot: Snapshot) -> Session:
+def _free_session(snapshot: LedgerSnapshot) -> Session:
     return Session(snapshot.state, snapshot.version, snapshot.code, FreeMeter(snapshot.schedule), seed=b"")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.types import MoveType
+from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError
 from toolkit.move import StructTag, Vector, address_to_bytes, parse_type_tag, resolve_layout, substitute, wire_type
 

@@ -11,17 +11,6 @@ import inspect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, dataclass_transform
 
-from toolkit.embedded.outcomes import (
-    AbortCode,
-    MoveAbort,
-    already_exists,
-    invalid_argument,
-    invalid_state,
-    not_found,
-    out_of_range,
-    permission_denied,
-    resource_exhausted,
-)
 from toolkit.embedded.types import (
     T0,
     T1,
@@ -47,6 +36,17 @@ from toolkit.embedded.types import (
     u128,
     u256,
     vector,
+)
+from toolkit.embedded.vm_status import (
+    AbortCode,
+    MoveAbort,
+    already_exists,
+    invalid_argument,
+    invalid_state,
+    not_found,
+    out_of_range,
+    permission_denied,
+    resource_exhausted,
 )
 from toolkit.errors import InputError
 

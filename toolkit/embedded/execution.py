@@ -10,17 +10,17 @@ from toolkit.embedded.framework.aptos_coin import APTOS_COIN
 from toolkit.embedded.framework.coin import Coin
 from toolkit.embedded.framework.configuration import TransactionFee
 from toolkit.embedded.meter import FREE, Charges, FreeMeter, Meter
-from toolkit.embedded.outcomes import EXECUTED, SUCCESS, VmError
 from toolkit.embedded.payloads import call_function, lift_arguments, run_executable
 from toolkit.embedded.session import EmittedEvent, Session, store_value
 from toolkit.embedded.state import StateValue, state_key_bytes
 from toolkit.embedded.transaction import Output
+from toolkit.embedded.vm_status import EXECUTED, SUCCESS, VmError
 from toolkit.move import encode_bcs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from toolkit.embedded.checks import Snapshot
+    from toolkit.embedded.checks import LedgerSnapshot
     from toolkit.embedded.code import BoundFunction
     from toolkit.embedded.state import StateKey
     from toolkit.embedded.transaction import Transaction
@@ -33,7 +33,7 @@ MAX_VIEW_GAS = 2_000_000
 
 
 def run_view(
-    snapshot: Snapshot,
+    snapshot: LedgerSnapshot,
     function: BoundFunction,
     arguments: Sequence[Any],
     type_arguments: Sequence[TypeTag] = (),
@@ -61,7 +61,7 @@ def run_view(
     return plain, meter.charges().total_charge_gas_units
 
 
-def run_unmetered(snapshot: Snapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:
+def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:
     """Run what the ledger does by itself (genesis, a block's begin); it costs nothing and cannot fail."""
     session = Session(snapshot.state, snapshot.version, snapshot.code, FreeMeter(snapshot.schedule), seed=seed)
     body(session)
@@ -70,7 +70,7 @@ def run_unmetered(snapshot: Snapshot, body: Callable[[Session], None], *, seed: 
 
 
 def execute(
-    snapshot: Snapshot,
+    snapshot: LedgerSnapshot,
     transaction: Transaction,
     body: Callable[[Session, Transaction], None] = run_executable,
     *,
@@ -80,7 +80,7 @@ def execute(
 
     Parameters
     ----------
-    snapshot : Snapshot
+    snapshot : LedgerSnapshot
         What is read.
     transaction : Transaction
         What is asked for.
@@ -135,7 +135,7 @@ def _charge_intrinsic(meter: Meter, size: int) -> None:
     meter.charge_io("txn.storage_io_per_transaction_byte_write", size)
 
 
-def _charge_writes(snapshot: Snapshot, session: Session, *, paid: bool) -> dict[StateKey, StateValue | None]:
+def _charge_writes(snapshot: LedgerSnapshot, session: Session, *, paid: bool) -> dict[StateKey, StateValue | None]:
     """Charge writing what a session wrote; return it with the deposits paid for it."""
     meter, schedule = session.meter, snapshot.schedule
     for event in session.events:
@@ -164,7 +164,7 @@ def _charge_writes(snapshot: Snapshot, session: Session, *, paid: bool) -> dict[
     return stored
 
 
-def _finish(session: Session, snapshot: Snapshot, transaction: Transaction, charges: Charges) -> None:
+def _finish(session: Session, snapshot: LedgerSnapshot, transaction: Transaction, charges: Charges) -> None:
     """Count the transaction, take the fee, and state it as the last event; none of it is charged."""
     session.meter = FreeMeter(snapshot.schedule)
     raw = transaction.raw
@@ -178,7 +178,7 @@ def _finish(session: Session, snapshot: Snapshot, transaction: Transaction, char
 
 
 def _kept(
-    snapshot: Snapshot, stored: dict[StateKey, StateValue | None], key: StateKey, data: bytes | None
+    snapshot: LedgerSnapshot, stored: dict[StateKey, StateValue | None], key: StateKey, data: bytes | None
 ) -> StateValue | None:
     """Return a written value with its deposit; what only the fee's collection wrote keeps the one it had."""
     if data is None:

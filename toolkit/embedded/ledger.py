@@ -13,8 +13,8 @@ from toolkit.embedded.framework.aptos_coin import CORE_RESOURCES
 from toolkit.embedded.framework.configuration import COIN_TO_FUNGIBLE_ASSET, GasSchedule
 from toolkit.embedded.milestones import Milestone
 from toolkit.embedded.payloads import run_executable
-from toolkit.embedded.publishing import GovernanceScript, Package
-from toolkit.embedded.reading import UNIX_EPOCH, LedgerReader, encode_arguments
+from toolkit.embedded.publishing import ContractPackage, GovernanceScript
+from toolkit.embedded.reader import UNIX_EPOCH, LedgerReader, encode_arguments
 from toolkit.embedded.schedule import Schedule, released_schedule
 from toolkit.embedded.standins import stand_in_signature
 from toolkit.embedded.state import resource_key
@@ -403,12 +403,12 @@ class Ledger(LedgerReader):
         code = self.chain.code_at(self.head)
         return encode_bcs(code.struct(GasSchedule.GasScheduleV2, ()).layout, chosen.to_resource())
 
-    def _package(self, contracts: Sequence[type[Module]], name: str | None) -> Package:
+    def _package(self, contracts: Sequence[type[Module]], name: str | None) -> ContractPackage:
         def packages(address: str) -> list[dict[str, Any]]:
             registry = self.resource(address, "0x1::code::PackageRegistry")
             return [] if registry is None else list(registry["packages"])
 
-        return Package.of(contracts, name, self.chain.code_at(self.head), packages)
+        return ContractPackage.of(contracts, name, self.chain.code_at(self.head), packages)
 
     def _commit(
         self,

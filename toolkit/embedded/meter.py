@@ -40,7 +40,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit.embedded.outcomes import VmError
+from toolkit.embedded.vm_status import VmError
 
 if TYPE_CHECKING:
     from toolkit.embedded.schedule import Schedule

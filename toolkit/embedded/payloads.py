@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.framework.multisig_account import MultisigAccount
-from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.session import load_value
+from toolkit.embedded.vm_status import VmError
 from toolkit.errors import SchemaError
 from toolkit.move import Reader, decode_bcs
 from toolkit.wire import EncodedEntryFunction, EncodedScript

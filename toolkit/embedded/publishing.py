@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
     Registries = Callable[[str], Sequence[dict[str, Any]]]
 
-__all__ = ["GovernanceScript", "Package"]
+__all__ = ["ContractPackage", "GovernanceScript"]
 
 _FRAMEWORK = ("0x1", FRAMEWORK_PACKAGE)
 _SCRIPT_MAGIC = bytes.fromhex("a11ceb0b07000009")
 _SCRIPT_BYTES = 400
 
 
-class Package(NamedTuple):
+class ContractPackage(NamedTuple):
     """Contracts of one address, ready to be published together.
 
     Parameters
@@ -59,7 +59,9 @@ class Package(NamedTuple):
     code: CodeSet
 
     @classmethod
-    def of(cls, contracts: Sequence[type[Module]], name: str | None, code: CodeSet, packages: Registries) -> Package:
+    def of(
+        cls, contracts: Sequence[type[Module]], name: str | None, code: CodeSet, packages: Registries
+    ) -> ContractPackage:
         """Check contracts against what is published already.
 
         Parameters
@@ -134,7 +136,7 @@ class GovernanceScript(NamedTuple):
 
     Parameters
     ----------
-    package : Package, optional
+    package : ContractPackage, optional
         Modules of the framework to be upgraded.
     schedule : bytes, optional
         Gas schedule to be set, BCS.
@@ -142,7 +144,7 @@ class GovernanceScript(NamedTuple):
         Feature flags to be switched.
     """
 
-    package: Package | None
+    package: ContractPackage | None
     schedule: bytes | None
     enable: tuple[int, ...]
     disable: tuple[int, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.groups import decode_group
-from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import state_key_hash
+from toolkit.embedded.vm_status import VmError
 from toolkit.errors import ToolkitError
 from toolkit.move import address_to_bytes, decode_bcs, encode_json, parse_type_tag, wire_address, wire_type
 from toolkit.wire import EncodedScript
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.code import CodeSet
     from toolkit.embedded.session import EmittedEvent
     from toolkit.embedded.state import StateKey
-    from toolkit.embedded.transaction import Block, CommittedTransaction, Executable, Output, Transaction
+    from toolkit.embedded.transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
     from toolkit.wire import EncodedEntryFunction, ScriptArgument, TransactionSignature
 
 __all__ = [
@@ -241,7 +241,7 @@ def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[st
     return answer
 
 
-def block_json(chain: Chain, block: Block, *, with_transactions: bool) -> dict[str, Any]:
+def block_json(chain: Chain, block: LedgerBlock, *, with_transactions: bool) -> dict[str, Any]:
     """Return a block."""
     transactions = None
     if with_transactions:
@@ -281,7 +281,7 @@ def _request_json(code: CodeSet, request: Transaction) -> dict[str, Any]:
     }
 
 
-def _metadata_json(block: Block) -> dict[str, Any]:
+def _metadata_json(block: LedgerBlock) -> dict[str, Any]:
     return {"id": block.hash, "epoch": str(block.epoch), "round": str(block.height)}
 
 

@@ -6,8 +6,8 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from toolkit.embedded.groups import decode_group, encode_group
-from toolkit.embedded.outcomes import AbortCode, MoveAbort, VmError
 from toolkit.embedded.state import StateKey, group_key, module_key, resource_key, table_key
+from toolkit.embedded.vm_status import AbortCode, MoveAbort, VmError
 from toolkit.errors import SchemaError
 from toolkit.move import address_from_bytes, decode_bcs, encode_bcs, parse_address, wire_type
 

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from toolkit.embedded.outcomes import SUCCESS
+from toolkit.embedded.vm_status import SUCCESS
 from toolkit.errors import InputError
 from toolkit.move import Writer, parse_address
 from toolkit.wire import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Executable = EncodedEntryFunction | EncodedScript
 
-__all__ = ["Block", "CommittedTransaction", "Output", "Transaction", "encode_stored"]
+__all__ = ["CommittedTransaction", "LedgerBlock", "Output", "Transaction", "encode_stored"]
 
 TransactionKind = Literal[
     "genesis_transaction",
@@ -164,7 +164,7 @@ class CommittedTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LedgerBlock:
     """Consecutive versions that share a time."""
 
     height: int

@@ -24,7 +24,7 @@ from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.aptos_coin import APTOS_COIN
 from toolkit.embedded.framework.chain import Timestamp
 from toolkit.embedded.framework.coin import Coin
-from toolkit.embedded.outcomes import MoveAbort, VmError
+from toolkit.embedded.vm_status import MoveAbort, VmError
 
 __all__ = ["MultisigAccount"]
 

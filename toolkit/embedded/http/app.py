@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from toolkit.embedded.http.answers import Answer, ApiError, Call
 from toolkit.embedded.http.connections import header_problem
+from toolkit.embedded.http.messages import ApiError, HttpAnswer, HttpCall
 from toolkit.embedded.http.operations import raw_table_item, refuse_submission, table_item, view
 from toolkit.embedded.http.parsing import shown
 from toolkit.embedded.http.reads import GETS
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from toolkit.embedded.http.faults import Faults
     from toolkit.embedded.http.hosts import Hosts
-    from toolkit.embedded.http.node import Node
+    from toolkit.embedded.http.node import EmbeddedNode
 
-    Handler = Callable[[Node, Call], Answer]
+    Handler = Callable[[EmbeddedNode, HttpCall], HttpAnswer]
     Endpoint = Callable[[Request], Awaitable["WireResponse"]]
 
 __all__ = ["CheckedApp", "FaultyApp", "create_app"]
@@ -59,7 +59,7 @@ class WireResponse:
 
     __slots__ = ("_answer", "_headers")
 
-    def __init__(self, node: Node, answer: Answer) -> None:
+    def __init__(self, node: EmbeddedNode, answer: HttpAnswer) -> None:
         headers = [
             (b"content-type", answer.media_type.encode()),
             *((name.lower().encode(), value.encode()) for name, value in answer.headers.items()),
@@ -104,13 +104,13 @@ class CheckedApp:
     ----------
     app : ASGI application
         Answers what passes.
-    node : Node
+    node : EmbeddedNode
         The node, for its limits.
     hosts : Hosts
         Whom it answers.
     """
 
-    def __init__(self, app: ASGIApp, node: Node, hosts: Hosts) -> None:
+    def __init__(self, app: ASGIApp, node: EmbeddedNode, hosts: Hosts) -> None:
         self._app = app
         self._node = node
         self._hosts = hosts
@@ -178,13 +178,13 @@ class FaultyApp:
     ----------
     app : ASGI application
         Answers what no fault replaces.
-    node : Node
+    node : EmbeddedNode
         The node, for headers.
     faults : Faults
         What goes wrong.
     """
 
-    def __init__(self, app: ASGIApp, node: Node, faults: Faults) -> None:
+    def __init__(self, app: ASGIApp, node: EmbeddedNode, faults: Faults) -> None:
         self._app = app
         self._node = node
         self._faults = faults
@@ -236,7 +236,7 @@ def _slow(send: Send) -> Send:
     return slow
 
 
-def create_app(node: Node) -> Starlette:
+def create_app(node: EmbeddedNode) -> Starlette:
     """Return the ASGI application that serves a node under ``/v1``."""
     routes = [Route(f"/v1{path}", _post(node, handler), methods=["POST"]) for path, handler in _POSTS.items()]
     routes += [Route(f"/v1{path}", _get(node, handler), methods=["GET"]) for path, handler in GETS.items()]
@@ -251,14 +251,14 @@ def create_app(node: Node) -> Starlette:
     return Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # a response by shape
 
 
-def _get(node: Node, handler: Handler) -> Endpoint:
+def _get(node: EmbeddedNode, handler: Handler) -> Endpoint:
     async def endpoint(request: Request) -> WireResponse:
         return WireResponse(node, _answer(node, handler, request, b""))
 
     return endpoint
 
 
-def _post(node: Node, handler: Handler) -> Endpoint:
+def _post(node: EmbeddedNode, handler: Handler) -> Endpoint:
     async def endpoint(request: Request) -> WireResponse:
         if "content-length" not in request.headers:
             return WireResponse(node, _no_length().answer())
@@ -267,8 +267,8 @@ def _post(node: Node, handler: Handler) -> Endpoint:
     return endpoint
 
 
-def _answer(node: Node, handler: Handler, request: Request, body: bytes) -> Answer:
-    call = Call(request.path_params, request.query_params, request.headers, body)
+def _answer(node: EmbeddedNode, handler: Handler, request: Request, body: bytes) -> HttpAnswer:
+    call = HttpCall(request.path_params, request.query_params, request.headers, body)
     try:
         with node.chain.lock:  # one request sees one ledger, even while it grows
             return handler(node, call)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.embedded.http.answers import encode, explained, invalid_input
 from toolkit.embedded.http.calls import bind, plain_arguments, type_tag
+from toolkit.embedded.http.messages import encode, explained, invalid_input
 from toolkit.embedded.http.parsing import Fields, json_body, shown
 from toolkit.errors import ToolkitError
 from toolkit.move import encode_bcs, parse_hex
@@ -23,8 +23,8 @@ from toolkit.wire import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.embedded.http.answers import Call
-    from toolkit.embedded.http.node import Node
+    from toolkit.embedded.http.messages import HttpCall
+    from toolkit.embedded.http.node import EmbeddedNode
     from toolkit.wire import EncodedPayload, TransactionSignature
 
 __all__ = ["signed_from_json"]
@@ -34,7 +34,7 @@ _MODEL = "SubmitTransactionRequest"
 _CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
 
 
-def signed_from_json(node: Node, call: Call) -> SignedTransaction:
+def signed_from_json(node: EmbeddedNode, call: HttpCall) -> SignedTransaction:
     """Read the body: shape first, then what it means; the chain id is the node's own."""
     body = json_body(call, _MODEL)
     fields = Fields(body.value, ("UserTransactionRequestInner", _MODEL))
@@ -76,7 +76,7 @@ def _signature(fields: Fields) -> TransactionSignature:
     return parsed
 
 
-def _payload(node: Node, payload: Fields) -> EncodedPayload:
+def _payload(node: EmbeddedNode, payload: Fields) -> EncodedPayload:
     """Read a payload of any kind that can be simulated."""
     if payload.text("type", "string") == "module_bundle_payload":
         invalid_input("Module bundle payload has been removed")
@@ -92,9 +92,9 @@ def _payload(node: Node, payload: Fields) -> EncodedPayload:
     )
 
 
-def _executable(node: Node, payload: Fields) -> EncodedEntryFunction | EncodedScript:
+def _executable(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction | EncodedScript:
     """Read what runs: a call of an entry function, or a script."""
-    readers: dict[str, Callable[[Node, Fields], EncodedEntryFunction | EncodedScript]] = {
+    readers: dict[str, Callable[[EmbeddedNode, Fields], EncodedEntryFunction | EncodedScript]] = {
         "entry_function_payload": _entry_function,
         "script_payload": _script,
     }
@@ -105,7 +105,7 @@ def _executable(node: Node, payload: Fields) -> EncodedEntryFunction | EncodedSc
     return reader(node, payload)
 
 
-def _entry_function(node: Node, payload: Fields) -> EncodedEntryFunction:
+def _entry_function(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction:
     fields = payload.named("EntryFunctionPayload")
     function = fields.function("function")
     texts = fields.texts("type_arguments", "string(MoveType)")
@@ -118,7 +118,7 @@ def _entry_function(node: Node, payload: Fields) -> EncodedEntryFunction:
     return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
 
 
-def _script(node: Node, payload: Fields) -> Any:
+def _script(node: EmbeddedNode, payload: Fields) -> Any:
     """Refuse a script: a node needs its ABI from the bytecode to read its arguments, and cannot read this one's."""
     del node
     fields = payload.named("ScriptPayload")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolkit.embedded.http.answers import invalid_input
+from toolkit.embedded.http.messages import invalid_input
 from toolkit.embedded.http.parsing import shown
-from toolkit.embedded.outcomes import VmError
+from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import address_to_bytes, decode_argument, parse_type_tag, type_words
 from toolkit.move._argument_decoding import json_debug

@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from toolkit.embedded.http.answers import ApiError
+from toolkit.embedded.http.messages import ApiError
 
 if TYPE_CHECKING:
     from toolkit.embedded.http.node import Limits

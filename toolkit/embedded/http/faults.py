@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from toolkit.embedded.http.answers import Answer, encode
+from toolkit.embedded.http.messages import HttpAnswer, encode
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -140,19 +140,19 @@ class Faults:
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
 
-    def answer(self, kind: FaultKind) -> Answer | None:
+    def answer(self, kind: FaultKind) -> HttpAnswer | None:
         """Return the answer of a fault that replaces the node's own, or None for one that spoils it."""
         if kind == "429":
             body = {"message": "Rate limit exceeded", "error_code": "rate_limited", "vm_error_code": None}
             headers = {"retry-after": str(self.retry_after_s)}
-            return Answer(encode(body), 429, with_ledger=False, headers=headers)
+            return HttpAnswer(encode(body), 429, with_ledger=False, headers=headers)
         if kind == "html":
-            return Answer(_HTML, 502, media_type="text/html", with_ledger=False)
+            return HttpAnswer(_HTML, 502, media_type="text/html", with_ledger=False)
         if kind not in _ERRORS:
             return None
         code, message = _ERRORS[kind]
         body = {"message": message, "error_code": code, "vm_error_code": None}
-        return Answer(encode(body), int(kind), with_ledger=False)
+        return HttpAnswer(encode(body), int(kind), with_ledger=False)
 
 
 def parse_fault(text: str) -> Fault:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from toolkit.embedded.http.answers import ApiError
+from toolkit.embedded.http.messages import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolkit.embedded.execution import MAX_VIEW_GAS
-from toolkit.embedded.http.answers import ApiError, Call
+from toolkit.embedded.http.messages import ApiError, HttpCall
 from toolkit.embedded.http.parsing import query_u64
 from toolkit.errors import InputError
 from toolkit.move import FunctionId, address_to_bytes, parse_address
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded.ledger import Ledger
 
-__all__ = ["Access", "Limits", "Node"]
+__all__ = ["Access", "EmbeddedNode", "Limits"]
 
 _BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
@@ -79,7 +79,7 @@ class Access:
     bcs_output: bool = True
     host_names: Collection[str] = ()
 
-    def check_output(self, call: Call, what: str) -> None:
+    def check_output(self, call: HttpCall, what: str) -> None:
         """Refuse an answer in a form that is off; `what` begins the node's text."""
         bcs = call.wants_bcs()
         if not (self.bcs_output if bcs else self.json_output):
@@ -106,7 +106,7 @@ class Access:
             raise ApiError(403, "invalid_input", "Transaction not allowed by simulation filter", with_ledger=False)
 
 
-class Node:
+class EmbeddedNode:
     """One node serving one ledger.
 
     Parameters
@@ -151,7 +151,7 @@ class Node:
         own = [(f"x-{brand}-gas-used", gas_used), (f"x-{brand}-cursor", cursor)]
         return [*known[1], *((name.encode(), str(value).encode()) for name, value in own if value is not None)]
 
-    def version(self, call: Call) -> int:
+    def version(self, call: HttpCall) -> int:
         """Return the ledger version a request reads: the one in its query, or the head.
 
         Raises

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.execution import run_view
-from toolkit.embedded.http.answers import BCS, JSON, Answer, ApiError, encode, invalid_input
 from toolkit.embedded.http.calls import bind, plain_arguments, type_tag
+from toolkit.embedded.http.messages import BCS, JSON, ApiError, HttpAnswer, encode, invalid_input
 from toolkit.embedded.http.nesting import check_view_nesting
 from toolkit.embedded.http.parsing import json_body, media_type, path_address, shown
-from toolkit.embedded.outcomes import VM_STATUS_CODES, VmError
 from toolkit.embedded.state import table_key
+from toolkit.embedded.vm_status import VM_STATUS_CODES, VmError
 from toolkit.errors import SchemaError, ToolkitError
 from toolkit.move import (
     FunctionId,
@@ -29,8 +29,8 @@ from toolkit.move._bcs import uleb128
 
 if TYPE_CHECKING:
     from toolkit.embedded.code import BoundFunction
-    from toolkit.embedded.http.answers import Call
-    from toolkit.embedded.http.node import Node
+    from toolkit.embedded.http.messages import HttpCall
+    from toolkit.embedded.http.node import EmbeddedNode
 
 __all__ = ["VIEW_BCS", "raw_table_item", "refuse_submission", "table_item", "view"]
 
@@ -38,7 +38,7 @@ VIEW_BCS = "application/x.aptos.view_function+bcs"
 _BAD_VIEW = VM_STATUS_CODES["INVALID_MAIN_FUNCTION_SIGNATURE"]
 
 
-def table_item(node: Node, call: Call) -> Answer:
+def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/tables/{table_handle}/item`` (wire facts, section 2)."""
     handle = path_address(call, "table_handle")
     node.access.check_output(call, "Get table item")
@@ -61,15 +61,15 @@ def table_item(node: Node, call: Call) -> Answer:
         by = f"Table handle({wire_address(handle)}), Table key({shown(encode(key).decode())})"
         raise ApiError(404, "table_item_not_found", f"Table Item not found by {by} and Ledger version({version})")
     if call.wants_bcs():
-        return Answer(value.data, media_type=BCS)
+        return HttpAnswer(value.data, media_type=BCS)
     try:
         layout = code.layout(str(value_tag))
-        return Answer(encode(encode_json(layout, decode_bcs(layout, value.data))))
+        return HttpAnswer(encode(encode_json(layout, decode_bcs(layout, value.data))))
     except ToolkitError:
         raise ApiError(500, "internal_error", "Failed to deserialize table item retrieved from DB") from None
 
 
-def raw_table_item(node: Node, call: Call) -> Answer:
+def raw_table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/tables/{table_handle}/raw_item``: BCS key in, BCS value out."""
     handle = path_address(call, "table_handle")
     body = json_body(call, "RawTableItemRequest")
@@ -86,10 +86,10 @@ def raw_table_item(node: Node, call: Call) -> Answer:
     if value is None:
         by = f"Table handle({wire_address(handle)}), Table key(0x{shown(key.hex())})"
         raise ApiError(404, "table_item_not_found", f"Table Item not found by {by} and Ledger version({version})")
-    return Answer(value.data, media_type=BCS)
+    return HttpAnswer(value.data, media_type=BCS)
 
 
-def view(node: Node, call: Call) -> Answer:
+def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/view`` (wire facts, section 3)."""
     node.access.check_output(call, "View function")
     if media_type(call, JSON, VIEW_BCS) == VIEW_BCS:
@@ -116,20 +116,20 @@ def view(node: Node, call: Call) -> Answer:
     try:
         if call.wants_bcs():
             encoded = b"".join(map(encode_bcs, bound.returns, values))
-            return Answer(uleb128(len(values)) + encoded, media_type=BCS, gas_used=gas_used)
-        return Answer(encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
+            return HttpAnswer(uleb128(len(values)) + encoded, media_type=BCS, gas_used=gas_used)
+        return HttpAnswer(encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
     except SchemaError as error:  # the function returned what its type cannot hold
         raise ApiError(400, "internal_error", f"Failed to render the returned values: {error}") from None
 
 
-def refuse_submission(node: Node, call: Call) -> Answer:
+def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/transactions`` and what leads there: nothing can be submitted over HTTP."""
     del node, call
     message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
     raise ApiError(403, "api_disabled", message, with_ledger=False)
 
 
-def _bcs_view(node: Node, body: bytes, version: int) -> tuple[BoundFunction, tuple[TypeTag, ...], list[Any]]:
+def _bcs_view(node: EmbeddedNode, body: bytes, version: int) -> tuple[BoundFunction, tuple[TypeTag, ...], list[Any]]:
     """Read a view request in BCS: module id, function, type arguments, encoded arguments."""
     try:
         reader = Reader(body)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolkit.embedded.http.answers import JSON, bad_framework
+from toolkit.embedded.http.messages import JSON, bad_framework
 from toolkit.errors import InputError
 from toolkit.move import FunctionId, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from toolkit.embedded.http.answers import Call
+    from toolkit.embedded.http.messages import HttpCall
 
 __all__ = [
     "Fields",
@@ -43,7 +43,7 @@ def shown(text: object) -> str:
     return whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}..."
 
 
-def media_type(call: Call, *accepted: str) -> str:
+def media_type(call: HttpCall, *accepted: str) -> str:
     """Return the body's media type, one of `accepted`; any other is 415."""
     given = call.headers.get("content-type")
     if given is None:
@@ -54,7 +54,7 @@ def media_type(call: Call, *accepted: str) -> str:
     return media
 
 
-def json_body(call: Call, model: str) -> Fields:
+def json_body(call: HttpCall, model: str) -> Fields:
     """Read a JSON object as the body."""
     media_type(call, JSON)
     try:
@@ -175,7 +175,7 @@ def address_of(text: str) -> str | None:
     return None if _address_problem(text) else parse_address(text)
 
 
-def path_address(call: Call, name: str, *, kind: str = "Address") -> str:
+def path_address(call: HttpCall, name: str, *, kind: str = "Address") -> str:
     """Return the address in a path."""
     text = call.path[name]
     problem = _address_problem(text)
@@ -184,7 +184,7 @@ def path_address(call: Call, name: str, *, kind: str = "Address") -> str:
     return parse_address(text)
 
 
-def path_u64(call: Call, name: str) -> int:
+def path_u64(call: HttpCall, name: str) -> int:
     """Return the number in a path."""
     problem = _u64_problem(call.path[name])
     if problem:
@@ -192,7 +192,7 @@ def path_u64(call: Call, name: str) -> int:
     return int(call.path[name])
 
 
-def query_u64(call: Call, name: str) -> int | None:
+def query_u64(call: HttpCall, name: str) -> int | None:
     """Return a u64 of the query, or None where it is absent."""
     text = call.query.get(name)
     if text is None:
@@ -206,7 +206,7 @@ def query_u64(call: Call, name: str) -> int | None:
     return int(text)
 
 
-def integer_query(call: Call, name: str, *, bits: int, default: int = 0) -> int:
+def integer_query(call: HttpCall, name: str, *, bits: int, default: int = 0) -> int:
     """Return an unsigned number of the query that the node reads as an integer of `bits`."""
     text = call.query.get(name)
     if text is None:
@@ -221,7 +221,7 @@ def integer_query(call: Call, name: str, *, bits: int, default: int = 0) -> int:
     return int(text)
 
 
-def boolean_query(call: Call, name: str) -> bool:
+def boolean_query(call: HttpCall, name: str) -> bool:
     """Return a true/false parameter of the query; absent is false."""
     text = call.query.get(name)
     if text is None or text == "false":

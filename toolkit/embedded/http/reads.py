@@ -10,7 +10,7 @@ from toolkit.embedded import render
 from toolkit.embedded.execution import run_view
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.groups import decode_group, read_resource
-from toolkit.embedded.http.answers import Answer, ApiError, bad_framework, encode, invalid_input, not_found
+from toolkit.embedded.http.messages import ApiError, HttpAnswer, bad_framework, encode, invalid_input, not_found
 from toolkit.embedded.http.parsing import (
     address_of,
     boolean_query,
@@ -20,16 +20,16 @@ from toolkit.embedded.http.parsing import (
     query_u64,
     shown,
 )
-from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import module_key, resource_key, state_key_bytes
+from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError
 from toolkit.move import StructTag, address_to_bytes, decode_bcs, parse_hex, parse_type_tag, wire_address, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from toolkit.embedded.http.answers import Call
-    from toolkit.embedded.http.node import Node
+    from toolkit.embedded.http.messages import HttpCall
+    from toolkit.embedded.http.node import EmbeddedNode
     from toolkit.embedded.state import StateKey
     from toolkit.move import TypeTag
 
@@ -43,7 +43,7 @@ _VERSIONS_LOOKED_AT = 30
 _METADATA = parse_type_tag("0x1::fungible_asset::Metadata")
 
 
-def index(node: Node, call: Call) -> Answer:
+def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1`` (wire facts, section 8); ``git_hash`` says that gas comes from a model."""
     del call
     state = node.chain.ledger_state()
@@ -62,14 +62,14 @@ def index(node: Node, call: Call) -> Answer:
     )
 
 
-def healthy(node: Node, call: Call) -> Answer:
+def healthy(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/-/healthy``: ledger time is made up, so how old the head may be is read and not judged."""
     del node
     integer_query(call, "duration_secs", bits=32)
     return _json({"message": "aptos-node:ok"})
 
 
-def account(node: Node, call: Call) -> Answer:
+def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}``: an account nobody used yet answers sequence number 0."""
     address = path_address(call, "address")
     version = node.version(call)
@@ -83,7 +83,7 @@ def account(node: Node, call: Call) -> Answer:
     return _json({"sequence_number": str(sequence_number), "authentication_key": f"0x{key.hex()}"})
 
 
-def module(node: Node, call: Call) -> Answer:
+def module(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/module/{module_name}``."""
     address, name = path_address(call, "address"), call.path["module_name"]
     version = node.version(call)
@@ -94,7 +94,7 @@ def module(node: Node, call: Call) -> Answer:
     return _json(found)
 
 
-def modules(node: Node, call: Call) -> Answer:
+def modules(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/modules``, page by page."""
     address = path_address(call, "address")
     version = node.version(call)
@@ -103,7 +103,7 @@ def modules(node: Node, call: Call) -> Answer:
     return _json([render.module_json(code, address, str(key.name)) for key in keys], cursor=cursor)
 
 
-def resource(node: Node, call: Call) -> Answer:
+def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/resource/{resource_type}``."""
     address = path_address(call, "address")
     try:
@@ -124,7 +124,7 @@ def resource(node: Node, call: Call) -> Answer:
     return _json(render.resource_json(code, str(tag), data))
 
 
-def resources(node: Node, call: Call) -> Answer:
+def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/resources``, page by page; a group counts as one."""
     address = path_address(call, "address")
     version = node.version(call)
@@ -140,7 +140,7 @@ def resources(node: Node, call: Call) -> Answer:
     return _json(found, cursor=cursor)
 
 
-def balance(node: Node, call: Call) -> Answer:
+def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/balance/{asset_type}``: a bare number; 0 where nothing is held.
 
     The asset is a coin type (then its paired fungible asset counts too) or the address of a fungible asset.
@@ -157,7 +157,7 @@ def balance(node: Node, call: Call) -> Answer:
     return _json(_view(node, version, "coin", (coin,), address))
 
 
-def transactions(node: Node, call: Call) -> Answer:
+def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions?start=&limit=``: oldest first; without a start, the last page."""
     start = query_u64(call, "start")
     limit = integer_query(call, "limit", bits=16, default=_DEFAULT_PAGE)
@@ -176,7 +176,7 @@ def transactions(node: Node, call: Call) -> Answer:
     return _json([render.transaction_json(chain, chain.transaction(version)) for version in versions])
 
 
-def transaction_by_version(node: Node, call: Call) -> Answer:
+def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions/by_version/{txn_version}``."""
     version = path_u64(call, "txn_version")
     if version > node.chain.head:
@@ -186,7 +186,7 @@ def transaction_by_version(node: Node, call: Call) -> Answer:
     return _json(render.transaction_json(node.chain, node.chain.transaction(version)))
 
 
-def transaction_by_hash(node: Node, call: Call) -> Answer:
+def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions/by_hash/{txn_hash}``."""
     text = call.path["txn_hash"]
     if _HASH.fullmatch(text) is None:
@@ -197,7 +197,7 @@ def transaction_by_hash(node: Node, call: Call) -> Answer:
     return _json(render.transaction_json(node.chain, node.chain.transaction(version)))
 
 
-def block_by_version(node: Node, call: Call) -> Answer:
+def block_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_version/{version}``."""
     version = path_u64(call, "version")
     whole = boolean_query(call, "with_transactions")
@@ -208,7 +208,7 @@ def block_by_version(node: Node, call: Call) -> Answer:
     return _json(render.block_json(node.chain, node.chain.block_of(version), with_transactions=whole))
 
 
-def block_by_height(node: Node, call: Call) -> Answer:
+def block_by_height(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_height/{block_height}``."""
     height = path_u64(call, "block_height")
     whole = boolean_query(call, "with_transactions")
@@ -221,7 +221,7 @@ def block_by_height(node: Node, call: Call) -> Answer:
     return _json(render.block_json(node.chain, blocks[height - oldest], with_transactions=whole))
 
 
-def gas_estimate(node: Node) -> dict[str, int]:
+def gas_estimate(node: EmbeddedNode) -> dict[str, int]:
     """Return prices in octas per gas unit, from the latest transactions."""
     lowest = node.chain.schedule_at(node.chain.head)["txn.min_price_per_gas_unit"]
     prices = sorted(
@@ -237,13 +237,13 @@ def gas_estimate(node: Node) -> dict[str, int]:
     }
 
 
-def gas_price(node: Node, call: Call) -> Answer:
+def gas_price(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/estimate_gas_price``: numbers, not strings."""
     del call
     return _json(gas_estimate(node))
 
 
-def _view(node: Node, version: int, module: str, tags: tuple[TypeTag, ...], *arguments: str) -> int:
+def _view(node: EmbeddedNode, version: int, module: str, tags: tuple[TypeTag, ...], *arguments: str) -> int:
     """Return what a module's ``balance`` says; nothing is held where a type is no asset or the view fails."""
     snapshot = node.chain.snapshot(version)
     try:
@@ -254,7 +254,7 @@ def _view(node: Node, version: int, module: str, tags: tuple[TypeTag, ...], *arg
     return int(values[0])
 
 
-def _page(call: Call, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | None]:
+def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | None]:
     """Return the keys of one page, in the order of their bytes, and the cursor that leads to the next."""
     limit = min(integer_query(call, "limit", bits=16, default=_PAGE_OF_STATE), _PAGE_OF_STATE)
     if limit == 0:
@@ -266,7 +266,7 @@ def _page(call: Call, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | N
     return [key for _, key in rest[:limit]], following
 
 
-def _cursor(call: Call) -> bytes:
+def _cursor(call: HttpCall) -> bytes:
     """Return the state key that a page starts at: what the header of the page before said."""
     text = call.query.get("start")
     if text is None:
@@ -281,12 +281,12 @@ def _cursor(call: Call) -> bytes:
         )
 
 
-def _json(value: Any, *, cursor: str | None = None) -> Answer:
-    return Answer(encode(value), cursor=cursor)
+def _json(value: Any, *, cursor: str | None = None) -> HttpAnswer:
+    return HttpAnswer(encode(value), cursor=cursor)
 
 
-def _bcs(data: bytes) -> Answer:
-    return Answer(data, media_type="application/x-bcs")
+def _bcs(data: bytes) -> HttpAnswer:
+    return HttpAnswer(data, media_type="application/x-bcs")
 
 
 #: Paths below ``/v1`` and their handlers.

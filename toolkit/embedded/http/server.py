@@ -15,7 +15,7 @@ from toolkit.embedded.http.app import CheckedApp, FaultyApp, create_app
 from toolkit.embedded.http.connections import IDLE_TIMEOUT_S, Connections, bounded_protocol
 from toolkit.embedded.http.faults import Faults
 from toolkit.embedded.http.hosts import Hosts
-from toolkit.embedded.http.node import Access, Limits, Node
+from toolkit.embedded.http.node import Access, EmbeddedNode, Limits
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Server:
 
     Parameters
     ----------
-    node : Node
+    node : EmbeddedNode
         What is served.
     faults : Faults
         What goes wrong; may be changed while the node runs.
@@ -47,7 +47,7 @@ class Server:
         Port; 0 takes a free one.
     """
 
-    def __init__(self, node: Node, *, faults: Faults, host: str, port: int) -> None:
+    def __init__(self, node: EmbeddedNode, *, faults: Faults, host: str, port: int) -> None:
         self.node = node
         self.faults = faults
         self._socket = _listen(host, port)
@@ -145,7 +145,7 @@ def start(
     InputError
         If the port cannot be had.
     """
-    node = Node(ledger, brand=brand, limits=limits, access=access)
+    node = EmbeddedNode(ledger, brand=brand, limits=limits, access=access)
     return Server(node, faults=faults or Faults(), host=host, port=port)
 
 

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.embedded import render
 from toolkit.embedded.execution import run_view
-from toolkit.embedded.http.answers import BCS, JSON, Answer, encode, invalid_input
 from toolkit.embedded.http.bodies import signed_from_json
+from toolkit.embedded.http.messages import BCS, JSON, HttpAnswer, encode, invalid_input
 from toolkit.embedded.http.nesting import check_transaction_nesting
 from toolkit.embedded.http.parsing import boolean_query, media_type, shown
 from toolkit.embedded.http.reads import gas_estimate
 from toolkit.embedded.http.verification import has_valid_signature
 from toolkit.embedded.on_chain_data import simulation_bcs
-from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.transaction import Transaction
+from toolkit.embedded.vm_status import VmError
 from toolkit.errors import ToolkitError
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.wire import SignedTransaction
 
 if TYPE_CHECKING:
-    from toolkit.embedded.http.answers import Call
-    from toolkit.embedded.http.node import Node
+    from toolkit.embedded.http.messages import HttpCall
+    from toolkit.embedded.http.node import EmbeddedNode
 
 __all__ = ["SIGNED_TRANSACTION_BCS", "simulate"]
 
@@ -38,7 +38,7 @@ class _Overrides(NamedTuple):
     prioritized: bool
 
 
-def simulate(node: Node, call: Call) -> Answer:
+def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """Execute a transaction at the head; nothing is kept."""
     node.access.check_simulation()
     node.access.check_output(call, "Simulate transaction")
@@ -65,7 +65,7 @@ def simulate(node: Node, call: Call) -> Answer:
     gas_used = output.charges.total_charge_gas_units
     if call.wants_bcs():
         encoded = simulation_bcs(transaction, output, state=node.chain.state, version=version)
-        return Answer(encoded, media_type=BCS, gas_used=gas_used)
+        return HttpAnswer(encoded, media_type=BCS, gas_used=gas_used)
     answer = render.simulation_json(
         node.chain.code_at(version),
         transaction,
@@ -73,7 +73,7 @@ def simulate(node: Node, call: Call) -> Answer:
         version=version,
         timestamp_us=node.chain.blocks[-1].timestamp_us,
     )
-    return Answer(encode([answer]), gas_used=gas_used)
+    return HttpAnswer(encode([answer]), gas_used=gas_used)
 
 
 def _from_bcs(body: bytes) -> SignedTransaction:
@@ -85,7 +85,7 @@ def _from_bcs(body: bytes) -> SignedTransaction:
     return signed
 
 
-def _override(node: Node, signed: SignedTransaction, overrides: _Overrides) -> SignedTransaction:
+def _override(node: EmbeddedNode, signed: SignedTransaction, overrides: _Overrides) -> SignedTransaction:
     """Replace price and gas limit where asked; the limit is what the sender could pay for."""
     raw = signed.raw
     if overrides.price or overrides.prioritized:
@@ -101,7 +101,7 @@ def _override(node: Node, signed: SignedTransaction, overrides: _Overrides) -> S
     return replace(signed, raw=raw)
 
 
-def _balance(node: Node, address: str) -> int:
+def _balance(node: EmbeddedNode, address: str) -> int:
     """Return the sender's balance, by the view a node asks."""
     head = node.chain.head
     bound = node.chain.code_at(head).function(parse_address("0x1"), "coin", "balance", (_APT,))

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 __all__ = [
     "BCS",
     "JSON",
-    "Answer",
     "ApiError",
-    "Call",
+    "HttpAnswer",
+    "HttpCall",
     "bad_framework",
     "encode",
     "explained",
@@ -31,7 +31,7 @@ encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class HttpCall:
     """One request: path parameters, query, headers in lower case, body."""
 
     path: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What goes back.
 
     Parameters
@@ -119,9 +119,9 @@ class ApiError(Exception):
         }
         self.with_ledger = with_ledger
 
-    def answer(self) -> Answer:
+    def answer(self) -> HttpAnswer:
         """Return the answer."""
-        return Answer(encode(self.body), self.status, with_ledger=self.with_ledger)
+        return HttpAnswer(encode(self.body), self.status, with_ledger=self.with_ledger)
 
 
 def invalid_input(message: str, *, vm_error_code: int | None = None) -> NoReturn:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.execution import run_view
 from toolkit.embedded.groups import read_resource
-from toolkit.embedded.outcomes import VmError
 from toolkit.embedded.state import table_key
+from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError
 from toolkit.move import (
     FunctionId,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.chain import Chain
     from toolkit.embedded.code import BoundFunction
     from toolkit.embedded.milestones import Milestone
-    from toolkit.embedded.transaction import Block, CommittedTransaction
+    from toolkit.embedded.transaction import CommittedTransaction, LedgerBlock
     from toolkit.move import TypeTag
     from toolkit.wire import LedgerState
 
@@ -81,7 +81,7 @@ class LedgerReader:
         """Return the transaction of a readable version."""
         return self.chain.transaction(self._readable(version))
 
-    def block_of(self, version: int) -> Block:
+    def block_of(self, version: int) -> LedgerBlock:
         """Return the block a readable version belongs to."""
         return self.chain.block_of(self._readable(version))
 
