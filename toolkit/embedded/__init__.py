@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.http.node import Access, Limits
     from toolkit.embedded.http.server import Server, serve, start
     from toolkit.embedded.ledger import Ledger
-    from toolkit.embedded.milestones import Milestone
+    from toolkit.embedded.reader import Milestone
 
 __all__ = [
     "Access",
@@ -42,7 +42,7 @@ _WHERE = {
     "Faults": "http.faults",
     "Ledger": "ledger",
     "Limits": "http.node",
-    "Milestone": "milestones",
+    "Milestone": "reader",
     "Module": "contract",
     "Resource": "contract",
     "Server": "http.server",

@@ -1,6 +1,6 @@
-"""The growing chain: versions, blocks, epochs and time over versioned state, and the pruning window.
+"""Versions, blocks, epochs and time over versioned state, and the pruning window.
 
-`Ledger` is what people use; this module keeps its books.
+`toolkit.embedded.Ledger` is the public class; `Chain` stores what it commits.
 """
 
 from __future__ import annotations
@@ -9,18 +9,15 @@ import hashlib
 import threading
 from bisect import bisect_right
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from toolkit.embedded.checks import LedgerSnapshot
 from toolkit.embedded.code import CodeSet
-from toolkit.embedded.execution import run_unmetered
+from toolkit.embedded.execution import LedgerSnapshot, run_unmetered
 from toolkit.embedded.framework import FRAMEWORK, genesis
 from toolkit.embedded.framework.chain import Block as BlockModule
 from toolkit.embedded.framework.chain import Reconfiguration
 from toolkit.embedded.framework.configuration import GasSchedule
-from toolkit.embedded.log import Log
-from toolkit.embedded.meter import FREE
-from toolkit.embedded.schedule import Schedule
+from toolkit.embedded.meter import FREE, Schedule
 from toolkit.embedded.state import StateValue, VersionedState, module_key, resource_key
 from toolkit.embedded.transaction import CommittedTransaction, LedgerBlock, Output
 from toolkit.embedded.vm_status import EXECUTED
@@ -35,7 +32,46 @@ if TYPE_CHECKING:
     from toolkit.embedded.session import Session
     from toolkit.embedded.transaction import Transaction, TransactionKind
 
-__all__ = ["Chain"]
+__all__ = ["Chain", "Log"]
+
+_T = TypeVar("_T")
+_SLACK = 1024
+
+
+class Log(Generic[_T]):
+    """Items in order; appended at the end, dropped at the beginning, read anywhere at equal cost."""
+
+    __slots__ = ("_items", "_start")
+
+    def __init__(self) -> None:
+        self._items: list[_T] = []
+        self._start = 0
+
+    def __len__(self) -> int:
+        return len(self._items) - self._start
+
+    def __getitem__(self, index: int) -> _T:
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self._items[index if index < 0 else self._start + index]
+
+    def append(self, item: _T) -> None:
+        """Add an item at the end."""
+        self._items.append(item)
+
+    def replace_last(self, item: _T) -> None:
+        """Put another item in the last one's place."""
+        self._items[-1] = item
+
+    def drop_first(self) -> _T:
+        """Take the first item out and return it; memory is given back from time to time."""
+        item = self[0]
+        self._start += 1
+        if self._start > _SLACK and self._start > len(self._items) // 2:
+            del self._items[: self._start]
+            self._start = 0
+        return item
+
 
 _NOTHING = Output(success=True, vm_status=EXECUTED, charges=FREE, writes={}, events=())
 

@@ -5,26 +5,49 @@ A set is replaced, never changed, when something is published; so its caches nee
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from toolkit.embedded.state import group_key, resource_key
 from toolkit.embedded.types import MoveType
 from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError
-from toolkit.move import StructTag, Vector, address_to_bytes, parse_type_tag, resolve_layout, substitute, wire_type
+from toolkit.move import (
+    Reader,
+    StructTag,
+    Vector,
+    Writer,
+    address_to_bytes,
+    parse_type_tag,
+    read_type_tag,
+    resolve_layout,
+    substitute,
+    wire_type,
+    write_type_tag,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from toolkit.embedded.contract import Struct
     from toolkit.embedded.definition import Definition, Function
+    from toolkit.embedded.state import VersionedState
     from toolkit.move import Layout, ModuleAbi, TypeTag
+
+__all__ = [
+    "BoundFunction",
+    "CodeSet",
+    "StructType",
+    "check_upgrade",
+    "decode_group",
+    "encode_group",
+    "group_of",
+    "read_resource",
+]
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 _CACHE_SIZE = 4096
-
-__all__ = ["BoundFunction", "CodeSet", "StructType", "check_upgrade"]
 
 
 class StructType(NamedTuple):
@@ -205,3 +228,64 @@ def check_upgrade(before: Definition, after: Definition) -> None:
                 f"{before.wire_id} cannot be upgraded: struct {struct['name']} is gone or has other fields, and stored "
                 "values have the old ones. Keep it and add a new struct instead"
             )
+
+
+# -- resource groups: resources of one address that are stored, read and paid for together ------------------------------
+
+# The variant byte of a struct in a type tag; maps hold bare struct tags, without it.
+_STRUCT = b"\x07"
+
+
+def group_of(code: CodeSet, tag: StructTag) -> str | None:
+    """Return the canonical tag of the group a struct belongs to, or None."""
+    definition = code.modules.get((tag.address, tag.module))
+    struct = None if definition is None else definition.structs.get(tag.name)
+    return None if struct is None or struct.move_group is None else str(parse_type_tag(struct.move_group))
+
+
+def read_resource(state: VersionedState, code: CodeSet, address: str, tag: StructTag, version: int) -> bytes | None:
+    """Return a resource's bytes at a version, whether it is stored alone or in a group."""
+    group = group_of(code, tag)
+    if group is None:
+        value = state.read(resource_key(address, str(tag)), version)
+        return None if value is None else value.data
+    value = state.read(group_key(address, group), version)
+    return None if value is None else decode_group(value.data).get(str(tag))
+
+
+def decode_group(data: bytes | None) -> dict[str, bytes]:
+    """Return a group's members: bytes by canonical struct tag."""
+    return {} if data is None else dict(_members(data))
+
+
+def encode_group(members: Mapping[str, bytes]) -> bytes | None:
+    """Return a group's bytes, or None where it has no members left."""
+    if not members:
+        return None
+    writer = Writer()
+    writer.uleb128(len(members))
+    for tag, data in sorted((_tag_bytes(tag), data) for tag, data in members.items()):
+        writer.fixed(tag)
+        writer.bytes(data)
+    return bytes(writer.getvalue())
+
+
+@lru_cache(maxsize=1024)
+def _tag_bytes(tag: str) -> bytes:
+    writer = Writer()
+    write_type_tag(writer, parse_type_tag(tag))
+    return bytes(writer.getvalue())[1:]
+
+
+@lru_cache(maxsize=4096)
+def _members(data: bytes) -> tuple[tuple[str, bytes], ...]:
+    members = []
+    reader = Reader(data)
+    count = reader.uleb128()
+    position = reader.position
+    for _ in range(count):
+        inner = Reader(_STRUCT + data[position:])
+        tag = read_type_tag(inner)
+        members.append((str(tag), inner.bytes()))
+        position += inner.position - len(_STRUCT)
+    return tuple(members)

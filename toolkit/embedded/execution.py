@@ -1,32 +1,229 @@
-"""Running one view or one transaction over a snapshot of the ledger."""
+"""Running a view or a transaction over a snapshot of the ledger: checks, payload, storage and fees."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.embedded.checks import NOBODY, find_refusal
-from toolkit.embedded.framework.account import TransactionValidation
-from toolkit.embedded.framework.aptos_coin import APTOS_COIN
-from toolkit.embedded.framework.coin import Coin
+from toolkit.embedded.framework.account import Account, NonceValidation, TransactionValidation
+from toolkit.embedded.framework.coin import APTOS_COIN, Coin
 from toolkit.embedded.framework.configuration import TransactionFee
+from toolkit.embedded.framework.multisig_account import MultisigAccount
 from toolkit.embedded.meter import FREE, Charges, FreeMeter, Meter
-from toolkit.embedded.payloads import call_function, lift_arguments, run_executable
-from toolkit.embedded.session import EmittedEvent, Session, store_value
-from toolkit.embedded.state import StateValue, state_key_bytes
-from toolkit.embedded.transaction import Output
+from toolkit.embedded.session import EmittedEvent, Session, load_value, store_value
+from toolkit.embedded.state import StateValue, resource_key, state_key_bytes
+from toolkit.embedded.transaction import Output, encode_stored
 from toolkit.embedded.vm_status import EXECUTED, SUCCESS, VmError
-from toolkit.move import encode_bcs
+from toolkit.errors import SchemaError
+from toolkit.move import Reader, address_to_bytes, decode_bcs, encode_bcs
+from toolkit.wire import EncodedEntryFunction, EncodedScript, authentication_key
+from toolkit.wire._bcs_payloads import read_function_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from toolkit.embedded.checks import LedgerSnapshot
-    from toolkit.embedded.code import BoundFunction
-    from toolkit.embedded.state import StateKey
-    from toolkit.embedded.transaction import Transaction
+    from toolkit.embedded.code import BoundFunction, CodeSet
+    from toolkit.embedded.meter import Schedule
+    from toolkit.embedded.state import StateKey, VersionedState
+    from toolkit.embedded.transaction import Executable, Transaction
     from toolkit.move import TypeTag
 
-__all__ = ["MAX_VIEW_GAS", "execute", "run_unmetered", "run_view"]
+__all__ = [
+    "MAX_VIEW_GAS",
+    "NOBODY",
+    "LedgerSnapshot",
+    "call_function",
+    "execute",
+    "find_refusal",
+    "lift_arguments",
+    "run_executable",
+    "run_unmetered",
+    "run_view",
+]
+
+#: The fee payer of a simulation that charges nobody.
+NOBODY = "0x0"
+_MICROSECONDS = 1_000_000
+
+
+class LedgerSnapshot(NamedTuple):
+    """One version of the ledger, as an execution reads it."""
+
+    state: VersionedState
+    version: int
+    code: CodeSet
+    schedule: Schedule
+    timestamp_us: int
+    chain_id: int
+
+
+def find_refusal(snapshot: LedgerSnapshot, transaction: Transaction, *, check_keys: bool) -> str | None:
+    """Return the status name of the first check a transaction fails, or None.
+
+    Parameters
+    ----------
+    snapshot : LedgerSnapshot
+    transaction : Transaction
+    check_keys : bool
+        Whether public keys must be those of the accounts; a signer without one passes, as in a node's simulation.
+    """
+    return next((status for failed, status in _checks(snapshot, transaction, check_keys) if failed), None)
+
+
+def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
+    """Yield the checks in order: whether it fails, and the status it fails with."""
+    raw, schedule = transaction.raw, snapshot.schedule
+    price, gas = raw.gas_unit_price, raw.max_gas_amount
+    yield transaction.size > schedule["txn.max_transaction_size_in_bytes"], "EXCEEDED_MAX_TRANSACTION_SIZE"
+    yield gas > schedule["txn.maximum_number_of_gas_units"], "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND"
+    too_little = gas * schedule.scaling < schedule["txn.min_transaction_gas_units"]
+    yield too_little, "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
+    yield price < schedule["txn.min_price_per_gas_unit"], "GAS_UNIT_PRICE_BELOW_MIN_BOUND"
+    yield price > schedule["txn.max_price_per_gas_unit"], "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"
+    yield raw.chain_id != snapshot.chain_id, "BAD_CHAIN_ID"
+    yield raw.expiration_timestamp_secs * _MICROSECONDS <= snapshot.timestamp_us, "TRANSACTION_EXPIRED"
+    yield check_keys and _has_foreign_key(snapshot, transaction), "INVALID_AUTH_KEY"
+    if transaction.nonce is not None:
+        yield _nonce_used(snapshot, raw.sender, transaction.nonce), "NONCE_ALREADY_USED"
+    else:
+        expected = _sequence_number(snapshot, raw.sender)
+        yield raw.sequence_number < expected, "SEQUENCE_NUMBER_TOO_OLD"
+        yield raw.sequence_number > expected, "SEQUENCE_NUMBER_TOO_NEW"
+    if transaction.multisig_address is not None:
+        problem = _multisig_problem(snapshot, transaction, transaction.multisig_address)
+        yield problem is not None, problem or ""
+    too_poor = transaction.payer != NOBODY and not _can_pay(snapshot, transaction.payer, gas * price)
+    yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
+
+
+def _account(snapshot: LedgerSnapshot, address: str) -> dict[str, Any] | None:
+    """Return an account, or None before its first transaction."""
+    kind = snapshot.code.struct(Account.Account, ())
+    value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
+    return None if value is None else dict(decode_bcs(kind.layout, value.data))
+
+
+def _sequence_number(snapshot: LedgerSnapshot, address: str) -> int:
+    account = _account(snapshot, address)
+    return 0 if account is None else int(account["sequence_number"])
+
+
+def _has_foreign_key(snapshot: LedgerSnapshot, transaction: Transaction) -> bool:
+    """Tell whether a signer's public key is not the one of its account."""
+    for address, signature in transaction.authenticators():
+        key = authentication_key(signature)
+        if key is not None:
+            account = _account(snapshot, address)
+            if key != (address_to_bytes(address) if account is None else account["authentication_key"]):
+                return True
+    return False
+
+
+def _can_pay(snapshot: LedgerSnapshot, address: str, octas: int) -> bool:
+    """Tell whether an account holds so much: nearly always its coins alone do, so they are looked at first."""
+    kind = snapshot.code.struct(Coin.CoinStore, (APTOS_COIN,))
+    value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
+    coins = 0 if value is None else int(decode_bcs(kind.layout, value.data)["coin"]["value"])
+    return coins >= octas or _free_session(snapshot).module(Coin).balance(APTOS_COIN, address) >= octas
+
+
+def _nonce_used(snapshot: LedgerSnapshot, sender: str, nonce: int) -> bool:
+    now = snapshot.timestamp_us // _MICROSECONDS
+    return _free_session(snapshot).module(NonceValidation).is_used(sender, nonce, now)
+
+
+def _multisig_problem(snapshot: LedgerSnapshot, transaction: Transaction, address: str) -> str | None:
+    given = None if transaction.executable is None else encode_stored(transaction.executable)
+    module = _free_session(snapshot).module(MultisigAccount)
+    return module.find_problem(transaction.raw.sender, address, given)
+
+
+def _free_session(snapshot: LedgerSnapshot) -> Session:
+    return Session(snapshot.state, snapshot.version, snapshot.code, FreeMeter(snapshot.schedule), seed=b"")
+
+
+def run_executable(session: Session, transaction: Transaction) -> None:
+    """Run a transaction's payload.
+
+    Raises
+    ------
+    VmError
+        If it cannot be run, or fails.
+    """
+    if transaction.multisig_address is not None:
+        _run_for_multisig(session, transaction, transaction.multisig_address)
+    elif transaction.executable is not None:
+        _run(session, transaction.executable, transaction.signers)
+
+
+def lift_arguments(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
+    """Turn decoded arguments into what contract code handles."""
+    kinds = function.parameter_kinds
+    return [load_value(kind, value, session) for kind, value in zip(kinds, plain, strict=True)]
+
+
+def call_function(session: Session, function: BoundFunction, arguments: Sequence[Any]) -> Any:
+    """Call a contract's method; Python's own arithmetic errors are the VM's."""
+    module = session.link(function.definition)
+    try:
+        return getattr(module, function.function.name)(*arguments)
+    except (ZeroDivisionError, OverflowError) as error:
+        location = f"{function.definition.wire_id}::{function.function.name}"
+        raise VmError("ARITHMETIC_ERROR", str(error), location=location) from None
+
+
+def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:
+    if isinstance(executable, EncodedScript):
+        # Scripts are bytecode, and there is no VM here: they end as bytecode that a VM cannot read.
+        raise VmError("CODE_DESERIALIZATION_ERROR")
+    wanted = executable.function
+    bound = session.code.function(wanted.address, wanted.module, wanted.name, executable.type_arguments)
+    if not bound.function.mark.is_entry:
+        raise VmError("EXECUTE_ENTRY_FUNCTION_CALLED_ON_NON_ENTRY_FUNCTION")
+    if len(executable.arguments) != len(bound.parameters):
+        raise VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
+    if bound.function.signers not in {0, len(signers)}:
+        raise VmError("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH")
+    try:
+        plain = list(map(decode_bcs, bound.parameters, executable.arguments))
+    except SchemaError:
+        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
+    arguments = [*executable.type_arguments, *signers[: bound.function.signers]]
+    call_function(session, bound, [*arguments, *lift_arguments(session, bound, plain)])
+
+
+def _run_for_multisig(session: Session, transaction: Transaction, address: str) -> None:
+    """Run a payload as a multisig account: the one given, or the next one stored on chain.
+
+    The transaction succeeds even where the payload fails: an event says so, and what it wrote is undone.
+    """
+    multisig = session.module(MultisigAccount)
+    executor = transaction.raw.sender
+    stored = multisig.next_payload(address)
+    executable = transaction.executable or _decoded(stored)
+    keep = session.checkpoint()
+    try:
+        _run(session, executable, (address,))
+    except VmError as error:
+        if error.status == "OUT_OF_GAS":
+            raise
+        session.restore(keep)
+        multisig.record_failure(executor, address, stored, error)
+    else:
+        multisig.record_success(executor, address, stored)
+
+
+def _decoded(stored: bytes) -> EncodedEntryFunction:
+    """Read a stored payload: BCS of a multisig transaction payload."""
+    try:
+        reader = Reader(stored)
+        if reader.uleb128() != 0:
+            raise VmError("CODE_DESERIALIZATION_ERROR")
+        call = read_function_call(reader)
+        reader.end()
+    except SchemaError:
+        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT", "Failed to deserialize multisig payload") from None
+    return call
+
 
 #: Gas units one view may use (``max_gas_view_function`` of a node's configuration).
 MAX_VIEW_GAS = 2_000_000

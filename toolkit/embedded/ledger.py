@@ -7,18 +7,15 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.chain import Chain
-from toolkit.embedded.execution import execute
+from toolkit.embedded.execution import execute, run_executable
 from toolkit.embedded.framework.account import Account
-from toolkit.embedded.framework.aptos_coin import CORE_RESOURCES
+from toolkit.embedded.framework.coin import CORE_RESOURCES
 from toolkit.embedded.framework.configuration import COIN_TO_FUNGIBLE_ASSET, GasSchedule
-from toolkit.embedded.milestones import Milestone
-from toolkit.embedded.payloads import run_executable
+from toolkit.embedded.meter import Schedule, released_schedule
 from toolkit.embedded.publishing import ContractPackage, GovernanceScript
-from toolkit.embedded.reader import UNIX_EPOCH, LedgerReader, encode_arguments
-from toolkit.embedded.schedule import Schedule, released_schedule
-from toolkit.embedded.standins import stand_in_signature
+from toolkit.embedded.reader import UNIX_EPOCH, LedgerReader, Milestone, encode_arguments
 from toolkit.embedded.state import resource_key
-from toolkit.embedded.transaction import Transaction
+from toolkit.embedded.transaction import Transaction, stand_in_signature
 from toolkit.errors import InputError
 from toolkit.move import (
     FunctionId,
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded.contract import Module
     from toolkit.embedded.definition import Definition
-    from toolkit.embedded.milestones import MilestoneKind
+    from toolkit.embedded.reader import MilestoneKind
     from toolkit.embedded.session import Session
     from toolkit.embedded.transaction import CommittedTransaction, Output
     from toolkit.wire import EncodedPayload

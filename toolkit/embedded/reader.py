@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from toolkit.embedded.code import read_resource
 from toolkit.embedded.execution import run_view
-from toolkit.embedded.groups import read_resource
 from toolkit.embedded.state import table_key
 from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError
@@ -27,12 +28,33 @@ if TYPE_CHECKING:
 
     from toolkit.embedded.chain import Chain
     from toolkit.embedded.code import BoundFunction
-    from toolkit.embedded.milestones import Milestone
     from toolkit.embedded.transaction import CommittedTransaction, LedgerBlock
     from toolkit.move import TypeTag
     from toolkit.wire import LedgerState
 
-__all__ = ["UNIX_EPOCH", "LedgerReader", "encode_arguments"]
+__all__ = ["UNIX_EPOCH", "LedgerReader", "Milestone", "MilestoneKind", "encode_arguments"]
+
+MilestoneKind = Literal["schedule", "code", "config", "state", "mixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Milestone:
+    """Something in a ledger's history that changed what calls cost or do.
+
+    Parameters
+    ----------
+    version : int
+        Ledger version of the one transaction that did it.
+    kind : {"schedule", "code", "config", "state", "mixed"}
+        What changed; ``mixed`` is several of them in one transaction.
+    text : str
+        One sentence.
+    """
+
+    version: int
+    kind: MilestoneKind
+    text: str
+
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 
-from toolkit.embedded.groups import decode_group, encode_group
+from toolkit.embedded.code import decode_group, encode_group
 from toolkit.embedded.state import StateKey, group_key, module_key, resource_key, table_key
 from toolkit.embedded.vm_status import AbortCode, MoveAbort, VmError
 from toolkit.errors import SchemaError

@@ -10,6 +10,7 @@ from toolkit.embedded.vm_status import SUCCESS
 from toolkit.errors import InputError
 from toolkit.move import Writer, parse_address
 from toolkit.wire import (
+    Ed25519Signature,
     EncodedModuleBundle,
     EncodedMultisig,
     EncodedPayloadV2,
@@ -20,6 +21,9 @@ from toolkit.wire import (
 from toolkit.wire._bcs_payloads import write_function_call
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.embedded.chain import Chain
     from toolkit.embedded.meter import Charges
     from toolkit.embedded.session import EmittedEvent
     from toolkit.embedded.state import StateKey, StateValue
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
 
     Executable = EncodedEntryFunction | EncodedScript
 
-__all__ = ["CommittedTransaction", "LedgerBlock", "Output", "Transaction", "encode_stored"]
+__all__ = ["CommittedTransaction", "LedgerBlock", "Output", "Transaction", "encode_stored", "stand_in_signature"]
 
 TransactionKind = Literal[
     "genesis_transaction",
@@ -173,3 +177,26 @@ class LedgerBlock:
     epoch: int
     first_version: int
     last_version: int
+
+
+def stand_in_signature(
+    chain: Chain, sender: str, sequence_number: int, *, others: Sequence[str], fee_payer: str | None
+) -> TransactionSignature:
+    """Return a signature for a sender, secondary signers and a fee payer (canonical addresses)."""
+
+    def sign(address: str) -> Ed25519Signature:
+        first = chain.digest("signature", address, sequence_number)
+        return Ed25519Signature(chain.digest("key", address), signature=first + chain.digest("signature", first))
+
+    if fee_payer is not None:
+        return FeePayerSignature(
+            sign(sender),
+            secondary_signer_addresses=others,
+            secondary_signers=[sign(address) for address in others],
+            fee_payer_address=fee_payer,
+            fee_payer_signer=sign(fee_payer),
+        )
+    if others:
+        signers = [sign(address) for address in others]
+        return MultiAgentSignature(sign(sender), secondary_signer_addresses=others, secondary_signers=signers)
+    return sign(sender)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit import embedded
-from toolkit.embedded.groups import decode_group, encode_group
+from toolkit.embedded.code import decode_group, encode_group
 from toolkit.embedded.render import changes_json
 from toolkit.embedded.teaching import Gold
 

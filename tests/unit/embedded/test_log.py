@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.embedded import log
+from toolkit.embedded import chain as log
 
 
 @given(st.lists(st.none() | st.integers(), max_size=200))

@@ -8,8 +8,7 @@ import pytest
 
 from toolkit import embedded
 from toolkit.embedded.contract import Module, Resource, entry, signer, u64
-from toolkit.embedded.meter import Meter
-from toolkit.embedded.schedule import Schedule, release_names, released_schedule
+from toolkit.embedded.meter import Meter, Schedule, release_names, released_schedule
 from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError
 from toolkit.wire import GasBreakdown

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import toolkit
 from toolkit import plots
-from toolkit.embedded.schedule import released_schedule
+from toolkit.embedded.meter import released_schedule
 from toolkit.errors import InputError
 from toolkit.gas.schedules import schedule_diff, schedule_words
 from toolkit.wire import GasSchedule

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from toolkit.embedded.framework.account import Account, NonceValidation, TransactionValidation
 from toolkit.embedded.framework.aptos_account import AptosAccount
-from toolkit.embedded.framework.aptos_coin import APTOS_COIN, CORE_RESOURCES, AptosCoin
 from toolkit.embedded.framework.chain import Block, ChainId, Reconfiguration, Timestamp
-from toolkit.embedded.framework.coin import Coin
+from toolkit.embedded.framework.coin import APTOS_COIN, CORE_RESOURCES, AptosCoin, Coin
 from toolkit.embedded.framework.configuration import Code, CopyableAny, Features, GasSchedule, TransactionFee
 from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework.multisig_account import MultisigAccount
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolkit.embedded.contract import Module
-    from toolkit.embedded.schedule import Schedule
+    from toolkit.embedded.meter import Schedule
     from toolkit.embedded.session import Session
 
 __all__ = ["FRAMEWORK", "FRAMEWORK_PACKAGE", "genesis"]

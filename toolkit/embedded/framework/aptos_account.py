@@ -17,8 +17,7 @@ from toolkit.embedded.contract import (
     view,
 )
 from toolkit.embedded.framework.account import Account
-from toolkit.embedded.framework.aptos_coin import APTOS_COIN
-from toolkit.embedded.framework.coin import Coin
+from toolkit.embedded.framework.coin import APTOS_COIN, Coin
 from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
 from toolkit.move import parse_type_tag
 

@@ -1,4 +1,4 @@
-"""``0x1::coin``: coins of any type, kept in a store per account and type, or as the fungible asset paired with it."""
+"""``0x1::coin`` and ``0x1::aptos_coin``: coins of any type, in a store per account or as the paired fungible asset."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from toolkit.embedded.contract import (
     u128,
     view,
 )
+from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.configuration import COIN_TO_FUNGIBLE_ASSET, Features
 from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework.objects import OBJECT_GROUP, derived_object_address
 from toolkit.embedded.framework.values import EventModule, OptionalAggregator, TypeInfoModule, event_handle
-from toolkit.move import StructTag, parse_type_tag
+from toolkit.move import StructTag, parse_address, parse_type_tag
 
-__all__ = ["PAIRED_APT", "Coin", "UnflaggedCoin"]
+__all__ = ["APTOS_COIN", "CORE_RESOURCES", "PAIRED_APT", "AptosCoin", "Coin", "UnflaggedCoin"]
 
 MAX_U128 = 2**128 - 1
 
@@ -328,3 +329,27 @@ class UnflaggedCoin(Coin, revision=2, code_bytes=12_000):
     def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
         """Return the fungible asset that is the pair of a coin, where there is one."""
         return self._pair(coin_type) if self.exists(Coin.CoinConversionMap, "0x1") else None
+
+
+APTOS_COIN = StructTag("0x1", "aptos_coin", "AptosCoin")
+
+#: The account that may mint on a test network.
+CORE_RESOURCES = parse_address("0xa550c18")
+
+
+class AptosCoin(Module, address="0x1"):
+    """The gas coin."""
+
+    class AptosCoin(Struct, abilities="key"):
+        """Stands for the coin; no value of it is ever made."""
+
+    ENO_CAPABILITIES = permission_denied(1, "Account does not have mint capability")
+
+    @entry
+    def mint(self, account: signer, dst_addr: address, amount: u64) -> None:
+        """Mint coins to an account, made on the way if it does not exist; for the core resources account only."""
+        self.require(account == CORE_RESOURCES, self.ENO_CAPABILITIES)
+        self.use(Account).create_account_if_does_not_exist(dst_addr)
+        coins = self.use(Coin)
+        coins.register(APTOS_COIN, dst_addr)
+        coins.deposit(APTOS_COIN, dst_addr, coins.mint(APTOS_COIN, amount))

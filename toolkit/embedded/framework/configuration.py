@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolkit.embedded.definition import Definition
-    from toolkit.embedded.schedule import Schedule
+    from toolkit.embedded.meter import Schedule
 
 __all__ = ["COIN_TO_FUNGIBLE_ASSET", "Code", "CopyableAny", "Features", "GasSchedule", "TransactionFee"]
 

@@ -21,9 +21,8 @@ from toolkit.embedded.contract import (
     view,
 )
 from toolkit.embedded.framework.account import Account
-from toolkit.embedded.framework.aptos_coin import APTOS_COIN
 from toolkit.embedded.framework.chain import Timestamp
-from toolkit.embedded.framework.coin import Coin
+from toolkit.embedded.framework.coin import APTOS_COIN, Coin
 from toolkit.embedded.vm_status import MoveAbort, VmError
 
 __all__ = ["MultisigAccount"]

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from toolkit.embedded.http.connections import Hosts
     from toolkit.embedded.http.faults import Faults
-    from toolkit.embedded.http.hosts import Hosts
     from toolkit.embedded.http.node import EmbeddedNode
 
     Handler = Callable[[EmbeddedNode, HttpCall], HttpAnswer]

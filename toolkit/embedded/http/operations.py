@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.execution import run_view
-from toolkit.embedded.http.calls import bind, plain_arguments, type_tag
 from toolkit.embedded.http.messages import BCS, JSON, ApiError, HttpAnswer, encode, invalid_input
-from toolkit.embedded.http.nesting import check_view_nesting
-from toolkit.embedded.http.parsing import json_body, media_type, path_address, shown
+from toolkit.embedded.http.parsing import (
+    bind,
+    check_view_nesting,
+    json_body,
+    media_type,
+    path_address,
+    plain_arguments,
+    shown,
+    type_tag,
+)
 from toolkit.embedded.state import table_key
 from toolkit.embedded.vm_status import VM_STATUS_CODES, VmError
 from toolkit.errors import SchemaError, ToolkitError

@@ -1,4 +1,4 @@
-"""Path, query and body as the node's web framework reads them, with its texts."""
+"""Path, query, body, functions and arguments of a request, read as the node's web framework reads them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,49 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolkit.embedded.http.messages import JSON, bad_framework
-from toolkit.errors import InputError
-from toolkit.move import FunctionId, parse_address
+from toolkit.embedded.http.messages import JSON, bad_framework, invalid_input
+from toolkit.embedded.vm_status import VmError
+from toolkit.errors import InputError, SchemaError
+from toolkit.move import (
+    FunctionId,
+    FunctionType,
+    StructTag,
+    Vector,
+    address_to_bytes,
+    decode_argument,
+    parse_address,
+    parse_type_tag,
+    type_words,
+)
+from toolkit.move._argument_decoding import json_debug
+from toolkit.move._type_tags import MAX_TYPE_DEPTH, TOO_DEEP
+from toolkit.wire import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from toolkit.embedded.code import BoundFunction, CodeSet
     from toolkit.embedded.http.messages import HttpCall
+    from toolkit.move import TypeTag
+    from toolkit.wire import EncodedPayload
 
 __all__ = [
     "Fields",
     "address_of",
+    "bind",
     "boolean_query",
+    "check_transaction_nesting",
+    "check_view_nesting",
     "function_id",
     "integer_query",
     "json_body",
     "media_type",
     "path_address",
     "path_u64",
+    "plain_arguments",
     "query_u64",
     "shown",
+    "type_tag",
 ]
 
 _U64_MAX = 2**64 - 1
@@ -277,3 +299,113 @@ def _json_error(body: bytes, error: Exception) -> str:
     before = body[:position]
     line, column = before.count(b"\n") + 1, position - (before.rfind(b"\n") + 1) + 1
     return f"expected value at line {line} column {column}"
+
+
+def type_tag(text: str, problem: str = "Unable to parse move type {text}") -> TypeTag:
+    """Read a type a caller wrote."""
+    try:
+        return parse_type_tag(text)
+    except InputError as error:
+        if TOO_DEEP in str(error):
+            invalid_input(f"{shown(text)} has gone over the limit of recursive types {MAX_TYPE_DEPTH}")
+        return invalid_input(problem.format(text=shown(text)))
+
+
+def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind: str) -> BoundFunction:
+    """Return a function with its type arguments, or refuse it as the node does.
+
+    Parameters
+    ----------
+    code : CodeSet
+        Modules of the version read.
+    function : FunctionId
+        Which function.
+    tags : tuple of TypeTag
+        Type arguments.
+    kind : {"view", "entry"}
+        How messages call it.
+    """
+    definition, found = code.find(function.address, function.module, function.name)
+    if definition is None:
+        full = address_to_bytes(function.address).hex()
+        invalid_input(f'Module ModuleId {{ address: {full}, name: Identifier("{function.module}") }} can\'t be found')
+    if found is None:
+        invalid_input(f"could not find {kind} function by {function.wire}")
+    if len(tags) != found.type_parameters:
+        invalid_input(
+            f"expected {found.type_parameters} type arguments for {kind} function {function.wire}, but got {len(tags)}"
+        )
+    try:
+        return code.function(function.address, function.module, function.name, tags)
+    except VmError as error:
+        return invalid_input(error.message, vm_error_code=error.vm_error_code)
+
+
+def plain_arguments(bound: BoundFunction, arguments: Sequence[Any]) -> list[Any]:
+    """Read JSON arguments by the function's parameters."""
+    layouts = bound.parameters
+    if len(arguments) != len(layouts):
+        words = ", ".join(type_words(layout) for layout in layouts)
+        given = ", ".join(json_debug(argument) for argument in arguments)
+        invalid_input(f"expected {len(layouts)} arguments [{words}], but got {len(arguments)} ([{shown(given)}])")
+    try:
+        return [
+            decode_argument(layout, argument, where=f"arguments[{index}]")
+            for index, (layout, argument) in enumerate(zip(layouts, arguments, strict=True))
+        ]
+    except SchemaError as error:
+        return invalid_input(str(error))
+
+
+_VIEW_LIMIT = 8
+_TRANSACTION_LIMIT = 16
+_ABOVE_VIEW = 1  # the request itself
+_ABOVE_CALL = 4  # signed transaction, raw transaction, payload, call
+_ABOVE_WRAPPED_CALL = 6  # a multisig payload or the newer form of payloads puts two more around a call
+
+
+def check_view_nesting(tags: Iterable[TypeTag]) -> None:
+    """Check the type arguments of a view request.
+
+    Raises
+    ------
+    SchemaError
+        If they nest too deep.
+    """
+    _check(tags, _VIEW_LIMIT - _ABOVE_VIEW)
+
+
+def check_transaction_nesting(payload: EncodedPayload) -> None:
+    """Check the type arguments of a signed transaction's payload.
+
+    Raises
+    ------
+    SchemaError
+        If they nest too deep.
+    """
+    above: int = _ABOVE_WRAPPED_CALL
+    call: EncodedPayload | None = payload
+    if isinstance(payload, EncodedMultisig):
+        call = payload.payload
+    elif isinstance(payload, EncodedPayloadV2):
+        call = payload.executable
+    else:
+        above = _ABOVE_CALL
+    if isinstance(call, EncodedEntryFunction | EncodedScript):
+        _check(call.type_arguments, _TRANSACTION_LIMIT - above)
+
+
+def _check(tags: Iterable[TypeTag], limit: int) -> None:
+    if any(_containers(tag) > limit for tag in tags):
+        raise SchemaError("exceeded max container depth while entering: TypeTag")
+
+
+def _containers(tag: TypeTag) -> int:
+    """Count the named containers on the longest way into a type: each tag, and a struct's record and address."""
+    if isinstance(tag, Vector):
+        return 1 + _containers(tag.element)
+    if isinstance(tag, StructTag):
+        return 2 + max(map(_containers, tag.type_arguments), default=1)
+    if isinstance(tag, FunctionType):
+        return 3 + max((_containers(one) for one in (*tag.arguments, *tag.results)), default=0)
+    return 1

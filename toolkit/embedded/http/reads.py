@@ -7,9 +7,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded import render
+from toolkit.embedded.code import decode_group, read_resource
 from toolkit.embedded.execution import run_view
 from toolkit.embedded.framework.account import Account
-from toolkit.embedded.groups import decode_group, read_resource
 from toolkit.embedded.http.messages import ApiError, HttpAnswer, bad_framework, encode, invalid_input, not_found
 from toolkit.embedded.http.parsing import (
     address_of,

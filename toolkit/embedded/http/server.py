@@ -12,9 +12,8 @@ import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from toolkit.embedded.http.app import CheckedApp, FaultyApp, create_app
-from toolkit.embedded.http.connections import IDLE_TIMEOUT_S, Connections, bounded_protocol
+from toolkit.embedded.http.connections import IDLE_TIMEOUT_S, Connections, Hosts, bounded_protocol
 from toolkit.embedded.http.faults import Faults
-from toolkit.embedded.http.hosts import Hosts
 from toolkit.embedded.http.node import Access, EmbeddedNode, Limits
 from toolkit.errors import InputError
 

@@ -2,29 +2,258 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded import render
 from toolkit.embedded.execution import run_view
-from toolkit.embedded.http.bodies import signed_from_json
-from toolkit.embedded.http.messages import BCS, JSON, HttpAnswer, encode, invalid_input
-from toolkit.embedded.http.nesting import check_transaction_nesting
-from toolkit.embedded.http.parsing import boolean_query, media_type, shown
+from toolkit.embedded.http.messages import BCS, JSON, HttpAnswer, encode, explained, invalid_input
+from toolkit.embedded.http.parsing import (
+    Fields,
+    bind,
+    boolean_query,
+    check_transaction_nesting,
+    json_body,
+    media_type,
+    plain_arguments,
+    shown,
+    type_tag,
+)
 from toolkit.embedded.http.reads import gas_estimate
-from toolkit.embedded.http.verification import has_valid_signature
-from toolkit.embedded.on_chain_data import simulation_bcs
+from toolkit.embedded.render import simulation_bcs
 from toolkit.embedded.transaction import Transaction
 from toolkit.embedded.vm_status import VmError
 from toolkit.errors import ToolkitError
-from toolkit.move import parse_address, parse_type_tag
-from toolkit.wire import SignedTransaction
+from toolkit.move import encode_bcs, parse_address, parse_hex, parse_type_tag
+from toolkit.wire import (
+    Ed25519Signature,
+    EncodedEntryFunction,
+    EncodedMultisig,
+    EncodedPayloadV2,
+    EncodedScript,
+    FeePayerSignature,
+    MultiAgentSignature,
+    MultiEd25519Signature,
+    MultiKeySignature,
+    RawTransaction,
+    SignedTransaction,
+    SingleKeySignature,
+    SingleSenderSignature,
+    UnknownSignature,
+    is_zero_padded,
+    parse_signature,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolkit.embedded.http.messages import HttpCall
     from toolkit.embedded.http.node import EmbeddedNode
+    from toolkit.wire import AccountSignature, EncodedPayload, PublicKey, Signature, TransactionSignature
 
-__all__ = ["SIGNED_TRANSACTION_BCS", "simulate"]
+__all__ = ["SIGNED_TRANSACTION_BCS", "has_valid_signature", "signed_from_json", "simulate"]
+
+_SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+_SCALAR_BYTES = 32
+
+
+def has_valid_signature(signed: SignedTransaction) -> bool:
+    """Tell whether every signer of a transaction really signed it."""
+    # Zeros are the usual case, and nobody's signature.
+    if is_zero_padded(signed.signature):
+        return False
+    message = signed.signing_message()
+    return all(_is_valid(one, message) for one in _account_signatures(signed.signature))
+
+
+def _account_signatures(signature: TransactionSignature) -> list[AccountSignature | TransactionSignature]:
+    if isinstance(signature, SingleSenderSignature):
+        return [signature.sender]
+    if isinstance(signature, FeePayerSignature):
+        return [signature.sender, *signature.secondary_signers, signature.fee_payer_signer]
+    if isinstance(signature, MultiAgentSignature):
+        return [signature.sender, *signature.secondary_signers]
+    return [signature]
+
+
+def _is_valid(signature: AccountSignature | TransactionSignature, message: bytes) -> bool:
+    match signature:
+        case Ed25519Signature(public_key=key, signature=value):
+            return _ed25519(_data(key), _data(value), message)
+        case MultiEd25519Signature():
+            return _multi_ed25519(signature, message)
+        case SingleKeySignature(public_key=key, signature=value):
+            return _any_key(key, value, message)
+        case MultiKeySignature(public_keys=keys, signatures=signatures, signatures_required=required):
+            return len(signatures) >= required and all(
+                _any_key(keys[one.index], one.signature, message) for one in signatures
+            )
+        case _:
+            return False
+
+
+def _any_key(key: PublicKey, signature: Signature, message: bytes) -> bool:
+    if key.type == signature.type == "ed25519":
+        return _ed25519(_data(key.value), _data(signature.value), message)
+    if key.type == signature.type == "secp256k1_ecdsa":
+        return _secp256k1(_data(key.value), _data(signature.value), message)
+    return False
+
+
+def _multi_ed25519(signature: MultiEd25519Signature, message: bytes) -> bool:
+    """Check each signature against the key its bit of the bitmap names, most significant bit first."""
+    bits = int.from_bytes(_data(signature.bitmap), "big")
+    signers = [index for index in range(32) if bits >> (31 - index) & 1]
+    if len(signers) < signature.threshold or len(signers) != len(signature.signatures):
+        return False
+    keys = signature.public_keys
+    return all(
+        index < len(keys) and _ed25519(_data(keys[index]), _data(value), message)
+        for index, value in zip(signers, signature.signatures, strict=True)
+    )
+
+
+def _ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _secp256k1(key: bytes, signature: bytes, message: bytes) -> bool:
+    """Check 64 bytes of r and s over the message's SHA3-256; a high s is not canonical and not valid."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+    r = int.from_bytes(signature[:_SCALAR_BYTES], "big")
+    s = int.from_bytes(signature[_SCALAR_BYTES:], "big")
+    if s > _SECP256K1_HALF_ORDER:
+        return False
+    try:
+        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), key)
+        digest = hashlib.sha3_256(message).digest()
+        scheme = ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))
+        public.verify(utils.encode_dss_signature(r, s), digest, scheme)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _data(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+_U64_MAX = 2**64 - 1
+_MODEL = "SubmitTransactionRequest"
+_CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
+
+
+def signed_from_json(node: EmbeddedNode, call: HttpCall) -> SignedTransaction:
+    """Read the body: shape first, then what it means; the chain id is the node's own."""
+    body = json_body(call, _MODEL)
+    fields = Fields(body.value, ("UserTransactionRequestInner", _MODEL))
+    sender, sequence_number = fields.address("sender"), fields.u64("sequence_number")
+    max_gas_amount, gas_unit_price = fields.u64("max_gas_amount"), fields.u64("gas_unit_price")
+    expiration = fields.u64("expiration_timestamp_secs")
+    payload = fields.object("payload", "TransactionPayload")
+    nonce = fields.optional_u64("replay_protection_nonce")
+    signature = _signature(Fields(body.value, (_MODEL,)))
+    with explained(_CONTEXT):
+        encoded = _payload(node, payload)
+    if nonce is not None:  # orderless: the number says nothing, and the payload takes its newer form
+        sequence_number = _U64_MAX
+        if isinstance(encoded, EncodedMultisig):
+            encoded = EncodedPayloadV2(encoded.payload, encoded.multisig_address, nonce)
+        elif isinstance(encoded, EncodedEntryFunction | EncodedScript):
+            encoded = EncodedPayloadV2(encoded, None, nonce)
+    raw = RawTransaction(
+        sender=sender,
+        sequence_number=sequence_number,
+        payload=encoded,
+        max_gas_amount=max_gas_amount,
+        gas_unit_price=gas_unit_price,
+        expiration_timestamp_secs=expiration,
+        chain_id=node.chain.chain_id,
+    )
+    return SignedTransaction(raw, signature)
+
+
+def _signature(fields: Fields) -> TransactionSignature:
+    """Read the signature; its structure is checked on the way."""
+    value = fields.object("signature", "TransactionSignature").value
+    try:
+        parsed = parse_signature(value)
+    except ToolkitError as error:
+        return invalid_input(f"Simulated transaction invalid: {shown(error)}")
+    if isinstance(parsed, UnknownSignature):
+        fields.fail(f'Expected input type "TransactionSignature", found {shown(encode(value).decode())}.')
+    return parsed
+
+
+def _payload(node: EmbeddedNode, payload: Fields) -> EncodedPayload:
+    """Read a payload of any kind that can be simulated."""
+    if payload.text("type", "string") == "module_bundle_payload":
+        invalid_input("Module bundle payload has been removed")
+    if payload.value["type"] != "multisig_payload":
+        return _executable(node, payload)
+    fields = payload.named("MultisigPayload")
+    address = fields.address("multisig_address")
+    inner = payload.value.get("transaction_payload")
+    if inner is None:
+        return EncodedMultisig(address)
+    return EncodedMultisig(
+        address, _executable(node, fields.object("transaction_payload", "MultisigTransactionPayload"))
+    )
+
+
+def _executable(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction | EncodedScript:
+    """Read what runs: a call of an entry function, or a script."""
+    readers: dict[str, Callable[[EmbeddedNode, Fields], EncodedEntryFunction | EncodedScript]] = {
+        "entry_function_payload": _entry_function,
+        "script_payload": _script,
+    }
+    reader = readers.get(payload.text("type", "string"))
+    if reader is None:
+        payload.unexpected("TransactionPayload", payload.value)
+    assert reader is not None  # noqa: S101 - `unexpected` has raised  # nosec B101
+    return reader(node, payload)
+
+
+def _entry_function(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction:
+    fields = payload.named("EntryFunctionPayload")
+    function = fields.function("function")
+    texts = fields.texts("type_arguments", "string(MoveType)")
+    arguments = fields.array("arguments", "[Value]")
+    tags = tuple(type_tag(text) for text in texts)
+    bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
+    if not bound.function.mark.is_entry:
+        invalid_input(f"could not find entry function by {function.wire}")
+    plain = plain_arguments(bound, arguments)
+    return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
+
+
+def _script(node: EmbeddedNode, payload: Fields) -> Any:
+    """Refuse a script: a node needs its ABI from the bytecode to read its arguments, and cannot read this one's."""
+    del node
+    fields = payload.named("ScriptPayload")
+    code = fields.object("code", "MoveScriptBytecode")
+    text = code.text("bytecode", "string(HexEncodedBytes)")
+    fields.texts("type_arguments", "string(MoveType)")
+    fields.array("arguments", "[Value]")
+    try:
+        bytecode = parse_hex(text)
+    except ToolkitError as error:
+        code.fail(f'failed to parse "string(HexEncodedBytes)": {shown(error)}')
+    if not bytecode:
+        invalid_input("Script payload bytecode must not be empty")
+    return invalid_input("invalid transaction script bytecode")
+
 
 SIGNED_TRANSACTION_BCS = "application/x.aptos.signed_transaction+bcs"
 _APT = parse_type_tag("0x1::aptos_coin::AptosCoin")

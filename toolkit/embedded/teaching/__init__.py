@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from toolkit.embedded.teaching.gold import Gold
+from toolkit.embedded.teaching.gold import CheaperPriceFeed, Desk, Gold, PriceFeed
 from toolkit.embedded.teaching.order_book import OrderBook
-from toolkit.embedded.teaching.price_feed import CheaperPriceFeed, Desk, PriceFeed
-from toolkit.embedded.teaching.registry import Registry
-from toolkit.embedded.teaching.trial import Trial
+from toolkit.embedded.teaching.registry import Registry, Trial
 from toolkit.embedded.teaching.vault import CheaperVault, Vault
 
 __all__ = [

@@ -1,12 +1,16 @@
-"""A fungible asset: gold, minted by whoever published it, moved by everybody."""
+"""Gold, a fungible asset, with a price feed and a desk that quotes from it; an upgrade of the feed makes quotes cheaper."""
 
 from __future__ import annotations
 
 from toolkit.embedded.contract import (
+    Event,
     Module,
     Resource,
+    Struct,
+    Table,
     address,
     entry,
+    invalid_argument,
     permission_denied,
     signer,
     u64,
@@ -14,7 +18,7 @@ from toolkit.embedded.contract import (
 )
 from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
 
-__all__ = ["Gold"]
+__all__ = ["CheaperPriceFeed", "Desk", "Gold", "PriceFeed"]
 
 
 class Gold(Module, address="0x901d"):
@@ -42,3 +46,77 @@ class Gold(Module, address="0x901d"):
     def metadata(self) -> address:
         """Return the address of the asset's metadata object."""
         return self.borrow(Gold.Mine, "0x901d").metadata
+
+
+REPORTERS = 5
+FIRST_PRICE = 1_000
+SPREAD_PERCENT = 2
+
+
+class PriceFeed(Module, address="0xfeed", code_bytes=30_000):
+    """The price of gold, octas per unit, as several reporters see it."""
+
+    class Report(Struct):
+        """What one reporter said last."""
+
+        price: u64
+
+    class Feed(Resource):
+        """Reports by number of the reporter, and their median."""
+
+        reports: Table[u64, PriceFeed.Report]
+        median: u64
+
+    class Reported(Event):
+        """A reporter named a price."""
+
+        reporter: u64
+        price: u64
+
+    E_NOT_OPERATOR = permission_denied(1, "Only the feed's account may report")
+    E_NO_SUCH_REPORTER = invalid_argument(2, "There is no reporter of that number")
+
+    def init_module(self, account: signer) -> None:
+        """Start with one price from everybody."""
+        self.move_to(account, PriceFeed.Feed(reports=self.new_table(), median=FIRST_PRICE))
+        feed = self.borrow(PriceFeed.Feed, account)
+        for number in range(REPORTERS):
+            feed.reports.add(number, PriceFeed.Report(price=FIRST_PRICE))
+
+    @entry
+    def report(self, account: signer, reporter: u64, price: u64) -> None:
+        """Name a price for one of the reporters."""
+        self.require(account == self.definition.address, self.E_NOT_OPERATOR)
+        self.require(reporter < REPORTERS, self.E_NO_SUCH_REPORTER)
+        with self.borrow_mut(PriceFeed.Feed, "0xfeed") as feed:
+            feed.reports.upsert(reporter, PriceFeed.Report(price=price))
+            feed.median = self._median_of(feed)
+        self.emit(PriceFeed.Reported(reporter=reporter, price=price))
+
+    @view
+    def price(self) -> u64:
+        """Return the median of what everybody said last, by asking for each report."""
+        return self._median_of(self.borrow(PriceFeed.Feed, "0xfeed"))
+
+    def _median_of(self, feed: Feed) -> int:
+        prices = [feed.reports.borrow(number).price for number in self.each(range(REPORTERS))]
+        return sorted(prices)[REPORTERS // 2]
+
+
+class CheaperPriceFeed(PriceFeed, revision=2, code_bytes=30_000):
+    """The same feed: the price comes from the median it keeps."""
+
+    @view
+    def price(self) -> u64:
+        """Return the median of what everybody said last, as the latest report left it."""
+        return self.borrow(PriceFeed.Feed, "0xfeed").median
+
+
+class Desk(Module, address="0xde5c", code_bytes=20_000, uses=[PriceFeed]):
+    """Quotes for gold; the desk keeps nothing and asks the feed."""
+
+    @view
+    def quote(self, quantity: u64) -> u64:
+        """Return what the desk asks for a quantity, octas."""
+        price = self.use(PriceFeed).price()
+        return quantity * price * (100 + SPREAD_PERCENT) // 100

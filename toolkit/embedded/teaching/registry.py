@@ -20,7 +20,7 @@ from toolkit.embedded.contract import (
 )
 from toolkit.embedded.framework.chain import Timestamp
 
-__all__ = ["Registry"]
+__all__ = ["Registry", "Trial"]
 
 
 class Registry(Module, address="0xcafe", code_bytes=24_000):
@@ -102,3 +102,12 @@ class Registry(Module, address="0xcafe", code_bytes=24_000):
     def handle(self) -> address:
         """Return the handle of the table of records."""
         return self.borrow(Registry.Registry, "0xcafe").records.handle
+
+
+class Trial(Module, address="0xcafe"):
+    """Something that did not last."""
+
+    @view
+    def greeting(self) -> String:
+        """Return a greeting."""
+        return "hello"

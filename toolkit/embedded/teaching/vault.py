@@ -16,8 +16,7 @@ from toolkit.embedded.contract import (
     u64,
     view,
 )
-from toolkit.embedded.framework.aptos_coin import APTOS_COIN
-from toolkit.embedded.framework.coin import Coin
+from toolkit.embedded.framework.coin import APTOS_COIN, Coin
 
 __all__ = ["CheaperVault", "Vault"]
 
