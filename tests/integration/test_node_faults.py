@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.embedded.contract import Module, u64, view
+from toolkit.embedded import Module, u64, view
 from toolkit.errors import InputError
 
 VIEW = {"function": "0x1::coin::supply", "type_arguments": ["0x1::aptos_coin::AptosCoin"], "arguments": []}

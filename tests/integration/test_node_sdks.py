@@ -20,7 +20,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from toolkit import embedded
-from toolkit.embedded.contract import Event, Module, address, entry, signer
+from toolkit.embedded import Event, Module, address, entry, signer
 
 APT = "0x1::aptos_coin::AptosCoin"
 RECORD = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}

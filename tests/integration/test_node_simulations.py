@@ -336,7 +336,7 @@ def test_an_account_signature_shows_as_single_sender(url, keys):
 
 def test_secondary_signers_reach_the_function():
     """A function of two signers gets both, in order; with one signer too few it does not run."""
-    from toolkit.embedded.contract import Event, Module, address, entry, signer
+    from toolkit.embedded import Event, Module, address, entry, signer
 
     class Pair(Module, address="0x9a12"):
         class Met(Event):

@@ -20,7 +20,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from toolkit import embedded
-from toolkit.embedded.contract import Module, u8, u64, view
+from toolkit.embedded import Module, u8, u64, view
 from toolkit.embedded.http.operations import VIEW_BCS
 from toolkit.embedded.http.simulation import SIGNED_TRANSACTION_BCS
 from toolkit.move import FunctionId, address_to_bytes, parse_address

@@ -10,7 +10,7 @@ import pytest
 import toolkit
 from toolkit import embedded, reports
 from toolkit.cli import main
-from toolkit.embedded.contract import Module, Resource, entry, signer, u64, view
+from toolkit.embedded import Module, Resource, entry, signer, u64, view
 
 
 class Counter(Module, address="0xc0de", name="counter"):

@@ -1,4 +1,13 @@
-"""The embedded ledger: versioned state, contracts written in Python, a gas model, a node over HTTP."""
+"""The embedded ledger: versioned state, contracts written in Python, a gas model, and a node that serves it over HTTP.
+
+`Ledger` stores transactions and state in memory, `serve` and `start` answer the REST API for it on loopback. Contracts
+are subclasses of `Module`; everything they are written with can be imported from here: the decorators `entry`, `view`
+and `public`, the base classes `Struct`, `Resource` and `Event`, the Move types of annotations (also in
+`toolkit.embedded.types`), abort codes, and the framework modules that contracts call most. Resources are read and
+written with methods of `Module`: `exists`, `borrow`, `borrow_mut`, `move_to`, `move_from`.
+
+Names are imported on first use, so that a ledger without a node does not import a web server.
+"""
 
 from __future__ import annotations
 
@@ -6,64 +15,102 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolkit.embedded.contract import Event, Module, Resource, Struct, entry, public, view
-    from toolkit.embedded.http.faults import Fault, Faults, parse_fault, parse_latency, parse_schedule
-    from toolkit.embedded.http.node import Access, Limits
-    from toolkit.embedded.http.server import Server, serve, start
-    from toolkit.embedded.ledger import Ledger
-    from toolkit.embedded.reader import Milestone
+    from toolkit.embedded import types as types
+    from toolkit.embedded.contract import Module as Module
+    from toolkit.embedded.contract import entry as entry
+    from toolkit.embedded.contract import public as public
+    from toolkit.embedded.contract import view as view
+    from toolkit.embedded.framework.chain import Timestamp as Timestamp
+    from toolkit.embedded.framework.coin import APTOS_COIN as APTOS_COIN
+    from toolkit.embedded.framework.coin import Coin as Coin
+    from toolkit.embedded.framework.fungible_asset import FungibleAsset as FungibleAsset
+    from toolkit.embedded.framework.fungible_asset import PrimaryFungibleStore as PrimaryFungibleStore
+    from toolkit.embedded.http.faults import Fault as Fault
+    from toolkit.embedded.http.faults import Faults as Faults
+    from toolkit.embedded.http.faults import parse_fault as parse_fault
+    from toolkit.embedded.http.faults import parse_latency as parse_latency
+    from toolkit.embedded.http.faults import parse_schedule as parse_schedule
+    from toolkit.embedded.http.node import Access as Access
+    from toolkit.embedded.http.node import Limits as Limits
+    from toolkit.embedded.http.server import Server as Server
+    from toolkit.embedded.http.server import serve as serve
+    from toolkit.embedded.http.server import start as start
+    from toolkit.embedded.ledger import Ledger as Ledger
+    from toolkit.embedded.reader import Milestone as Milestone
+    from toolkit.embedded.transaction import CommittedTransaction as CommittedTransaction
+    from toolkit.embedded.transaction import LedgerBlock as LedgerBlock
+    from toolkit.embedded.types import T0 as T0
+    from toolkit.embedded.types import T1 as T1
+    from toolkit.embedded.types import Event as Event
+    from toolkit.embedded.types import Object as Object
+    from toolkit.embedded.types import Option as Option
+    from toolkit.embedded.types import Resource as Resource
+    from toolkit.embedded.types import String as String
+    from toolkit.embedded.types import Struct as Struct
+    from toolkit.embedded.types import Table as Table
+    from toolkit.embedded.types import TypeArgument as TypeArgument
+    from toolkit.embedded.types import address as address
+    from toolkit.embedded.types import i8 as i8
+    from toolkit.embedded.types import i16 as i16
+    from toolkit.embedded.types import i32 as i32
+    from toolkit.embedded.types import i64 as i64
+    from toolkit.embedded.types import i128 as i128
+    from toolkit.embedded.types import i256 as i256
+    from toolkit.embedded.types import signer as signer
+    from toolkit.embedded.types import u8 as u8
+    from toolkit.embedded.types import u16 as u16
+    from toolkit.embedded.types import u32 as u32
+    from toolkit.embedded.types import u64 as u64
+    from toolkit.embedded.types import u128 as u128
+    from toolkit.embedded.types import u256 as u256
+    from toolkit.embedded.types import vector as vector
+    from toolkit.embedded.vm_status import AbortCode as AbortCode
+    from toolkit.embedded.vm_status import already_exists as already_exists
+    from toolkit.embedded.vm_status import invalid_argument as invalid_argument
+    from toolkit.embedded.vm_status import invalid_state as invalid_state
+    from toolkit.embedded.vm_status import not_found as not_found
+    from toolkit.embedded.vm_status import out_of_range as out_of_range
+    from toolkit.embedded.vm_status import permission_denied as permission_denied
+    from toolkit.embedded.vm_status import resource_exhausted as resource_exhausted
 
-__all__ = [
-    "Access",
-    "Event",
-    "Fault",
-    "Faults",
-    "Ledger",
-    "Limits",
-    "Milestone",
-    "Module",
-    "Resource",
-    "Server",
-    "Struct",
-    "entry",
-    "parse_fault",
-    "parse_latency",
-    "parse_schedule",
-    "public",
-    "serve",
-    "start",
-    "view",
-]
-
-_WHERE = {
-    "Access": "http.node",
-    "Event": "contract",
-    "Fault": "http.faults",
-    "Faults": "http.faults",
-    "Ledger": "ledger",
-    "Limits": "http.node",
-    "Milestone": "reader",
-    "Module": "contract",
-    "Resource": "contract",
-    "Server": "http.server",
-    "Struct": "contract",
-    "entry": "contract",
-    "parse_fault": "http.faults",
-    "parse_latency": "http.faults",
-    "parse_schedule": "http.faults",
-    "public": "contract",
-    "serve": "http.server",
-    "start": "http.server",
-    "view": "contract",
+_HOMES = {
+    "": "types",
+    "contract": "Module entry public view",
+    "framework.chain": "Timestamp",
+    "framework.coin": "APTOS_COIN Coin",
+    "framework.fungible_asset": "FungibleAsset PrimaryFungibleStore",
+    "http.faults": "Fault Faults parse_fault parse_latency parse_schedule",
+    "http.node": "Access Limits",
+    "http.server": "Server serve start",
+    "ledger": "Ledger",
+    "reader": "Milestone",
+    "transaction": "CommittedTransaction LedgerBlock",
+    "types": (
+        "T0 T1 Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 i256 "
+        "signer u8 u16 u32 u64 u128 u256 vector"
+    ),
+    "vm_status": (
+        "AbortCode already_exists invalid_argument invalid_state not_found out_of_range permission_denied "
+        "resource_exhausted"
+    ),
 }
+"""Public names by module, separated by spaces; public submodules have no module."""
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use, so that a ledger does not import a web server."""
-    if name == "types":  # the names of Move types; a module of its own
-        return import_module("toolkit.embedded.types")
-    try:
-        module = import_module(f"toolkit.embedded.{_WHERE[name]}")
-    except KeyError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    return getattr(module, name)
+    """Import a public name on first use."""
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if not module:
+        return import_module(f"{__name__}.{name}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -28,7 +28,7 @@ from toolkit.wire._headers import timestamp_from_us
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from toolkit.embedded.definition import Definition
+    from toolkit.embedded.contract import Definition
     from toolkit.embedded.session import Session
     from toolkit.embedded.transaction import Transaction, TransactionKind
 

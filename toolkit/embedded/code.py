@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolkit.embedded.state import group_key, resource_key
-from toolkit.embedded.types import MoveType
+from toolkit.embedded.types import MoveType, Struct
 from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError
 from toolkit.move import (
@@ -29,8 +29,7 @@ from toolkit.move import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolkit.embedded.contract import Struct
-    from toolkit.embedded.definition import Definition, Function
+    from toolkit.embedded.contract import Definition, Function
     from toolkit.embedded.state import VersionedState
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
@@ -230,7 +229,7 @@ def check_upgrade(before: Definition, after: Definition) -> None:
             )
 
 
-# -- resource groups: resources of one address that are stored, read and paid for together ------------------------------
+# -- resource groups: resources of one address that are stored, read and charged together ----------------------------
 
 # The variant byte of a struct in a type tag; maps hold bare struct tags, without it.
 _STRUCT = b"\x07"

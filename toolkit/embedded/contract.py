@@ -1,195 +1,60 @@
-"""Contracts as Python classes: modules, their structs, entry and view functions.
+"""Contracts as Python classes: modules, entry and view functions, and the ABI read from them.
 
-A contract states its types in annotations and reaches the ledger through the methods of `Module`; every access
-is charged. What a contract returns to the ledger is always encoded to bytes: Python objects live for one call.
+A contract declares its types in annotations and accesses the ledger through the methods of `Module`; every access is
+charged. Everything a contract stores is encoded to bytes, so no Python object outlives the call.
+
+The bytecode of a module is a digest of its ABI and its declared revision, extended to a modelled size. It does not
+depend on Python's code objects, so it is the same on every Python version.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import inspect
+import json
+import re
+import typing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
-from toolkit.embedded.types import (
-    T0,
-    T1,
-    MoveType,
-    Object,
-    Option,
-    String,
-    Table,
-    TypeArgument,
-    address,
-    i8,
-    i16,
-    i32,
-    i64,
-    i128,
-    i256,
-    move_type,
-    signer,
-    u8,
-    u16,
-    u32,
-    u64,
-    u128,
-    u256,
-    vector,
-)
-from toolkit.embedded.vm_status import (
-    AbortCode,
-    MoveAbort,
-    already_exists,
-    invalid_argument,
-    invalid_state,
-    not_found,
-    out_of_range,
-    permission_denied,
-    resource_exhausted,
-)
+from toolkit.embedded.types import Event, MoveType, Struct, Table, TypeArgument, move_type, resolve_annotations
+from toolkit.embedded.vm_status import AbortCode, MoveAbort
 from toolkit.errors import InputError
+from toolkit.move import decode_module_abi, parse_address, wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from toolkit.embedded.definition import Definition
     from toolkit.embedded.session import Session
+    from toolkit.embedded.types import Resource, signer
+    from toolkit.move import ModuleAbi
 
-__all__ = [
-    "T0",
-    "T1",
-    "AbortCode",
-    "Event",
-    "Module",
-    "MoveType",
-    "Object",
-    "Option",
-    "Resource",
-    "String",
-    "Struct",
-    "Table",
-    "TypeArgument",
-    "address",
-    "already_exists",
-    "entry",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "i128",
-    "i256",
-    "invalid_argument",
-    "invalid_state",
-    "not_found",
-    "out_of_range",
-    "permission_denied",
-    "public",
-    "resource_exhausted",
-    "signer",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "u128",
-    "u256",
-    "vector",
-    "view",
-]
+__all__ = ["Definition", "Function", "FunctionMark", "Module", "entry", "public", "view"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Resource")
 _E = TypeVar("_E")
 
-
-@dataclass_transform(kw_only_default=True)
-class Struct:
-    """A Move struct: annotated fields, given by name.
-
-    ``class Order(Struct)`` inside a module has the abilities copy, drop and store.
-    """
-
-    move_abilities: tuple[str, ...] = ("copy", "drop", "store")
-    move_module: str = ""
-    move_group: str | None = None
-
-    def __init_subclass__(cls, *, abilities: str | None = None, group: str | None = None, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if abilities is not None:
-            cls.move_abilities = tuple(abilities.split())
-        if group is not None:
-            cls.move_group = group
-
-    def __init__(self, **fields: Any) -> None:
-        expected = self.move_fields()
-        if fields.keys() != expected.keys():
-            missing = ", ".join(expected.keys() - fields.keys()) or "none"
-            unknown = ", ".join(fields.keys() - expected.keys()) or "none"
-            raise InputError(f"{type(self).__name__}: fields missing: {missing}; fields it does not have: {unknown}")
-        self.__dict__.update(fields)
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
-
-    __hash__ = None  # type: ignore[assignment]  # fields can change
-
-    def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
-        return f"{type(self).__name__}({fields})"
-
-    @classmethod
-    def move_fields(cls) -> dict[str, Any]:
-        """Return the fields' resolved annotations, in order of declaration."""
-        from toolkit.embedded.definition import struct_fields
-
-        return struct_fields(cls)  # type: ignore[arg-type]  # classes are hashable; instances are not
-
-    @classmethod
-    def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
-        """Return this struct as a Move type, its type arguments filled in."""
-        return _struct_type(cls, arguments)  # type: ignore[arg-type]  # classes are hashable; instances are not
-
-
-class Resource(Struct, abilities="key"):
-    """A struct that lives under an address: one value per address and type."""
-
-
-class Event(Struct, abilities="drop store"):
-    """A struct that is emitted."""
-
-
-@functools.lru_cache(maxsize=4096)
-def _struct_type(cls: type[Struct], arguments: tuple[MoveType, ...]) -> MoveType:
-    """Build the Move type of a struct; its converters touch only the fields that need it."""
-    if not cls.move_module:
-        raise InputError(f"struct {cls.__name__} belongs to no module: define it inside a Module class")
-    inner = f"<{', '.join(argument.text for argument in arguments)}>" if arguments else ""
-    fields = {name: move_type(annotation, arguments) for name, annotation in cls.move_fields().items()}
-    lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None]
-    lowers = [(name, kind.lower) for name, kind in fields.items() if kind.lower is not None]
-
-    def lift(session: Session, plain: dict[str, Any]) -> Struct:
-        value = cls.__new__(cls)
-        state = value.__dict__
-        state.update(plain)
-        for name, convert in lifts:
-            state[name] = convert(session, plain[name])
-        return value
-
-    def lower(value: Struct) -> dict[str, Any]:
-        plain = dict(value.__dict__)
-        for name, convert in lowers:
-            plain[name] = convert(plain[name])
-        return plain
-
-    return MoveType(f"{cls.move_module}::{cls.__name__}{inner}", lift, lower)
+# Modelled size of compiled code, bytes: the header of a module, and what each function, struct and field adds.
+_MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 220, 180, 60, 24
+_MAGIC = bytes.fromhex("a11ceb0b0700000a")
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionMark:
-    """How a method shows in the ABI."""
+    """How a method appears in the ABI.
+
+    Parameters
+    ----------
+    visibility : {"public", "private", "friend"}
+    is_entry : bool, default False
+        Whether transactions may call it.
+    is_view : bool, default False
+        Whether it is a view function.
+    """
 
     visibility: Literal["public", "private", "friend"]
     is_entry: bool = False
@@ -197,7 +62,7 @@ class FunctionMark:
 
 
 def _marked(mark: FunctionMark) -> Callable[[_F], _F]:
-    """Mark a method, and charge a call each time it runs."""
+    """Return a decorator that marks a method and charges a call each time it runs."""
 
     def decorate(function: _F) -> _F:
         @functools.wraps(function)
@@ -207,46 +72,183 @@ def _marked(mark: FunctionMark) -> Callable[[_F], _F]:
             meter.charge("instr.call.per_arg", len(arguments))
             return function(self, *arguments)
 
-        called.move_mark = mark  # type: ignore[attr-defined]  # read back by `definition`
+        called.move_mark = mark  # type: ignore[attr-defined]  # read by `_define`
         return called  # type: ignore[return-value]  # same signature as the method it wraps
 
     return decorate
 
 
 def entry(function: _F) -> _F:
-    """Mark a public entry function: transactions may call it."""
+    """Mark a method as a public entry function: transactions may call it.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Module, entry, signer, u64
+    >>> class Shop(Module, address="0x5407"):
+    ...     @entry
+    ...     def pay(self, account: signer, amount: u64) -> None: ...
+    >>> Shop.definition.functions["pay"].to_abi()["params"]
+    ['&signer', 'u64']
+    """
     return _marked(FunctionMark("public", is_entry=True))(function)
 
 
 def view(function: _F) -> _F:
-    """Mark a public view function: it reads, returns values and changes nothing."""
+    """Mark a method as a public view function: it reads the ledger and returns values.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Module, u64, view
+    >>> class Shop(Module, address="0x5407"):
+    ...     @view
+    ...     def price(self) -> u64:
+    ...         return 3
+    >>> Shop.definition.functions["price"].to_abi()["return"]
+    ['u64']
+    """
     return _marked(FunctionMark("public", is_view=True))(function)
 
 
 def public(function: _F) -> _F:
-    """Mark a public function: other modules may call it."""
+    """Mark a method as a public function: other modules may call it through `Module.use`."""
     return _marked(FunctionMark("public"))(function)
 
 
-class Module:
-    """A contract.
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a module.
 
-    ``class Registry(Module, address="0xcafe")`` is published as ``0xcafe::registry``. Methods named ``init_module``
-    with one signer run once, when the module is first published. A subclass of a published module is its next
-    version: ``class Cheaper(Vault, revision=2)`` keeps address and name.
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    mark : FunctionMark
+        Visibility, entry, view.
+    type_parameters : int
+        Number of type arguments.
+    signers : int
+        Number of leading signers.
+    parameters, returns : tuple of MoveType
+        Types of the parameters (without signers) and of the returned values.
+    """
+
+    name: str
+    mark: FunctionMark
+    type_parameters: int
+    signers: int
+    parameters: tuple[MoveType, ...]
+    returns: tuple[MoveType, ...]
+
+    def to_abi(self) -> dict[str, Any]:
+        """Return the function as an item of ``exposed_functions``."""
+        return {
+            "name": self.name,
+            "visibility": self.mark.visibility,
+            "is_entry": self.mark.is_entry,
+            "is_view": self.mark.is_view,
+            "generic_type_params": [{"constraints": []}] * self.type_parameters,
+            "params": ["&signer"] * self.signers + [parameter.text for parameter in self.parameters],
+            "return": [returned.text for returned in self.returns],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A module as it is published.
+
+    Parameters
+    ----------
+    contract : type of Module
+        The class whose methods run.
+    address, name : str
+        Canonical address and module name.
+    functions : dict of str to Function
+        Exposed functions by name.
+    structs : dict of str to type of Struct
+        Structs by name.
+    revision : int
+        The declared revision.
+    abi : ModuleAbi
+        The ABI, decoded.
+    abi_json : dict
+        The ABI as the REST API prints it.
+    bytecode : bytes
+        Digest of the ABI and the revision that takes the place of compiled code.
+    uses : frozenset of (canonical address, module name)
+        Modules outside the framework that the module calls.
+    """
+
+    contract: type[Module]
+    address: str
+    name: str
+    functions: dict[str, Function]
+    structs: dict[str, type[Struct]]
+    revision: int
+    abi: ModuleAbi
+    abi_json: dict[str, Any]
+    bytecode: bytes
+    uses: frozenset[tuple[str, str]]
+
+    @property
+    def is_system(self) -> bool:
+        """Whether the module is at one of the addresses 0x0 to 0xf, whose modules are always loaded."""
+        return len(self.address) <= len("0x0")
+
+    @property
+    def wire_id(self) -> str:
+        """``0xcafe::registry``, as the REST API prints it."""
+        return f"{self.abi_json['address']}::{self.name}"
+
+
+class Module:
+    """Base class of contracts.
+
+    ``class Registry(Module, address="0xcafe")`` is published as ``0xcafe::registry``. A method named ``init_module``
+    with one signer runs once, when the module is first published. A subclass of a published module is its next
+    version: ``class Cheaper(Vault, revision=2)`` has the address and name of ``Vault``.
 
     Parameters
     ----------
     address : str
-        Address the module is published at.
+        Address the module is published at; a class keyword, like those below.
     name : str, optional
         Name of the module; the class name in snake case by default.
     revision : int, default 1
-        Part of what its bytecode is a digest of: give a new one when code changes but the ABI does not.
+        Part of the bytecode digest: increase it if the code changes and the ABI does not.
     code_bytes : int, optional
-        Size of its bytecode, bytes; modelled from the ABI by default.
+        Size of the bytecode, bytes; modelled from the ABI by default.
     uses : sequence of Module classes, optional
-        Modules at other addresses, outside the framework, that it calls: its package lists theirs as dependencies.
+        Modules at other addresses, outside the framework, that the module calls. Its package lists their packages as
+        dependencies.
+
+    Raises
+    ------
+    InputError
+        On definition of the class, if it has no address, or an annotation is not a Move type.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger, Module, Resource, entry, signer, u64, view
+    >>> class Counter(Module, address="0xc0de"):
+    ...     class Count(Resource):
+    ...         value: u64
+    ...
+    ...     def init_module(self, account: signer) -> None:
+    ...         self.move_to(account, Counter.Count(value=0))
+    ...
+    ...     @entry
+    ...     def increment(self, account: signer) -> None:
+    ...         with self.borrow_mut(Counter.Count, "0xc0de") as count:
+    ...             count.value += 1
+    ...
+    ...     @view
+    ...     def value(self) -> u64:
+    ...         return self.borrow(Counter.Count, "0xc0de").value
+    >>> ledger = Ledger()
+    >>> published = ledger.publish(Counter)
+    >>> done = ledger.commit("0xc0de::counter::increment", sender="0xb0b")
+    >>> ledger.view("0xc0de::counter::value")[0]
+    [1]
     """
 
     definition: Definition
@@ -262,9 +264,7 @@ class Module:
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
-        from toolkit.embedded.definition import define
-
-        cls.definition = define(cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses)
+        cls.definition = _define(cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses)
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -272,15 +272,15 @@ class Module:
     # -- resources -----------------------------------------------------------------------------------------
 
     def exists(self, resource: type[Resource], at: str, *type_arguments: TypeArgument) -> bool:
-        """Tell whether there is a `resource` under the address `at`."""
+        """Return True if there is a `resource` under the address `at`."""
         return self.session.resource_exists(resource, at, type_arguments)
 
     def borrow(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
-        """Return a copy of the `resource` under the address `at`; changes to it are not kept."""
+        """Return a copy of the `resource` under the address `at`; changes to it are not stored."""
         return self.session.borrow(self._own(resource), at, type_arguments)
 
     def borrow_mut(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> AbstractContextManager[_R]:
-        """Open the `resource` under the address `at` to be changed; it is written back when the block ends."""
+        """Return a context manager that yields the `resource` under `at` and stores its changes on exit."""
         return self.session.borrow_mut(self._own(resource), at, type_arguments)
 
     def move_to(self, account: signer, value: Resource, *type_arguments: TypeArgument) -> None:
@@ -289,11 +289,11 @@ class Module:
         self.session.move_to(account, value, type_arguments)
 
     def move_from(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
-        """Take the `resource` out from under the address `at` and return it."""
+        """Remove the `resource` under the address `at` and return it."""
         return self.session.move_from(self._own(resource), at, type_arguments)
 
     def new_table(self) -> Table[Any, Any]:
-        """Return a new, empty table, to be stored in a field."""
+        """Return a new, empty table to store in a field of a resource."""
         return Table(self.session.new_address())
 
     # -- everything else -----------------------------------------------------------------------------------
@@ -303,21 +303,26 @@ class Module:
         self.session.emit(event, type_arguments)
 
     def abort(self, code: AbortCode | int) -> NoReturn:
-        """End the execution; nothing it wrote is kept."""
+        """Abort the execution with `code`; its writes are discarded."""
         self.session.meter.charge("instr.abort")
         reason = code if isinstance(code, AbortCode) else AbortCode(code, "")
         raise MoveAbort(self.definition.wire_id, reason)
 
     def require(self, condition: object, code: AbortCode | int) -> None:
-        """Abort with `code` unless `condition` holds."""
+        """Abort with `code` unless `condition` is true."""
         self.session.meter.charge("instr.br_false")
         if not condition:
             self.abort(code)
 
     def use(self, module: type[_M]) -> _M:
-        """Return another module, in the version published when this runs, to call its functions.
+        """Return the published version of another module, to call its functions.
 
         A module at another address, outside the framework, must be declared: ``class Desk(Module, uses=[PriceFeed])``.
+
+        Raises
+        ------
+        InputError
+            If the module is not declared.
         """
         used, own = module.definition, self.definition
         if not (used.is_system or used.address == own.address or (used.address, used.name) in own.uses):
@@ -328,31 +333,148 @@ class Module:
         return self.session.module(module)
 
     def each(self, elements: Iterable[_E]) -> Iterator[_E]:
-        """Walk over the elements of a vector, charging each step of the loop."""
+        """Yield the elements of a vector and charge each iteration of the loop."""
         for element in elements:
             self.session.meter.charge_loop(1)
             yield element
 
     def charge(self, parameter: str, times: int = 1) -> None:
-        """Charge a parameter of the gas schedule, for work that Python does here and a VM would do there."""
+        """Charge a parameter of the gas schedule `times` times, for work that a VM would charge and Python does not."""
         self.session.meter.charge(parameter, times)
 
     def type_name(self, argument: TypeArgument) -> str:
-        """Return the name of a type argument, as the wire prints it."""
+        """Return the text of a type argument, as the REST API prints it."""
         self.session.meter.charge("aptos_framework.type_info.type_name.base")
         return self.session.type_name(argument)
 
     def _own(self, resource: type[_R]) -> type[_R]:
-        """Refuse the resource of another module: only its own module may reach it."""
+        """Return `resource`, or raise if another module defines it: only the defining module may access a resource."""
         if resource.move_module != self.definition.wire_id:
             raise InputError(
-                f"{self.definition.wire_id} reaches for {resource.move_module}::{resource.__name__}: a resource can be "
-                "reached only by the module that defines it; call a function of that module instead"
+                f"{self.definition.wire_id} cannot access {resource.move_module}::{resource.__name__}: only the module "
+                "that defines a resource can; call a function of that module instead"
             )
         return resource
 
 
-def function_marks(cls: type[Module]) -> dict[str, tuple[Callable[..., Any], FunctionMark]]:
-    """Return the marked methods of a module class by name, in order of name."""
-    members = inspect.getmembers(cls, inspect.isfunction)
-    return {name: (member, member.move_mark) for name, member in members if hasattr(member, "move_mark")}
+def _define(
+    cls: type[Module],
+    *,
+    address: str | None,
+    name: str | None,
+    revision: int | None,
+    code_bytes: int | None,
+    uses: Sequence[type[Module]] | None,
+) -> Definition:
+    """Return the definition of a contract class."""
+    before: Definition | None = getattr(cls, "definition", None)
+    if address is None and before is None:
+        raise InputError(f"class {cls.__name__}(Module): pass the address of the module, such as address='0xcafe'")
+    full_address = parse_address(address) if address is not None else typing.cast("Definition", before).address
+    inherited_name = before.name if before is not None and address is None else _snake_case(cls.__name__)
+    module_name = name or inherited_name
+    wire_id = f"{wire_address(full_address)}::{module_name}"
+    structs = {}
+    for owner in reversed(cls.__mro__):
+        for member in vars(owner).values():
+            if isinstance(member, type) and issubclass(member, Struct):
+                structs[member.__name__] = member
+                if owner is cls:
+                    member.move_module = wire_id
+                    member.move_namespace = cls  # type: ignore[attr-defined]  # read by `Struct.move_fields`
+    functions = {
+        method: _function(cls, method, function, function.move_mark)
+        for method, function in inspect.getmembers(cls, inspect.isfunction)
+        if hasattr(function, "move_mark")
+    }
+    chosen_revision = revision if revision is not None else (before.revision if before is not None else 1)
+    abi_json = {
+        "address": wire_address(full_address),
+        "name": module_name,
+        "friends": [],
+        "exposed_functions": [function.to_abi() for function in functions.values()],
+        "structs": [_struct_abi(struct) for _, struct in sorted(structs.items())],
+    }
+    return Definition(
+        contract=cls,
+        address=full_address,
+        name=module_name,
+        functions=functions,
+        structs=structs,
+        revision=chosen_revision,
+        abi=decode_module_abi(abi_json),
+        abi_json=abi_json,
+        bytecode=_bytecode(abi_json, chosen_revision, code_bytes),
+        uses=_used(uses, before),
+    )
+
+
+def _used(uses: Sequence[type[Module]] | None, before: Definition | None) -> frozenset[tuple[str, str]]:
+    if uses is None:
+        return frozenset() if before is None else before.uses
+    return frozenset((used.definition.address, used.definition.name) for used in uses)
+
+
+def _function(cls: type[Module], name: str, function: Callable[..., Any], mark: FunctionMark) -> Function:
+    """Return a method's signature as a Move function."""
+    where = f"{cls.__name__}.{name}"
+    annotations = resolve_annotations(inspect.unwrap(function), cls, where)
+    returned = annotations.pop("return", None)
+    kinds = list(annotations.values())
+    wanted = len(inspect.signature(function).parameters) - 1
+    if len(kinds) != wanted:
+        raise InputError(f"{where}: expected annotations of all {wanted} parameters, got {len(kinds)}")
+    type_parameters = _count_leading(kinds, lambda kind: kind is TypeArgument)
+    signers = _count_leading(kinds[type_parameters:], _is_signer)
+    try:
+        parameters = tuple(move_type(kind) for kind in kinds[type_parameters + signers :])
+        if typing.get_origin(returned) is tuple:
+            returns = tuple(move_type(kind) for kind in typing.get_args(returned))
+        else:
+            returns = () if returned in {None, type(None)} else (move_type(returned),)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return Function(name, mark, type_parameters, signers, parameters, returns)
+
+
+def _count_leading(kinds: list[Any], test: Callable[[Any], bool]) -> int:
+    for index, kind in enumerate(kinds):
+        if not test(kind):
+            return index
+    return len(kinds)
+
+
+def _is_signer(kind: Any) -> bool:
+    return any(getattr(mark, "text", None) == "signer" for mark in getattr(kind, "__metadata__", ()))
+
+
+def _struct_abi(struct: type[Struct]) -> dict[str, Any]:
+    fields = {name: move_type(kind).text for name, kind in struct.move_fields().items()}
+    return {
+        "name": struct.__name__,
+        "is_native": False,
+        "is_event": issubclass(struct, Event),
+        "is_enum": False,
+        "abilities": list(struct.move_abilities),
+        "generic_type_params": [{"constraints": []}] * len(getattr(struct, "__parameters__", ())),
+        # The Move compiler adds this field to a struct without fields.
+        "fields": [{"name": name, "type": text} for name, text in (fields or {"dummy_field": "bool"}).items()],
+        "variants": [],
+    }
+
+
+def _bytecode(abi: dict[str, Any], revision: int, code_bytes: int | None) -> bytes:
+    """Return the digest of ABI and revision, extended to the modelled size of the code."""
+    text = json.dumps([abi, revision], sort_keys=True, separators=(",", ":"))
+    structs = abi["structs"]
+    size = code_bytes or (
+        _MODULE_BYTES
+        + _FUNCTION_BYTES * len(abi["exposed_functions"])
+        + _STRUCT_BYTES * len(structs)
+        + _FIELD_BYTES * sum(len(struct["fields"]) for struct in structs)
+    )
+    return _MAGIC + hashlib.shake_256(text.encode()).digest(size - len(_MAGIC))
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

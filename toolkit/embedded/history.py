@@ -10,9 +10,9 @@ import hashlib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from toolkit.embedded.framework.coin import UnflaggedCoin
+from toolkit.embedded.framework import DEFAULT_ACCOUNTS
+from toolkit.embedded.framework.coin import OCTAS_PER_APT, UnflaggedCoin
 from toolkit.embedded.framework.configuration import COIN_TO_FUNGIBLE_ASSET
-from toolkit.embedded.ledger import DEFAULT_ACCOUNTS, OCTAS_PER_APT
 from toolkit.embedded.teaching import (
     CheaperPriceFeed,
     CheaperVault,
@@ -40,7 +40,6 @@ ALICE, BOB = parse_address("0xa11ce"), parse_address("0xb0b")
 TRADERS = tuple(parse_address(f"0x7ade{number:x}") for number in range(12))
 _PEOPLE = (ALICE, BOB, *TRADERS)
 _MIGRANTS = TRADERS[6:]
-_OCTAS_PER_APT = 100_000_000
 _MOST_ORDERS = 320
 _VERSIONS_PER_ORDER = 16  # at least, so that a short history has time for other things
 _STAY = 4  # one order in so many stays when the book closes its day
@@ -157,13 +156,13 @@ class Everyday:
     def _pay(self, sender: str) -> None:
         """Send octas."""
         receiver = self._draws.pick(_PEOPLE)
-        self._do("0x1::aptos_account::transfer", receiver, 1 + self._draws.below(_OCTAS_PER_APT), sender=sender)
+        self._do("0x1::aptos_account::transfer", receiver, 1 + self._draws.below(OCTAS_PER_APT), sender=sender)
 
     def _pay_newcomer(self, sender: str) -> None:
         """Send octas to an address nobody used before."""
         self._newcomers += 1
         receiver = parse_address(f"0x9e3{self._newcomers:04x}")
-        self._do("0x1::aptos_account::transfer", receiver, 1 + self._draws.below(_OCTAS_PER_APT), sender=sender)
+        self._do("0x1::aptos_account::transfer", receiver, 1 + self._draws.below(OCTAS_PER_APT), sender=sender)
 
     def _pay_too_much(self, sender: str) -> None:
         """Try to send more than anybody has: it aborts."""
@@ -182,7 +181,7 @@ class Everyday:
 
     def deposit(self, sender: str, amount: int | None = None) -> None:
         """Put octas into the vault."""
-        amount = amount or (1 + self._draws.below(50)) * _OCTAS_PER_APT // 10
+        amount = amount or (1 + self._draws.below(50)) * OCTAS_PER_APT // 10
         if self._do("0xfa17::vault::deposit", amount, sender=sender).success:
             self._depositors = sorted({*self._depositors, sender})
 
@@ -199,7 +198,7 @@ class Everyday:
     def _harvest(self, sender: str) -> None:
         """Book a gain of the vault: a small one, as its account has to pay it out one day."""
         del sender
-        gain = 1 + self._draws.below(_OCTAS_PER_APT // 100)
+        gain = 1 + self._draws.below(OCTAS_PER_APT // 100)
         self._do("0xfa17::vault::harvest", self._draws.below(8), gain, sender=parse_address("0xfa17"))
 
     def _mint_gold(self, receiver: str) -> None:

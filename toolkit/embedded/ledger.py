@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.chain import Chain
 from toolkit.embedded.execution import execute, run_executable
+from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework.account import Account
-from toolkit.embedded.framework.coin import CORE_RESOURCES
+from toolkit.embedded.framework.coin import CORE_RESOURCES, OCTAS_PER_APT
 from toolkit.embedded.framework.configuration import COIN_TO_FUNGIBLE_ASSET, GasSchedule
+from toolkit.embedded.history import seeded_ledger
 from toolkit.embedded.meter import Schedule, released_schedule
 from toolkit.embedded.publishing import ContractPackage, GovernanceScript
 from toolkit.embedded.reader import UNIX_EPOCH, LedgerReader, Milestone, encode_arguments
@@ -30,8 +32,7 @@ from toolkit.wire import EncodedEntryFunction, RawTransaction, SignedTransaction
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from toolkit.embedded.contract import Module
-    from toolkit.embedded.definition import Definition
+    from toolkit.embedded.contract import Definition, Module
     from toolkit.embedded.reader import MilestoneKind
     from toolkit.embedded.session import Session
     from toolkit.embedded.transaction import CommittedTransaction, Output
@@ -39,15 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Ledger"]
 
-OCTAS_PER_APT = 100_000_000
-
-#: Accounts of a fresh ledger, with what they hold (octas): alice, bob, and the two that govern.
-DEFAULT_ACCOUNTS: dict[str, int] = {
-    "0x1": 10_000 * OCTAS_PER_APT,
-    "0xa550c18": 1_000_000 * OCTAS_PER_APT,
-    "0xa11ce": 10_000 * OCTAS_PER_APT,
-    "0xb0b": 10_000 * OCTAS_PER_APT,
-}
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
 _DEFAULT_MAX_GAS = 200_000
 _PUBLISHING_MAX_GAS = 1_000_000  # what one APT buys at the default price: bytecode is long, and stored by the byte
@@ -143,8 +135,6 @@ class Ledger(LedgerReader):
         InputError
             If `versions` is too small to hold the history.
         """
-        from toolkit.embedded.history import seeded_ledger
-
         return seeded_ledger(cls, seed=seed, versions=versions, window=window)
 
     # -- what happens --------------------------------------------------------------------------------------

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolkit.embedded.code import CodeSet
-    from toolkit.embedded.contract import Module
-    from toolkit.embedded.definition import Definition
+    from toolkit.embedded.contract import Definition, Module
     from toolkit.embedded.session import Session
     from toolkit.embedded.transaction import Transaction
 

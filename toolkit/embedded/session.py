@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from toolkit.embedded.code import CodeSet, StructType
-    from toolkit.embedded.contract import Event, Module, Resource
-    from toolkit.embedded.definition import Definition
+    from toolkit.embedded.contract import Definition, Module
     from toolkit.embedded.meter import Meter
     from toolkit.embedded.state import VersionedState
-    from toolkit.embedded.types import MoveType
+    from toolkit.embedded.types import Event, MoveType, Resource
     from toolkit.move import TypeTag
 
 __all__ = ["EmittedEvent", "Session", "load_value", "store_value"]

@@ -1,21 +1,25 @@
-"""Names for Move types in contract annotations, and what an annotation means.
+"""Move types for the annotations of contracts, and the struct classes that contracts define.
 
-``u8`` to ``u256``, ``i8`` to ``i256``, ``address``, ``signer``, ``String``, ``vector[T]``, ``Option[T]``,
-``Object[T]``, ``Table[K, V]``, Python's own ``bool`` and ``bytes`` (``vector<u8>``), a contract's structs, and
-``T0``, ``T1`` for generic parameters. To Python they are int, str, list and None; the ABI is made from the names.
+Annotations are ``u8`` to ``u256``, ``i8`` to ``i256``, ``address``, ``signer``, ``String``, ``vector[T]``,
+``Option[T]``, ``Object[T]``, ``Table[K, V]``, Python's ``bool`` and ``bytes`` (``vector<u8>``), structs of a contract,
+and ``T0``, ``T1`` for generic parameters. At run time the values are int, str, list, None and instances of the struct
+classes; the ABI is derived from the annotations.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import sys
 import typing
-from collections.abc import Callable  # noqa: TC003 - the dataclass below is introspected by readers, keep one road
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_transform
 
 from toolkit.errors import InputError
 from toolkit.move import TypeTag
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from toolkit.embedded.session import Session
@@ -23,10 +27,13 @@ if TYPE_CHECKING:
 __all__ = [
     "T0",
     "T1",
+    "Event",
     "MoveType",
     "Object",
     "Option",
+    "Resource",
     "String",
+    "Struct",
     "Table",
     "TypeArgument",
     "address",
@@ -37,6 +44,7 @@ __all__ = [
     "i128",
     "i256",
     "move_type",
+    "resolve_annotations",
     "signer",
     "u8",
     "u16",
@@ -53,7 +61,7 @@ T1 = TypeVar("T1")
 
 @dataclass(frozen=True, slots=True)
 class _Marker:
-    """What an ``Annotated`` name stands for in Move."""
+    """The Move type that an ``Annotated`` alias names."""
 
     text: str
 
@@ -76,21 +84,26 @@ String = Annotated[str, _Marker("0x1::string::String")]
 vector = Annotated[list[T0], _Marker("vector")]
 Option = Annotated[T0 | None, _Marker("option")]
 
-#: A type argument of a generic function: its leading parameters, before signers and values.
 TypeArgument = TypeTag
+"""A type argument of a generic function. Type arguments are the leading parameters, before signers and values."""
 
 
 class Object(str, Generic[T0]):
-    """Address of an object that holds a resource ``T0``; a plain str to Python."""
+    """Address of an object that holds a resource ``T0``; a str at run time."""
 
     __slots__ = ()
 
 
 class Table(Generic[T0, T1]):
-    """A table: a handle, and items that are read and written one by one.
+    """A table: a handle whose items are read and written one by one.
 
-    Contracts get tables from the fields of their structs and make new ones with ``self.new_table()``; items of
-    a table that is not (or not yet) read from a field cannot be reached.
+    Contracts read tables from the fields of their structs and create them with ``self.new_table()``. The items of a
+    new table can be accessed once the table has been stored in a resource and borrowed from it.
+
+    Parameters
+    ----------
+    handle : str
+        Address that identifies the table.
     """
 
     __slots__ = ("_key", "_session", "_value", "handle")
@@ -100,28 +113,28 @@ class Table(Generic[T0, T1]):
         self._session: Session | None = None
 
     def bind(self, session: Session, key: MoveType, value: MoveType) -> Table[T0, T1]:
-        """Tie this handle to the execution that uses it."""
+        """Attach the table to the running execution and return it."""
         self._session, self._key, self._value = session, key, value
         return self
 
     def contains(self, key: T0) -> bool:
-        """Tell whether there is an item for `key`."""
+        """Return True if the table has an item for `key`."""
         return self._bound().table_contains(self.handle, self._key, key)
 
     def borrow(self, key: T0) -> T1:
-        """Return a copy of the item for `key`; without one the execution aborts."""
+        """Return a copy of the item for `key`; abort if there is none."""
         return typing.cast("T1", self._bound().table_borrow(self.handle, self._key, key, self._value))
 
     def borrow_with_default(self, key: T0, default: T1) -> T1:
-        """Return a copy of the item for `key`, or `default`."""
+        """Return a copy of the item for `key`, or `default` if there is none."""
         return self.borrow(key) if self.contains(key) else default
 
     def borrow_mut(self, key: T0) -> AbstractContextManager[T1]:
-        """Open the item for `key` to be changed; it is written back when the block ends."""
+        """Return a context manager that yields the item for `key` and stores its changes at the end of the block."""
         return self._bound().table_borrow_mut(self.handle, self._key, key, self._value)
 
     def add(self, key: T0, value: T1) -> None:
-        """Add a new item; one that exists already aborts the execution."""
+        """Add an item; abort if `key` has one."""
         self._bound().table_add(self.handle, self._key, key, self._value, value)
 
     def upsert(self, key: T0, value: T1) -> None:
@@ -129,27 +142,29 @@ class Table(Generic[T0, T1]):
         self._bound().table_upsert(self.handle, self._key, key, self._value, value)
 
     def remove(self, key: T0) -> T1:
-        """Take the item for `key` out and return it; without one the execution aborts."""
+        """Remove the item for `key` and return it; abort if there is none."""
         return typing.cast("T1", self._bound().table_remove(self.handle, self._key, key, self._value))
 
     def _bound(self) -> Session:
         if self._session is None:
-            raise InputError("this table was just made: store it in a resource first, then borrow that resource")
+            raise InputError(
+                "the items of a new table cannot be accessed: store it in a resource, then borrow that resource"
+            )
         return self._session
 
 
 @dataclass(frozen=True, slots=True)
 class MoveType:
-    """One Move type as contracts see it.
+    """A Move type and the conversions between stored values and the values that contract code uses.
 
     Parameters
     ----------
     text : str
-        The type as the wire prints it; generic parameters stay ``T0``, ``T1``.
+        The type as the REST API prints it; generic parameters are ``T0``, ``T1``.
     lift : callable, optional
-        (session, plain value) to what contract code handles; absent where they are the same.
+        Converts (session, decoded value) to the contract's value; None if they are the same.
     lower : callable, optional
-        The way back.
+        Converts the contract's value to one that can be encoded; None if they are the same.
     """
 
     text: str
@@ -158,19 +173,28 @@ class MoveType:
 
 
 def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType:  # noqa: PLR0911 - one per kind
-    """Say which Move type an annotation names.
+    """Return the Move type of an annotation.
 
     Parameters
     ----------
-    annotation : Any
+    annotation : object
         A resolved annotation.
     arguments : tuple of MoveType, optional
-        What ``T0``, ``T1`` stand for; without it they stay parameters.
+        Types that replace ``T0``, ``T1``; without them the parameters remain.
+
+    Returns
+    -------
+    MoveType
 
     Raises
     ------
     InputError
-        If the annotation names no Move type.
+        If the annotation is not a Move type.
+
+    Examples
+    --------
+    >>> move_type(vector[u64]).text
+    'vector<u64>'
     """
     if annotation is bool:
         return MoveType("bool")
@@ -198,19 +222,19 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
 
 
 def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
-    """Resolve ``T0``, ``T1``."""
+    """Return the type argument of ``T0`` or ``T1``, or the parameter itself."""
     name: str = variable.__name__
     if name not in {"T0", "T1"}:
-        raise InputError(f"type variable {name}: generic parameters are called T0 and T1")
+        raise InputError(f"type variable {name} cannot be used: generic parameters must be T0 or T1")
     index = int(name[1:])
     return arguments[index] if index < len(arguments) else MoveType(name)
 
 
 def _marked(marker: _Marker, origin: Any, arguments: tuple[MoveType, ...]) -> MoveType:
-    """Resolve one of the ``Annotated`` names."""
+    """Return the Move type of an ``Annotated`` alias."""
     if marker.text == "vector":
         element = move_type(typing.get_args(origin)[0], arguments)
-        if element.text == "u8":  # the ledger's form is bytes; the annotation promises a list
+        if element.text == "u8":  # decoded as bytes, annotated as a list
             return MoveType("vector<u8>", lambda _, data: list(data), bytes)
         return MoveType(f"vector<{element.text}>", _each(element.lift), _each_lowered(element.lower))
     if marker.text == "option":
@@ -241,3 +265,147 @@ def _table(key: MoveType, value: MoveType) -> MoveType:
         lambda session, plain: Table(plain["handle"]).bind(session, key, value),
         lambda table: {"handle": table.handle},
     )
+
+
+@dataclass_transform(kw_only_default=True)
+class Struct:
+    """A Move struct; its fields are annotated and passed by name.
+
+    ``class Order(Struct)`` inside a module has the abilities copy, drop and store; ``abilities="key store"`` in the
+    class line replaces them, ``group="0x1::object::ObjectGroup"`` stores the struct in a resource group.
+
+    Parameters
+    ----------
+    **fields : object
+        A value for every field.
+
+    Raises
+    ------
+    InputError
+        If a field is missing or unknown.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Module
+    >>> class Shop(Module, address="0x5407"):
+    ...     class Order(Struct):
+    ...         price: u64
+    >>> Shop.Order(price=3)
+    Order(price=3)
+    """
+
+    move_abilities: tuple[str, ...] = ("copy", "drop", "store")
+    move_module: str = ""
+    move_group: str | None = None
+
+    def __init_subclass__(cls, *, abilities: str | None = None, group: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if abilities is not None:
+            cls.move_abilities = tuple(abilities.split())
+        if group is not None:
+            cls.move_group = group
+
+    def __init__(self, **fields: Any) -> None:
+        expected = self.move_fields()
+        if fields.keys() != expected.keys():
+            missing = ", ".join(expected.keys() - fields.keys()) or "none"
+            unknown = ", ".join(fields.keys() - expected.keys()) or "none"
+            raise InputError(f"{type(self).__name__}: missing fields: {missing}; unknown fields: {unknown}")
+        self.__dict__.update(fields)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]  # fields can change
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
+        return f"{type(self).__name__}({fields})"
+
+    @classmethod
+    def move_fields(cls) -> dict[str, Any]:
+        """Return the resolved annotations of the fields by name, in order of declaration."""
+        return _struct_fields(cls)  # type: ignore[arg-type]  # classes are hashable; instances are not
+
+    @classmethod
+    def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
+        """Return the struct as a Move type with the given type arguments."""
+        return _struct_type(cls, arguments)  # type: ignore[arg-type]  # classes are hashable; instances are not
+
+
+class Resource(Struct, abilities="key"):
+    """A struct that is stored under an address: at most one value per address and type."""
+
+
+class Event(Struct, abilities="drop store"):
+    """A struct that a contract emits."""
+
+
+def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: bool = False) -> dict[str, Any]:
+    """Return the annotations of a struct or method, evaluated if they are text.
+
+    Parameters
+    ----------
+    owner : type or function
+        Has the annotations.
+    cls : type
+        The module class, whose nested structs can be named without a prefix, as can all Move types.
+    where : str
+        Names the owner in messages.
+    own_name_wins : bool, default False
+        Which class a name means if a nested struct has the name of `cls`.
+
+    Raises
+    ------
+    InputError
+        If an annotation uses a name that is not defined.
+    """
+    scope = {name: globals()[name] for name in __all__} | vars(sys.modules[owner.__module__])
+    names: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        nested = {name: member for name, member in vars(base).items() if isinstance(member, type)}
+        own = {base.__name__: base}
+        names |= nested | own if own_name_wins else own | nested
+    try:
+        return inspect.get_annotations(owner, globals=scope, locals=names, eval_str=True)
+    except NameError as error:
+        raise InputError(f"{where}: an annotation uses a name that is not defined: {error}") from None
+
+
+@functools.cache
+def _struct_fields(cls: type[Struct]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for owner in reversed(cls.__mro__):
+        if owner is Struct or not issubclass(owner, Struct):
+            continue
+        # As in Python, a nested class sees the module's class by name, not what is nested in it.
+        module = getattr(owner, "move_namespace", owner)
+        fields |= resolve_annotations(owner, module, f"struct {cls.__name__}", own_name_wins=True)
+    return fields
+
+
+@functools.lru_cache(maxsize=4096)
+def _struct_type(cls: type[Struct], arguments: tuple[MoveType, ...]) -> MoveType:
+    """Return the Move type of a struct; its conversions touch only the fields that need one."""
+    if not cls.move_module:
+        raise InputError(f"struct {cls.__name__} does not belong to a module: define it inside a Module class")
+    inner = f"<{', '.join(argument.text for argument in arguments)}>" if arguments else ""
+    fields = {name: move_type(annotation, arguments) for name, annotation in cls.move_fields().items()}
+    lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None]
+    lowers = [(name, kind.lower) for name, kind in fields.items() if kind.lower is not None]
+
+    def lift(session: Session, plain: dict[str, Any]) -> Struct:
+        value = cls.__new__(cls)
+        state = value.__dict__
+        state.update(plain)
+        for name, convert in lifts:
+            state[name] = convert(session, plain[name])
+        return value
+
+    def lower(value: Struct) -> dict[str, Any]:
+        plain = dict(value.__dict__)
+        for name, convert in lowers:
+            plain[name] = convert(plain[name])
+        return plain
+
+    return MoveType(f"{cls.move_module}::{cls.__name__}{inner}", lift, lower)

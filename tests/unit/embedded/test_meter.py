@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from toolkit import embedded
-from toolkit.embedded.contract import Module, Resource, entry, signer, u64
+from toolkit.embedded import Module, Resource, entry, signer, u64
 from toolkit.embedded.meter import Meter, Schedule, release_names, released_schedule
 from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError

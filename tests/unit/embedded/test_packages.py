@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit import embedded
-from toolkit.embedded.contract import Module, u64, view
+from toolkit.embedded import Module, u64, view
 from toolkit.embedded.framework.coin import UnflaggedCoin
 from toolkit.embedded.teaching import CheaperPriceFeed, Desk, PriceFeed, Registry
 from toolkit.errors import InputError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from toolkit.embedded.framework.account import Account, NonceValidation, TransactionValidation
 from toolkit.embedded.framework.aptos_account import AptosAccount
 from toolkit.embedded.framework.chain import Block, ChainId, Reconfiguration, Timestamp
-from toolkit.embedded.framework.coin import APTOS_COIN, CORE_RESOURCES, AptosCoin, Coin
+from toolkit.embedded.framework.coin import APTOS_COIN, CORE_RESOURCES, OCTAS_PER_APT, AptosCoin, Coin
 from toolkit.embedded.framework.configuration import Code, CopyableAny, Features, GasSchedule, TransactionFee
 from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework.multisig_account import MultisigAccount
@@ -25,14 +25,22 @@ from toolkit.embedded.framework.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.embedded.contract import Module
+    from toolkit.embedded import Module
     from toolkit.embedded.meter import Schedule
     from toolkit.embedded.session import Session
 
-__all__ = ["FRAMEWORK", "FRAMEWORK_PACKAGE", "genesis"]
+__all__ = ["DEFAULT_ACCOUNTS", "FRAMEWORK", "FRAMEWORK_PACKAGE", "genesis"]
 
-#: Name of the package that all of these modules are in.
 FRAMEWORK_PACKAGE = "AptosFramework"
+"""Name of the package of all framework modules."""
+
+DEFAULT_ACCOUNTS: dict[str, int] = {
+    "0x1": 10_000 * OCTAS_PER_APT,
+    "0xa550c18": 1_000_000 * OCTAS_PER_APT,
+    "0xa11ce": 10_000 * OCTAS_PER_APT,
+    "0xb0b": 10_000 * OCTAS_PER_APT,
+}
+"""Accounts of a new ledger with their balances in octas: governance, the minting account, alice and bob."""
 
 #: Everything published at genesis.
 FRAMEWORK: tuple[type[Module], ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic
 
-from toolkit.embedded.contract import (
+from toolkit.embedded import (
     T0,
     AbortCode,
     Module,

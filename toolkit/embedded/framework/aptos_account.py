@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.embedded.contract import (
+from toolkit.embedded import (
     Module,
     Object,
     TypeArgument,
@@ -18,12 +18,9 @@ from toolkit.embedded.contract import (
 )
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.coin import APTOS_COIN, Coin
-from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
-from toolkit.move import parse_type_tag
+from toolkit.embedded.framework.fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
 
 __all__ = ["AptosAccount"]
-
-_METADATA = parse_type_tag("0x1::fungible_asset::Metadata")
 
 
 class AptosAccount(Module, address="0x1"):
@@ -56,7 +53,7 @@ class AptosAccount(Module, address="0x1"):
     ) -> None:
         """Transfer a fungible asset, making the receiving account if it does not exist."""
         self.use(Account).create_account_if_does_not_exist(to)
-        self.use(PrimaryFungibleStore).transfer(_METADATA, source, metadata, to, amount)
+        self.use(PrimaryFungibleStore).transfer(METADATA, source, metadata, to, amount)
 
     @entry
     def batch_transfer(self, source: signer, recipients: vector[address], amounts: vector[u64]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.embedded.contract import Event, Module, Resource, Struct, address, public, u8, u64, vector, view
+from toolkit.embedded import Event, Module, Resource, Struct, address, public, u8, u64, vector, view
 from toolkit.embedded.framework.values import EventModule, event_handle
 
 __all__ = ["Block", "ChainId", "Reconfiguration", "Timestamp"]

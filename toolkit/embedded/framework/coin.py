@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
-from toolkit.embedded.contract import (
+from toolkit.embedded import (
     T0,
     Event,
     Module,
@@ -31,20 +31,26 @@ from toolkit.embedded.contract import (
 )
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.configuration import COIN_TO_FUNGIBLE_ASSET, Features
-from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
+from toolkit.embedded.framework.fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework.objects import OBJECT_GROUP, derived_object_address
 from toolkit.embedded.framework.values import EventModule, OptionalAggregator, TypeInfoModule, event_handle
-from toolkit.move import StructTag, parse_address, parse_type_tag
+from toolkit.move import StructTag, parse_address
 
-__all__ = ["APTOS_COIN", "CORE_RESOURCES", "PAIRED_APT", "AptosCoin", "Coin", "UnflaggedCoin"]
+__all__ = ["APTOS_COIN", "CORE_RESOURCES", "OCTAS_PER_APT", "PAIRED_APT", "AptosCoin", "Coin", "UnflaggedCoin"]
+
+APTOS_COIN = StructTag("0x1", "aptos_coin", "AptosCoin")
+"""Type of the gas coin."""
+
+OCTAS_PER_APT = 100_000_000
+"""Octas of one APT."""
+
+CORE_RESOURCES = parse_address("0xa550c18")
+"""The account that may mint the gas coin, as on test networks."""
+
+PAIRED_APT = "0xa"
+"""Address of the fungible asset that is paired with the gas coin."""
 
 MAX_U128 = 2**128 - 1
-
-#: Where the fungible asset paired with the gas coin is.
-PAIRED_APT = "0xa"
-
-
-_METADATA = parse_type_tag("0x1::fungible_asset::Metadata")
 
 
 class Coin(Module, address="0x1", code_bytes=12_000):
@@ -139,7 +145,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
             return None
         if paired is None:
             return counted.integer.value
-        return counted.integer.value + (self.use(FungibleAsset).supply(_METADATA, paired) or 0)
+        return counted.integer.value + (self.use(FungibleAsset).supply(METADATA, paired) or 0)
 
     @view
     def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
@@ -157,7 +163,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         paired = self.paired_metadata(coin_type)
         if paired is None:
             return held
-        return held + self.use(PrimaryFungibleStore).balance(_METADATA, owner, paired)
+        return held + self.use(PrimaryFungibleStore).balance(METADATA, owner, paired)
 
     @view
     def is_balance_at_least(self, coin_type: TypeArgument, owner: address, amount: u64) -> bool:
@@ -171,7 +177,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
             return True
         paired = self.paired_metadata(coin_type)
         return paired is not None and self.use(PrimaryFungibleStore).primary_store_exists(
-            _METADATA, account_addr, paired
+            METADATA, account_addr, paired
         )
 
     @view
@@ -329,12 +335,6 @@ class UnflaggedCoin(Coin, revision=2, code_bytes=12_000):
     def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
         """Return the fungible asset that is the pair of a coin, where there is one."""
         return self._pair(coin_type) if self.exists(Coin.CoinConversionMap, "0x1") else None
-
-
-APTOS_COIN = StructTag("0x1", "aptos_coin", "AptosCoin")
-
-#: The account that may mint on a test network.
-CORE_RESOURCES = parse_address("0xa550c18")
 
 
 class AptosCoin(Module, address="0x1"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from toolkit.embedded.contract import (
+from toolkit.embedded import (
     Event,
     Module,
     Option,
@@ -28,7 +28,7 @@ from toolkit.move import decode_bcs
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from toolkit.embedded.definition import Definition
+    from toolkit.embedded.contract import Definition
     from toolkit.embedded.meter import Schedule
 
 __all__ = ["COIN_TO_FUNGIBLE_ASSET", "Code", "CopyableAny", "Features", "GasSchedule", "TransactionFee"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.embedded.contract import (
+from toolkit.embedded import (
     T0,
     Event,
     Module,
@@ -27,8 +27,12 @@ from toolkit.embedded.framework.objects import (
     derived_object_address,
     named_object_address,
 )
+from toolkit.move import StructTag
 
-__all__ = ["FungibleAsset", "PrimaryFungibleStore"]
+__all__ = ["METADATA", "FungibleAsset", "PrimaryFungibleStore"]
+
+METADATA = StructTag("0x1", "fungible_asset", "Metadata")
+"""Type of an asset's metadata object, the type argument of calls that take any such object."""
 
 
 class FungibleAsset(Module, address="0x1"):

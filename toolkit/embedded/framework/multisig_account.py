@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkit.embedded.contract import (
+from toolkit.embedded import (
     Event,
     Module,
     Resource,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from toolkit.embedded.contract import (
+from toolkit.embedded import (
     T0,
     Event,
     Module,

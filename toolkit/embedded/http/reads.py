@@ -10,6 +10,7 @@ from toolkit.embedded import render
 from toolkit.embedded.code import decode_group, read_resource
 from toolkit.embedded.execution import run_view
 from toolkit.embedded.framework.account import Account
+from toolkit.embedded.framework.fungible_asset import METADATA
 from toolkit.embedded.http.messages import ApiError, HttpAnswer, bad_framework, encode, invalid_input, not_found
 from toolkit.embedded.http.parsing import (
     address_of,
@@ -40,7 +41,6 @@ _DEFAULT_PAGE = 25
 _PAGE_OF_STATE = 9_999
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 _VERSIONS_LOOKED_AT = 30
-_METADATA = parse_type_tag("0x1::fungible_asset::Metadata")
 
 
 def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -149,7 +149,7 @@ def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     asset = address_of(text)
     version = node.version(call)
     if asset is not None:
-        return _json(_view(node, version, "primary_fungible_store", (_METADATA,), address, asset))
+        return _json(_view(node, version, "primary_fungible_store", (METADATA,), address, asset))
     try:
         coin = parse_type_tag(text)
     except InputError:

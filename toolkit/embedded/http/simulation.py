@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded import render
 from toolkit.embedded.execution import run_view
+from toolkit.embedded.framework.coin import APTOS_COIN
 from toolkit.embedded.http.messages import BCS, JSON, HttpAnswer, encode, explained, invalid_input
 from toolkit.embedded.http.parsing import (
     Fields,
@@ -25,7 +26,7 @@ from toolkit.embedded.render import simulation_bcs
 from toolkit.embedded.transaction import Transaction
 from toolkit.embedded.vm_status import VmError
 from toolkit.errors import ToolkitError
-from toolkit.move import encode_bcs, parse_address, parse_hex, parse_type_tag
+from toolkit.move import encode_bcs, parse_hex
 from toolkit.wire import (
     Ed25519Signature,
     EncodedEntryFunction,
@@ -256,7 +257,6 @@ def _script(node: EmbeddedNode, payload: Fields) -> Any:
 
 
 SIGNED_TRANSACTION_BCS = "application/x.aptos.signed_transaction+bcs"
-_APT = parse_type_tag("0x1::aptos_coin::AptosCoin")
 
 
 class _Overrides(NamedTuple):
@@ -333,9 +333,9 @@ def _override(node: EmbeddedNode, signed: SignedTransaction, overrides: _Overrid
 def _balance(node: EmbeddedNode, address: str) -> int:
     """Return the sender's balance, by the view a node asks."""
     head = node.chain.head
-    bound = node.chain.code_at(head).function(parse_address("0x1"), "coin", "balance", (_APT,))
+    bound = node.chain.code_at(head).function("0x1", "coin", "balance", (APTOS_COIN,))
     try:
-        values, _ = run_view(node.chain.snapshot(head), bound, [address], (_APT,))
+        values, _ = run_view(node.chain.snapshot(head), bound, [address], (APTOS_COIN,))
     except VmError as error:
         return invalid_input(error.view_message, vm_error_code=error.vm_error_code)
     return int(values[0])

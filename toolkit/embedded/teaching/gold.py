@@ -1,8 +1,11 @@
-"""Gold, a fungible asset, with a price feed and a desk that quotes from it; an upgrade of the feed makes quotes cheaper."""
+"""Gold, a fungible asset, with a price feed and a desk that quotes from it.
+
+An upgrade of the feed changes what the calls of the desk cost.
+"""
 
 from __future__ import annotations
 
-from toolkit.embedded.contract import (
+from toolkit.embedded import (
     Event,
     Module,
     Resource,
