@@ -9,6 +9,7 @@ import inspect
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Annotated, get_origin
 
 PACKAGES = ["", ".embedded", ".plots", ".reports", ".widgets", ".wire", ".move", ".dtypes"]
 PLACE = Path(__file__).with_name("reference.md")
@@ -21,6 +22,9 @@ All public names: what each package lists in `__all__`. Everything else is inter
 
 def summary(value: object) -> str:
     """Return the first paragraph of a docstring on one line; of a value without one, its type."""
+    if get_origin(value) is Annotated:
+        held = value.__origin__
+        return f"a type for annotations; its values are `{getattr(held, '__name__', held)}`".replace("|", "\\|")
     documented = inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value)
     text = inspect.getdoc(value) if documented else None
     if not text:
@@ -34,6 +38,8 @@ def kind(value: object) -> str:
         return "module"
     if inspect.isclass(value):
         return "exception" if issubclass(value, BaseException) else "class"
+    if get_origin(value) is Annotated:
+        return "type"
     return "function" if callable(value) else "constant"
 
 

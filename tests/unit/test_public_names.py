@@ -22,7 +22,7 @@ packages = pytest.mark.parametrize("name", NAMES)
 @packages
 def test_completion_offers_exactly_the_public_names(name, request):
     """`dir` of a package is its sorted `__all__`, also after its names have been used."""
-    if name in {"toolkit.embedded", "toolkit.plots", "toolkit.reports"}:
+    if name in {"toolkit.plots", "toolkit.reports"}:
         request.applymarker(pytest.mark.xfail(strict=True, reason="has no __dir__ yet"))
     package = import_module(name)
     for public in package.__all__:

@@ -1,4 +1,4 @@
-"""The reading side of a ledger: transactions, blocks, resources, table items and views of any version that is kept."""
+"""Reading a ledger: transactions, blocks, resources, table items and views at any version that is not pruned."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import hashlib
 from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.code import read_resource
 from toolkit.embedded.execution import run_view
@@ -34,21 +35,30 @@ if TYPE_CHECKING:
 
 __all__ = ["UNIX_EPOCH", "LedgerReader", "Milestone", "MilestoneKind", "encode_arguments"]
 
-MilestoneKind = Literal["schedule", "code", "config", "state", "mixed"]
+
+class MilestoneKind(StrEnum):
+    """What a milestone changed."""
+
+    SCHEDULE = "schedule"
+    CODE = "code"
+    CONFIG = "config"
+    STATE = "state"
+    MIXED = "mixed"
+    """Several of them in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """Something in a ledger's history that changed what calls cost or do.
+    """A transaction that changed the cost or the result of calls; studies are tested against milestones.
 
     Parameters
     ----------
     version : int
-        Ledger version of the one transaction that did it.
-    kind : {"schedule", "code", "config", "state", "mixed"}
-        What changed; ``mixed`` is several of them in one transaction.
+        Ledger version of the transaction.
+    kind : MilestoneKind
+        What changed; equal to its text, such as ``"code"``.
     text : str
-        One sentence.
+        Description, one sentence.
     """
 
     version: int
@@ -60,7 +70,7 @@ UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LedgerReader:
-    """What can be read of a ledger; `Ledger` adds what can happen to it.
+    """The reading methods of a ledger; `Ledger` adds the writing ones.
 
     Parameters
     ----------
@@ -87,57 +97,87 @@ class LedgerReader:
 
     @property
     def milestones(self) -> tuple[Milestone, ...]:
-        """What changed the cost or meaning of calls, oldest first.
+        """Transactions that changed the cost or the result of calls, oldest first: tuple of Milestone.
 
-        In a seeded history these are all the steps in the gas of a steady view, but for ``0xb00c::order_book``, whose
-        gas moves with orders as well: at the versions of its ``place``, each a change of ``state``.
+        In a seeded history these are all the steps in the gas of a view, except those of ``0xb00c::order_book``: its
+        gas also changes with each order, at the versions of ``place``, which are changes of ``state``.
         """
         return tuple(self._milestones)
 
     @property
     def state(self) -> LedgerState:
-        """The state of the head, as a node's headers show it."""
+        """State of the head, as the headers of a node report it."""
         return self.chain.ledger_state()
 
     def transaction(self, version: int) -> CommittedTransaction:
-        """Return the transaction of a readable version."""
-        return self.chain.transaction(self._readable(version))
-
-    def block_of(self, version: int) -> LedgerBlock:
-        """Return the block a readable version belongs to."""
-        return self.chain.block_of(self._readable(version))
-
-    def version_at(self, time: datetime) -> int:
-        """Return the first readable version at or after a time.
+        """Return the transaction of a ledger version.
 
         Raises
         ------
         InputError
-            If the ledger ends before that time.
+            If the version is above the head or pruned.
+        """
+        return self.chain.transaction(self._readable(version))
+
+    def block_of(self, version: int) -> LedgerBlock:
+        """Return the block that contains a ledger version.
+
+        Raises
+        ------
+        InputError
+            If the version is above the head or pruned.
+        """
+        return self.chain.block_of(self._readable(version))
+
+    def version_at(self, time: datetime) -> int:
+        """Return the first version of the first block at or after a time.
+
+        Parameters
+        ----------
+        time : datetime
+            With a time zone.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InputError
+            If the time is after the last block.
         """
         wanted = (time - UNIX_EPOCH) // timedelta(microseconds=1)
         blocks = self.chain.blocks
         index = bisect_left(blocks, wanted, key=lambda block: block.timestamp_us)
         if index == len(blocks):
-            raise InputError(f"the ledger's time ends at {self.state.timestamp:%Y-%m-%d %H:%M}, before {time}")
+            raise InputError(f"time must be at or before the head's, {self.state.timestamp:%Y-%m-%d %H:%M}, got {time}")
         return blocks[index].first_version
 
     def resource(self, address: str, tag: str, version: int | None = None) -> dict[str, Any] | None:
-        """Return a resource as Python values, or None where there is none.
+        """Return a resource as Python values, or None if it does not exist.
 
         Parameters
         ----------
         address : str
-            Address it is stored under.
+            Address the resource is stored under.
         tag : str
-            Its type.
+            Type of the resource, such as ``0x1::account::Account``.
         version : int, optional
             Ledger version to read; the head by default.
+
+        Returns
+        -------
+        dict of str to object, or None
+
+        Raises
+        ------
+        InputError
+            If the version is above the head or pruned, or `tag` is not a struct type.
         """
         at = self._readable(version)
         kind = parse_type_tag(tag)
         if not isinstance(kind, StructTag):
-            raise InputError(f"a resource has a struct type, got {tag!r}")
+            raise InputError(f"the type of a resource must be a struct, got {tag!r}")
         code = self.chain.code_at(at)
         data = read_resource(self.chain.state, code, parse_address(address), kind, at)
         if data is None:
@@ -146,7 +186,30 @@ class LedgerReader:
         return decoded
 
     def table_item(self, handle: str, key: Any, *, key_type: str, value_type: str, version: int | None = None) -> Any:
-        """Return a table item as a Python value, or None where there is none."""
+        """Return a table item as a Python value, or None if it does not exist.
+
+        Parameters
+        ----------
+        handle : str
+            Handle of the table.
+        key : object
+            Python value of the key.
+        key_type, value_type : str
+            Move types of key and value.
+        version : int, optional
+            Ledger version to read; the head by default.
+
+        Returns
+        -------
+        object or None
+
+        Raises
+        ------
+        InputError
+            If the version is above the head or pruned.
+        SchemaError
+            If the key is not of `key_type`, or the item is not of `value_type`.
+        """
         at = self._readable(version)
         code = self.chain.code_at(at)
         encoded = encode_bcs(code.layout(key_type), key)
@@ -165,34 +228,45 @@ class LedgerReader:
         Parameters
         ----------
         function : str
-            ``0xcafe::registry::size``.
-        arguments, type_arguments : sequence
-            Python values and types.
+            Function id, such as ``0xcafe::registry::size``.
+        arguments : sequence, optional
+            Python values.
+        type_arguments : sequence of str, optional
+            Move types.
         version : int, optional
             Ledger version to read; the head by default.
 
         Returns
         -------
-        tuple
-            Python values returned, and gas units used (a model's).
+        values : list
+            Python values returned.
+        gas_used : int
+            Gas units, from the gas model.
 
         Raises
         ------
         InputError
-            If there is no such view, its arguments do not fit, or it aborts.
+            If the version is above the head or pruned, the function is not a view function, its arguments do not fit,
+            or it aborts.
+
+        Examples
+        --------
+        >>> from toolkit import embedded
+        >>> embedded.Ledger().view("0x1::chain_id::get")[0]
+        [4]
         """
         at = self._readable(version)
         try:
             bound, tags = self._bound(function, type_arguments, at)
             if not bound.function.mark.is_view:
-                raise InputError(f"{function} is no view function")
+                raise InputError(f"{function} is not a view function")
             plain = [decode_bcs(layout, data) for layout, data in encode_arguments(bound, function, arguments)]
             return run_view(self.chain.snapshot(at), bound, plain, tags)
         except VmError as error:
             raise InputError(f"view {function} at version {at}: {error.vm_status}") from None
 
     def digest(self) -> str:
-        """Return a digest of everything readable: transactions, writes, events."""
+        """Return a digest of all transactions that are not pruned, with their writes and events, as 64 hex digits."""
         hashed = hashlib.sha3_256()
         for version in range(self.oldest_version, self.head + 1):
             transaction = self.chain.transaction(version)
@@ -208,9 +282,7 @@ class LedgerReader:
         if version is None:
             return self.head
         if not self.oldest_version <= version <= self.head:
-            raise InputError(
-                f"version {version} is not readable: this ledger keeps {self.oldest_version} to {self.head}"
-            )
+            raise InputError(f"version must be {self.oldest_version} to {self.head} on this ledger, got {version}")
         return version
 
     def _bound(
@@ -225,8 +297,8 @@ class LedgerReader:
 
 
 def encode_arguments(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> list[tuple[Any, bytes]]:
-    """Pair each argument's layout with its BCS bytes."""
+    """Return the layout and the BCS bytes of each argument."""
     if len(arguments) != len(bound.parameters):
         kinds = ", ".join(kind.text for kind in bound.parameter_kinds)
-        raise InputError(f"{function} takes {len(bound.parameters)} arguments ({kinds}), got {len(arguments)}")
+        raise InputError(f"{function}: expected {len(bound.parameters)} arguments ({kinds}), got {len(arguments)}")
     return [(layout, encode_bcs(layout, value)) for layout, value in zip(bound.parameters, arguments, strict=True)]

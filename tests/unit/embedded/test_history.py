@@ -68,7 +68,7 @@ def test_equal_seeds_give_equal_ledgers(ledger):
 
 def test_too_few_versions_are_refused():
     """A history has a least size, and says so."""
-    with pytest.raises(InputError, match="at least 200 versions"):
+    with pytest.raises(InputError, match="versions must be at least 200"):
         embedded.Ledger.with_history(versions=50)
 
 
@@ -256,5 +256,5 @@ def test_a_window_keeps_the_latest_versions_and_answers_the_same():
             if "trial" not in function:
                 kept, full = (one.view(function, arguments, types, version=version) for one in (recent, whole))
                 assert kept == full
-    with pytest.raises(InputError, match="is not readable: this ledger keeps"):
+    with pytest.raises(InputError, match="version must be"):
         recent.view("0xb00c::order_book::depth", version=recent.oldest_version - 1)
