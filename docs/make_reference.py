@@ -23,8 +23,7 @@ All public names: what each package lists in `__all__`. Everything else is inter
 def summary(value: object) -> str:
     """Return the first paragraph of a docstring on one line; of a value without one, its type."""
     if get_origin(value) is Annotated:
-        held = value.__origin__
-        return f"a type for annotations; its values are `{getattr(held, '__name__', held)}`".replace("|", "\\|")
+        return "a Move type for annotations"
     documented = inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value)
     text = inspect.getdoc(value) if documented else None
     if not text:
