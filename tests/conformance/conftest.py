@@ -33,7 +33,7 @@ def recorded_node(recordings) -> Iterator[RecordedNode]:
 
 @pytest.fixture(scope="session")
 def node(recorded_node) -> Iterator[toolkit.Node]:
-    """Return a client of the recorded node that keeps nothing from one call to the next."""
+    """Return a client of the recorded node without a cache."""
     with toolkit.connect(recorded_node.url, cache=None) as client:
         yield client
 

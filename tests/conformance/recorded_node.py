@@ -258,7 +258,7 @@ class RecordedNode:
     url : str
         Where it answers while it is served.
     received : list of Received
-        The POST requests that came; GETs only if nothing answered them.
+        The POST requests that a recording answered, and every request that nothing answered.
     """
 
     exchanges: list[Exchange]

@@ -107,8 +107,8 @@ def test_balances_of_simulations(recordings):
         (202, "refund"),
     ],
 )
-def test_who_pays_is_told(version, kind, recordings):
-    """Of each way to pay there is a row whose fee is that of the FeeStatement, for the account that paid it."""
+def test_the_fee_is_of_the_account_that_paid(version, kind, recordings):
+    """For each way to pay, one row has a fee: that of the FeeStatement, for the account that paid it."""
     transaction = recordings.history.transactions[version]
     (decoded,) = decode_transactions(json.dumps(transaction).encode())
     (fee,) = [e["data"] for e in transaction["events"] if e["type"] == "0x1::transaction_fee::FeeStatement"]

@@ -89,7 +89,7 @@ def test_it_says_what_to_change(status, failures):
 
 
 @pytest.mark.xfail(strict=True, reason="explain() has no words for a sender without balance that asks for estimates")
-def test_a_sender_without_balance_is_told_what_to_do(failures):
+def test_it_says_what_a_sender_without_balance_can_do(failures):
     """With the estimates on, such a sender can afford no gas at all; a fee payer or another sender can."""
     (result,) = [one for exchange, one in failures if (exchange.group, exchange.place) == ("simulations", 78)]
     assert result.vm_status == "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"

@@ -108,7 +108,7 @@ def test_made_answers_equal_the_recorded_ones(recordings):
     print(dict(counts))  # counts in the output
 
 
-def test_modules_and_schedule_hold_from_the_versions_of_the_index(recordings):
+def test_modules_and_schedule_change_at_the_versions_of_the_index(recordings):
     """`weights` from 53 and 137, `lab` from 56, 158 and 503, the schedule from 179 and 707; nothing else changes them."""
     history = recordings.longer_history
     places = {"lab": "0x34bf7e2d17674feb234371a7ea58efd715f0e56ba20ebf13789480d9d643afaf",

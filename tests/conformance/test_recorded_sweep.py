@@ -174,3 +174,42 @@ def test_the_search_reads_a_part_of_the_versions(study):
     assert len(views) < 2_844 / 2
     assert [one for one in node.unanswered if b"timestamp::now" not in one.body] == []
     print(f"{len(views)} of 2,844 views read")  # counts in the output
+
+
+def test_versions_have_the_times_of_their_blocks(node, calls, recordings):
+    """`times=True` fills each version's time from its block; the recorded transactions have the same."""
+    frame = toolkit.fetch_views(node, calls["supply"], versions="0:-1", times=True, progress=False)
+    wanted = [int(one.get("timestamp", 0)) for one in recordings.history.transactions]
+    assert [_microseconds(row["ledger_timestamp"]) for row in records(frame)] == wanted
+
+
+def _microseconds(time) -> int:
+    return round(time.timestamp() * 1_000_000)
+
+
+@pytest.mark.parametrize("seconds", [0, 1, 8, 26, 52])
+def test_a_time_is_the_first_version_at_it(seconds, node, recordings):
+    """`version_at` finds the first version whose block is at or after a time."""
+    stamps = [int(one.get("timestamp", 0)) for one in recordings.history.transactions]
+    wanted = next(version for version, stamp in enumerate(stamps) if stamp >= seconds * 1_000_000)
+    assert node.version_at(f"1970-01-01T00:00:{seconds:02d}Z") == wanted
+
+
+def test_the_schedules_around_the_step(node, recordings):
+    """The diff of the schedules at 178 and 179 is the 117 parameters whose recorded values differ, each times ten."""
+    before, after = (
+        {
+            entry["key"]: int(entry["val"])
+            for entry in recordings.history.resource("0x1", SCHEDULE, at)["data"]["entries"]
+        }
+        for at in (178, 179)
+    )
+    wanted = {name: (before[name], value) for name, value in after.items() if before[name] != value}
+    assert len(wanted) == 117
+    assert all(new == 10 * old for old, new in wanted.values())
+    found = records(toolkit.schedule_diff(node.gas_schedule(178), node.gas_schedule(179)))
+    assert {row["name"]: (row["before"], row["after"]) for row in found} == wanted
+    assert records(toolkit.schedule_diff(node.gas_schedule(179), node.gas_schedule(315))) == []
+
+
+SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
