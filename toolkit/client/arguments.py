@@ -1,73 +1,82 @@
-"""Arguments as Python values -> arguments as the node reads them. Pure; the ABI comes from the caller."""
+"""What callers hand to the fetch functions, checked before anything is asked. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from toolkit.client.node import Node, Snapshot
 from toolkit.errors import InputError
-from toolkit.move import encode_argument, parse_type_tag, substitute, type_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from toolkit.wire import SimulationRequest, ViewFunction
 
-    from toolkit.client.abis import AbisAt
-    from toolkit.move import FunctionAbi, Layout
-
-__all__ = ["encode_arguments", "parameter_layouts"]
+__all__ = ["given_calls", "given_keys", "given_node", "given_requests", "is_view"]
 
 
-def parameter_layouts(function: FunctionAbi, type_arguments: Sequence[str], abis: AbisAt) -> list[Layout]:
-    """Return the layouts of a function's parameters, signers left out and generics filled in."""
-    given = tuple(parse_type_tag(text) for text in type_arguments)
-    return [abis.layout(substitute(tag, given)) for tag in function.parameters]
+def given_node(node: Any) -> Node:
+    """Return a node; a name or a snapshot is none."""
+    if isinstance(node, Snapshot):
+        raise InputError(f"expected a node, got a Snapshot of one; give its .node and versions={node.ledger_version}")
+    if not isinstance(node, Node):
+        raise InputError(f"expected a node, as toolkit.connect returns it, got {node!r:.80}")
+    return node
 
 
-def encode_arguments(
-    function: FunctionAbi,
-    type_arguments: Sequence[str],
-    arguments: Sequence[Any],
-    abis: AbisAt,
-    *,
-    where: str,
-) -> list[Any]:
-    """Encode arguments by a function's ABI.
+def is_view(call: object) -> bool:
+    """Tell whether `call` is one view call."""
+    from toolkit.wire import ViewFunction
 
-    Parameters
-    ----------
-    function : FunctionAbi
-        The function as the ABI of the version read tells it.
-    type_arguments : sequence of str
-    arguments : sequence
-        Python values, without signers.
-    abis : AbisAt
-        Where the types of the parameters are looked up.
-    where : str
-        The function's name, for texts.
-
-    Returns
-    -------
-    list
-        JSON values: u8 to u32 as numbers, larger integers as strings.
-
-    Raises
-    ------
-    InputError
-        If the number of type arguments or arguments is not the function's.
-    SchemaError
-        If an argument does not fit its parameter.
-    """
-    expected = len(function.generic_type_params)
-    if len(type_arguments) != expected:
-        raise InputError(f"{where}: expected {_counted(expected, 'type argument')}, got {len(type_arguments)}")
-    layouts = parameter_layouts(function, type_arguments, abis)
-    if len(arguments) != len(layouts):
-        words = ", ".join(type_words(layout) for layout in layouts)
-        raise InputError(f"{where}: expected {_counted(len(layouts), 'argument')} [{words}], got {len(arguments)}")
-    return [
-        encode_argument(layout, value, where=f"{where} arguments[{index}]")
-        for index, (layout, value) in enumerate(zip(layouts, arguments, strict=True))
-    ]
+    return isinstance(call, ViewFunction)
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def given_calls(calls: Any) -> dict[str, ViewFunction]:
+    """Return view calls by name: the caller's, or the function's where that tells them apart."""
+    if is_view(calls):
+        return {calls.function: calls}
+    if isinstance(calls, Mapping):
+        for name, call in calls.items():
+            if not isinstance(name, str):
+                raise InputError(f"fetch_views: names of calls are text, got {name!r:.80}; name it {str(name)!r:.80}")
+            _view(f"call {name!r:.80}", call)
+        named = dict(calls)
+    else:
+        if isinstance(calls, str | bytes) or not isinstance(calls, Iterable):
+            _view("calls", calls)
+        named = {}
+        for place, call in enumerate(calls):
+            _view(f"call {place}", call)
+            named[call.function if call.function not in named else f"{call.function} #{len(named)}"] = call
+    if not named:
+        raise InputError("fetch_views needs at least one call")
+    return named
+
+
+def given_keys(keys: Any) -> list[Any]:
+    """Return the keys of table items as a list; one key is none, though text has letters to go through."""
+    if isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
+        raise InputError(f"keys is a list of keys, got {keys!r:.80}; write one key as keys=[...]")
+    return list(keys)
+
+
+def given_requests(requests: Any) -> list[SimulationRequest]:
+    """Return simulations as a list; one alone is a list of one."""
+    from toolkit.wire import SimulationRequest
+    from toolkit.wire._models import WireModel
+
+    if isinstance(requests, SimulationRequest):
+        return [requests]
+    if isinstance(requests, str | bytes | Mapping | WireModel) or not isinstance(requests, Iterable):
+        raise InputError(f"requests is a list of toolkit.SimulationRequest, got {requests!r:.80}")
+    listed = list(requests)
+    for place, request in enumerate(listed):
+        if not isinstance(request, SimulationRequest):
+            raise InputError(
+                f"request {place} is {type(request).__name__}; expected toolkit.SimulationRequest(payload, sender=...)"
+            )
+    return listed
+
+
+def _view(place: str, call: Any) -> None:
+    if not is_view(call):
+        raise InputError(f"{place}: expected toolkit.ViewFunction('0x1::module::function', ...), got {call!r:.80}")
