@@ -17,7 +17,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "client.connect": "connect",
     "client.fetch": "fetch_simulations fetch_table_items fetch_transactions fetch_views",
-    "client.node": "Node Snapshot",
+    "client.node": "Node",
+    "client.snapshot": "Snapshot",
     "client.versions": "FindSteps",
     "dtypes": "describe exact_sum read_parquet scaled write_parquet",
     "errors": (
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from toolkit.client.fetch import fetch_transactions as fetch_transactions
     from toolkit.client.fetch import fetch_views as fetch_views
     from toolkit.client.node import Node as Node
-    from toolkit.client.node import Snapshot as Snapshot
+    from toolkit.client.snapshot import Snapshot as Snapshot
     from toolkit.client.versions import FindSteps as FindSteps
     from toolkit.dtypes import describe as describe
     from toolkit.dtypes import exact_sum as exact_sum

@@ -10,7 +10,7 @@ SOURCE = """
 import pandas as pd
 import toolkit
 from IPython.display import HTML, display
-from toolkit.client.display import facts_html
+from toolkit._present.notebook import facts_html
 
 def show(name, thing):
     display(HTML(f"<hr id='{name}'>"))

@@ -10,8 +10,8 @@ import pytest
 
 import toolkit
 from toolkit import embedded
+from toolkit.client.batch import send_all
 from toolkit.client.retry import RetryPolicy
-from toolkit.client.sweep import sweep
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
@@ -129,7 +129,7 @@ def test_a_node_that_stays_down_gives_rows(client, faults):
     """Every version is a row with code and words, none is lost."""
     faults.rates = [embedded.Fault("500")]
     # The head is read before: a plan of a list needs it, and cannot be had from a node that is down.
-    outcomes = dict(sweep(client, VERSIONS, lambda version: client.prepare_view(SIZE, version)))
+    outcomes = dict(send_all(client, VERSIONS, lambda version: client.prepare_view(SIZE, version)))
     assert sorted(outcomes) == list(range(len(VERSIONS)))
     assert all(isinstance(outcome, NodeError) and outcome.status == 500 for outcome in outcomes.values())
 
@@ -224,7 +224,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(server, faults, sizes, tmp_pa
     def interrupted():
         with toolkit.connect(server.url, cache=place, max_in_flight=4) as node:
             node.abis.prepare("0xcafe", "registry", VERSIONS)
-            outcomes = sweep(node, VERSIONS, lambda version: node.prepare_view(SIZE, version))
+            outcomes = send_all(node, VERSIONS, lambda version: node.prepare_view(SIZE, version))
             for seen, _ in enumerate(outcomes, 1):
                 if seen == 30:
                     raise KeyboardInterrupt

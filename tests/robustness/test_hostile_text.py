@@ -80,7 +80,7 @@ def test_no_writer_of_csv_leaves_a_formula(tmp_path):
 @pytest.mark.fault("$...$ in HTML of results, plans and comparisons", "in an element that MathJax skips")
 def test_html_of_results_is_not_for_mathjax():
     """Results of calls, plans, comparisons: each says so in its outermost element."""
-    from toolkit.client.display import facts_html
+    from toolkit._present.notebook import facts_html
     from toolkit.gas.comparison import compare
 
     run = synthetic_run.observations(rename=HOSTILE)

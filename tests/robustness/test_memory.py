@@ -21,7 +21,7 @@ from toolkit.client import http
 from toolkit.client.credentials import Credentials
 from toolkit.client.engine import BulkEngine
 from toolkit.client.http import Request
-from toolkit.client.refusals import refusal
+from toolkit.client.node_errors import refusal
 from toolkit.client.transport import SessionTransport
 from toolkit.wire import decode_error_body, decode_transactions
 
@@ -34,7 +34,7 @@ import resource, sys
 from toolkit.client import http
 from toolkit.client.credentials import Credentials
 from toolkit.client.engine import BulkEngine
-from toolkit.client.refusals import refusal
+from toolkit.client.node_errors import refusal
 from toolkit.client.http import Request
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 http.MAX_BYTES_IN_FLIGHT = 32 * 2**20

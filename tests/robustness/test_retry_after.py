@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import toolkit
-from tests.unit.client.fakes import Script, answer, refused
+from tests.unit.client.fakes import Script, answer, get, refused
 from tests.unit.client.test_connection import Clock, connected
 from toolkit.cli import main
-from toolkit.client.refusals import not_sent
+from toolkit.client.node_errors import not_sent
 from toolkit.client.retry import MAX_RETRY_AFTER_S, Pace, RetryPolicy, node_pause_s, resume_time
 from toolkit.errors import RateLimited, RunStopped, Unavailable
 
@@ -116,9 +116,9 @@ def test_a_wait_within_the_budget_holds_for_every_call():
     """After one 429 with 7 s, the next call waits for what is left of them; then nothing is waited."""
     connection, _, clock = connected(refused(429, "x", retry_after="7"), GOOD)
     connection._pace.hold(7.0, budget_s=60.0)
-    connection.get("/x", asked="x")
+    get(connection, "/x", asked="x")
     assert clock.slept == [7.0, 7.0]
-    connection.get("/x", asked="x")
+    get(connection, "/x", asked="x")
     assert clock.slept == [7.0, 7.0]
 
 
@@ -150,22 +150,22 @@ def test_a_single_call_is_not_sent_either():
     """Until the wait is over; then the node is asked again."""
     connection, transport, clock = connected(refused(503, "x", retry_after="3600"), GOOD)
     with pytest.raises(Unavailable, match=rf"the node asks to wait 3600 s: go on after {TIME}"):
-        connection.get("/x", asked="x")
+        get(connection, "/x", asked="x")
     with pytest.raises(RateLimited, match=r"^y: not sent"):
-        connection.get("/y", asked="y")
+        get(connection, "/y", asked="y")
     assert len(transport.requests) == 1
     clock.sleep(3600)
-    assert connection.get("/y", asked="y") is GOOD
+    assert get(connection, "/y", asked="y") is GOOD
 
 
 def test_calls_over_threads_are_rows_too():
     """Without an engine each call that is not sent is an outcome, not the end of the run."""
     from tests.unit.client.fakes import URL
+    from toolkit.client.calls import PreparedCall
     from toolkit.client.connection import Connection
-    from toolkit.client.prepared import Prepared
 
     connection = Connection(URL, Script(refused(429, "x", retry_after="3600")), max_in_flight=1)
-    calls = [Prepared(connection.request("GET", f"/{n}"), f"call {n}", lambda found: found) for n in range(5)]
+    calls = [PreparedCall(connection.request("GET", f"/{n}"), f"call {n}", lambda found: found) for n in range(5)]
     outcomes = dict(connection.perform_many(calls))
     assert {type(outcome) for outcome in outcomes.values()} == {RateLimited}
     assert sum("not sent" in str(outcome) for outcome in outcomes.values()) == 4

@@ -174,7 +174,7 @@ class Gateway:
 @pytest.fixture(autouse=True)
 def _one_attempt(monkeypatch):
     monkeypatch.setattr("toolkit.client.connection.RetryPolicy", lambda: RetryPolicy(attempts=1))
-    monkeypatch.setattr("toolkit.client.bulk._in_notebook", lambda: True)  # progress bars are drawn
+    monkeypatch.setattr("toolkit.client.batch._in_notebook", lambda: True)  # progress bars are drawn
     monkeypatch.delenv(ENVIRONMENT, raising=False)
 
 

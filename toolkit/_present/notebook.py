@@ -7,9 +7,17 @@ included. It skips elements of the class ``mathjax_ignore``; MathJax 2, of expor
 from __future__ import annotations
 
 import sys
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["literal", "show_frames_literally"]
+from toolkit._present.text import short_addresses, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["facts_html", "literal", "show_frames_literally"]
+
+_CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 
 _ATTRS = "toolkit"
 
@@ -17,6 +25,30 @@ _ATTRS = "toolkit"
 def literal(html: str) -> str:
     """Return HTML in an element that MathJax leaves as it is."""
     return f'<div class="mathjax_ignore tex2jax_ignore">{html}</div>'
+
+
+def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
+    """Return a titled table of facts, without colours of its own.
+
+    Parameters
+    ----------
+    title : str
+    facts : sequence of (str, object)
+        Names and values. A value is shown by ``str``, at most 300 characters of it; None is left out.
+
+    Returns
+    -------
+    str
+        HTML. Text is escaped, invisible characters in it are written as escapes, and MathJax leaves it as it is.
+    """
+    rows = "".join(
+        f'<tr><th style="{_CELL};font-weight:normal;opacity:.7">{escape(name)}</th>'
+        f'<td style="{_CELL}">{escape(visible(value, 300))}</td></tr>'
+        for name, value in facts
+        if value is not None
+    )
+    head = escape(visible(short_addresses(title), 120))
+    return literal(f'<strong>{head}</strong><table style="border-collapse:collapse;margin:4px 0">{rows}</table>')
 
 
 def show_frames_literally() -> None:

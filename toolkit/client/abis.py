@@ -1,4 +1,4 @@
-"""Module ABIs as they stood at a ledger version, fetched as seldom as that allows."""
+"""Module ABIs by ledger version, read with few requests, and arguments encoded by them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,40 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolkit.client import forking
 from toolkit.client.retry import Outages, is_outage
-from toolkit.errors import Forbidden, NodeError, NodeUnreachable, NotFound, OfflineMiss, SchemaError
-from toolkit.move import Layout, ModuleAbi, decode_module_abi, parse_address, resolve_layout
+from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, OfflineMiss, SchemaError
+from toolkit.move import (
+    FunctionId,
+    Layout,
+    ModuleAbi,
+    decode_module_abi,
+    encode_argument,
+    parse_address,
+    parse_type_tag,
+    resolve_layout,
+    substitute,
+    type_words,
+)
 from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from toolkit.move import TypeTag
+    from toolkit.move import FunctionAbi, TypeTag
 
-__all__ = ["AbiStore", "AbisAt", "Known", "Made", "abi_of"]
+__all__ = [
+    "AbiStore",
+    "AbisAt",
+    "Known",
+    "Made",
+    "abi_of",
+    "encode_arguments",
+    "function_abi",
+    "parameter_layouts",
+]
 
 T = TypeVar("T")
 ModuleKey = tuple[str, str]
@@ -30,9 +50,15 @@ ModuleKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of one module at one version.
+    """A module at one version, as far as it is known.
 
-    `digest` is None if the module was not there; `told` is False if that is not known.
+    Attributes
+    ----------
+    digest : bytes or None
+        Digest of the node's answer; None if there is no such module, or if that is not known.
+    abi : ModuleAbi or None
+    told : bool
+        Whether the node said what the module is, or that there is none.
     """
 
     digest: bytes | None
@@ -41,19 +67,18 @@ class Known:
 
 
 _ABSENT = Known(None, None)
-_UNTOLD = Known(None, None, told=False)
-"""The node does not say."""
+_UNKNOWN = Known(None, None, told=False)
 
-_MOST_SILENT = 3
-"""Reads that say nothing of the module after which a node counts as not offering them; a gateway may fail once."""
+_MAX_SILENT = 3
+"""Number of look-ups without a usable answer after which no module is asked for; a gateway may fail once."""
 
 _MAX_FAILING = 3
-"""Modules whose look-up fails after which the others are not asked for either, until these have rested."""
+"""Number of modules with failing look-ups after which no other module is asked for, until their waits are over."""
 
 
 @dataclass(slots=True)
 class _Timeline:
-    """Versions of one module that were looked up, in order."""
+    """The versions at which one module was looked up, in order."""
 
     versions: list[int] = field(default_factory=list)
     known: dict[int, Known] = field(default_factory=dict)
@@ -64,7 +89,7 @@ class _Timeline:
         self.known[version] = what
 
     def between(self, version: int) -> Known | None:
-        """Return the module at `version` where both known neighbours agree, else None."""
+        """Return the module at `version` if the known versions before and after it agree, else None."""
         if version in self.known:
             return self.known[version]
         place = bisect_left(self.versions, version)
@@ -76,28 +101,28 @@ class _Timeline:
 
 
 class AbiStore:
-    """Module ABIs of one chain by (address, module, ledger version read).
+    """Module ABIs of one chain by address, module name and ledger version.
 
-    Two versions at which a module's bytecode is the same stand for all versions between: packages count
-    their upgrades up, so a module that was changed and changed back to the same bytes in between is the
-    one thing this cannot see. A sweep over n versions thus costs O(upgrades * log n) look-ups.
+    If a module has the same bytecode at two versions, it is taken to be the same at all versions between them. A
+    module that was changed and changed back in between is not noticed; use `read` if that matters. Reading n versions
+    takes O(upgrades * log n) look-ups.
 
     Parameters
     ----------
     fetch : callable (address, name, version) -> bytes or None
-        The ``{bytecode, abi}`` answer of the node, None where the module is not there; Forbidden or NotFound where
-        the node does not say.
+        Returns the ``{bytecode, abi}`` answer of the node, None if there is no such module. Raises Forbidden if the
+        node does not offer modules: then none is asked for again. Raises NotFound if a gateway answers instead.
     overrides : mapping of (address, name) to ModuleAbi, optional
-        ABIs that the caller supplies; they hold at every version.
+        ABIs to use at every version instead of the node's.
     kept_versions : callable (address, name) -> list of int, optional
-        Versions whose module an offline session can read.
+        Returns the versions at which an offline session can read a module.
     clock : callable, optional
         Seconds; replaced in tests.
 
     Notes
     -----
-    A look-up that fails (no answer, 429, 5xx) is remembered for at least 30 s, in which the module counts as not
-    known: `failure` has the reason.
+    A look-up that fails (no answer, 429, 5xx) is not repeated for at least 30 s. The module counts as not known
+    meanwhile, and `failure` returns the reason.
     """
 
     def __init__(
@@ -115,17 +140,18 @@ class AbiStore:
         self._by_digest: dict[bytes, ModuleAbi | None] = {}
         self._layouts: dict[TypeTag, Made[Layout]] = {}
         self._silent: set[tuple[str, str, int]] = set()
+        self._refused = False
         self._outages: Outages[ModuleKey] = Outages(clock)
         self._lock = forking.lock()
 
     def at(self, version: int, *, lenient: bool = False) -> AbisAt:
-        """Return the modules as they were at `version`.
+        """Return the modules at a version.
 
         Parameters
         ----------
         version : int
         lenient : bool, default False
-            Take a module whose look-up fails for one that is not known; by default the failure is raised.
+            Treat a module whose look-up fails as not known. By default the failure is raised.
         """
         return AbisAt(self, version, lenient)
 
@@ -135,20 +161,20 @@ class AbiStore:
         Parameters
         ----------
         modules : mapping of ModuleKey to bytes or None
-            Modules with their digests, as `AbisAt.asked` has them.
+            Modules with their digests, as in `AbisAt.asked`.
         """
         failures = (self._outages.last(key) for key, digest in modules.items() if digest is None)
         return next((failure for failure in failures if failure is not None), None)
 
     def ask_again(self, versions: Sequence[int]) -> None:
-        """Look the modules up once more, without waiting, of which a look-up failed; over sorted versions."""
+        """Repeat the look-ups that failed, at sorted versions and without a wait."""
         for address, name in self._outages.ask_again():
             self.prepare(address, name, versions)
 
     def prepare(self, address: str, name: str, versions: Sequence[int]) -> None:
-        """Learn a module over sorted versions by bisection, so that a sweep need not ask at each.
+        """Look a module up at sorted versions by bisection, so that it need not be looked up at each of them.
 
-        What cannot be learned now is left to the reads themselves, which report it row by row.
+        Errors are ignored here: the reads that need the module report them, row by row.
         """
         if len(versions) > 1:
             with contextlib.suppress(NodeError, NodeUnreachable, SchemaError):
@@ -162,9 +188,9 @@ class AbiStore:
             self._bisect(address, name, versions, middle, high)
 
     def known(self, address: str, name: str, version: int) -> Known:
-        """Return the module (address, name) at `version`, asking the node only if neighbouring versions differ.
+        """Return a module at a version; the node is asked if the known versions around it differ.
 
-        A module whose look-up fails is not known for a while; see `failure`.
+        A module whose look-up fails counts as not known for a while; see `failure`.
         """
         address = parse_address(address)
         override = self._overrides.get((address, name))
@@ -177,24 +203,23 @@ class AbiStore:
     def _asked_if_working(self, address: str, name: str, version: int) -> Known:
         key = (address, name)
         if self._outages.resting(key) is not None:
-            return _UNTOLD
+            return _UNKNOWN
         resting = self._outages.all_resting()
         if len(resting) >= _MAX_FAILING:
             self._outages.note(key, resting[0])
-            return _UNTOLD
+            return _UNKNOWN
         try:
             with self._outages.noted(key):
                 return self._asked(address, name, version)
         except (NodeError, NodeUnreachable) as error:
             if not is_outage(error):
                 raise
-            return _UNTOLD
+            return _UNKNOWN
 
     def read(self, address: str, name: str, version: int) -> Known:
-        """Return what stood at (address, name) at this very version: nothing is concluded from neighbours.
+        """Return the module at exactly this version, without a conclusion from other versions and without overrides.
 
-        Where it matters whether a module changed, since one may be changed and changed back; ABIs that the caller
-        supplied do not count here.
+        Use it to find out whether a module changed: it may have been changed and changed back.
         """
         address = parse_address(address)
         with self._lock:
@@ -202,15 +227,16 @@ class AbiStore:
         return found or self._asked(address, name, version)
 
     def _asked(self, address: str, name: str, version: int) -> Known:
-        if (address, name, version) in self._silent or len(self._silent) >= _MOST_SILENT:
-            return _UNTOLD
+        if self._refused or (address, name, version) in self._silent or len(self._silent) >= _MAX_SILENT:
+            return _UNKNOWN
         try:
             answer = self._fetch(address, name, version)
         except (Forbidden, NotFound) as error:
             if error.error_code == "version_not_found":
                 raise
+            self._refused = isinstance(error, Forbidden)
             self._silent.add((address, name, version))
-            return _UNTOLD
+            return _UNKNOWN
         except OfflineMiss:
             found = self._from_kept(address, name, version)
             if found is None:
@@ -229,12 +255,12 @@ class AbiStore:
         return Known(digest, self._by_digest[digest])
 
     def _from_kept(self, address: str, name: str, version: int) -> Known | None:
-        """Offline: learn the module at the versions that were kept, and see whether they tell of this one."""
+        """Return the module of an offline session by the versions that are stored, None if they do not include it."""
         with self._lock:
             timeline = self._timelines[address, name]
             missing = [at for at in self._kept_versions(address, name) if at not in timeline.known]
         for at in missing:
-            with contextlib.suppress(OfflineMiss):  # noted, but not kept: the others may still tell
+            with contextlib.suppress(OfflineMiss):  # the index has it, the cache does not: others may suffice
                 answer = self._fetch(address, name, at)
                 with self._lock:
                     timeline.add(at, _ABSENT if answer is None else self._decoded(answer))
@@ -248,14 +274,14 @@ class AbiStore:
 
 @dataclass(frozen=True, slots=True)
 class AbisAt:
-    """The modules of a chain as they were at one ledger version; an ``AbiSource``.
+    """The modules of a chain at one ledger version.
 
     Attributes
     ----------
     store : AbiStore
     version : int
     lenient : bool
-        Whether a module whose look-up fails counts as not known, rather than raising the failure.
+        Whether a module whose look-up fails counts as not known. If False, the failure is raised.
     asked : dict of ModuleKey to bytes or None
         The modules that were asked for so far, with their digests.
     """
@@ -266,7 +292,7 @@ class AbisAt:
     asked: dict[ModuleKey, bytes | None] = field(default_factory=dict, compare=False, repr=False)
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
-        """Return the ABI of a module, None if there was none.
+        """Return the ABI of a module, None if there is none.
 
         Raises
         ------
@@ -297,13 +323,13 @@ class AbisAt:
 
 
 class Made(Generic[T]):
-    """What is made from modules: once for all versions at which those that it asked for are the same.
+    """A value that is made from modules: once for all versions at which these modules are the same.
 
     Parameters
     ----------
     store : AbiStore
     make : callable
-        Makes it from the modules of one version.
+        Makes the value from the modules of one version.
     """
 
     def __init__(self, store: AbiStore, make: Callable[[AbisAt], T]) -> None:
@@ -312,16 +338,16 @@ class Made(Generic[T]):
         self._made: list[tuple[dict[ModuleKey, bytes | None], T]] = []
 
     def at(self, version: int) -> T:
-        """Return what belongs to `version`."""
+        """Return the value for `version`."""
         return self.found(version)[1]
 
     def found(self, version: int) -> tuple[dict[ModuleKey, bytes | None], T]:
-        """Return what belongs to `version`, after the digests of the modules it was made from.
+        """Return the digests of the modules that the value for `version` was made from, and the value.
 
-        Modules whose look-up fails are not known; `AbiStore.failure` of the digests says so.
+        Modules whose look-up fails count as not known; `AbiStore.failure` of the digests returns the reason.
         """
         known = self._store.known
-        for entry in reversed(self._made):  # a sweep goes up the versions: the latest is the likeliest
+        for entry in reversed(self._made):  # versions are often read in order: the latest is the likeliest
             if all(known(*key, version).digest == digest for key, digest in entry[0].items()):
                 return entry
         abis = self._store.at(version, lenient=True)
@@ -331,8 +357,72 @@ class Made(Generic[T]):
 
 
 def abi_of(answer: bytes) -> ModuleAbi | None:
-    """Read the ``abi`` of a module answer; a node that cannot parse its own bytecode answers null there."""
+    """Return the ABI of a module answer; it is null if the node cannot parse the bytecode."""
     document = parse_json(answer, "module")
     if isinstance(document, dict) and document.get("abi") is None:
         return None
     return decode_module_abi(document)
+
+
+def function_abi(name: str, abis: AbisAt) -> FunctionAbi | None:
+    """Return the ABI of a function, None if the module or the function is not known."""
+    function = FunctionId.parse(name)
+    module = abis.module_abi(function.address, function.module)
+    return None if module is None else module.function(function.name)
+
+
+def parameter_layouts(function: FunctionAbi, type_arguments: Sequence[str], abis: AbisAt) -> list[Layout]:
+    """Return the layouts of a function's parameters without signers, with the type arguments filled in."""
+    given = tuple(parse_type_tag(text) for text in type_arguments)
+    return [abis.layout(substitute(tag, given)) for tag in function.parameters]
+
+
+def encode_arguments(
+    function: FunctionAbi,
+    type_arguments: Sequence[str],
+    arguments: Sequence[Any],
+    abis: AbisAt,
+    *,
+    where: str,
+) -> list[Any]:
+    """Encode arguments by a function's ABI.
+
+    Parameters
+    ----------
+    function : FunctionAbi
+        The function at the version that is read.
+    type_arguments : sequence of str
+    arguments : sequence
+        Python values, without signers.
+    abis : AbisAt
+        Where the types of the parameters are looked up.
+    where : str
+        The function's name, for messages.
+
+    Returns
+    -------
+    list
+        JSON values: u8 to u32 as numbers, larger integers as strings.
+
+    Raises
+    ------
+    InputError
+        If the number of type arguments or arguments is not the function's.
+    SchemaError
+        If an argument does not fit its parameter.
+    """
+    expected = len(function.generic_type_params)
+    if len(type_arguments) != expected:
+        raise InputError(f"{where}: expected {_counted(expected, 'type argument')}, got {len(type_arguments)}")
+    layouts = parameter_layouts(function, type_arguments, abis)
+    if len(arguments) != len(layouts):
+        words = ", ".join(type_words(layout) for layout in layouts)
+        raise InputError(f"{where}: expected {_counted(len(layouts), 'argument')} [{words}], got {len(arguments)}")
+    return [
+        encode_argument(layout, value, where=f"{where} arguments[{index}]")
+        for index, (layout, value) in enumerate(zip(layouts, arguments, strict=True))
+    ]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -1,82 +1,120 @@
-"""What callers hand to the fetch functions, checked before anything is asked. Pure."""
+"""Arguments of the client's public functions, checked before anything is sent. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from numbers import Integral, Real
+from typing import Any
 
-from toolkit.client.node import Node, Snapshot
 from toolkit.errors import InputError
+from toolkit.move import ModuleAbi
+from toolkit.wire import SimulationRequest, ViewFunction
 
-if TYPE_CHECKING:
-    from toolkit.wire import SimulationRequest, ViewFunction
-
-__all__ = ["given_calls", "given_keys", "given_node", "given_requests", "is_view"]
-
-
-def given_node(node: Any) -> Node:
-    """Return a node; a name or a snapshot is none."""
-    if isinstance(node, Snapshot):
-        raise InputError(f"expected a node, got a Snapshot of one; give its .node and versions={node.ledger_version}")
-    if not isinstance(node, Node):
-        raise InputError(f"expected a node, as toolkit.connect returns it, got {node!r:.80}")
-    return node
-
-
-def is_view(call: object) -> bool:
-    """Tell whether `call` is one view call."""
-    from toolkit.wire import ViewFunction
-
-    return isinstance(call, ViewFunction)
+__all__ = [
+    "check_abis",
+    "check_count",
+    "check_encoding",
+    "check_limit",
+    "check_text",
+    "listed_keys",
+    "listed_requests",
+    "named_calls",
+]
 
 
-def given_calls(calls: Any) -> dict[str, ViewFunction]:
-    """Return view calls by name: the caller's, or the function's where that tells them apart."""
-    if is_view(calls):
+def check_encoding(encoding: object) -> None:
+    """Raise InputError unless it is an encoding."""
+    if not isinstance(encoding, str) or encoding not in {"json", "bcs"}:
+        raise InputError(f"encoding must be 'json' or 'bcs', got {encoding!r:.80}")
+
+
+def check_count(name: str, value: Any, maximum: int) -> int:
+    """Return a whole number from 1 to `maximum` as an int; raise InputError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= maximum:
+        raise InputError(f"{name} must be a whole number from 1 to {maximum:,}, got {value!r:.80}")
+    return int(value)
+
+
+def check_limit(name: str, value: Any, maximum: float, unit: str) -> float:
+    """Return a number above 0 and up to `maximum` as a float; raise InputError for anything else."""
+    number: Any = None if isinstance(value, bool) or not isinstance(value, Real) else value
+    if number is None or not 0 < number <= maximum:  # false for nan too
+        raise InputError(f"{name} must be a number above 0 and up to {maximum:,.0f} {unit}, got {value!r:.80}")
+    return float(number)
+
+
+def check_text(name: str, value: object) -> None:
+    """Raise InputError unless it is text or None; the message does not show the value, which may be a secret."""
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{name} must be a str, got {type(value).__name__}")
+
+
+def check_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:
+    """Return ABIs by (address, module name); raise InputError if they are not a mapping of that kind."""
+    if abis is None:
+        return {}
+    if not isinstance(abis, Mapping):
+        raise InputError(f"abis must be a mapping of (address, module name) to ModuleAbi, got {type(abis).__name__}")
+    for key, abi in abis.items():
+        if not isinstance(key, tuple) or [type(part) for part in key] != [str, str]:
+            raise InputError(f"abis: expected (address, module name) as a key, two str, got {key!r:.80}")
+        if not isinstance(abi, ModuleAbi):
+            raise InputError(
+                f"abis[{key!r:.80}] must be a ModuleAbi, got {type(abi).__name__}; "
+                "toolkit.move.decode_module_abi reads one from a node's answer"
+            )
+    return dict(abis)
+
+
+def named_calls(calls: Any) -> dict[str, ViewFunction]:
+    """Return view calls by name: the caller's, or the function's, with a number if a function is called again."""
+    if isinstance(calls, ViewFunction):
         return {calls.function: calls}
     if isinstance(calls, Mapping):
         for name, call in calls.items():
             if not isinstance(name, str):
-                raise InputError(f"fetch_views: names of calls are text, got {name!r:.80}; name it {str(name)!r:.80}")
-            _view(f"call {name!r:.80}", call)
+                raise InputError(
+                    f"fetch_views: the name of a call must be a str, got {name!r:.80}; use {str(name)!r:.80}"
+                )
+            _check_view(f"call {name!r:.80}", call)
         named = dict(calls)
     else:
         if isinstance(calls, str | bytes) or not isinstance(calls, Iterable):
-            _view("calls", calls)
+            _check_view("calls", calls)
         named = {}
         for place, call in enumerate(calls):
-            _view(f"call {place}", call)
+            _check_view(f"call {place}", call)
             named[call.function if call.function not in named else f"{call.function} #{len(named)}"] = call
     if not named:
         raise InputError("fetch_views needs at least one call")
     return named
 
 
-def given_keys(keys: Any) -> list[Any]:
-    """Return the keys of table items as a list; one key is none, though text has letters to go through."""
+def listed_keys(keys: Any) -> list[Any]:
+    """Return the keys of table items as a list; raise InputError for a single key."""
     if isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
-        raise InputError(f"keys is a list of keys, got {keys!r:.80}; write one key as keys=[...]")
+        raise InputError(f"keys must be a list of keys, got {keys!r:.80}; write one key as keys=[...]")
     return list(keys)
 
 
-def given_requests(requests: Any) -> list[SimulationRequest]:
-    """Return simulations as a list; one alone is a list of one."""
-    from toolkit.wire import SimulationRequest
+def listed_requests(requests: Any) -> list[SimulationRequest]:
+    """Return simulations as a list; a single one is a list of one."""
     from toolkit.wire._models import WireModel
 
     if isinstance(requests, SimulationRequest):
         return [requests]
     if isinstance(requests, str | bytes | Mapping | WireModel) or not isinstance(requests, Iterable):
-        raise InputError(f"requests is a list of toolkit.SimulationRequest, got {requests!r:.80}")
+        raise InputError(f"requests must be a list of toolkit.SimulationRequest, got {requests!r:.80}")
     listed = list(requests)
     for place, request in enumerate(listed):
         if not isinstance(request, SimulationRequest):
             raise InputError(
-                f"request {place} is {type(request).__name__}; expected toolkit.SimulationRequest(payload, sender=...)"
+                f"request {place}: expected toolkit.SimulationRequest(payload, sender=...), "
+                f"got {type(request).__name__}"
             )
     return listed
 
 
-def _view(place: str, call: Any) -> None:
-    if not is_view(call):
+def _check_view(place: str, call: Any) -> None:
+    if not isinstance(call, ViewFunction):
         raise InputError(f"{place}: expected toolkit.ViewFunction('0x1::module::function', ...), got {call!r:.80}")

@@ -25,7 +25,7 @@ from toolkit.client import forking
 from toolkit.client.cache_file import Row, Store, warn_caller
 from toolkit.client.http import Answer, is_nearby
 from toolkit.errors import InputError, OfflineMiss, SchemaError
-from toolkit.wire import decode_error_body, decode_node_info, ledger_headers, parse_headers
+from toolkit.wire import decode_error_body, decode_node_info, ledger_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -287,7 +287,7 @@ class AnswerCache:
         headers : AnswerHeaders, optional
             The answer's headers, if they are parsed already.
         """
-        read = headers or parse_headers(answer.headers)
+        read = headers or answer.parsed
         if not self._store.usable or not _may_be_kept(answer, read, version):
             return False
         row = _row(key, answer, read, int(self._store.clock()))
@@ -395,11 +395,12 @@ class Keeper:
         return request.method == "GET" and request.url == self._url
 
     def note_description(self, answer: Answer) -> None:
-        """Remember a node's description for offline sessions, if it is one."""
+        """Store a node's description for offline sessions; its chain and build identify the answers stored later."""
         if self.cache is not None:
-            with suppress(SchemaError):  # whoever asked is told by its own reading
-                decode_node_info(answer.body)
+            with suppress(SchemaError):  # the caller's own decoding raises it
+                info = decode_node_info(answer.body)
                 self.cache.put(self._description, answer)
+                self._identity = self._identity or _Identity(info.ledger.chain_id, info.git_hash)
 
     def description(self) -> Answer:
         """Return the description last seen; raise OfflineMiss if there is none."""
@@ -449,7 +450,7 @@ class Keeper:
         """Store an answer that never changes, if its own headers are of the chain of its place."""
         if self.cache is None or place is None or isinstance(answer, CachedAnswer):
             return
-        headers = parse_headers(answer.headers)
+        headers = answer.parsed
         if headers.ledger is not None and headers.ledger.chain_id == place.chain_id:
             self.cache.put(place.key, answer, version=place.version, headers=headers)
 

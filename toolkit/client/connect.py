@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from toolkit.client.context import Encoding
+    from toolkit.client.calls import Encoding
     from toolkit.move import ModuleAbi
 
 __all__ = ["connect"]

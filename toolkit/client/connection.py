@@ -16,12 +16,11 @@ import msgspec
 
 from toolkit import __version__
 from toolkit.client import forking
-from toolkit.client.bulk import run_many
+from toolkit.client.batch import run_in_threads
 from toolkit.client.cache import CachedAnswer, Keeper, Place
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.client.http import CLOSED, Answer, Request
-from toolkit.client.prepared import Prepared
-from toolkit.client.refusals import advertised_archive, masked_refusal, not_sent, refusal
+from toolkit.client.node_errors import advertised_archive, masked_refusal, not_sent, refusal
 from toolkit.client.retry import Outages, Pace, RetryPolicy, node_pause_s, retry_after_s
 from toolkit.errors import (
     ClosedError,
@@ -35,14 +34,15 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.wire import decode_error_body, decode_node_info, parse_headers
-from toolkit.wire._headers import chain_id_of
+from toolkit.wire import decode_error_body, decode_node_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
+    from toolkit.client.calls import PreparedCall
     from toolkit.client.engine import BulkEngine
     from toolkit.client.http import Transport
+    from toolkit.wire import LedgerState
 
 __all__ = ["Connection", "bcs_body", "json_body", "path", "pinned"]
 
@@ -133,7 +133,7 @@ class Connection:
         self._pace = pace or Pace(None)
         self._closing = threading.Event()
         self._sleep = sleep or self._wait
-        self._highest_head = 0
+        self._newest: LedgerState | None = None
         self._chain_id: int | None = None
         self._here = _ThisThread()
         self._archive = archive
@@ -166,26 +166,12 @@ class Connection:
             headers["Content-Type"] = content
         return Request(method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers)
 
-    def get(self, where: str, *, asked: str, query: Mapping[str, Any] | None = None) -> Answer:
-        """GET a path below the base URL and return the answer as it came; nothing of it is stored."""
-        return self.read(where, lambda answer: answer, asked=asked, query=query)
-
-    def read(
-        self, where: str, finish: Callable[[Answer], T], *, asked: str, query: Mapping[str, Any] | None = None
-    ) -> T:
-        """GET a path below the base URL and return what `finish` makes of the answer; nothing of it is stored."""
-        return self.perform(Prepared(self.request("GET", where, query=query), asked, finish))
-
     @property
     def keeper(self) -> Keeper:
         """The answers that are kept."""
         return self._keeper
 
-    def send(self, request: Request, asked: str) -> Answer:
-        """Send a request and return the answer as it came; `asked` says in texts what is asked."""
-        return self.perform(Prepared(request, asked, lambda answer: answer))
-
-    def perform(self, prepared: Prepared[T]) -> T:
+    def perform(self, prepared: PreparedCall[T]) -> T:
         """Return the result of a call: of the kept answer, or sent until one is there or the policy gives up.
 
         Raises
@@ -205,13 +191,13 @@ class Connection:
         return self._finished(prepared, place, answer)
 
     def perform_many(
-        self, calls: Iterable[Prepared[T] | ToolkitError]
+        self, calls: Iterable[PreparedCall[T] | ToolkitError]
     ) -> Generator[tuple[int, T | ToolkitError], None, None]:
         """Send many prepared calls at once and yield (position, result or error) as they come.
 
         Parameters
         ----------
-        calls : iterable of Prepared, or error
+        calls : iterable of PreparedCall, or error
             Pulled as answers are taken, so it may be long. An error stands for a call that could not be prepared; it
             is passed on.
 
@@ -227,7 +213,7 @@ class Connection:
                 del outcome  # a large answer must not wait here for the next one
                 yield number, result
 
-    def _jobs(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Iterator[_Job]:
+    def _jobs(self, calls: Iterable[PreparedCall[T] | ToolkitError]) -> Iterator[_Job]:
         """Yield each call with its request, or with what is known of its outcome without one."""
         numbered = enumerate(calls)
         while chunk := list(islice(numbered, _CHUNK if self._keeper.cache else 1)):
@@ -248,15 +234,16 @@ class Connection:
             return outcome
         try:
             if not isinstance(outcome, CachedAnswer):
+                self._note_ledger(outcome.parsed.ledger)
                 outcome = self._archived(call.request, outcome)
             return self._finished(call, place, outcome)
         except (NodeError, NodeUnreachable, SchemaError) as error:
             return _without_frames(error)
 
-    def _finished(self, call: Prepared[T], place: Place | None, answer: Answer) -> T:
+    def _finished(self, call: PreparedCall[T], place: Place | None, answer: Answer) -> T:
         """Return the result of an answer, or raise what it refuses; only what could be read as a result is stored."""
         if not isinstance(answer, CachedAnswer):
-            self.expect_chain(chain_id_of(answer.headers), call.asked)
+            self.expect_chain(answer.parsed.chain_id, call.asked)
         if not _is_good(answer):
             self._keeper.store(place, answer if place is None else masked_refusal(answer, self._credentials))
             raise refusal(call.asked, answer, self._credentials)
@@ -300,6 +287,19 @@ class Connection:
         self._keeper.close()
 
     @property
+    def newest(self) -> LedgerState | None:
+        """The ledger state with the highest head of all answers of the node so far; None before the first one."""
+        return self._newest
+
+    def head(self) -> int:
+        """Return the highest head seen so far; the node is asked for it if there was no answer yet."""
+        if self._newest is None:
+            info = decode_node_info(self._description().body)
+            self._note_ledger(info.ledger)
+            return info.ledger.version
+        return self._newest.version
+
+    @property
     def closing(self) -> bool:
         """Whether the connection is closed or being closed."""
         return self._closing.is_set()
@@ -331,17 +331,25 @@ class Connection:
         finally:
             self._here.use_kept = self._here.repeats = True
 
-    def _place(self, call: Prepared[Any]) -> Place | None:
+    def _place(self, call: PreparedCall[Any]) -> Place | None:
         if not self._here.use_kept:
             return None
         return self._keeper.place(call.request, call.pinned, gas=call.gas, describe=self._description)
 
     def _description(self) -> Answer:
-        def checked(answer: Answer) -> Answer:
+        """Read what the node says of itself; the keeper notes it."""
+        request, asked = self.request("GET", ""), "node info"
+        answer = self._exchanged(request, asked)
+        if not isinstance(answer, CachedAnswer):
+            self.expect_chain(answer.parsed.chain_id, asked)
+        if not _is_good(answer):
+            raise refusal(asked, answer, self._credentials)
+        try:
             decode_node_info(answer.body)
-            return answer
-
-        return self.read("", checked, asked="node info")
+        except SchemaError as error:
+            self._credentials.mask_error(error)  # it quotes the answer
+            raise
+        return answer
 
     def _exchanged(self, request: Request, asked: str) -> Answer:
         """Ask the node, unless the session is offline; what it says of itself is remembered for such sessions."""
@@ -424,7 +432,7 @@ class Connection:
             answer = self._transport.send(request)
         except NodeUnreachable as unreachable:
             return unreachable
-        self._note_head(answer)
+        self._note_ledger(answer.parsed.ledger)
         node_s = node_pause_s(answer.status, answer.headers)
         if node_s is None:
             self._pace.answered()
@@ -443,23 +451,21 @@ class Connection:
         """Tell whether a 404 comes from a backend behind the head that this host has shown before."""
         if answer.status != HTTPStatus.NOT_FOUND:
             return False
-        ledger = parse_headers(answer.headers).ledger
-        code = decode_error_body(answer.body).error_code
-        if ledger is None or code != "version_not_found":
+        ledger, newest = answer.parsed.ledger, self._newest
+        if ledger is None or newest is None or decode_error_body(answer.body).error_code != "version_not_found":
             return False
-        return ledger.version < self._highest_head and _version_asked(request.url) <= self._highest_head
+        return ledger.version < newest.version and _version_asked(request.url) <= newest.version
 
-    def _note_head(self, answer: Answer) -> None:
-        ledger = parse_headers(answer.headers).ledger
-        if ledger is not None:
-            self._highest_head = max(self._highest_head, ledger.version)
+    def _note_ledger(self, ledger: LedgerState | None) -> None:
+        if ledger is not None and (self._newest is None or ledger.version >= self._newest.version):
+            self._newest = ledger
 
     def _sent(self, jobs: Iterator[_Job]) -> Generator[tuple[_Tag, Answer | ToolkitError], None, None]:
         """Send requests at once, over the engine where there is one, else over the transport in threads."""
         if self._engine is not None:
             yield from self._engine.run(jobs, retry=self._retry, also_repeat=self._lags)
         else:
-            yield from (found for _, found in run_many(jobs, self._outcome, in_flight=self._max_in_flight))
+            yield from (found for _, found in run_in_threads(jobs, self._outcome, in_flight=self._max_in_flight))
 
     def _outcome(self, job: _Job) -> tuple[_Tag, Answer | ToolkitError]:
         tag, request = job

@@ -20,7 +20,7 @@ from toolkit.client import forking, http
 from toolkit.client.credentials import Credentials
 from toolkit.client.curl_transport import Transfers
 from toolkit.client.http import CLOSED, Answer, Request, redacted_url
-from toolkit.client.refusals import not_sent
+from toolkit.client.node_errors import not_sent
 from toolkit.client.retry import Pace, RetryPolicy, node_pause_s, retry_after_s
 from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, ToolkitError
 

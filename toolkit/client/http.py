@@ -17,9 +17,12 @@ from requests.utils import get_environ_proxies, requote_uri, select_proxy
 
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.errors import HopelessError, InputError
+from toolkit.wire import parse_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from toolkit.wire import AnswerHeaders
 
 __all__ = [
     "NETWORKS",
@@ -235,6 +238,14 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    _parsed: AnswerHeaders | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def parsed(self) -> AnswerHeaders:
+        """The documented headers, parsed at the first use."""
+        if self._parsed is None:
+            object.__setattr__(self, "_parsed", parse_headers(self.headers))
+        return self._parsed  # type: ignore[return-value]  # set above
 
 
 class Transport(Protocol):

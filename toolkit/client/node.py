@@ -1,106 +1,103 @@
-"""A node to talk to, and a snapshot of it at one ledger version: the verbs of the toolkit."""
+"""A ledger node: views, table items, simulations, and the other reads of the REST interface."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from toolkit.client.abis import AbiStore
+from toolkit.client.arguments import check_abis, check_count, check_encoding, check_limit, check_text
 from toolkit.client.cache import AnswerCache, Keeper
-from toolkit.client.companion import Companion
+from toolkit.client.calls import PreparedItem, PreparedView, needs_sequence_number, prepare_simulation
 from toolkit.client.connection import Connection
-from toolkit.client.context import Context
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
-from toolkit.client.http import base_url, environment_key, login_of, redacted_url
-from toolkit.client.item_calls import PreparedItems
-from toolkit.client.probing import Probe, probe
+from toolkit.client.http import base_url, embedded_url, environment_key, login_of, redacted_url
+from toolkit.client.reads import Probe, Reads, probe
 from toolkit.client.retry import Pace
-from toolkit.client.settings import checked_abis, checked_count, checked_encoding, checked_limit, checked_text
-from toolkit.client.simulation_calls import prepare_simulation
+from toolkit.client.snapshot import Snapshot
 from toolkit.client.transport import SessionTransport
-from toolkit.client.versions import as_version, as_version_or_head, moment
-from toolkit.client.view_calls import PreparedViews
-from toolkit.errors import InputError, NotAtPast, SchemaError
-from toolkit.move import decode_json, parse_type_tag, wire_type
+from toolkit.client.versions import as_version, as_version_or_head, first_version_from, moment
+from toolkit.errors import Forbidden, InputError, NotFound
+from toolkit.wire import SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from datetime import date, datetime
     from types import TracebackType
     from typing import Self
 
-    from toolkit.client.context import Encoding
+    from toolkit.client.calls import Encoding, PreparedCall
     from toolkit.client.http import Transport
-    from toolkit.client.prepared import Prepared
     from toolkit.client.results import Simulation, TableItem, ViewResult
     from toolkit.client.same_ledger import LedgerAnchor
     from toolkit.errors import ToolkitError
     from toolkit.move import ModuleAbi
-    from toolkit.wire import (
-        AccountInfo,
-        BlockInfo,
-        EntryFunction,
-        GasPriceEstimate,
-        GasSchedule,
-        LedgerState,
-        NodeInfo,
-        SimulationRequest,
-        ViewFunction,
-    )
+    from toolkit.wire import EntryFunction, LedgerState
 
-__all__ = ["Node", "Snapshot"]
+__all__ = ["Node"]
 
 T = TypeVar("T")
 
-_MOST_IN_FLIGHT = 10_000
-_LONGEST_S = 86_400
-_FASTEST = 1_000_000
+_MAX_IN_FLIGHT = 10_000
+_MAX_TIMEOUT_S = 86_400
+_MAX_RATE = 1_000_000
 
 
-class Node:
-    """A ledger node. Reads, runs view functions and simulates; never signs, never submits.
+class Node(Reads):
+    """A ledger node. It reads, runs view functions and simulates; it never signs and never submits.
 
-    What `toolkit.connect` returns. Usable from several threads, and as a context manager.
+    `toolkit.connect` returns one. It can be used from several threads, and as a context manager.
 
     Parameters
     ----------
     target : str, default "embedded"
-        A network's name or a URL, as `connect` takes it. A user name and password in it are sent to that host where
-        there is no API key, and are part of nothing else: `url` does not have them, and a pickle does not, so that a
-        worker process sends none.
+        The name of a network or a URL, as for `connect`. A user name and password in it are sent to that host if
+        there is no API key. Neither `url` nor a pickle has them.
     api_key : str, optional
         Sent as a bearer token, to this node's host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment,
-        unless the URL has a user name and password; an empty text is none at all.
+        unless the URL has a user name and password; an empty string sends none.
     encoding : {"json", "bcs"}, default "json"
-        How views and table items travel where their types are known; values are equal either way.
+        Encoding of views and table items whose types are known; values are equal either way.
     max_in_flight : int, default 64
-        Most requests at once of the fetch functions.
+        Maximum number of requests at once of the fetch functions.
     requests_per_second : float, optional
-        Most requests started per second.
+        Maximum number of requests started per second.
     cache : "default", path or None
         Where answers to pinned reads are stored: on disk for a public node, in memory for one on this machine or its
-        network (throw-away ledgers reuse ids), in the file that is named, or nowhere.
+        network (test ledgers reuse ids), in the file of this name, or nowhere.
     cache_name : str, optional
         Answers are stored for the host that gave them (scheme, host and port). Nodes with the same `cache_name` share
         theirs instead: use it for hosts of one chain that you trust equally.
     offline : bool, default False
-        Never ask the node: what is not kept raises `OfflineMiss`. The head is the one last seen.
+        Use the cache only: anything else raises `OfflineMiss`. The head is the one last seen.
     archive : bool, default False
         Read pruned versions from the archive that the node advertises, if it names one by https. The API key goes
-        there only where the archive is the same site.
+        there only if the archive is the same site.
     timeout_s : float, default 30.0
         Limit in seconds for connecting, and for each wait for bytes. After ten times as long a request ends, complete
         or not, and is not repeated.
     abis : mapping of (address, module name) to ModuleAbi, optional
         ABIs to use instead of the node's, for modules whose ABI it does not give.
     transport : Transport, optional
-        Another road to the network, for tests; its answers are kept only where `cache` names a file.
+        Replaces HTTP, for tests; its answers are stored only if `cache` names a file.
     name : str, optional
-        What frames and reports call the node; its URL without credentials by default.
+        Name of the node in frames and reports; by default its URL without credentials.
+
+    Raises
+    ------
+    InputError
+        If `target` is neither a known name nor a usable URL, or a setting cannot be used.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> with toolkit.Node() as node:
+    ...     node.ledger().chain_id
+    4
     """
 
     def __init__(
@@ -120,25 +117,23 @@ class Node:
         transport: Transport | None = None,
         name: str | None = None,
     ) -> None:
-        checked_encoding(encoding)
-        max_in_flight = checked_count("max_in_flight", max_in_flight, _MOST_IN_FLIGHT)
-        timeout_s = checked_limit("timeout_s", timeout_s, _LONGEST_S, "seconds")
+        check_encoding(encoding)
+        max_in_flight = check_count("max_in_flight", max_in_flight, _MAX_IN_FLIGHT)
+        timeout_s = check_limit("timeout_s", timeout_s, _MAX_TIMEOUT_S, "seconds")
         if requests_per_second is not None:
-            requests_per_second = checked_limit("requests_per_second", requests_per_second, _FASTEST, "per second")
-        checked_text("api_key", api_key)
-        checked_text("name", name)
-        checked_text("cache_name", cache_name)
-        abis = checked_abis(abis)
+            requests_per_second = check_limit("requests_per_second", requests_per_second, _MAX_RATE, "per second")
+        check_text("api_key", api_key)
+        check_text("name", name)
+        check_text("cache_name", cache_name)
+        abis = check_abis(abis)
         if target == "embedded":
-            from toolkit.client.http import embedded_url
-
-            target, api_key, name = embedded_url(), "", name or "embedded"  # it knows no keys, so it gets none
+            target, api_key, name = embedded_url(), "", name or "embedded"  # it has no use for a key
         url = base_url(target)
         login, url = login_of(url), redacted_url(url)
-        if api_key is None and login is None:  # what is written out comes before the environment
+        if api_key is None and login is None:  # what the caller writes comes before the environment
             api_key = environment_key()
         api_key = api_key or None
-        credentials = Credentials(api_key, login, unsent=bool(api_key is login is None and environment_key()))
+        self._credentials = Credentials(api_key, login, unsent=bool(api_key is login is None and environment_key()))
         self._settings: dict[str, Any] | None = None
         if transport is None:
             self._settings = {
@@ -154,17 +149,18 @@ class Node:
                 "abis": abis,
                 "name": name,
             }
-        self._credentials = credentials
         self.url = url
         self.name = name or url
         self.max_in_flight = max_in_flight
-        self._timeout_s = timeout_s
         self.requests_per_second = requests_per_second
         self.probed: Probe | None = None
+        self.anchor: LedgerAnchor | None = None
+        """What identifies the ledger that the last fetch or run read, see `LedgerAnchor.taken`."""
+        self._timeout_s = timeout_s
         self._shares: WeakSet[Node] = WeakSet()
         engine, pace = None, Pace(requests_per_second)
         if transport is not None and cache == "default":
-            cache = None  # a road of the caller's own may lead anywhere: what it answers is not kept with the rest
+            cache = None  # the caller's transport may lead anywhere: its answers are not mixed with others
         if transport is None:
             from toolkit.client.engine import BulkEngine
 
@@ -180,29 +176,30 @@ class Node:
             keeper=self._keeper,
             pace=pace,
             max_in_flight=max_in_flight,
-            archive=self._archive_road if archive else None,
-            credentials=credentials,
+            archive=self._archive_transport if archive else None,
+            credentials=self._credentials,
         )
-        self._companion = Companion(self._connection)
-        self.abis = AbiStore(
-            self._companion.module_answer, overrides=abis, kept_versions=self._companion.module_versions
-        )
-        self._context = Context(self._connection, self._companion, self.abis, encoding)
-        self.anchor: LedgerAnchor | None = None
-        """What the ledger is recognised by that the last fetch or run read, see `LedgerAnchor.taken`."""
+        self._encoding = encoding
+        self.abis = AbiStore(self._module_answer, overrides=abis, kept_versions=self._module_versions)
 
     def __repr__(self) -> str:
         return f"Node({self.name!r})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the settings, not the sockets, and no secret.
+    @property
+    def reconnect(self) -> tuple[Callable[..., Node], tuple[Any, ...]] | None:
+        """A function and its arguments that connect to the node again, as a pickle has them: without secrets.
 
-        A node that was given an API key takes the one of the environment where it is unpickled. A login is lost: what
-        the other side has in its environment was not meant for this host.
+        A node with an API key takes the one of the environment in which it is connected to again. A login is lost: the
+        environment there was not meant for this host. None for a node over a transport of the caller's.
         """
         if self._settings is None:
+            return None
+        return _reconnected, (self._settings, self._credentials.api_key is not None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.reconnect is None:
             raise TypeError("a Node over a transport of your own cannot be pickled")
-        return _rebuilt, (self._settings, self._credentials.api_key is not None)
+        return self.reconnect
 
     def __enter__(self) -> Self:
         return self
@@ -213,17 +210,17 @@ class Node:
         self.close()
 
     def close(self) -> None:
-        """Release sockets; the node cannot be used afterwards, and calls in progress raise ClosedError."""
+        """Release sockets. The node cannot be used afterwards, and calls in progress raise ClosedError."""
         self._connection.close()
         for copy in list(self._shares):
             copy.close()
 
-    def _archive_road(self, archive: str) -> Transport:
-        """Return a transport to an archive, with the secrets only where it is the same site."""
+    def _archive_transport(self, archive: str) -> Transport:
+        """Return a transport to an archive, with credentials only if it is the same site."""
         here, there = urlsplit(self.url), urlsplit(archive)
         same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
-        mine = self._credentials if same else NO_CREDENTIALS
-        return SessionTransport(api_key=mine.api_key, login=mine.login, timeout_s=self._timeout_s)
+        credentials = self._credentials if same else NO_CREDENTIALS
+        return SessionTransport(api_key=credentials.api_key, login=credentials.login, timeout_s=self._timeout_s)
 
     # the three operations -------------------------------------------------------------------------------------
 
@@ -240,7 +237,7 @@ class Node:
         Parameters
         ----------
         function : str or ViewFunction
-            ``0x1::coin::supply``, or a whole call (then without the other arguments).
+            ``0x1::coin::supply``, or a whole call without the other arguments.
         type_arguments : sequence of str
             Move types.
         arguments : sequence
@@ -257,15 +254,26 @@ class Node:
         InputError, SchemaError
             If the call does not fit the function's ABI.
         NodeError
-            If the node refuses; `VersionPruned` for a version it no longer holds.
+            If the node refuses; `VersionPruned` if it no longer has the version.
         NodeUnreachable
-            If no answer came, or none for the module's ABI. `fetch_views` reads views without their types then.
+            If there is no answer, or none for the module's ABI. `fetch_views` then reads views without types.
 
         Notes
         -----
         Source: ``POST /v1/view``; gas from the ``Gas-Used`` header.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> node = toolkit.connect()
+        >>> node.view("0x1::chain_id::get").value
+        4
         """
-        return self._read(self.prepare_view(_view_function(function, type_arguments, arguments), ledger_version))
+        if not isinstance(function, ViewFunction):
+            function = ViewFunction(function, type_arguments=tuple(type_arguments), arguments=tuple(arguments))
+        elif type_arguments or arguments:
+            raise InputError("view got a whole ViewFunction and further arguments; put them into the ViewFunction")
+        return self._typed(self.prepare_view(function, ledger_version))
 
     def table_item(
         self, handle: str, *, key: Any, key_type: str, value_type: str, ledger_version: int | None = None
@@ -277,7 +285,7 @@ class Node:
         handle : str
             Table handle: hex of 32 bytes.
         key : object
-            In the toolkit's Python form of `key_type`.
+            Python value of `key_type`.
         key_type, value_type : str
             Move types.
         ledger_version : int, optional
@@ -290,20 +298,21 @@ class Node:
         Raises
         ------
         NotFound
-            If there is no such item; a wrong key type gives the same answer.
+            If the item does not exist; a wrong key type gives the same answer.
         InputError, SchemaError
-            If a type cannot be read, or key or value do not fit theirs.
+            If a type cannot be parsed, or key or value do not fit theirs.
+        NodeError, NodeUnreachable
+            If the node refuses otherwise, or does not answer.
 
         Notes
         -----
         Source: ``POST /v1/tables/{table_handle}/item``. A node cannot list the keys of a table.
         """
         version = as_version_or_head(ledger_version)
-        ready = self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type)
-        return self._read(ready.at(version))
+        return self._typed(self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type).at(version))
 
-    def _read(self, call: Prepared[T]) -> T:
-        """Perform a call; types that could not be looked up are an error: a single read has no later to do so."""
+    def _typed(self, call: PreparedCall[T]) -> T:
+        """Send a call; raise if its types could not be looked up, since a single read cannot do so later."""
         if call.untyped is not None:
             raise call.untyped.with_traceback(None)
         return self._connection.perform(call)
@@ -320,12 +329,12 @@ class Node:
         sender : str, optional
             Sending account; no key is needed.
         **options
-            Further fields of `SimulationRequest`, by their names.
+            Further fields of `SimulationRequest`, by name.
 
         Returns
         -------
         Simulation
-            Also where the transaction would fail: see ``success`` and ``vm_status``.
+            Also if the transaction would fail: see ``success`` and ``vm_status``.
 
         Raises
         ------
@@ -333,21 +342,71 @@ class Node:
             If the request does not fit the function's ABI.
         NodeError
             If the node refuses the request as such.
+        NodeUnreachable
+            If the node does not answer.
 
         Notes
         -----
-        Source: ``POST /v1/transactions/simulate``. Sequence number and expiration (ledger time + 600 s) are
-        filled from the node where the request leaves them open; price and max gas are then the node's estimates.
-        """
-        from toolkit.wire import SimulationRequest
+        Source: ``POST /v1/transactions/simulate``. If the request has no sequence number or expiration, the node's
+        are filled in (ledger time + 600 s). Gas price and max gas are then the node's estimates.
 
+        Examples
+        --------
+        >>> import toolkit
+        >>> node = toolkit.connect()
+        >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0x2", 100])
+        >>> node.simulate(call, sender="0x1").success
+        True
+        """
         if not isinstance(request, SimulationRequest):
             if sender is None:
-                raise InputError("simulate needs sender=, the account whose transaction is tried; no key is needed")
+                raise InputError(
+                    "simulate needs sender=, the account that would send the transaction; no key is needed"
+                )
             request = SimulationRequest(request, sender=sender, **options)
         elif sender is not None or options:
             raise InputError("simulate got a whole SimulationRequest and further options; put them into the request")
-        return self._connection.perform(prepare_simulation(self._context, request))
+        ledger, number = self.ledger(), 0
+        if needs_sequence_number(request):
+            try:
+                number = self.account(request.sender).sequence_number
+            except (NotFound, Forbidden):  # no such account yet, or the node does not offer the read
+                number = 0
+        return self._connection.perform(self.prepare_simulation(request, ledger=ledger, sequence_number=number))
+
+    def at(self, ledger_version: int) -> Snapshot:
+        """Return the node at one ledger version.
+
+        Parameters
+        ----------
+        ledger_version : int
+            Negative numbers count from the head: -1 is the head.
+
+        Returns
+        -------
+        Snapshot
+
+        Raises
+        ------
+        InputError
+            If it is not a ledger version, or counts below 0.
+        NodeError, NodeUnreachable
+            If it counts from the head, and the node does not say what that is.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> toolkit.connect().at(100).view("0x1::chain_id::get").ledger_version
+        100
+        """
+        version = as_version(ledger_version, least=-(2**64))
+        if version < 0:
+            version += self.ledger().version + 1
+        if version < 0:
+            raise InputError(f"version {ledger_version} does not exist: counted from the head it is below 0")
+        return Snapshot(self, version)
+
+    # many calls -------------------------------------------------------------------------------------------------
 
     def with_share(self, tasks: int) -> Node:
         """Return a node of these settings with sockets of its own and 1/`tasks` of rate and requests in flight.
@@ -372,134 +431,47 @@ class Node:
 
     @property
     def cache(self) -> AnswerCache | None:
-        """The answers to pinned reads that are kept, with ``stats()`` and ``clear()``; None where none are."""
+        """The stored answers to pinned reads, with ``stats()`` and ``clear()``; None if none are stored."""
         self._connection.check_open()
         return self._keeper.cache
 
     def fresh(self, *, repeats: bool = True) -> AbstractContextManager[None]:
-        """Return a block in which this thread gets nothing from the cache; without `repeats` requests are sent once."""
+        """Return a block in which this thread uses no cache; without `repeats` each request is sent once."""
         return self._connection.fresh(repeats=repeats)
 
     def expect_chain(self, chain_id: int) -> None:
         """Make every answer of another chain id raise `LedgerChanged`, the first one too."""
         self._connection.expect_chain(chain_id, "node")
 
-    def many(self, calls: Iterable[Prepared[T] | ToolkitError]) -> Generator[tuple[int, T | ToolkitError], None, None]:
-        """Send many prepared calls at once and yield (position, result or error) as they come; errors are passed on."""
+    def many(
+        self, calls: Iterable[PreparedCall[T] | ToolkitError]
+    ) -> Generator[tuple[int, T | ToolkitError], None, None]:
+        """Send many calls at once and yield (position, result or error) as they come; errors are passed on."""
         return self._connection.perform_many(calls)
 
-    def at(self, ledger_version: int) -> Snapshot:
-        """Return the node as it stood at a ledger version; negative numbers count from the head, -1 being the head."""
-        version = as_version(ledger_version, least=-(2**64))
-        if version < 0:
-            version += self.ledger().version + 1
-        if version < 0:
-            raise InputError(f"there is no version {ledger_version}: counting from the head goes below 0")
-        return Snapshot(self, version)
-
-    def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> Prepared[ViewResult]:
-        """Make a view ready to be sent, alone or with many others."""
+    def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> PreparedCall[ViewResult]:
+        """Prepare a view at one version."""
         return self.prepare_views(call).at(as_version_or_head(ledger_version))
 
-    def prepare_views(self, call: ViewFunction) -> PreparedViews:
-        """Make a view ready to be sent at many versions by its ``at(version)``: much of the work is then done once."""
-        return PreparedViews(self._context, call)
+    def prepare_views(self, call: ViewFunction) -> PreparedView:
+        """Prepare a view for many versions, by its ``at(version)``; much of the work is then done once."""
+        return PreparedView(self._connection, self.abis, self._encoding, call)
 
-    def prepare_items(self, handle: str, *, key: Any, key_type: str, value_type: str) -> PreparedItems:
-        """Make the read of a table item ready to be sent, at one or many versions by its ``at(version)``."""
-        return PreparedItems(self._context, handle, key, key_type=key_type, value_type=value_type)
+    def prepare_items(self, handle: str, *, key: Any, key_type: str, value_type: str) -> PreparedItem:
+        """Prepare the read of a table item for one or many versions, by its ``at(version)``."""
+        return PreparedItem(
+            self._connection, self.abis, self._encoding, handle, key, key_type=key_type, value_type=value_type
+        )
 
-    def prepare_block(self, ledger_version: int) -> Prepared[BlockInfo]:
-        """Make the read of the block that holds a version ready to be sent."""
-        return self._companion.prepare_block(as_version(ledger_version))
+    def prepare_simulation(
+        self, request: SimulationRequest, *, ledger: LedgerState, sequence_number: int
+    ) -> PreparedCall[Simulation]:
+        """Prepare a simulation by the modules of a ledger's head; it expires 600 s after the newest head seen."""
+        newest, abis = self._connection.newest or ledger, self.abis.at(ledger.version)
+        number = sequence_number
+        return prepare_simulation(self, self._connection, request, ledger=newest, abis=abis, sequence_number=number)
 
-    def prepare_transactions(self, start: int, limit: int) -> Prepared[tuple[list[Any], LedgerState | None]]:
-        """Make the read of a page of committed transactions ready to be sent; its result has the node's head too."""
-        return self._companion.prepare_transactions(as_version(start), limit)
-
-    # companion reads ------------------------------------------------------------------------------------------
-
-    def info(self) -> NodeInfo:
-        """Return the node's own description. Source: ``GET /v1``."""
-        return self._companion.info()
-
-    def ledger(self) -> LedgerState:
-        """Return the state of the ledger at the node's head. Source: ``GET /v1``."""
-        return self.info().ledger
-
-    def module(self, address: str, name: str, *, ledger_version: int | None = None) -> ModuleAbi | None:
-        """Return a module's ABI as it stood at a version, None where there was no such module."""
-        given = as_version_or_head(ledger_version)
-        version = self.ledger().version if given is None else given
-        return self.abis.at(version).module_abi(address, name)
-
-    def resource(self, address: str, tag: str, *, ledger_version: int | None = None) -> Any:
-        """Return a resource in the toolkit's Python form. Source: ``GET /v1/accounts/{address}/resource/{type}``."""
-        parsed, version = parse_type_tag(tag), as_version_or_head(ledger_version)
-        data, head = self._companion.resource_document(address, wire_type(parsed), version)
-        read = head if version is None else version
-        if read is None:
-            return data
-        try:
-            return decode_json(self.abis.at(read).layout(parsed), data, where=tag)
-        except SchemaError as error:
-            self._credentials.mask_error(error)
-            raise
-
-    def account(self, address: str, *, ledger_version: int | None = None) -> AccountInfo:
-        """Return sequence number and authentication key of an account."""
-        return self._companion.account(address, as_version_or_head(ledger_version))
-
-    def block(self, ledger_version: int) -> BlockInfo:
-        """Return the block that holds a version. Source: ``GET /v1/blocks/by_version/{version}``."""
-        return self._companion.block(as_version(ledger_version))
-
-    def transaction(self, ledger_version: int) -> Any:
-        """Return the committed transaction of a version, decoded. Source: ``GET /v1/transactions/by_version/...``."""
-        return self.transaction_and_head(ledger_version)[0]
-
-    def transaction_and_head(self, ledger_version: int) -> tuple[Any, LedgerState | None]:
-        """Return what `transaction` does and the node's head when it answered, if the answer has it."""
-        return self._companion.transaction(as_version(ledger_version))
-
-    def transactions(self, start: int, limit: int = 100) -> list[Any]:
-        """Return a page of committed transactions, decoded. Source: ``GET /v1/transactions?start=&limit=``.
-
-        The node may give fewer than `limit`; `fetch_transactions` reads on.
-        """
-        return self._companion.transactions(as_version(start), limit)
-
-    def gas_price(self) -> GasPriceEstimate:
-        """Return the node's price estimates, in octas per gas unit. Source: ``GET /v1/estimate_gas_price``."""
-        return self._companion.gas_price()
-
-    def gas_schedule(self, ledger_version: int | None = None) -> GasSchedule:
-        """Return the on-chain gas schedule.
-
-        Parameters
-        ----------
-        ledger_version : int, optional
-            Version whose state is read; the head by default.
-
-        Returns
-        -------
-        GasSchedule
-            With ``feature_version`` and ``entries``, each parameter's value by name.
-
-        Raises
-        ------
-        NodeError, NodeUnreachable
-            If the node does not tell it.
-
-        See Also
-        --------
-        toolkit.schedule_diff : Compares two of them.
-
-        Notes
-        -----
-        Source: resource ``0x1::gas_schedule::GasScheduleV2`` of ``0x1``.
-        """
-        return self._companion.gas_schedule(as_version_or_head(ledger_version))
+    # versions ---------------------------------------------------------------------------------------------------
 
     def probe(self) -> Probe:
         """Find out what the node really answers, with about 20 requests.
@@ -507,14 +479,14 @@ class Node:
         Returns
         -------
         Probe
-            The oldest ledger version a view answers at, not only what the headers claim; whether gas is told, and
-            the same each time; which companion reads the node offers. Version plans of this node start from what
-            was found.
+            The oldest ledger version at which a view answers, which may not be the one that the headers claim; whether
+            views report gas, and the same each time; which further reads the node offers. Version plans of this node
+            then start from the version that was found.
 
         Raises
         ------
         NodeError, NodeUnreachable
-            If the node does not even tell its ledger.
+            If the node does not even describe its ledger.
         """
         before = self._connection.sent
         with self.fresh():
@@ -523,7 +495,7 @@ class Node:
         return self.probed
 
     def oldest_readable(self, ledger: LedgerState) -> int:
-        """Return the oldest version that plans start from: as the ledger claims, or as a probe has found."""
+        """Return the oldest version that plans start from: the one that the ledger claims, or that a probe found."""
         found = self.probed.oldest_readable if self.probed else None
         return ledger.oldest_version if found is None else max(ledger.oldest_version, found)
 
@@ -533,7 +505,7 @@ class Node:
         Parameters
         ----------
         time : str, datetime or date
-            ISO 8601; UTC where no offset is given.
+            ISO 8601; UTC if it has no offset.
 
         Returns
         -------
@@ -542,89 +514,34 @@ class Node:
         Raises
         ------
         InputError
-            If the time is no date, lies after the node's head, or before the oldest version the node holds.
+            If the time cannot be parsed, is after the node's head, or before the oldest version that the node has.
+        NodeError, NodeUnreachable
+            If the node does not offer blocks, or does not answer.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> node = toolkit.connect()
+        >>> node.version_at(node.ledger().timestamp) <= node.ledger().version
+        True
         """
         when, ledger = moment(time), self.ledger()
         found = self.first_from(when, ledger)
         if found > ledger.version:
-            raise InputError(f"{when.isoformat()} lies after this node's head, {ledger.timestamp.isoformat()}")
+            raise InputError(f"{when.isoformat()} is after this node's head, {ledger.timestamp.isoformat()}")
         if found < 0:
             oldest = self.block(ledger.oldest_version).block_timestamp
             of = f" of {oldest.isoformat()}" if oldest else ""
             raise InputError(
-                f"{when.isoformat()} lies before version {ledger.oldest_version}{of}, the oldest this node holds; "
+                f"{when.isoformat()} is before version {ledger.oldest_version}{of}, the oldest that this node has; "
                 "read from there, or ask an archive node"
             )
         return found
 
     def first_from(self, time: datetime, ledger: LedgerState) -> int:
-        """Return what `version_at` does within a ledger; -1 before its oldest version, head + 1 after its head."""
-        return self._companion.first_from(time, ledger)
+        """Return the version as `version_at` does; -1 before a ledger's oldest version, head + 1 after its head."""
+        return first_version_from(time, ledger, self.block)
 
 
-def _rebuilt(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT001 - called by pickle alone
+def _reconnected(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
     return Node(**settings, api_key=(had_key and environment_key()) or "")
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A node as it stood at one ledger version: the same reads, all pinned.
-
-    Attributes
-    ----------
-    node : Node
-    ledger_version : int
-    """
-
-    node: Node
-    ledger_version: int
-
-    def view(
-        self,
-        function: str | ViewFunction,
-        *,
-        type_arguments: Sequence[str] = (),
-        arguments: Sequence[Any] = (),
-    ) -> ViewResult:
-        """Run a view function on the state of this version; see `Node.view`."""
-        return self.node.view(
-            function, type_arguments=type_arguments, arguments=arguments, ledger_version=self.ledger_version
-        )
-
-    def table_item(self, handle: str, *, key: Any, key_type: str, value_type: str) -> TableItem:
-        """Read a table item as it stood at this version; see `Node.table_item`."""
-        return self.node.table_item(
-            handle, key=key, key_type=key_type, value_type=value_type, ledger_version=self.ledger_version
-        )
-
-    def module(self, address: str, name: str) -> ModuleAbi | None:
-        """Return a module's ABI as it stood at this version."""
-        return self.node.module(address, name, ledger_version=self.ledger_version)
-
-    def resource(self, address: str, tag: str) -> Any:
-        """Return a resource as it stood at this version."""
-        return self.node.resource(address, tag, ledger_version=self.ledger_version)
-
-    def gas_schedule(self) -> GasSchedule:
-        """Return the gas schedule as it stood at this version."""
-        return self.node.gas_schedule(self.ledger_version)
-
-    def simulate(self, *_: object, **__: object) -> Simulation:
-        """Raise NotAtPast: the service simulates at its head only."""
-        raise NotAtPast(
-            f"a node simulates at its head only, not at version {self.ledger_version}. Other roads: node.simulate(); "
-            "view functions at past versions carry gas too (fetch_views); committed transactions tell what was "
-            "really charged (fetch_transactions); a local session of the chain's own command line forks past state"
-        )
-
-
-def _view_function(
-    function: str | ViewFunction, type_arguments: Sequence[str], arguments: Sequence[Any]
-) -> ViewFunction:
-    from toolkit.wire import ViewFunction
-
-    if isinstance(function, ViewFunction):
-        if type_arguments or arguments:
-            raise InputError("view got a whole ViewFunction and further arguments; put them into the ViewFunction")
-        return function
-    return ViewFunction(function, type_arguments=tuple(type_arguments), arguments=tuple(arguments))

@@ -26,7 +26,7 @@ from toolkit.errors import (
     VersionPruned,
 )
 from toolkit.move._json_text import parse_json
-from toolkit.wire import ERROR_CODES, ErrorBody, decode_error_body, parse_headers
+from toolkit.wire import ERROR_CODES, ErrorBody, decode_error_body
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +100,7 @@ def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIAL
     NodeError
         Of the class the status means; a 500 that speaks of pruned state is `VersionPruned` too.
     """
-    headers = parse_headers(answer.headers)
+    ledger = answer.parsed.ledger
     told = decode_error_body(answer.body, _content_type(answer.headers))
     pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in told.message.lower()
     kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
@@ -111,7 +111,7 @@ def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIAL
     if _MISFIT in told.message.lower():
         advice = "check value_type: what the table holds is not of that type"
     else:
-        advice = _advice(kind, answer.status, body.error_code, headers.ledger)
+        advice = _advice(kind, answer.status, body.error_code, ledger)
     if answer.status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and told.error_code not in ERROR_CODES):
         advice = _access_advice(credentials)
     wait_s = retry_after_s(answer.headers)
@@ -125,7 +125,7 @@ def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIAL
         error_code=body.error_code,
         message=body.message,
         vm_error_code=body.vm_error_code,
-        ledger=headers.ledger,
+        ledger=ledger,
         retry_after_s=wait_s,
         archive=archive,
     )

@@ -1,29 +1,66 @@
-"""What single calls return: values with their types, gas, and the versions they belong to."""
+"""Results of single calls: values with their types, gas, ledger versions; of a simulation all that it would do."""
 
 from __future__ import annotations
 
+import re
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from toolkit._present.notebook import facts_html
 from toolkit._present.text import short_addresses, visible
-from toolkit.client.display import facts_html
+from toolkit.errors import InputError
 from toolkit.frames.calls import TableItemRecord, ViewRecord
 from toolkit.move import parse_type_tag
+from toolkit.move._json_text import parse_json
+from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pandas as pd
 
-    from toolkit.client.abis import AbisAt
-    from toolkit.client.companion import Companion
-    from toolkit.move import Layout
+    from toolkit.client.node import Node  # for typing only: a Node returns these results
+    from toolkit.move import Layout, TypeTag
     from toolkit.wire import GasBreakdown, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
-__all__ = ["Simulation", "TableItem", "ViewResult"]
+__all__ = ["Simulation", "TableItem", "ViewResult", "abort_words"]
+
+OCTAS_PER_APT = 10**8
+ABORT_CATEGORIES = {
+    1: "invalid argument",
+    2: "out of range",
+    3: "invalid state",
+    4: "unauthenticated",
+    5: "permission denied",
+    6: "not found",
+    7: "aborted",
+    8: "already exists",
+    9: "resource exhausted",
+    10: "cancelled",
+    11: "internal",
+    12: "not implemented",
+    13: "unavailable",
+}
+"""Bits 16 to 23 of an abort code. Source: the Move standard library's error module."""
+
+_ABORT = re.compile(
+    r"Move abort(?: in (?P<module>\S+))?: (?:(?P<name>\w+)\()?(?:code )?0x(?P<code>[0-9a-fA-F]{1,16})\)?"
+)
+_STATUS = {
+    "Out of gas": "it ran out of gas; raise max_gas_amount",
+    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": "the payer cannot afford max_gas_amount at this price",
+    "SEQUENCE_NUMBER_TOO_OLD": "the sequence number was used already; leave it out to have it filled in",
+    "SEQUENCE_NUMBER_TOO_NEW": "the sequence number is ahead of the account's; leave it out to have it filled in",
+    "TRANSACTION_EXPIRED": "the expiration is before the ledger's time",
+    "SENDING_ACCOUNT_DOES_NOT_EXIST": "the sender's account does not exist",
+}
+_SIMILAR = 0.8
+_MAX_SUGGESTIONS = 3
+_MAX_BALANCES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +70,27 @@ class ViewResult:
     Attributes
     ----------
     call : ViewFunction
-        What was asked.
     values : tuple
-        Return values in the toolkit's Python forms.
+        Return values as Python values.
     types : tuple of str
-        Their Move types; empty where no ABI was known.
+        Their Move types; empty if the module's ABI is not known.
     gas_used : int or None
-        Gas units, where the node says.
+        Gas units; None if the node does not say.
     ledger_version : int
         The version that was read.
     ledger : LedgerState or None
         The node's head when it answered.
+    layouts : tuple of Layout or None
+        The layouts of the values.
+    raw : str
+        The values as JSON text.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> result = toolkit.connect().at(4_000).view("0x1::timestamp::now_seconds")
+    >>> result.types, result.ledger_version
+    (('u64',), 4000)
     """
 
     call: ViewFunction
@@ -57,16 +104,16 @@ class ViewResult:
 
     @property
     def value(self) -> Any:
-        """The return value; a tuple where the function returns several."""
+        """The return value; a tuple if the function does not return exactly one."""
         return self.values[0] if len(self.values) == 1 else self.values
 
     @property
     def typing(self) -> str:
-        """``abi`` where the module's ABI gave the types, ``inferred`` where JSON did."""
+        """Where the types come from: ``abi``, or ``inferred`` from JSON if the module's ABI is not known."""
         return "inferred" if self.layouts is None else "abi"
 
     def record(self, call: str | None = None) -> ViewRecord:
-        """Return the result as the record a frame is built from."""
+        """Return the record that a frame is built from."""
         head = self.ledger.version if self.ledger else None
         answer = (self.gas_used, self.values, self.layouts, self.raw)
         return ViewRecord(call, self.ledger_version, head, *answer, types=self.types)
@@ -78,7 +125,23 @@ class ViewResult:
         return facts_html(self.call.function, facts)
 
     def to_frame(self, *, flatten: bool = False) -> pd.DataFrame:
-        """Return one row with one typed column per return value; `flatten` splits structs into their fields."""
+        """Return the result as a frame.
+
+        Parameters
+        ----------
+        flatten : bool, default False
+            Replace struct columns by one column per field.
+
+        Returns
+        -------
+        DataFrame, shape (1, 8 + return values)
+            With one typed column per return value.
+
+        Raises
+        ------
+        SchemaError
+            If a value does not fit the type of its column.
+        """
         from toolkit.frames.calls import view_frame
 
         return view_frame([self.record()], flatten=flatten)
@@ -91,13 +154,15 @@ class TableItem:
     Attributes
     ----------
     handle : str
-        Table handle, 0x and 64 digits.
+        Table handle: 0x and 64 hex digits.
     key, value : object
-        In the toolkit's Python forms.
+        As Python values.
     ledger_version : int
         The version that was read.
     ledger : LedgerState or None
         The node's head when it answered.
+    key_layout, value_layout : Layout
+        Their layouts.
     """
 
     handle: str
@@ -109,7 +174,7 @@ class TableItem:
     value_layout: Layout = field(repr=False)
 
     def record(self) -> TableItemRecord:
-        """Return the item as the record a frame is built from."""
+        """Return the record that a frame is built from."""
         head = self.ledger.version if self.ledger else None
         return TableItemRecord(self.key, self.ledger_version, head, self.value)
 
@@ -118,7 +183,23 @@ class TableItem:
         return facts_html(f"item of table {self.handle}", facts)
 
     def to_frame(self, *, flatten: bool = False) -> pd.DataFrame:
-        """Return one row with the typed key and value; `flatten` splits structs into their fields."""
+        """Return the item as a frame.
+
+        Parameters
+        ----------
+        flatten : bool, default False
+            Replace struct columns by one column per field.
+
+        Returns
+        -------
+        DataFrame, shape (1, >= 10)
+            With the typed key and value.
+
+        Raises
+        ------
+        SchemaError
+            If a value does not fit the type of its column.
+        """
         from toolkit.frames.calls import item_frame
 
         return item_frame([self.record()], key_layout=self.key_layout, value_layout=self.value_layout, flatten=flatten)
@@ -128,21 +209,32 @@ class TableItem:
 class Simulation:
     """The outcome of a simulated transaction. Nothing was signed, submitted or stored.
 
+    A simulation is data: it can be pickled and compared. Only `diff`, and `resources` and `events_of` for types that
+    were not used before, read from the node; an unpickled simulation connects to it again for that, without secrets.
+
     Attributes
     ----------
     request : SimulationRequest
-        What was asked.
     transaction : UserTransaction
         The node's answer, decoded.
     ledger : LedgerState or None
         The node's head when it answered.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0x2", 100])
+    >>> simulation = toolkit.connect().simulate(call, sender="0x1")
+    >>> simulation.success, len(simulation.transactions)
+    (True, 1)
     """
 
     request: SimulationRequest
     transaction: UserTransaction
     ledger: LedgerState | None
-    abis: AbisAt = field(repr=False)
-    companion: Companion = field(repr=False)
+    _node: Node | None = field(default=None, repr=False, compare=False)
+    _layouts: dict[str, Layout] = field(default_factory=dict, repr=False, compare=False)
+    _reconnect: tuple[Callable[..., Node], tuple[Any, ...]] | None = field(default=None, repr=False, compare=False)
 
     @property
     def success(self) -> bool:
@@ -166,12 +258,12 @@ class Simulation:
 
     @property
     def affordable_max_gas(self) -> int | None:
-        """Max gas amount the node filled in: what the sender can afford, not advice; None where it was given."""
+        """Max gas amount that the node filled in, which is what the sender can afford; None if the request has one."""
         return None if self.request.max_gas_amount is not None else self.transaction.max_gas_amount
 
     @cached_property
     def gas(self) -> GasBreakdown | None:
-        """The split of the FeeStatement event; None where there is none: it was discarded before it ran."""
+        """The gas by kind, from the FeeStatement event; None if the transaction was discarded before it ran."""
         return self.transaction.gas_breakdown()
 
     @cached_property
@@ -196,7 +288,7 @@ class Simulation:
         return self._frames[2]
 
     def resources(self, tag: str) -> pd.DataFrame:
-        """Return one row per write of a resource: ``address``, then one typed column per field.
+        """Return the writes of a resource.
 
         Parameters
         ----------
@@ -206,12 +298,20 @@ class Simulation:
         Returns
         -------
         DataFrame, shape (number of writes, 1 + fields)
-            Empty where the transaction writes none; a warning then names the types that may have been meant.
+            ``address``, then one typed column per field. Empty if the transaction writes none; a warning then names
+            similar types that it writes.
+
+        Raises
+        ------
+        InputError
+            If `tag` cannot be parsed, or an unpickled simulation cannot connect to its node again.
+        NodeError, NodeUnreachable
+            If the module of the type cannot be looked up.
         """
         return self._payloads(self.changes, "resource_type", tag, identity=("address",))
 
     def events_of(self, event_type: str) -> pd.DataFrame:
-        """Return one row per event of a type: its guid, then one typed column per field.
+        """Return the events of a type.
 
         Parameters
         ----------
@@ -221,80 +321,211 @@ class Simulation:
         Returns
         -------
         DataFrame, shape (number of events, 4 + fields)
-            Empty where there is none; a warning then names the types that may have been meant.
+            The guid, then one typed column per field. Empty if there is none; a warning then names similar types of
+            events.
+
+        Raises
+        ------
+        InputError
+            If `event_type` cannot be parsed, or an unpickled simulation cannot connect to its node again.
+        NodeError, NodeUnreachable
+            If the module of the type cannot be looked up.
         """
         identity = ("event_index", "account_address", "creation_number", "sequence_number")
         return self._payloads(self.events, "type", event_type, identity=identity)
 
     @cached_property
     def balance_changes(self) -> pd.DataFrame:
-        """One row per owner and asset whose balance moves, the fee included, in base units."""
+        """One row per owner and asset whose balance changes, the fee included, in base units."""
         from toolkit.frames.balances import balance_frame
 
         return balance_frame(self.transaction)
 
     def diff(self) -> pd.DataFrame:
-        """Return before and after of each resource and table item that the transaction writes or deletes.
+        """Return the state before and after of each resource and table item that the transaction writes or deletes.
 
         Returns
         -------
-        DataFrame
+        DataFrame, shape (number of changes, 8)
             Resources as JSON text, table items as hex of their BCS bytes, with the fields that differ.
 
         Raises
         ------
+        InputError
+            If an unpickled simulation cannot connect to its node again.
         NodeError, NodeUnreachable
             If the state before cannot be read at the simulation's ledger version.
         """
-        from toolkit.client.diffs import state_diff
-
-        return state_diff(self.changes, self.companion, self.ledger_version)
+        with self._connected() as node:
+            return _state_diff(self.changes, node, self.ledger_version)
 
     def explain(self) -> str:
-        """Return plain words: what the call would do, what it costs, and why it failed."""
-        from toolkit.client.explaining import explanation
-
-        return explanation(self)
+        """Return in plain words what the call would do, what it costs, and why it fails."""
+        lines = [_headline(self), *_failure_lines(self), _cost_line(self), *_balance_lines(self), _writes_line(self)]
+        lines.append(
+            f"Nothing was signed, submitted or stored; the state is that of ledger version {self.ledger_version}."
+        )
+        return "\n".join(visible(short_addresses(line), 400) for line in lines)
 
     def __repr__(self) -> str:
-        from toolkit.client.explaining import headline
-
-        said = f"{short_addresses(headline(self))} gas_used={self.gas_used}, ledger_version={self.ledger_version}"
-        return f"<Simulation: {visible(said, 300)}, vm_status={visible(self.vm_status)}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a Simulation holds the node it asked, for diff() and typed resources, so it cannot be pickled; "
-            "pickle its frames (transactions, changes, events, balance_changes) or its transaction"
-        )
+        text = f"{short_addresses(_headline(self))} gas_used={self.gas_used}, ledger_version={self.ledger_version}"
+        return f"<Simulation: {visible(text, 300)}, vm_status={visible(self.vm_status)}>"
 
     def _repr_html_(self) -> str:
         title, *lines = self.explain().splitlines()
         return facts_html(title, [("status", self.vm_status), *(("", line) for line in lines)])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the data, and how to connect to the node again; no sockets, no secrets, no frames."""
+        data = {name: self.__dict__[name] for name in ("request", "transaction", "ledger", "_layouts")}
+        reconnect = self._reconnect if self._node is None else self._node.reconnect
+        return data | {"_node": None, "_reconnect": reconnect}
+
+    @contextmanager
+    def _connected(self) -> Iterator[Node]:
+        """Use the node that answered; an unpickled simulation connects to it again while the block runs."""
+        if self._node is not None:
+            yield self._node
+            return
+        if self._reconnect is None:
+            raise InputError(
+                "this Simulation was unpickled, and its node cannot be connected to again, since it used a transport "
+                "of its own; call diff(), resources() and events_of() before pickling"
+            )
+        connect, settings = self._reconnect
+        with connect(*settings) as node:
+            yield node
+
+    def _layout(self, tag: TypeTag) -> Layout:
+        name = str(tag)
+        if name not in self._layouts:
+            with self._connected() as node:
+                self._layouts[name] = node.abis.at(self.ledger_version).layout(tag)
+        return self._layouts[name]
+
     def _payloads(self, rows: pd.DataFrame, column: str, tag: str, *, identity: tuple[str, ...]) -> pd.DataFrame:
         from toolkit.frames.transactions import payload_frame
 
-        frame = payload_frame(rows, column, tag, self.abis.layout(parse_type_tag(tag)), identity=identity)
-        meant = [] if len(frame) else _alike(tag, rows[column].dropna().unique())
-        if meant:
-            shown = " or ".join(visible(text, 120) for text in meant)
+        frame = payload_frame(rows, column, tag, self._layout(parse_type_tag(tag)), identity=identity)
+        similar = [] if len(frame) else _similar(tag, rows[column].dropna().unique())
+        if similar:
+            shown = " or ".join(visible(text, 120) for text in similar)
             warnings.warn(f"this transaction has no {tag}; did you mean {shown}?", UserWarning, stacklevel=3)
         return frame
 
 
-_ALIKE = 0.8
-_MOST_MEANT = 3
-
-
-def _alike(tag: str, types: Iterable[str]) -> list[str]:
-    """Return the types that a tag may have meant: with type arguments, of another module, or misspelt."""
+def _similar(tag: str, types: Iterable[str]) -> list[str]:
+    """Return types with a similar name: with other type arguments, of another module, or misspelt."""
     names: dict[str, list[str]] = {}
     for text in types:
         names.setdefault(_struct_name(text), []).append(text)
-    close = get_close_matches(_struct_name(tag), names, cutoff=_ALIKE)
-    return [text for name in close for text in names[name]][:_MOST_MEANT]
+    close = get_close_matches(_struct_name(tag), names, cutoff=_SIMILAR)
+    return [text for name in close for text in names[name]][:_MAX_SUGGESTIONS]
 
 
 def _struct_name(tag: str) -> str:
     return tag.partition("<")[0].rpartition("::")[2]
+
+
+# a simulation in words -----------------------------------------------------------------------------------------------
+
+
+def abort_words(vm_status: str) -> str | None:
+    """Return a Move abort in words: module, name, category and reason; None if the status is not an abort."""
+    match = _ABORT.search(vm_status)
+    if match is None:
+        return None
+    code = int(match["code"], 16)
+    category = ABORT_CATEGORIES.get(code >> 16 & 0xFF)
+    kind = f", category {code >> 16 & 0xFF} ({category}), reason {code & 0xFFFF}" if category else ""
+    where = f" in {match['module']}" if match["module"] else ""
+    name = f" {match['name']}" if match["name"] else ""
+    return f"the code{where} aborted:{name} code {code:#x}{kind}"
+
+
+def _headline(simulation: Simulation) -> str:
+    payload = simulation.request.payload
+    what = payload.function if isinstance(payload, EntryFunction) else f"the {type(payload).__name__} payload"
+    return f"{what} from {simulation.request.sender} would {'succeed' if simulation.success else 'fail'}."
+
+
+def _failure_lines(simulation: Simulation) -> list[str]:
+    """Return why a transaction would fail: the meaning of the status, then the status, which may be long."""
+    if simulation.success:
+        return []
+    status = simulation.vm_status
+    why = abort_words(status) or next((words for name, words in _STATUS.items() if name in status), None)
+    return [*([f"Why: {why}."] if why else []), f"Status: {status}"]
+
+
+def _cost_line(simulation: Simulation) -> str:
+    gas = simulation.gas
+    if gas is None:
+        return "It was discarded before it ran, so nothing would be charged."
+    whole, octas = divmod(abs(gas.net_octas), OCTAS_PER_APT)
+    net = f"{'' if gas.net_octas >= 0 else 'a refund of '}{whole}.{octas:08d} APT"
+    parts = f"execution {gas.execution_gas_units}, reads and writes {gas.io_gas_units} gas units"
+    storage = f"storage {gas.storage_fee_octas} octas, refund {gas.storage_fee_refund_octas} octas"
+    return (
+        f"It costs {gas.total_charge_gas_units} gas units at {gas.gas_unit_price} octas each, {net} net "
+        f"({parts}, {storage})."
+    )
+
+
+def _balance_lines(simulation: Simulation) -> list[str]:
+    from toolkit.frames.columns import plain_columns
+
+    columns = plain_columns(simulation.balance_changes, ["owner", "asset", "change"])
+    rows = list(zip(*columns.values(), strict=True))
+    lines = [f"{owner}: {change:+d} of {asset}." for owner, asset, change in rows[:_MAX_BALANCES]]
+    more = len(rows) - _MAX_BALANCES
+    return [*lines, f"{more} more {'balance' if more == 1 else 'balances'}."] if more > 0 else lines
+
+
+def _writes_line(simulation: Simulation) -> str:
+    from toolkit.frames.columns import plain_columns
+
+    kinds = plain_columns(simulation.changes, ["type"])["type"]
+    counts = ", ".join(f"{kinds.count(kind)} {str(kind).replace('_', ' ')}" for kind in dict.fromkeys(kinds))
+    return f"State changes: {counts or 'none'}. Events: {len(simulation.events)}."
+
+
+# the state before a simulation ---------------------------------------------------------------------------------------
+
+
+def _state_diff(changes: pd.DataFrame, node: Node, version: int) -> pd.DataFrame:
+    """Return one row per written or deleted resource and table item; see `Simulation.diff`."""
+    from toolkit.frames.columns import plain_columns, rows_frame
+    from toolkit.frames.schema import DIFF
+
+    columns = plain_columns(changes, ["type", "address", "resource_type", "handle", "key", "value", "data"])
+    written = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = [row for change in written if (row := _diff_row(change, node, version)) is not None]
+    return rows_frame(DIFF, {name: [row[name] for row in rows] for name in DIFF.names})
+
+
+def _diff_row(change: dict[str, Any], node: Node, version: int) -> dict[str, Any] | None:
+    """Read the state before one change; None for changes of modules."""
+    from toolkit.frames.columns import compact_json
+
+    deleted = str(change["type"]).startswith("delete")
+    row = {name: change[name] for name in ("type", "address", "resource_type", "handle", "key")}
+    if change["resource_type"] is not None and change["address"] is not None:
+        found = node.resource_json(change["address"], change["resource_type"], version)
+        before = None if found is None else compact_json(found)
+        data = None if deleted else change["data"]
+        after = None if data is None else compact_json(parse_json(data, change["resource_type"]))
+        return row | {"before": before, "after": after, "fields_changed": _changed_fields(before, after)}
+    if change["handle"] is None or change["key"] is None:
+        return None
+    item = node.table_item_bytes(change["handle"], change["key"], version)
+    after = None if deleted or change["value"] is None else "0x" + change["value"].hex()
+    return row | {"before": None if item is None else "0x" + item.hex(), "after": after, "fields_changed": None}
+
+
+def _changed_fields(before: str | None, after: str | None) -> Sequence[str]:
+    """Return the top-level fields that differ."""
+    one, two = (parse_json(text, "resource") if text else {} for text in (before, after))
+    if not isinstance(one, dict) or not isinstance(two, dict):
+        return []
+    return [name for name in dict.fromkeys([*one, *two]) if one.get(name) != two.get(name)]

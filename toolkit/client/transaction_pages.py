@@ -19,8 +19,8 @@ from toolkit.wire._u64 import is_u64
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from toolkit.client.calls import PreparedCall
     from toolkit.client.node import Node
-    from toolkit.client.prepared import Prepared
     from toolkit.wire import LedgerState
 
 __all__ = ["PAGE", "Missing", "PageAnswer", "pages_of", "read_transactions"]
@@ -138,7 +138,7 @@ def read_transactions(node: Node, pages: Iterable[Sequence[int]]) -> Iterator[Pa
         tasks = further
 
 
-def _prepared(node: Node, tasks: Iterable[_Task]) -> Iterator[Prepared[Page] | ToolkitError]:
+def _prepared(node: Node, tasks: Iterable[_Task]) -> Iterator[PreparedCall[Page] | ToolkitError]:
     for task in tasks:
         first, last = task.versions[0], task.versions[-1]
         yield node.prepare_transactions(first, last - first + 1)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import InputError
+from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from toolkit.wire import BlockInfo, LedgerState
 
 __all__ = [
     "FindSteps",
@@ -21,6 +23,7 @@ __all__ = [
     "as_version",
     "as_version_or_head",
     "evenly",
+    "first_version_from",
     "moment",
     "resolve_versions",
 ]
@@ -318,3 +321,49 @@ def moment(time: str | date) -> datetime:
     if not isinstance(given, datetime) or given != given:  # noqa: PLR0124 - pandas' NaT is a datetime, and unlike itself
         raise InputError(f"{time!r:.80} is no date: expected ISO 8601 text, such as 2026-05-01, or a datetime")
     return given.replace(tzinfo=UTC) if given.tzinfo is None else given
+
+
+def first_version_from(time: datetime, ledger: LedgerState, block_of: Callable[[int], BlockInfo]) -> int:
+    """Return the first version at or after a time, by bisection on block times.
+
+    Parameters
+    ----------
+    time : datetime
+    ledger : LedgerState
+    block_of : callable
+        Returns the block that holds a version; called O(log n) times for n versions.
+
+    Returns
+    -------
+    int
+        -1 if that version is pruned, or may be; head + 1 if it does not exist yet.
+
+    Raises
+    ------
+    SchemaError
+        If a block does not hold the version that was asked for.
+    """
+
+    def checked(version: int) -> BlockInfo:
+        block = block_of(version)
+        if not block.first_version <= version <= block.last_version:
+            got = f"{block.first_version} to {block.last_version}"
+            raise SchemaError(f"expected the block of version {version}, got the block of versions {got}")
+        return block
+
+    if time > ledger.timestamp:
+        return ledger.version + 1
+    low, high = ledger.oldest_version, ledger.version
+    while low < high:  # all versions of a block have its time, so each step skips whole blocks
+        middle = (low + high) // 2
+        block = checked(middle)
+        stamp = block.block_timestamp
+        if stamp is not None and stamp >= time:
+            high = max(low, block.first_version)
+        else:
+            low = min(high, block.last_version + 1)
+    if high == ledger.oldest_version > 0:
+        oldest = checked(high)
+        if oldest.first_version < high or oldest.block_timestamp != time:
+            return -1  # pruned versions may have been at or after the time as well
+    return high

@@ -8,9 +8,8 @@ from math import ceil, log2
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from toolkit.client.arguments import encode_arguments, parameter_layouts
+from toolkit.client.abis import encode_arguments, function_abi, parameter_layouts
 from toolkit.client.connect import connect
-from toolkit.client.context import function_abi
 from toolkit.client.transaction_pages import PAGE
 from toolkit.client.versions import Versions, evenly, resolve_versions
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, StudyError

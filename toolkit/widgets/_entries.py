@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.client.arguments import encode_arguments, parameter_layouts
+from toolkit.client.abis import encode_arguments, parameter_layouts
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address, wire_type
 from toolkit.wire import EntryFunction

@@ -16,7 +16,7 @@ from toolkit.wire._u64 import U64_MAX
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["AnswerHeaders", "LedgerState", "chain_id_of", "ledger_headers", "parse_headers", "timestamp_from_us"]
+__all__ = ["AnswerHeaders", "LedgerState", "ledger_headers", "parse_headers", "timestamp_from_us"]
 
 _U8_MAX = 2**8 - 1
 _U64_DIGITS = 20
@@ -86,12 +86,15 @@ class AnswerHeaders:
         Start of the next page in a paginated response.
     brand : str or None
         The vendor part of the header names in upper case (``APTOS``).
+    chain_id : int or None
+        Chain id, also if other headers of the ledger state are missing.
     """
 
     ledger: LedgerState | None
     gas_used: int | None
     cursor: str | None
     brand: str | None
+    chain_id: int | None = None
 
 
 def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> AnswerHeaders:
@@ -117,26 +120,17 @@ def parse_headers(headers: Mapping[str, str], *, brand: str | None = None) -> An
     lowered = {name.lower(): value for name, value in headers.items()}
     known = brand or _find_brand(lowered)
     if known is None:
-        return AnswerHeaders(None, None, None, None)
+        return AnswerHeaders(None, None, None, None, _chain_id(lowered))
     prefix = f"x-{known.lower()}-"
     cursor = lowered.get(prefix + "cursor")
+    ledger = _ledger_state(lowered, prefix)
     return AnswerHeaders(
-        ledger=_ledger_state(lowered, prefix),
+        ledger=ledger,
         gas_used=_number(lowered.get(prefix + "gas-used")),
         cursor=cursor if cursor and len(cursor) <= _CURSOR_MAX_LENGTH else None,
         brand=known.upper(),
+        chain_id=_chain_id(lowered, prefix) if ledger is None else ledger.chain_id,
     )
-
-
-def chain_id_of(headers: Mapping[str, str]) -> int | None:
-    """Return the chain id of an answer, also if other headers of `LedgerState` are missing; None if it has none."""
-    lowered = {name.lower(): value for name, value in headers.items() if name[-9:].lower() == "-chain-id"}
-    found = next((value for name, value in lowered.items() if _CHAIN_ID.fullmatch(name)), None)
-    if len(lowered) > 1:  # a gateway's own header beside the node's
-        brand = _find_brand({name.lower(): value for name, value in headers.items()})
-        found = lowered.get(f"x-{brand}-chain-id", found)
-    number = _number(found)
-    return number if number is not None and number <= _U8_MAX else None
 
 
 def ledger_headers(state: LedgerState, *, brand: str = "APTOS", gas_used: int | None = None) -> dict[str, str]:
@@ -192,6 +186,15 @@ def _find_brand(lowered: Mapping[str, str]) -> str | None:
         if match is not None and len(match[1]) <= _BRAND_MAX_LENGTH:
             return match[1]
     return None
+
+
+def _chain_id(lowered: Mapping[str, str], prefix: str = "") -> int | None:
+    """Return the chain id of the node's own header, or of the first one of any brand."""
+    text = lowered.get(prefix + "chain-id") if prefix else None
+    if text is None:
+        text = next((value for name, value in lowered.items() if _CHAIN_ID.fullmatch(name)), None)
+    number = _number(text)
+    return number if number is not None and number <= _U8_MAX else None
 
 
 def _number(text: str | None) -> int | None:

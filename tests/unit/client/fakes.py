@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from toolkit.client.calls import PreparedCall
+from toolkit.client.connection import Connection
 from toolkit.client.http import Answer, Request
 from toolkit.wire import LedgerState, ledger_headers
 
@@ -78,6 +80,12 @@ def module(name: str, *, address: str = "0x1", functions: Any = (), structs: Any
         "structs": list(structs),
     }
     return {"bytecode": code, "abi": abi}
+
+
+def get(connection: Connection, where: str, *, asked: str, query: dict[str, Any] | None = None) -> Answer:
+    """GET a path over a connection and return the answer as it is."""
+    request = connection.request("GET", where, query=query)
+    return connection.perform(PreparedCall(request, asked, lambda found: found))
 
 
 class Script:

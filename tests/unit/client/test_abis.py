@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.client.fakes import function, module, refused, struct
 from toolkit.client.abis import AbiStore, Made
-from toolkit.client.refusals import refusal
+from toolkit.client.node_errors import refusal
 from toolkit.errors import SchemaError, VersionPruned
 from toolkit.move import StructOf, UInt, Untyped, decode_module_abi, parse_type_tag
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import URL, answer, refused
+from tests.unit.client.fakes import URL, answer, get, refused
 from toolkit.client.connection import Connection
 from toolkit.client.http import Answer
 from toolkit.client.node import Node
-from toolkit.client.refusals import advertised_archive, refusal
+from toolkit.client.node_errors import advertised_archive, refusal
 from toolkit.errors import VersionPruned
 
 ARCHIVE = "https://archive.test/v1"
@@ -62,9 +62,9 @@ def test_an_archive_is_followed_on_request_only():
     here, there = Road(pruned(archive=ARCHIVE)), Road(answer(["7"]))
     plain = Connection(URL, here)
     with pytest.raises(VersionPruned):
-        plain.get("/view", asked="x", query={"ledger_version": 5})
+        get(plain, "/view", asked="x", query={"ledger_version": 5})
     following = Connection(URL, here, archive=lambda _: there)
-    assert following.get("/view", asked="x", query={"ledger_version": 5}).status == 200
+    assert get(following, "/view", asked="x", query={"ledger_version": 5}).status == 200
     assert there.asked == [f"{ARCHIVE}/view?ledger_version=5"]
 
 
@@ -72,7 +72,7 @@ def test_an_archive_that_refuses_leaves_the_first_answer():
     """What the archive does not have either is told by the node's own refusal."""
     following = Connection(URL, Road(pruned(archive=ARCHIVE)), archive=lambda _: Road(refused(401, "x", "no")))
     with pytest.raises(VersionPruned):
-        following.get("/view", asked="x")
+        get(following, "/view", asked="x")
 
 
 @pytest.mark.parametrize(("archive", "goes"), [("https://node.test/archive/v1", True), (ARCHIVE, False)])
@@ -80,6 +80,6 @@ def test_an_archive_that_refuses_leaves_the_first_answer():
 def test_secrets_go_to_the_same_site_only(archive, goes, url):
     """An archive elsewhere is asked without the key, and without the login."""
     with Node(url, api_key=None if "@" in url else "SECRET", cache=None) as node:
-        road = node._archive_road(archive)
+        road = node._archive_transport(archive)
         assert (road._credentials.authorization is not None) is goes
         road.close()

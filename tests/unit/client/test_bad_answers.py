@@ -39,12 +39,12 @@ READS = {
     "GET /accounts/0x1/module/m": lambda node: node.module("0x1", "m", ledger_version=500),
     "GET /accounts/0x1/resource/0x1%3A%3Am%3A%3AR": lambda node: node.resource("0x1", "0x1::m::R", ledger_version=500),
     "GET /transactions/by_version/500": lambda node: node.transaction(500),
-    "GET /blocks/by_version/500": lambda node: node._companion.block(500),
+    "GET /blocks/by_version/500": lambda node: node.block(500),
     "POST /view": lambda node: node.view(COUNT, ledger_version=500),
     f"POST /tables/{HANDLE}/item": lambda node: node.table_item(
         HANDLE, key="a", key_type="0x1::string::String", value_type="u64", ledger_version=500
     ),
-    f"POST /tables/{HANDLE}/raw_item": lambda node: node._companion.raw_item(HANDLE, b"\1", 500),
+    f"POST /tables/{HANDLE}/raw_item": lambda node: node.table_item_bytes(HANDLE, b"\1", 500),
 }
 
 

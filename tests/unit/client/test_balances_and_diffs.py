@@ -20,9 +20,9 @@ from tests.unit.client.fakes import (
     user_transaction,
 )
 from toolkit import embedded
-from toolkit.client.explaining import CATEGORIES, abort_words
 from toolkit.client.http import Answer
 from toolkit.client.node import Node
+from toolkit.client.results import ABORT_CATEGORIES, abort_words
 from toolkit.errors import Forbidden, NotFound, VersionPruned
 from toolkit.wire import EntryFunction
 
@@ -173,7 +173,7 @@ class TestDiff:
 class TestExplain:
     """Plain words."""
 
-    @pytest.mark.parametrize(("number", "words"), CATEGORIES.items())
+    @pytest.mark.parametrize(("number", "words"), ABORT_CATEGORIES.items())
     def test_categories_of_abort_codes(self, number, words):
         """Bits 16 to 23 are the category, the lower 16 the reason."""
         told = abort_words(f"Move abort in 0x1::coin: E_X({number << 16 | 7:#x}): text")

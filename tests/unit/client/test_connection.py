@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import URL, Script, answer, ledger, refused
+from tests.unit.client.fakes import URL, Script, answer, get, ledger, refused
+from toolkit.client.calls import PreparedCall
 from toolkit.client.connection import Connection, path
 from toolkit.client.retry import Pace, RetryPolicy
 from toolkit.errors import InvalidRequest, NodeError, NodeUnreachable, NotFound, RateLimited, Unavailable
@@ -38,7 +39,7 @@ def connected(*outcomes, per_second=None, **options):
 def test_a_good_answer_is_returned_at_once():
     """One request, no sleep, the answer as it came."""
     connection, transport, clock = connected(GOOD)
-    assert connection.get("/x", asked="x") is GOOD
+    assert get(connection, "/x", asked="x") is GOOD
     assert len(transport.requests) == 1
     assert clock.slept == []
 
@@ -49,7 +50,7 @@ def test_a_good_answer_is_returned_at_once():
 def test_trouble_that_passes_is_not_seen(trouble):
     """After one outage the answer comes, and one jittered wait was slept."""
     connection, transport, clock = connected(trouble, GOOD, retry=RetryPolicy(base_s=1.0))
-    assert connection.get("/x", asked="x") is GOOD
+    assert get(connection, "/x", asked="x") is GOOD
     assert len(transport.requests) == 2
     assert len(clock.slept) == 1
     assert 0.5 <= clock.slept[0] <= 1.0
@@ -59,7 +60,7 @@ def test_waits_grow_until_the_attempts_are_used_up():
     """Five requests in all, four waits that double within their jitter, then the last error."""
     connection, transport, clock = connected(BUSY, retry=RetryPolicy(base_s=1.0, cap_s=4.0))
     with pytest.raises(Unavailable):
-        connection.get("/x", asked="x")
+        get(connection, "/x", asked="x")
     assert len(transport.requests) == 5
     assert [low <= wait <= 2 * low for wait, low in zip(clock.slept, (0.5, 1, 2, 2), strict=True)] == [True] * 4
 
@@ -68,7 +69,7 @@ def test_a_repeated_request_is_the_same_request():
     """POST bodies, URL and headers do not change between attempts."""
     connection, transport, _ = connected(CUT, BUSY, GOOD)
     request = connection.request("POST", "/view", body=b"{}", query={"ledger_version": 3})
-    assert connection.send(request, "x") is GOOD
+    assert connection.perform(PreparedCall(request, "x", lambda found: found)) is GOOD
     assert transport.requests == [request] * 3
 
 
@@ -76,7 +77,7 @@ def test_unreachable_to_the_end_is_raised_as_such():
     """The transport's own error is what the caller sees."""
     connection, transport, _ = connected(CUT, retry=RetryPolicy(attempts=3))
     with pytest.raises(NodeUnreachable, match="cut"):
-        connection.get("/x", asked="x")
+        get(connection, "/x", asked="x")
     assert len(transport.requests) == 3
 
 
@@ -85,7 +86,7 @@ def test_a_refusal_is_raised_at_once(status):
     """What the node refuses is not asked again."""
     connection, transport, clock = connected(refused(status, "some_code"))
     with pytest.raises(NodeError):
-        connection.get("/x", asked="x")
+        get(connection, "/x", asked="x")
     assert len(transport.requests) == 1
     assert clock.slept == []
 
@@ -94,7 +95,7 @@ def test_a_500_is_asked_twice_in_all():
     """One repeat of an internal error, and no more."""
     connection, transport, _ = connected(refused(500, "internal_error", "hiccup"))
     with pytest.raises(NodeError):
-        connection.get("/x", asked="x")
+        get(connection, "/x", asked="x")
     assert len(transport.requests) == 2
 
 
@@ -102,14 +103,14 @@ def test_a_500_about_deserialising_is_asked_once():
     """It fails the same way each time."""
     connection, transport, _ = connected(refused(500, "internal_error", "Failed to deserialize table item"))
     with pytest.raises(NodeError):
-        connection.get("/x", asked="x")
+        get(connection, "/x", asked="x")
     assert len(transport.requests) == 1
 
 
 def test_retry_after_is_obeyed():
     """The wait is what the node asks for where that is longer than the own one."""
     connection, _, clock = connected(refused(429, "x", retry_after="7"), GOOD)
-    connection.get("/x", asked="x")
+    get(connection, "/x", asked="x")
     assert clock.slept == [7.0]
 
 
@@ -117,7 +118,7 @@ def test_a_wait_beyond_the_budget_is_not_waited():
     """A gateway that asks for an hour gets no hour: the error comes at once, with the wait it asked for."""
     connection, transport, clock = connected(refused(429, "x", retry_after="3600"), retry=RetryPolicy(budget_s=60.0))
     with pytest.raises(RateLimited) as caught:
-        connection.get("/x", asked="x")
+        get(connection, "/x", asked="x")
     assert caught.value.retry_after_s == 3600.0
     assert len(transport.requests) == 1
     assert clock.slept == []
@@ -129,7 +130,7 @@ def test_the_budget_bounds_the_sum_of_waits():
         refused(503, "x", retry_after="20"), retry=RetryPolicy(attempts=50, budget_s=60.0)
     )
     with pytest.raises(Unavailable):
-        connection.get("/x", asked="x")
+        get(connection, "/x", asked="x")
     assert clock.slept == [20.0, 20.0, 20.0]
     assert len(transport.requests) == 4
 
@@ -139,8 +140,8 @@ def test_a_backend_behind_the_head_seen_is_asked_again():
     ahead = answer([], head=ledger(1_000))
     behind = refused(404, "version_not_found", head=ledger(990))
     connection, transport, _ = connected(ahead, behind, behind, GOOD)
-    connection.get("/x", asked="x")
-    assert connection.get("/x", asked="x", query={"ledger_version": 995}) is GOOD
+    get(connection, "/x", asked="x")
+    assert get(connection, "/x", asked="x", query={"ledger_version": 995}) is GOOD
     assert len(transport.requests) == 4
 
 
@@ -155,9 +156,9 @@ def test_a_backend_behind_the_head_seen_is_asked_again():
 def test_any_other_404_is_final(version, head):
     """A version nobody has seen, or a backend that is up to date, is a plain NotFound."""
     connection, transport, _ = connected(answer([], head=ledger(1_000)), refused(404, "version_not_found", head=head))
-    connection.get("/x", asked="x")
+    get(connection, "/x", asked="x")
     with pytest.raises(NotFound):
-        connection.get("/x", asked="x", query={"ledger_version": version})
+        get(connection, "/x", asked="x", query={"ledger_version": version})
     assert len(transport.requests) == 2
 
 
@@ -166,9 +167,9 @@ def test_a_missing_item_is_final_on_a_lagging_backend_too():
     connection, transport, _ = connected(
         answer([], head=ledger(1_000)), refused(404, "table_item_not_found", head=ledger(990))
     )
-    connection.get("/x", asked="x")
+    get(connection, "/x", asked="x")
     with pytest.raises(NotFound):
-        connection.get("/x", asked="x", query={"ledger_version": 5})
+        get(connection, "/x", asked="x", query={"ledger_version": 5})
     assert len(transport.requests) == 2
 
 
@@ -176,9 +177,9 @@ def test_a_backend_that_stays_behind_ends_in_not_found():
     """Lag is waited for as long as any other outage, not for ever."""
     behind = refused(404, "version_not_found", head=ledger(990))
     connection, transport, _ = connected(answer([], head=ledger(1_000)), behind, retry=RetryPolicy(attempts=3))
-    connection.get("/x", asked="x")
+    get(connection, "/x", asked="x")
     with pytest.raises(NotFound):
-        connection.get("/x", asked="x", query={"ledger_version": 995})
+        get(connection, "/x", asked="x", query={"ledger_version": 995})
     assert len(transport.requests) == 1 + 3
 
 
@@ -186,24 +187,24 @@ def test_requests_are_evenly_paced():
     """At 4 per second each request after the first waits for its turn."""
     connection, _, clock = connected(GOOD, per_second=4.0)
     for _ in range(4):
-        connection.get("/x", asked="x")
+        get(connection, "/x", asked="x")
     assert clock.slept == [0.25, 0.25, 0.25]
 
 
 def test_time_that_passed_anyway_counts_for_the_pace():
     """Who comes late enough does not wait, and saves up no turns either."""
     connection, _, clock = connected(GOOD, per_second=4.0)
-    connection.get("/x", asked="x")
+    get(connection, "/x", asked="x")
     clock.now += 10
-    connection.get("/x", asked="x")
-    connection.get("/x", asked="x")
+    get(connection, "/x", asked="x")
+    get(connection, "/x", asked="x")
     assert clock.slept == [0.25]
 
 
 def test_repeats_are_paced_too():
     """A repeated request takes a turn of its own."""
     connection, _, clock = connected(CUT, GOOD, per_second=0.5, retry=RetryPolicy(base_s=0.1))
-    connection.get("/x", asked="x")
+    get(connection, "/x", asked="x")
     assert len(clock.slept) == 2
     assert sum(clock.slept) == pytest.approx(2.0)
 
@@ -223,7 +224,7 @@ def test_a_body_goes_with_its_type():
 def test_without_a_body_there_is_no_content_type():
     """A GET asks for JSON and sends nothing."""
     connection, transport, _ = connected(GOOD)
-    connection.get("/x", asked="x")
+    get(connection, "/x", asked="x")
     assert transport.requests[0].headers["Accept"] == "application/json"
     assert "Content-Type" not in transport.requests[0].headers
     assert transport.requests[0].body is None
@@ -232,7 +233,7 @@ def test_without_a_body_there_is_no_content_type():
 def test_queries_are_part_of_the_url():
     """Query values are encoded; version 0 is a version."""
     connection, transport, _ = connected(GOOD)
-    connection.get("/x", asked="x", query={"ledger_version": 0, "cursor": "a&b=c"})
+    get(connection, "/x", asked="x", query={"ledger_version": 0, "cursor": "a&b=c"})
     assert transport.requests[0].url == f"{URL}/x?ledger_version=0&cursor=a%26b%3Dc"
 
 
@@ -249,7 +250,7 @@ def test_texts_say_what_was_asked():
     """The words of the caller begin the text of an error."""
     connection, _, _ = connected(refused(400, "invalid_input", "bad"))
     with pytest.raises(InvalidRequest, match=r"^view 0x1::coin::supply at version 3: the node answered 400"):
-        connection.get("/x", asked="view 0x1::coin::supply at version 3")
+        get(connection, "/x", asked="view 0x1::coin::supply at version 3")
 
 
 def test_closing_closes_the_transport():

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
 from html.parser import HTMLParser
 
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, user_transaction
-from toolkit.client.display import facts_html
+from toolkit._present.notebook import facts_html
 from toolkit.client.fetch import fetch_simulations
 from toolkit.client.node import Node
-from toolkit.client.probing import Probe
+from toolkit.client.reads import Probe
 from toolkit.wire import EntryFunction, SimulationRequest
 
 SCRIPT = "<img src=x onerror=alert(1)>"
@@ -117,7 +116,7 @@ def test_a_simulation_tells_its_words_escaped(success):
 
 
 def test_a_simulation_is_one_line_of_text():
-    """What would happen, its gas and status, whatever the chain says; a pickle says what to take instead."""
+    """What would happen, its gas and status, whatever the chain says."""
     status = f"Move abort in 0x1::m: E_X(0x10001): {SCRIPT}\n"
     simulated = user_transaction(success=False, vm_status=status)
     node = node_with({"POST /transactions/simulate": answer([simulated]), "GET /accounts/0xa11ce": account(7)})
@@ -126,9 +125,6 @@ def test_a_simulation_is_one_line_of_text():
     assert text.startswith("<Simulation: 0x1::m::pay from 0xa11ce would fail. gas_used=9, ledger_version=")
     assert "E_X(0x10001)" in text
     assert (len(text.splitlines()), len(text) < 600) == (1, True)
-    with pytest.raises(TypeError, match="pickle its frames"):
-        pickle.dumps(sim)
-    assert pickle.loads(pickle.dumps(sim.transaction)).vm_status == status  # noqa: S301 - our own bytes
 
 
 def test_batches_tell_their_sizes():

@@ -12,7 +12,7 @@ from toolkit.client.connection import path
 from toolkit.client.fetch import fetch_table_items, fetch_views
 from toolkit.client.http import Answer, base_url, is_nearby
 from toolkit.client.node import Node
-from toolkit.client.refusals import refusal
+from toolkit.client.node_errors import refusal
 from toolkit.client.retry import retry_after_s
 from toolkit.client.versions import FindSteps, resolve_versions
 from toolkit.errors import InputError, SchemaError

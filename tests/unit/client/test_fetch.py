@@ -17,7 +17,7 @@ from tests.unit.client.fakes import (
     struct,
     user_transaction,
 )
-from toolkit.client.bulk import run_many
+from toolkit.client.batch import run_in_threads
 from toolkit.client.fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
 from toolkit.client.node import Node
 from toolkit.errors import ClosedError, InputError, SchemaError
@@ -190,7 +190,7 @@ class TestViews:
     def test_a_name_that_is_no_text_is_refused(self):
         """It names the call and what to write, before anything is asked."""
         node, fake = node_with()
-        with pytest.raises(InputError, match="names of calls are text, got 7; name it '7'"):
+        with pytest.raises(InputError, match="the name of a call must be a str, got 7; use '7'"):
             fetch_views(node, {7: COUNT}, progress=False)
         assert fake.asked == []
 
@@ -405,7 +405,7 @@ class TestRunMany:
 
     def test_results_carry_the_place_of_their_task(self):
         """Whatever the order of completion."""
-        assert dict(run_many(range(50), lambda n: n * n, in_flight=7)) == {n: n * n for n in range(50)}
+        assert dict(run_in_threads(range(50), lambda n: n * n, in_flight=7)) == {n: n * n for n in range(50)}
 
     def test_no_more_run_at_once_than_asked(self):
         """The bound on what is in flight holds."""
@@ -420,7 +420,7 @@ class TestRunMany:
             with lock:
                 now -= 1
 
-        list(run_many(range(60), work, in_flight=3))
+        list(run_in_threads(range(60), work, in_flight=3))
         assert most <= 3
 
     def test_tasks_are_taken_as_results_are(self):
@@ -432,7 +432,7 @@ class TestRunMany:
                 taken.append(number)
                 yield number
 
-        results = run_many(tasks(), lambda n: n, in_flight=2)
+        results = run_in_threads(tasks(), lambda n: n, in_flight=2)
         for _ in range(10):
             next(results)
         results.close()
@@ -448,11 +448,11 @@ class TestRunMany:
                 raise ClosedError("closed")
 
         with pytest.raises(ClosedError):
-            list(run_many(range(10_000), work, in_flight=2))
+            list(run_in_threads(range(10_000), work, in_flight=2))
         assert len(begun) < 50
 
     def test_progress_counts_every_result(self):
         """The bar moves by one per result."""
         counted = []
-        list(run_many(range(20), lambda n: n, in_flight=4, advance=counted.append))
+        list(run_in_threads(range(20), lambda n: n, in_flight=4, advance=counted.append))
         assert counted == [1] * 20

@@ -37,7 +37,7 @@ def fetched(node, keys=(1,)):
         (5, "calls: expected toolkit.ViewFunction.*got 5"),
         ([VIEW, "0x1::m::supply"], "call 1: expected toolkit.ViewFunction"),
         ({"a": "0x1::m::supply"}, "call 'a': expected toolkit.ViewFunction"),
-        ({5: VIEW}, "names of calls are text, got 5"),
+        ({5: VIEW}, "the name of a call must be a str, got 5"),
         ([], "needs at least one call"),
         ({}, "needs at least one call"),
     ],
@@ -51,17 +51,17 @@ def test_what_is_no_view_call_is_refused(node, calls, words):
 @pytest.mark.parametrize("keys", ["alice", b"alice", {"alice": 1}, None, 5])
 def test_one_key_is_no_list_of_keys(node, keys):
     """The letters of a name are not its keys."""
-    with pytest.raises(InputError, match=r"keys is a list of keys, got .*write one key as keys=\[...\]"):
+    with pytest.raises(InputError, match=r"keys must be a list of keys, got .*write one key as keys=\[...\]"):
         fetched(node, keys)
 
 
 @pytest.mark.parametrize(
     ("requests", "words"),
     [
-        (None, "requests is a list of toolkit.SimulationRequest, got None"),
-        ("0x1::m::pay", "requests is a list of toolkit.SimulationRequest"),
-        (EntryFunction("0x1::m::pay"), "requests is a list of toolkit.SimulationRequest"),
-        ([TRIED, EntryFunction("0x1::m::pay")], "request 1 is EntryFunction; expected toolkit.SimulationRequest"),
+        (None, "requests must be a list of toolkit.SimulationRequest, got None"),
+        ("0x1::m::pay", "requests must be a list of toolkit.SimulationRequest"),
+        (EntryFunction("0x1::m::pay"), "requests must be a list of toolkit.SimulationRequest"),
+        ([TRIED, EntryFunction("0x1::m::pay")], "request 1: expected toolkit.SimulationRequest.*got EntryFunction"),
     ],
 )
 def test_what_is_no_simulation_is_refused(node, requests, words):
@@ -79,13 +79,13 @@ def test_what_is_no_node_is_refused(given):
         lambda: toolkit.fetch_simulations(given, [TRIED]),
         lambda: toolkit.fetch_transactions(given, versions="0:5"),
     ):
-        with pytest.raises(InputError, match=r"expected a node, as toolkit.connect returns it, got"):
+        with pytest.raises(InputError, match=r"expected a Node, as toolkit.connect returns it, got"):
             fetch()
 
 
 def test_a_snapshot_is_no_node(node):
     """The fetch functions take versions instead."""
-    with pytest.raises(InputError, match=r"give its .node and versions=7"):
+    with pytest.raises(InputError, match=r"use its .node and versions=7"):
         toolkit.fetch_views(node.at(7), VIEW)
 
 

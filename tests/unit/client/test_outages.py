@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused
+from tests.unit.client.fakes import URL, FakeNode, answer, function, get, ledger, module, refused
 from toolkit.client.abis import AbiStore
 from toolkit.client.connection import Connection
 from toolkit.client.fetch import fetch_table_items, fetch_views
@@ -236,4 +236,4 @@ def test_a_single_read_names_the_archive_that_failed():
 
     following = Connection(URL, Pruned(), archive=lambda _: Away())
     with pytest.raises(NodeUnreachable, match=r"archive https://archive.test/v1 gives no answer: nothing answers"):
-        following.get("/view", asked="x")
+        get(following, "/view", asked="x")

@@ -11,7 +11,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, mod
 from toolkit import embedded
 from toolkit.client.fetch import fetch_transactions, fetch_views, plan_versions
 from toolkit.client.node import Node
-from toolkit.client.probing import Probe
+from toolkit.client.reads import Probe
 from toolkit.errors import NodeUnreachable
 from toolkit.wire import ViewFunction
 

@@ -9,11 +9,11 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from toolkit.client import bulk
+from toolkit.client import batch
 
 SCRIPT = """
 import ipykernel.kernelbase  # a kernel that is imported runs nothing here
-from toolkit.client.bulk import progress_bar
+from toolkit.client.batch import progress_bar
 with progress_bar(3, "views", show=True) as bar:
     bar.advance(3)
 """
@@ -31,8 +31,8 @@ def shown(monkeypatch, *, shell=None, stream=None, show=True):
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setattr(sys, "stderr", stream or io.StringIO())
     drawn = []
-    monkeypatch.setattr(bulk, "tqdm", lambda **options: drawn.append(options) or _Bar())
-    with bulk.progress_bar(3, "views", show=show) as bar:
+    monkeypatch.setattr(batch, "tqdm", lambda **options: drawn.append(options) or _Bar())
+    with batch.progress_bar(3, "views", show=show) as bar:
         bar.advance(3)
     (options,) = drawn
     return not options["disable"]

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.client.fakes import ledger, refused
 from toolkit import errors
 from toolkit.client.http import Answer
-from toolkit.client.refusals import refusal
+from toolkit.client.node_errors import refusal
 
 HEAD = ledger(1_000, oldest=400)
 PAGE = b"<html><head><script>steal()</script><title>502</title></head><body><h1>Bad   Gateway</h1>" + b"x" * 5_000

@@ -9,8 +9,7 @@ from toolkit.client.fetch import fetch_simulations, fetch_transactions, fetch_vi
 from toolkit.client.node import Node
 from toolkit.client.same_ledger import _PAUSES_S, LedgerAnchor, LedgerGuard
 from toolkit.errors import LedgerChanged, NodeUnreachable
-from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction, ledger_headers
-from toolkit.wire._headers import chain_id_of
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction, ledger_headers, parse_headers
 
 WHERE = "GET /transactions/by_version/900"
 GONE = refused(503, "internal_error")
@@ -229,7 +228,7 @@ def test_a_chain_that_is_expected_is_expected_of_the_first_answer():
 )
 def test_the_chain_id_of_an_answer(headers, chain_id):
     """By the node's own header, whatever else is missing or beside it."""
-    assert chain_id_of(headers) == chain_id
+    assert parse_headers(headers).chain_id == chain_id
 
 
 def test_an_unreachable_node_has_no_anchor():

@@ -8,11 +8,11 @@ import pytest
 
 from tests.integration.transports.single import EngineTransport
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused
-from toolkit.client.bulk import run_many
+from toolkit.client.batch import run_in_threads
 from toolkit.client.fetch import fetch_views
 from toolkit.client.http import Request, ascii_url
 from toolkit.client.node import Node
-from toolkit.client.refusals import refusal
+from toolkit.client.node_errors import refusal
 from toolkit.client.transport import SessionTransport
 from toolkit.errors import ClosedError, Forbidden, NodeUnreachable
 from toolkit.wire import ViewFunction
@@ -91,7 +91,7 @@ def test_an_interrupt_does_not_wait_for_what_is_in_flight():
 
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(run_many([0, 1], read, in_flight=2, advance=interrupt))
+            list(run_in_threads([0, 1], read, in_flight=2, advance=interrupt))
         assert not gate.is_set()
         assert any(thread.name.startswith("toolkit-fetch") for thread in threading.enumerate())
     finally:

@@ -9,9 +9,9 @@ from contextlib import suppress
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused
+from toolkit.client.batch import send_all
 from toolkit.client.fetch import fetch_views
 from toolkit.client.node import Node
-from toolkit.client.sweep import sweep
 from toolkit.errors import NodeUnreachable, NotFound, SchemaError, VersionPruned
 from toolkit.wire import ViewFunction
 
@@ -49,7 +49,7 @@ def test_every_task_ends_once():
         return counting(query, body)
 
     node, _ = node_with({"POST /view": late})
-    found = dict(sweep(node, range(100, 160), at(node)))
+    found = dict(send_all(node, range(100, 160), at(node)))
     assert sorted(found) == list(range(60))
     assert [found[place].value for place in range(60)] == list(range(100, 160))
 
@@ -57,7 +57,7 @@ def test_every_task_ends_once():
 def test_no_task_gives_nothing():
     """An empty sweep asks nothing."""
     node, fake = node_with()
-    assert list(sweep(node, [], at(node))) == []
+    assert list(send_all(node, [], at(node))) == []
     assert fake.asked == []
 
 
@@ -71,7 +71,7 @@ def test_a_task_that_cannot_be_prepared_ends_with_its_error():
             raise pruned
         return node.prepare_view(COUNT, version)
 
-    found = dict(sweep(node, range(100, 110), prepare))
+    found = dict(send_all(node, range(100, 110), prepare))
     assert sorted(found) == list(range(10))
     assert [found[place] is pruned for place in range(10)] == [False, True] * 5
     assert [found[place].value for place in range(0, 10, 2)] == [100, 102, 104, 106, 108]
@@ -86,7 +86,7 @@ def test_a_sweep_in_which_nothing_can_be_prepared_ends(error):
     def prepare(_):
         raise error
 
-    assert sorted(place for place, outcome in sweep(node, range(7), prepare) if outcome is error) == list(range(7))
+    assert sorted(place for place, outcome in send_all(node, range(7), prepare) if outcome is error) == list(range(7))
     assert fake.asked == []
 
 
@@ -97,7 +97,7 @@ def test_a_misfit_of_one_answer_is_an_outcome():
         return answer(["many"]) if query["ledger_version"] == "102" else counting(query, body)
 
     node, _ = node_with({"POST /view": odd})
-    found = dict(sweep(node, range(100, 105), at(node)))
+    found = dict(send_all(node, range(100, 105), at(node)))
     assert isinstance(found[2], SchemaError)
     assert "count" in str(found[2])
     assert [found[place].value for place in (0, 1, 3, 4)] == [100, 101, 103, 104]
@@ -119,7 +119,7 @@ def test_refusals_and_lost_connections_are_outcomes():
         return counting(query, body)
 
     node, _ = node_with({"POST /view": mixed})
-    found = dict(sweep(node, range(100, 103), at(node)))
+    found = dict(send_all(node, range(100, 103), at(node)))
     assert [getattr(found[place], "error_code", None) for place in range(3)] == [None, "invalid_input", None]
 
 
@@ -134,7 +134,7 @@ def test_tasks_are_pulled_as_answers_are_taken():
             pulled += 1
             yield 100 + pulled % 900
 
-    results = sweep(node, endless(), at(node))
+    results = send_all(node, endless(), at(node))
     for _ in range(20):
         next(results)
     results.close()
@@ -152,7 +152,7 @@ def test_an_interrupt_in_the_loop_ends_the_sweep():
     node, fake = node_with({"POST /view": slow}, max_in_flight=4)
 
     def consume():
-        for place, _ in sweep(node, range(100, 1_000), at(node)):
+        for place, _ in send_all(node, range(100, 1_000), at(node)):
             interrupt(at=20, now=place)
 
     with pytest.raises(KeyboardInterrupt):
@@ -166,7 +166,7 @@ def test_an_interrupt_in_the_loop_ends_the_sweep():
 def test_closing_a_sweep_waits_for_nothing_but_what_is_in_flight():
     """Leaving early costs the requests in flight, no more."""
     node, fake = node_with(max_in_flight=4)
-    results = sweep(node, range(100, 1_000), at(node))
+    results = send_all(node, range(100, 1_000), at(node))
     next(results)
     results.close()
     asked = len(fake.sent("POST /view"))
@@ -181,7 +181,7 @@ def test_after_an_interrupt_what_came_is_kept(tmp_path):
     def tried(limit):
         node, fake = node_with(cache=tmp_path / "kept.sqlite3", max_in_flight=2)
         with node, suppress(KeyboardInterrupt):
-            for count, _ in enumerate(sweep(node, range(100, 200), at(node)), 1):
+            for count, _ in enumerate(send_all(node, range(100, 200), at(node)), 1):
                 interrupt(at=limit, now=count)
         return {query["ledger_version"] for query, _ in fake.sent("POST /view")}
 

@@ -41,7 +41,7 @@ def node_with(routes=None, *, head=None):
 def test_a_time_before_the_oldest_version_is_refused(time, oldest):
     """A pruned node does not give another time for the one that was asked for."""
     node, _ = node_with(BLOCKS, head=ledger(1_000, oldest=oldest))
-    with pytest.raises(InputError, match=f"lies before version {oldest} of 2026-01-01T00:00:50.00:00, the oldest"):
+    with pytest.raises(InputError, match=f"is before version {oldest} of 2026-01-01T00:00:50.00:00, the oldest"):
         node.version_at(time)
     assert node.version_at("2026-01-01T00:00:50.5Z") == 510
 
@@ -49,7 +49,7 @@ def test_a_time_before_the_oldest_version_is_refused(time, oldest):
 def test_the_time_of_the_oldest_version_is_its_own():
     """A block that is held whole is the first of its time; of one that is pruned in its midst the first is gone."""
     assert node_with(BLOCKS, head=ledger(1_000, oldest=500))[0].version_at("2026-01-01T00:00:50Z") == 500
-    with pytest.raises(InputError, match="lies before version 505"):
+    with pytest.raises(InputError, match="is before version 505"):
         node_with(BLOCKS, head=ledger(1_000, oldest=505))[0].version_at("2026-01-01T00:00:50Z")
 
 

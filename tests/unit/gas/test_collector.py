@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.gas.observed import NOW, manifest, row, table
-from toolkit.client.bulk import progress_bar
+from toolkit.client.batch import progress_bar
 from toolkit.errors import LedgerChanged, NodeUnreachable, RunStopped, StudyError
 from toolkit.gas.runs.collector import Collector
 from toolkit.gas.runs.store import RunStore
@@ -154,7 +154,7 @@ def test_progress_tells_rate_failures_and_time_left(store, capsys):
     """On a terminal: how many of how many, what is left at this rate, and how many calls failed so far."""
     from tqdm import tqdm
 
-    from toolkit.client.bulk import Progress
+    from toolkit.client.batch import Progress
 
     with tqdm(total=0, desc="observing", unit="call", mininterval=0, ascii=True) as shown:
         bar = Progress(shown)

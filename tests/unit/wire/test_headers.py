@@ -23,7 +23,7 @@ STATE = LedgerState(
 def test_headers_of_any_brand_read_back_as_written(brand: str) -> None:
     """What `ledger_headers` writes, `parse_headers` reads, whatever the maker's token."""
     read = parse_headers(ledger_headers(STATE, brand=brand, gas_used=9))
-    assert read == AnswerHeaders(STATE, 9, None, brand.upper())
+    assert read == AnswerHeaders(STATE, 9, None, brand.upper(), STATE.chain_id)
 
 
 @pytest.mark.parametrize("spell", [str.lower, str.upper, str.title])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolkit._present.text import visible
-from toolkit.client.companion import ABSENT
+from toolkit.client.reads import ABSENT
 from toolkit.errors import NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.gas.causes.packages import REGISTRY, Dependencies, Package, dependencies, packages_of
 from toolkit.move import parse_type_tag

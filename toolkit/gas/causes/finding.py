@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from toolkit.client.bulk import run_many
+from toolkit.client.batch import run_in_threads
 from toolkit.gas.causes.between import cause_between
 from toolkit.gas.causes.evidence import UNREAD, Evidence, reason
 from toolkit.gas.causes.exact import cause_at
@@ -69,7 +69,7 @@ def causes_of(
         return _cause_of(step, evidence, functions[step.fingerprint])
 
     looked, left = _largest(steps)
-    found = run_many(looked, find, in_flight=node.max_in_flight, advance=advance)
+    found = run_in_threads(looked, find, in_flight=node.max_in_flight, advance=advance)
     causes = {looked[place]: cause for place, cause in found}
     if left:
         why = f"not looked for: there are {len(steps):,} steps, and causes are found for the {len(looked):,} largest"

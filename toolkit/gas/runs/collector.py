@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from toolkit.client.bulk import Progress
+    from toolkit.client.batch import Progress
     from toolkit.client.node import Node
     from toolkit.client.same_ledger import LedgerGuard
     from toolkit.gas.runs.store import RunStore

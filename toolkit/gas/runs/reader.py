@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from toolkit.client.bulk import run_many
+from toolkit.client.batch import run_in_threads
 from toolkit.client.transaction_pages import Missing, PageAnswer, read_transactions
 from toolkit.errors import ClosedError, LedgerChanged, SchemaError, ToolkitError
 from toolkit.gas.observations import Origin, Source
@@ -185,7 +185,7 @@ class NodeReader:
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         missing = [call for call in calls if not len(self._found(call))]
         self._collector.bar.expect(len(missing), found=len(calls) - len(missing))
-        rows = (row for _, row in run_many(missing, self._simulation_row, in_flight=self._node.max_in_flight))
+        rows = (row for _, row in run_in_threads(missing, self._simulation_row, in_flight=self._node.max_in_flight))
         for row in heard(rows, self._node):
             self._collector.take(row)
 

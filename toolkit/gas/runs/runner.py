@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from toolkit import __version__
-from toolkit.client.bulk import progress_bar
+from toolkit.client.batch import progress_bar
 from toolkit.client.same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError, StudyError
 from toolkit.frames.columns import rows_frame

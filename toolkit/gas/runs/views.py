@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from toolkit.client.sweep import sweep
+from toolkit.client.batch import send_all
 from toolkit.errors import InputError, RunStopped, SchemaError, StudyError, ToolkitError
 from toolkit.frames.schema import OBSERVATIONS
 from toolkit.gas.observations import Origin, Source, row_columns
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from toolkit.client.calls import PreparedCall
     from toolkit.client.node import Node
-    from toolkit.client.prepared import Prepared
     from toolkit.client.results import ViewResult
     from toolkit.gas.calls import Call
 
@@ -201,7 +201,7 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
     """
     ready = {call.fingerprint: node.prepare_views(_view(call)) for call, _ in tasks}
 
-    def prepare(task: Task) -> Prepared[ViewResult] | ToolkitError:
+    def prepare(task: Task) -> PreparedCall[ViewResult] | ToolkitError:
         call, version = task
         try:
             return ready[call.fingerprint].at(version)
@@ -211,7 +211,7 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
         ) as error:  # they fit the last version's code, so the function was another one here
             return error
 
-    for place, outcome in sweep(node, tasks, prepare):
+    for place, outcome in send_all(node, tasks, prepare):
         call, version = tasks[place]
         now = datetime.now(UTC)
         if isinstance(outcome, ToolkitError):
