@@ -76,6 +76,19 @@ def test_requests_are_sent_as_recorded(outcomes, recorded_node):
     print(dict(kinds))  # counts in the output
 
 
+def test_what_is_left_open_is_filled_from_the_node(recordings, recorded_node, node):
+    """Sequence number and expiration come from the node's account and ledger time, so the request is the recorded one."""
+    recorded = recordings.files["simulations"][3]
+    sender = recorded.sent["sender"]
+    call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 1])
+    result = node.simulate(call, sender=sender, max_gas_amount=200_000, gas_unit_price=100)
+    received = recorded_node.received[-1]
+    assert received.exchange is recorded
+    sent = ("sequence_number", "expiration_timestamp_secs")
+    assert [received.json[name] for name in sent] == [recorded.sent[name] for name in sent] == ["67", "652"]
+    assert (result.success, result.gas_used) == (True, 12)
+
+
 def test_requests_in_bcs_are_the_recorded_bytes(recordings, abis):
     """What the SDKs sent in BCS is read and written unchanged, and built again from its parts byte for byte."""
     recorded = [exchange for exchange in recordings.simulations if exchange.sent is None]
