@@ -187,6 +187,22 @@ def test_answers_are_frames_of_the_recorded_cells(outcomes):
     print(f"{len(answered)} simulations, {count} cells")  # counts in the output
 
 
+def test_a_batch_is_the_frames_of_its_answers(outcomes, node):
+    """`fetch_simulations` of all requests at once: every row is in the place of its request, with the recorded hash."""
+    answered = [sent for sent in outcomes[0] if sent.exchange.status == 200 and not sent.exchange.in_bcs]
+    frames = toolkit.fetch_simulations(node, [sent.result.request for sent in answered], progress=False)
+    transactions = [sent.exchange.json[0] for sent in answered]
+    assert plain(frames.transactions, "request") == list(range(len(answered)))
+    assert plain(frames.transactions, "gas_used") == [int(one["gas_used"]) for one in transactions]
+    assert plain(frames.transactions, "vm_status") == [one["vm_status"] for one in transactions]
+    wanted = [(place, change["type"]) for place, one in enumerate(transactions) for change in one["changes"]]
+    assert list(zip(plain(frames.changes, "request"), plain(frames.changes, "type"), strict=True)) == wanted
+    wanted = [(place, event["data"]) for place, one in enumerate(transactions) for event in one["events"]]
+    data = map(json.loads, plain(frames.events, "data"))
+    assert list(zip(plain(frames.events, "request"), data, strict=True)) == wanted
+    print(f"{len(answered)} requests in one batch")  # counts in the output
+
+
 def test_gas_is_the_recorded_fee_statement(outcomes):
     """Gas used, its split and what is left to pay follow from the FeeStatement; a discarded transaction has none."""
     answered, _ = outcomes
