@@ -22,7 +22,7 @@ ADVICE = {
     "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS": "max_gas_amount",
     "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH": "signer",
     "SIGNERS_CONTAIN_DUPLICATES": "signer",
-    "SEQUENCE_NUMBER_TOO_NEW": "sequence number.*leave it open",
+    "SEQUENCE_NUMBER_TOO_NEW": "sequence number",
     "NONCE_ALREADY_USED": "nonce",
     "Out of gas": "raise max_gas_amount",
     "ACCOUNT_NOT_MULTISIG": "multisig",
