@@ -24,15 +24,15 @@ ADVICE = {
     "SIGNERS_CONTAIN_DUPLICATES": "signer",
     "SEQUENCE_NUMBER_TOO_NEW": "sequence number",
     "NONCE_ALREADY_USED": "nonce",
-    "Out of gas": "raise max_gas_amount",
+    "Out of gas": "max_gas_amount",
     "ACCOUNT_NOT_MULTISIG": "multisig",
     "LINKER_ERROR": "module.*0x1::nope|0x1::nope.*module",
     "Execution failed in": "resource",
     "0x1::table: 0x6507": "key|item|not found",
-    "0x1::fungible_asset: EINSUFFICIENT_BALANCE": "0x1::fungible_asset aborted: EINSUFFICIENT_BALANCE",
-    "0x1::account: EMALFORMED_AUTHENTICATION_KEY": "0x1::account aborted: EMALFORMED_AUTHENTICATION_KEY.*invalid argument",
-    "0x1::type_info: E_NATIVE_FUN_NOT_AVAILABLE": "0x1::type_info aborted: E_NATIVE_FUN_NOT_AVAILABLE",
-    "lab: E_TOO_BIG": "::lab aborted: E_TOO_BIG code 0x7",
+    "0x1::fungible_asset: EINSUFFICIENT_BALANCE": "0x1::fungible_asset.*EINSUFFICIENT_BALANCE",
+    "0x1::account: EMALFORMED_AUTHENTICATION_KEY": "0x1::account.*EMALFORMED_AUTHENTICATION_KEY.*invalid argument",
+    "0x1::type_info: E_NATIVE_FUN_NOT_AVAILABLE": "0x1::type_info.*E_NATIVE_FUN_NOT_AVAILABLE",
+    "lab: E_TOO_BIG": "::lab.*E_TOO_BIG.*0x7",
 }
 """What a status contains, and what the line of the reason must say: the part of the request to change, or the code's
 own reason."""
