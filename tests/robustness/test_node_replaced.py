@@ -94,7 +94,7 @@ def test_another_history_stops_a_run(proxy, honest, tmp_path, replaced, what):
         return study(url, calls, versions).run(out, executor=executor, progress=False)
 
     replaced(8 if what == "committed" else 120)
-    with pytest.raises(RunStopped, match=r"expected transaction \d+ to be 0x[0-9a-f]+, (got 0x|it is not there)"):
+    with pytest.raises(RunStopped, match=r"expected transaction \d+ to be 0x[0-9a-f]+, (got 0x|but it is missing)"):
         run(proxy.url, tmp_path / "run")
     with pytest.raises(StudyError, match=r"holds a run of another ledger: .*Choose another folder"):
         run(proxy.url, tmp_path / "run")

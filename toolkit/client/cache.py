@@ -1,6 +1,6 @@
-"""The cache of answers to pinned reads, which never change: which answers, under which key, in which file.
+"""The cache of answers to pinned reads, which never change: which answers are stored, by which key, and where.
 
-`cache_file` reads and writes the file. Nothing here sends a request.
+`toolkit.client.cache_file` reads and writes the file. Nothing here sends a request.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
     from toolkit.client.http import Request
     from toolkit.wire import AnswerHeaders
 
-__all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "Keeper", "Place", "default_path", "key", "place_for"]
+__all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "NodeCache", "Place", "default_path", "key", "place_for"]
 
 DISK_BYTES = 2 * 1024**3
 MEMORY_BYTES = 128 * 1024**2
-LEAST_BYTES = 1024**2
+MIN_BYTES = 1024**2
 
-_KEPT_TYPES = frozenset({"application/json", "application/x-bcs", "application/octet-stream", "text/plain"})
-_KEPT_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found"})
-_PACK_FROM = 256  # bytes; shorter bodies gain less than they cost
-_LARGEST_SHARE = 8  # an answer above this part of the bound would push out too much
-_FILE_NAME = "answers-2.sqlite3"  # the number is that of the keys, so that no release reads entries of another one's
+_STORED_TYPES = frozenset({"application/json", "application/x-bcs", "application/octet-stream", "text/plain"})
+_STORED_404 = frozenset({"table_item_not_found", "resource_not_found", "module_not_found"})
+_MIN_COMPRESSED = 256  # bytes; compressing shorter bodies costs more than it saves
+_MAX_SHARE = 8  # answers above this part of the cache are not stored: they would evict too many others
+_FILE_NAME = "answers-2.sqlite3"  # a change of the keys changes the number, so that no release reads entries of another
 _DIGEST_BYTES = 20
 
 _INDEX = "versions"
-"""Stands where a media type would: an index of ours beside the answers of the node."""
+"""Used in place of a media type, in keys of indexes that are stored beside the answers of the node."""
 
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _read_headers = msgspec.json.Decoder(dict[str, str]).decode
@@ -57,12 +57,12 @@ _write_headers = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswer(Answer):
-    """An answer from the cache: status and body as they came, of the headers only the documented ones.
+    """An answer from the cache, with the documented headers only.
 
     Attributes
     ----------
     created : int
-        When it was kept, in Unix time, s.
+        Unix time at which it was stored, in seconds.
     """
 
     created: int
@@ -70,18 +70,18 @@ class CachedAnswer(Answer):
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """What a cache holds, and what it did since it was opened.
+    """Size and use of a cache.
 
     Attributes
     ----------
     place : str
-        The file, ``memory``, or ``nowhere`` where the file cannot be used.
+        Path of the file, ``memory``, or ``nowhere`` if the file cannot be used.
     entries : int
-        Answers held.
+        Number of answers.
     size_bytes, max_bytes : int
-        Bytes in use, and their bound.
+        Bytes in use, and their limit.
     hits, misses, kept : int
-        Answers found, not found and taken in by this object.
+        Number of answers that this object found, did not find, and stored.
     """
 
     place: str
@@ -105,91 +105,97 @@ def key(
     accept: str | None = None,
     owner: str | None = None,
 ) -> bytes:
-    """Return the key of a pinned read. Equal requests have equal keys, whatever the order of names in their JSON.
+    """Return the key of a pinned read. The order of names in JSON bodies does not matter.
 
     Parameters
     ----------
     chain_id : int
-        Of the answer's own headers, when it is stored.
     version : int
-        The ledger version that is read, resolved: the head has no key.
+        Ledger version that is read. Reads of the head have no key.
     method : str
         ``GET`` or ``POST``.
     path : str
-        Path below the base URL, with its query but for ``ledger_version``.
+        Path below the base URL with its query, but without ``ledger_version``.
     body : JSON value or bytes, optional
-        A JSON value is made canonical; bytes count as they are, unless `content_type` says that they are JSON.
+        Bytes are used as they are unless `content_type` is JSON.
     content_type : str, optional
         Media type of a body of bytes.
     build : str, optional
-        The node's build, for answers that depend on it: gas figures.
+        The node's build, for answers that depend on it, which are those with gas.
     accept : str, optional
-        Media type asked for.
+        Media type that the request accepts.
     owner : str, optional
-        Whose answers they are: the host that gave them, or the name under which hosts share them.
+        The host that gave the answer, or the name under which several hosts share answers.
 
     Returns
     -------
     bytes
-        A digest; nothing of the request can be read from it.
+        A digest, from which the request cannot be recovered.
 
     Raises
     ------
     InputError
-        If the chain id or version is not a whole number, or the body is not a JSON value.
+        If the chain id or version is not a non-negative integer, or the body is neither bytes nor a JSON value.
+
+    Examples
+    --------
+    >>> key(1, 100, "POST", "/view", {"a": 1, "b": 2}) == key(1, 100, "POST", "/view", {"b": 2, "a": 1})
+    True
     """
     given: tuple[tuple[str, object], ...] = (("chain_id", chain_id), ("version", version))
     for name, number in given:
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise InputError(f"{name} of a cached read must be a whole number, got {number!r:.80}; the head has no key")
+            raise InputError(
+                f"{name} of a cached read must be a non-negative integer, got {number!r:.80}; the head has no key"
+            )
     try:
         if isinstance(body, bytes) and _is_json(content_type):
             body = json.loads(body)
         exact = isinstance(body, bytes)
         text = _canonical([chain_id, version, method, path, build, accept, owner, exact, body.hex() if exact else body])
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"the body of {method} {path:.120} is neither bytes nor a JSON value: {error}") from None
+        raise InputError(f"the body of {method} {path:.120} must be bytes or a JSON value: {error}") from None
     return blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest()
 
 
 def default_path() -> Path:
-    """Return where the cache lies when nobody says otherwise.
+    """Return the path of the default cache.
 
     Returns
     -------
     Path
-        A file in the folder ``LEDGER_TOOLKIT_CACHE`` names; else in ``ledger-toolkit`` below ``XDG_CACHE_HOME`` or
-        the platform's place for caches.
+        A file in the folder of the environment variable ``LEDGER_TOOLKIT_CACHE``, else in the folder
+        ``ledger-toolkit`` below ``XDG_CACHE_HOME`` or the platform's folder for caches.
 
     Raises
     ------
     RuntimeError
-        If there is no home folder.
+        If the user has no home folder.
     """
     own = os.environ.get("LEDGER_TOOLKIT_CACHE")
     return (Path(own).expanduser() if own else _user_caches() / "ledger-toolkit") / _FILE_NAME
 
 
 def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Path | Literal["memory"] | None:
-    """Decide where the answers of a node are kept.
+    """Return where the answers of a node are stored.
 
     Parameters
     ----------
     url : str
         The node's base URL.
     cache : "default", path or None
-        A file, or a folder that is there; None for no cache at all.
+        A file, or an existing folder; None stores nothing.
 
     Returns
     -------
     Path, "memory" or None
-        By default answers of a node on this machine or its network stay in memory: ledgers that are thrown away
-        reuse their ids.
+        By default "memory" for a node on this machine or its local network, whose ledger may be reset and reuse its
+        ids, else `default_path`.
 
     Raises
     ------
     InputError
-        If `cache` is something else.
+        If `cache` is another value.
     """
     if cache is None:
         return None
@@ -200,36 +206,42 @@ def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Pat
     try:
         return default_path()
     except RuntimeError as error:
-        warn_caller(f"no answers are cached: {error}; set LEDGER_TOOLKIT_CACHE to a folder")
+        warn_caller(f"answers are not cached: {error}; set LEDGER_TOOLKIT_CACHE to a folder")
         return None
 
 
 class AnswerCache:
-    """Answers by `key`, on disk or in memory. Threads may share one; processes may share a file.
+    """Answers by `key`, on disk or in memory. Threads may share one object, processes may share a file.
 
-    Stored are 200s, and 404s that say that a table item, resource or module is missing, if they carry the ledger
-    headers (a captive portal's page does not) and these show a head that has reached the version read (that of a
-    backend that lags behind has not). Which reads are pinned is the caller's to know: a page of transactions
-    that reaches the head, for example, is not. A damaged entry is a miss; a damaged or foreign file is renamed
-    ``.damaged-<n>`` and a new one begun; a place that cannot be written leaves the cache empty. Both warn, neither
-    raises.
+    Stores answers with status 200, and those with status 404 that report a missing table item, resource or module. They
+    must have the ledger headers, which the page of a captive portal does not have, and their head must have reached the
+    version that is read, which it has not at a backend that lags. The caller decides which reads are pinned; a page of
+    transactions that reaches the head, for example, is not. A damaged entry is a miss. A damaged or foreign file is
+    renamed to ``.damaged-<n>`` and replaced by a new one. If the file cannot be written, the cache stays empty. Both
+    cases warn, and do not raise.
 
     Parameters
     ----------
     path : Path or None
         The file; None for memory.
     max_bytes : int, optional
-        Bound in bytes, by default 2 GiB on disk and 128 MiB in memory; the answers unused for longest go first
-        (times of use are kept to the hour). SQLite's log beside the file adds a few MB.
+        Maximum size in bytes, by default 2 GiB on disk and 128 MiB in memory. Least recently used answers are evicted
+        first; times of use have a resolution of an hour. SQLite's log beside the file takes a few MB more.
     clock : callable, optional
-        Unix time in s; replaced in tests.
+        Unix time in seconds; tests pass their own.
     only_ours : bool, default False
-        Refuse a file that never was a cache, rather than set it aside.
+        Raise for a file that is not a cache instead of renaming it.
 
     Raises
     ------
     InputError
-        If `max_bytes` is below 1 MiB, or `only_ours` is True and the file never was a cache.
+        If `max_bytes` is below 1 MiB, or if `only_ours` is True and the file is not a cache.
+
+    Examples
+    --------
+    >>> with AnswerCache(None) as cache:
+    ...     cache.get(key(1, 100, "GET", "/accounts/0x1")) is None
+    True
     """
 
     def __init__(
@@ -241,29 +253,35 @@ class AnswerCache:
         only_ours: bool = False,
     ) -> None:
         bound = max_bytes if max_bytes is not None else MEMORY_BYTES if path is None else DISK_BYTES
-        if bound < LEAST_BYTES:
-            raise InputError(f"max_bytes={max_bytes!r:.80}: expected at least {LEAST_BYTES:,}; use cache=None for none")
+        if bound < MIN_BYTES:
+            raise InputError(f"max_bytes={max_bytes!r:.80}: expected at least {MIN_BYTES:,}; cache=None stores nothing")
         self._store = Store(path, max_bytes=bound, clock=clock, only_ours=only_ours)
         self._lock = forking.lock()
-        self._hits = self._misses = self._kept = 0
-        # What is waiting is written when this object goes, at the latest at the interpreter's exit.
+        self._hits = self._misses = self._stored = 0
+        # Pending answers are written when this object is freed, at the latest when the interpreter exits.
         self._finalizer = weakref.finalize(self, self._store.close)
 
     @classmethod
     def for_node(cls, url: str, cache: str | os.PathLike[str] | None = "default") -> Self | None:
-        """Open the cache `place_for` decides on; None where there is to be none."""
+        """Open the cache that `place_for` returns; None if nothing is to be stored.
+
+        Raises
+        ------
+        InputError
+            If `cache` is not a valid value, or names a file that is not a cache.
+        """
         place = place_for(url, cache)
         if place is None:
             return None
-        # A file of our own name was made by us; one that the caller names may be anything, a slip of the pen included.
+        # A file that the caller names may be any file, for example because of a typing error.
         return cls(None) if place == "memory" else cls(place, only_ours=place.name != _FILE_NAME)
 
     def get(self, key: bytes) -> CachedAnswer | None:
-        """Return the answer kept under a key; None where there is none."""
+        """Return the answer with this key, or None."""
         return self.get_many([key]).get(key)
 
     def get_many(self, keys: Iterable[bytes]) -> dict[bytes, CachedAnswer]:
-        """Return the answers kept under the keys; keys without one are absent. All are held in memory at once."""
+        """Return the answers with these keys, by key, all in memory; keys without an answer are absent."""
         wanted = list(dict.fromkeys(keys))
         found = {}
         for row in self._store.read(wanted):
@@ -276,51 +294,51 @@ class AnswerCache:
         return found
 
     def put(self, key: bytes, answer: Answer, *, version: int = 0, headers: AnswerHeaders | None = None) -> bool:
-        """Store an answer if it is one that does not change; return whether it was stored.
+        """Store an answer if it can never change; return whether it was stored.
 
         Parameters
         ----------
         key : bytes
         answer : Answer
         version : int, default 0
-            The ledger version that was read.
+            Ledger version that was read.
         headers : AnswerHeaders, optional
-            The answer's headers, if they are parsed already.
+            The parsed headers of the answer, if the caller has them.
         """
         read = headers or answer.parsed
-        if not self._store.usable or not _may_be_kept(answer, read, version):
+        if not self._store.usable or not _may_be_stored(answer, read, version):
             return False
         row = _row(key, answer, read, int(self._store.clock()))
-        if len(row[3]) > self._store.max_bytes // _LARGEST_SHARE:
+        if len(row[3]) > self._store.max_bytes // _MAX_SHARE:
             return False
         self._store.add(row)
         with self._lock:
-            self._kept += 1
+            self._stored += 1
         return True
 
     def flush(self) -> None:
-        """Write what is waiting; happens by itself at 100 answers, after a second, and on close."""
+        """Write pending answers. This also happens at 100 answers, after a second, and on close."""
         self._store.flush()
 
     def clear(self) -> None:
-        """Forget every answer, those of other processes in the same file too."""
+        """Delete every answer, also those that other processes stored in the same file."""
         self._store.clear()
 
     def forget_since(self, time_s: float) -> None:
-        """Forget the answers stored at or after a Unix time: they may be of another ledger."""
+        """Delete the answers stored at or after a Unix time, which may be of another ledger."""
         self._store.forget_since(int(time_s))
 
     def close(self) -> None:
-        """Flush and let go of the file; using the cache afterwards raises ClosedError. Closing twice is fine."""
+        """Flush and close the file. Later calls raise ClosedError, except `close`, which may be called again."""
         self._finalizer()
 
     def stats(self) -> CacheStats:
-        """Count what is held and what was done."""
+        """Return the size of the cache and counts of its use."""
         store = self._store
         entries = store.count()
         place = str(store.path or "memory") if store.usable else "nowhere"
         with self._lock:
-            return CacheStats(place, entries, store.size(), store.max_bytes, self._hits, self._misses, self._kept)
+            return CacheStats(place, entries, store.size(), store.max_bytes, self._hits, self._misses, self._stored)
 
     def __enter__(self) -> Self:
         return self
@@ -331,7 +349,7 @@ class AnswerCache:
         self.close()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("an AnswerCache cannot be pickled; pass its path and open it there")
+        raise TypeError("an AnswerCache cannot be pickled; pass its path and open it in the other process")
 
     def __repr__(self) -> str:
         return f"AnswerCache({str(self._store.path or 'memory')!r}, max_bytes={self._store.max_bytes})"
@@ -339,7 +357,7 @@ class AnswerCache:
 
 @dataclass(frozen=True, slots=True)
 class _Identity:
-    """What tells answers of different chains, and gas of different builds, apart."""
+    """The chain and build of a node, which are part of the keys of its answers."""
 
     chain_id: int
     build: str | None
@@ -353,9 +371,9 @@ class Place:
     ----------
     key : bytes
     chain_id : int
-        The chain of the key: the one that the node says it is of.
+        Chain id that is part of the key, as the node's description has it.
     version : int
-        The ledger version that is read.
+        Ledger version that is read.
     """
 
     key: bytes
@@ -363,60 +381,60 @@ class Place:
     version: int
 
 
-class Keeper:
-    """The stored answers of one node.
+class NodeCache:
+    """The cached answers of one node, and the node's description for offline sessions.
 
     Parameters
     ----------
     url : str
         Base URL.
-    cache : AnswerCache or None
+    answers : AnswerCache or None
         None stores nothing.
     offline : bool, default False
-        Never ask the node: what is not stored raises OfflineMiss.
+        Whether requests are never sent, so that reads without a stored answer raise OfflineMiss.
     shared : str, optional
-        Name under which several hosts share their answers; by default each host (scheme, host and port) has its own.
+        Name under which several hosts share answers; by default each host (scheme, host and port) has its own.
     """
 
     def __init__(
-        self, url: str, cache: AnswerCache | None, *, offline: bool = False, shared: str | None = None
+        self, url: str, answers: AnswerCache | None, *, offline: bool = False, shared: str | None = None
     ) -> None:
         self._url = url
-        self.cache = cache
+        self.answers = answers
         self.offline = offline
         self._owner = f"shared {shared}" if shared is not None else f"host {_origin(url)}"
         self._identity: _Identity | None = None
         self._index_lock = forking.lock()
-        # The node's own description, stored by its URL, is what an offline session knows the chain and the head from.
+        # An offline session reads the chain and the head from the node's description, which is stored by URL.
         self._description = key(0, 0, "GET", url, owner=self._owner)
 
     def is_description(self, request: Request) -> bool:
-        """Tell whether a request asks for the node's own description."""
+        """Return whether a request reads the node's description, ``GET /v1``."""
         return request.method == "GET" and request.url == self._url
 
     def note_description(self, answer: Answer) -> None:
         """Store a node's description for offline sessions; its chain and build identify the answers stored later."""
-        if self.cache is not None:
-            with suppress(SchemaError):  # the caller's own decoding raises it
+        if self.answers is not None:
+            with suppress(SchemaError):  # the caller decodes it too, and raises
                 info = decode_node_info(answer.body)
-                self.cache.put(self._description, answer)
+                self.answers.put(self._description, answer)
                 self._identity = self._identity or _Identity(info.ledger.chain_id, info.git_hash)
 
     def description(self) -> Answer:
-        """Return the description last seen; raise OfflineMiss if there is none."""
-        found = None if self.cache is None else self.cache.get(self._description)
+        """Return the node's last stored description; raise OfflineMiss if there is none."""
+        found = None if self.answers is None else self.answers.get(self._description)
         if found is None:
             raise OfflineMiss(
-                f"offline, and nothing is kept of the node at {self._url}; connect once without offline=True"
+                f"offline, and the cache has nothing of the node at {self._url}; connect once without offline=True"
             )
         return found
 
     def place(self, request: Request, pinned: int | None, *, gas: bool, describe: Callable[[], Answer]) -> Place | None:
-        """Return the place of a pinned read, None if its answer is not stored.
+        """Return the place of a pinned read, or None if its answer is not to be stored.
 
-        It is of the chain of earlier answers; `store` compares it with the chain of the answer's own headers.
+        The key has the chain id of the node's description; `store` compares it with that of the answer's headers.
         """
-        if self.cache is None or pinned is None:
+        if self.answers is None or pinned is None:
             return None
         identity = self._known_identity(describe)
         parts = urlsplit(request.url.removeprefix(self._url))
@@ -442,32 +460,32 @@ class Keeper:
         return identity
 
     def find(self, places: Iterable[Place | None]) -> dict[bytes, Answer]:
-        """Return what is stored at these places, by key."""
+        """Return the answers that are stored at these places, by key."""
         keys = [place.key for place in places if place is not None]
-        return {} if self.cache is None or not keys else dict(self.cache.get_many(keys))
+        return {} if self.answers is None or not keys else dict(self.answers.get_many(keys))
 
     def store(self, place: Place | None, answer: Answer) -> None:
-        """Store an answer that never changes, if its own headers are of the chain of its place."""
-        if self.cache is None or place is None or isinstance(answer, CachedAnswer):
+        """Store an answer at its place, if the chain id of its headers is that of the place."""
+        if self.answers is None or place is None or isinstance(answer, CachedAnswer):
             return
         headers = answer.parsed
         if headers.ledger is not None and headers.ledger.chain_id == place.chain_id:
-            self.cache.put(place.key, answer, version=place.version, headers=headers)
+            self.answers.put(place.key, answer, version=place.version, headers=headers)
 
     def note_looked_up(self, where: str, version: int) -> None:
-        """Remember at which versions a path was read, so that an offline session knows what it may build on."""
-        if self.cache is None or self.offline or self._identity is None:
+        """Record that a path was read at a version, for offline sessions."""
+        if self.answers is None or self.offline or self._identity is None:
             return
-        with self._index_lock:  # read, add, write: another thread's version must not get lost between
+        with self._index_lock:  # no other thread may write between this thread's read and write
             known = self.looked_up(where)
-            index, found = self._index(where), self.cache.get(self._description)
+            index, found = self._index(where), self.answers.get(self._description)
             if version not in known and found is not None and index is not None:
-                self.cache.put(index, Answer(200, found.headers, json.dumps(sorted([*known, version])).encode()))
+                self.answers.put(index, Answer(200, found.headers, json.dumps(sorted([*known, version])).encode()))
 
     def looked_up(self, where: str) -> list[int]:
-        """Return the versions at which a path was read and stored."""
+        """Return the versions at which a path was read and its answer stored."""
         index = self._index(where)
-        found = None if self.cache is None or index is None else self.cache.get(index)
+        found = None if self.answers is None or index is None else self.answers.get(index)
         return [] if found is None else list(json.loads(found.body))
 
     def _index(self, where: str) -> bytes | None:
@@ -477,9 +495,9 @@ class Keeper:
         return key(identity.chain_id, 0, "GET", where, accept=_INDEX, owner=self._owner)
 
     def close(self) -> None:
-        """Write what is waiting, and close the cache."""
-        if self.cache is not None:
-            self.cache.close()
+        """Write pending answers and close the cache."""
+        if self.answers is not None:
+            self.answers.close()
 
 
 def _is_json(content_type: str | None) -> bool:
@@ -492,13 +510,13 @@ def _named_place(cache: object) -> Path:
     try:
         place = Path(cache).expanduser()
         return place / _FILE_NAME if place.is_dir() else place
-    except RuntimeError as error:  # no such user's home
-        raise InputError(f"cache={str(cache)!r:.80}: {error}; give a full path") from None
+    except RuntimeError as error:  # the home folder of an unknown user
+        raise InputError(f"cache={str(cache)!r:.80}: {error}; pass an absolute path") from None
 
 
 def _user_caches() -> Path:
     xdg = os.environ.get("XDG_CACHE_HOME")
-    if xdg and Path(xdg).is_absolute():  # the XDG specification has relative ones ignored
+    if xdg and Path(xdg).is_absolute():  # the XDG specification ignores relative paths
         return Path(xdg)
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
@@ -507,20 +525,20 @@ def _user_caches() -> Path:
     return Path.home() / ".cache"
 
 
-def _may_be_kept(answer: Answer, read: AnswerHeaders, version: int) -> bool:
+def _may_be_stored(answer: Answer, read: AnswerHeaders, version: int) -> bool:
     if read.ledger is None or read.ledger.version < version:
         return False
     if answer.status == HTTPStatus.OK:
         return True
     if answer.status == HTTPStatus.NOT_FOUND:
-        return decode_error_body(answer.body, _content_type(answer.headers)).error_code in _KEPT_404
+        return decode_error_body(answer.body, _content_type(answer.headers)).error_code in _STORED_404
     return False
 
 
 def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> Row:
-    headers = _write_headers(_kept_headers(answer.headers, read))
+    headers = _write_headers(_documented_headers(answer.headers, read))
     body, packed = answer.body, 0
-    if len(body) >= _PACK_FROM:
+    if len(body) >= _MIN_COMPRESSED:
         smaller = zlib.compress(body, 1)
         if len(smaller) < len(body):
             body, packed = smaller, 1
@@ -537,7 +555,7 @@ def _row(key: bytes, answer: Answer, read: AnswerHeaders, now: int) -> Row:
 
 
 def _answer(row: Row) -> CachedAnswer | None:
-    """Decode a row; None where a bit of it has changed, which SQLite alone would not notice."""
+    """Decode a row; return None if its checksum is wrong, since SQLite does not detect changed bits."""
     key, status, headers, body, packed, checksum, created, _ = row
     try:
         if checksum != _checksum(key, status, headers, body, packed=packed, created=created):
@@ -551,15 +569,15 @@ def _checksum(key: bytes, status: int, headers: bytes, body: bytes, *, packed: i
     return zlib.crc32(body, zlib.crc32(headers, zlib.crc32(b"%b %d %d %d" % (key, status, packed, created))))
 
 
-def _kept_headers(headers: Mapping[str, str], read: AnswerHeaders) -> dict[str, str]:
-    """Rebuild the documented headers from what was read in them, so that nothing else can slip through."""
+def _documented_headers(headers: Mapping[str, str], read: AnswerHeaders) -> dict[str, str]:
+    """Return the documented headers, rebuilt from their parsed values, so that no other content is stored."""
     kind = _content_type(headers).partition(";")[0].strip().lower()
-    kept = {"Content-Type": kind if kind in _KEPT_TYPES else ""}
+    stored = {"Content-Type": kind if kind in _STORED_TYPES else ""}
     if read.ledger is not None and read.brand is not None:
-        kept |= ledger_headers(read.ledger, brand=read.brand, gas_used=read.gas_used)
-        if read.cursor is not None:  # a page without its cursor would read as the last one
-            kept[f"X-{read.brand}-CURSOR"] = read.cursor
-    return kept
+        stored |= ledger_headers(read.ledger, brand=read.brand, gas_used=read.gas_used)
+        if read.cursor is not None:  # without its cursor, a page would be read as the last one
+            stored[f"X-{read.brand}-CURSOR"] = read.cursor
+    return stored
 
 
 def _content_type(headers: Mapping[str, str]) -> str:
@@ -567,6 +585,6 @@ def _content_type(headers: Mapping[str, str]) -> str:
 
 
 def _origin(url: str) -> str:
-    """Return scheme, host and port of a URL, the port always spelled out."""
+    """Return scheme, host and port of a URL, always with the port."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}:{parts.port or {'http': 80, 'https': 443}[parts.scheme]}"

@@ -1,7 +1,7 @@
-"""The file under the answer cache: rows in one SQLite table, written in batches and trimmed to a bound.
+"""The file of the answer cache: one SQLite table of rows, written in batches and trimmed to a maximum size.
 
-Knows rows, not answers. Trouble with the file costs entries, never a session: reads miss, writes are dropped, a
-warning says so once; a damaged file is set aside.
+Errors of the file never end a session: reads miss, writes are dropped, and one warning is given. A damaged file is
+renamed.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ BATCH_ROWS = 100
 BATCH_BYTES = 8 * 1024 * 1024
 FLUSH_AFTER_S = 1.0
 TOUCH_AFTER_S = 3600
-"""A row's time of use is renewed only when older than this, so that reading a warm cache writes nothing."""
+"""A row's time of use is updated only if it is older than this, so that reading a warm cache writes nothing."""
 
 BUSY_S = 10.0
-_APPLICATION_ID = 0x4C544143  # "LTAC": tells our file from any other SQLite file
+_APPLICATION_ID = 0x4C544143  # "LTAC", which identifies the cache among SQLite files
 _FORMAT = 1
-_CHUNK = 500  # keys of one query; SQLite before 3.32 takes at most 999
-_ROW_OVERHEAD = 100  # bytes of key, index entries and numbers beside headers and body
+_CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
+_ROW_OVERHEAD = 100  # bytes of key, index entries and numbers, besides headers and body
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
-# Rows lie in the order of writing, so those of one sweep lie together; only the index of keys is at random.
+# Rows are in the order of writing, so that those of one fetch are adjacent; only the index of keys is in random order.
 _SCHEMA = """
 create table if not exists answers (
     id integer primary key, key blob not null unique, status integer not null, headers blob not null,
@@ -60,7 +60,7 @@ _Result = TypeVar("_Result")
 
 
 class _ForeignFileError(Exception):
-    """The file is a SQLite file, but not a cache of this format; `ours` tells whether its label is a cache's."""
+    """The file is a SQLite file, but not a cache of this format; `ours` is True if it is a cache of another format."""
 
     def __init__(self, text: str, *, ours: bool) -> None:
         super().__init__(text)
@@ -73,24 +73,24 @@ class Store:
     Parameters
     ----------
     path : Path or None
-        File, made with its folders where it is not there; None for memory.
+        The file, which is created with its folders if it does not exist; None for memory.
     max_bytes : int
-        Bound of the file, in bytes; the rows unused for longest go first.
+        Maximum size of the file in bytes; least recently used rows are deleted first.
     clock : callable, optional
-        Unix time in s; replaced in tests.
+        Unix time in seconds; tests pass their own.
     only_ours : bool, default False
-        Refuse a file that never was a cache rather than set it aside.
+        Raise for a file that is not a cache instead of renaming it.
 
     Raises
     ------
     InputError
-        If `only_ours` is True and the file never was a cache; it is left as it is.
+        If `only_ours` is True and the file is not a cache. The file is not changed.
 
     Warns
     -----
     UserWarning
-        If the file was damaged or foreign (it is renamed, a new one is begun), or cannot be used at all
-        (then nothing is kept and nothing is found).
+        If the file is damaged or not a cache, in which case it is renamed and a new one created, or if it cannot be
+        used at all, in which case nothing is stored.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class Store:
         self.max_bytes = max_bytes
         self.clock = clock
         self._pid = os.getpid()
-        # Taken in this order where both are needed. A row leaves `_pending` only under `_db_lock`, so a reader that
-        # looks there first and into the file second can never miss it.
+        # Code that needs both locks acquires them in this order. Rows leave `_pending` only under `_db_lock`, so that a
+        # reader that looks there first and into the file second never misses a row.
         self._db_lock = threading.RLock()
         self._pending_lock = threading.RLock()
         self._pending: dict[bytes, Row] = {}
@@ -116,17 +116,17 @@ class Store:
         self._closed = False
         self._warned = False
         self._identity: tuple[int, int] | None = None
-        self._db = self._begin(only_ours=only_ours)
+        self._db = self._open_file(only_ours=only_ours)
 
     @property
     def usable(self) -> bool:
-        """Whether rows are kept. A forked copy keeps none: SQLite forbids using a connection across a fork."""
+        """Whether rows can be stored. Not in a forked child: SQLite connections must not be used across a fork."""
         if self._closed:
             raise ClosedError("this cache is closed; open it again")
         return self._db is not None and self._pid == os.getpid()
 
     def read(self, keys: Sequence[bytes]) -> list[Row]:
-        """Return the rows that are there, in no order."""
+        """Return the rows with these keys that exist, in any order."""
         if not self.usable:
             return []
         with self._pending_lock:
@@ -140,7 +140,7 @@ class Store:
         return rows
 
     def add(self, row: Row) -> None:
-        """Keep a row; it is found at once, and is in the file after the next flush."""
+        """Store a row. It can be read at once and is in the file after the next flush."""
         if not self.usable:
             return
         with self._pending_lock:
@@ -153,7 +153,7 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is waiting, in one transaction."""
+        """Write the pending rows in one transaction."""
         if not self.usable:
             return
         with self._db_lock:
@@ -164,7 +164,7 @@ class Store:
                 self._guarded(lambda db: self._write(db, rows, touched))
 
     def clear(self) -> None:
-        """Forget every row and give the space back."""
+        """Delete every row and free the space."""
         if not self.usable:
             return
         with self._db_lock:
@@ -173,7 +173,7 @@ class Store:
             self._guarded(_delete_all)
 
     def forget_since(self, time_s: int) -> None:
-        """Forget the rows created at or after a Unix time in s."""
+        """Delete the rows created at or after a Unix time in seconds."""
         if not self.usable:
             return
         with self._db_lock:
@@ -181,7 +181,7 @@ class Store:
             self._guarded(lambda db: db.execute("delete from answers where created >= ?", (time_s,)).rowcount)
 
     def close(self) -> None:
-        """Flush and let go of the file. Closing twice is fine."""
+        """Flush and close the file; it may be called again."""
         if self._closed:
             return
         if self._pid != os.getpid():
@@ -196,14 +196,14 @@ class Store:
                 self._db = None
 
     def count(self) -> int:
-        """Count the rows."""
+        """Return the number of rows."""
         if not self.usable:
             return 0
         self.flush()
         return self._guarded(lambda db: int(db.execute("select count(*) from answers").fetchone()[0])) or 0
 
     def size(self) -> int:
-        """Return the bytes in use in the file, write-ahead log not counted."""
+        """Return the number of bytes in use in the file, without its write-ahead log."""
         return self._guarded(_bytes_in_use) or 0 if self.usable else 0
 
     def _touch(self, rows: list[Row]) -> None:
@@ -231,24 +231,24 @@ class Store:
             self._timer = None
 
     def _guarded(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result | None:
-        """Do something with the file; None where the file cannot do it."""
+        """Return the result of `work` on the file, or None if the file cannot be used."""
         with self._db_lock:
             if self._db is None:
                 return None
             try:
                 return work(self._db)
             except (sqlite3.DatabaseError, UnicodeError) as error:
-                # Names in a damaged file may be no text, and then not even SQLite's message can be read.
+                # If names in a damaged file are not valid text, SQLite's message cannot be decoded either.
                 if isinstance(error, UnicodeError) or _code(error) in _DAMAGE:
-                    self._begin_again(self._db, error)
+                    self._reopen(self._db, error)
                     return None
                 if not isinstance(error, sqlite3.OperationalError | sqlite3.IntegrityError):
-                    raise  # our own mistake
-                trouble = error
-        self._say_once(f"the answer cache {self.path} could not be used this time ({trouble}); going on without it")
+                    raise  # a bug of this module
+                failure = error
+        self._warn_once(f"the answer cache {self.path} could not be used ({failure}); continuing without it")
         return None
 
-    def _say_once(self, text: str) -> None:
+    def _warn_once(self, text: str) -> None:
         _log.info("%s", text)
         if not self._warned:
             self._warned = True
@@ -262,14 +262,14 @@ class Store:
             self._trim(db)
             db.execute("commit")
             if _pragma(db, "page_count") * _pragma(db, "page_size") > self.max_bytes:
-                _give_back(db)
+                _free_pages(db)
         except BaseException:
             with suppress(sqlite3.Error):
                 db.execute("rollback")
             raise
 
     def _trim(self, db: sqlite3.Connection) -> None:
-        """Delete the rows unused for longest until the bound holds, and a little more so that this stays rare."""
+        """Delete least recently used rows until the limit is met, and some more so that this is rarely necessary."""
         slack = self.max_bytes // 64
         while (excess := _bytes_in_use(db) - self.max_bytes) > 0:
             doomed, freed = [], 0
@@ -284,13 +284,13 @@ class Store:
                 return
             db.executemany("delete from answers where id = ?", doomed)
 
-    def _begin(self, *, only_ours: bool = False) -> sqlite3.Connection | None:
-        """Open the file; set it aside and begin a new one if it is damaged; None if there is no way."""
-        what = special_kind(self.path) if self.path is not None else None
-        if what and only_ours:
-            raise InputError(f"cache={str(self.path)!r}: it is {what}, expected a regular file; name another file")
-        if what:
-            warn_caller(f"no answers are cached: {self.path} is {what}, expected a regular file")
+    def _open_file(self, *, only_ours: bool = False) -> sqlite3.Connection | None:
+        """Open the file, after renaming it if it is damaged; return None if it cannot be used."""
+        kind = special_kind(self.path) if self.path is not None else None
+        if kind and only_ours:
+            raise InputError(f"cache={str(self.path)!r}: expected a regular file, got {kind}; pass another file")
+        if kind:
+            warn_caller(f"answers are not cached: {self.path} must be a regular file, got {kind}")
             return None
         for last in (False, True):
             self._identity = _identity(self.path)
@@ -303,39 +303,39 @@ class Store:
                 damaged = isinstance(error, _ForeignFileError | UnicodeError) or _code(error) in _DAMAGE
                 if damaged and only_ours and self.path is not None and not _was_ours(self.path, error):
                     raise InputError(
-                        f"cache={str(self.path)!r}: this file is no cache of answers ({error}) and is left as it is; "
-                        f"name another file, or remove this one if nobody needs it"
+                        f"cache={str(self.path)!r}: this file is not a cache of answers ({error}) and is not changed; "
+                        f"pass another file, or delete this one if it is not needed"
                     ) from None
-                if damaged and not last and self._set_aside(error):
+                if damaged and not last and self._rename_damaged(error):
                     continue
-                warn_caller(f"no answers are cached: {self.path} cannot be used ({error})")
+                warn_caller(f"answers are not cached: {self.path} cannot be used ({error})")
                 return None
             return db
         return None
 
-    def _begin_again(self, db: sqlite3.Connection, error: Exception) -> None:
-        self._db = None  # a warning made an error below leaves no closed connection behind
+    def _reopen(self, db: sqlite3.Connection, error: Exception) -> None:
+        self._db = None  # if the warning below is raised as an error, no closed connection is left
         with suppress(sqlite3.Error):
             db.close()
-        self._db = self._begin() if self._set_aside(error) else None
+        self._db = self._open_file() if self._rename_damaged(error) else None
 
-    def _set_aside(self, error: Exception) -> bool:
-        """Rename the damaged file, unless another process did so already; tell whether a new one can be begun."""
+    def _rename_damaged(self, error: Exception) -> bool:
+        """Rename the damaged file, unless another process has done so; return whether a new one can be created."""
         if self.path is None:
             return True
         if _identity(self.path) != self._identity:
             return True
         try:
-            place = _rename_away(self.path)
+            place = _renamed(self.path)
         except OSError as refused:
-            warn_caller(f"no answers are cached: {self.path} is damaged ({error}) and cannot be renamed ({refused})")
+            warn_caller(f"answers are not cached: {self.path} is damaged ({error}) and cannot be renamed ({refused})")
             return False
-        warn_caller(f"{self.path} is no usable cache ({error}); it is now {place.name}, and a new one is begun")
+        warn_caller(f"{self.path} is not a usable cache ({error}); it is renamed to {place.name} and replaced")
         return True
 
 
 def warn_caller(text: str) -> None:
-    """Warn, pointing at the first line outside this package."""
+    """Warn with the location of the first caller outside this package."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("toolkit."):
         level, frame = level + 1, frame.f_back
@@ -343,7 +343,7 @@ def warn_caller(text: str) -> None:
 
 
 def _open(path: Path | None) -> sqlite3.Connection:
-    """Open a cache file, made ready where it is new; retried while another process makes it ready."""
+    """Open a cache file, initialized if it is new; retry while another process initializes it."""
     deadline = time.monotonic() + BUSY_S
     while True:
         db = sqlite3.connect(
@@ -353,7 +353,7 @@ def _open(path: Path | None) -> sqlite3.Connection:
             _prepare(db)
         except BaseException as error:
             db.close()
-            # Two processes switching to WAL at once are refused at once, whatever the busy timeout.
+            # SQLite ignores the busy timeout if two processes switch to WAL at the same time.
             if isinstance(error, sqlite3.Error) and _code(error) in _BUSY and time.monotonic() < deadline:
                 time.sleep(0.02)
                 continue
@@ -365,10 +365,10 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.execute("pragma trusted_schema = off")
     known = _pragma(db, "application_id") == _APPLICATION_ID and _pragma(db, "user_version") == _FORMAT
     if known:
-        _refuse_damaged(db)
+        _check_damaged(db)
     else:
-        _refuse_foreign(db)
-        db.execute("pragma auto_vacuum = incremental")  # has to come before anything is in the file
+        _check_foreign(db)
+        db.execute("pragma auto_vacuum = incremental")  # has no effect once the file has content
     db.execute("pragma journal_mode = wal")
     db.execute("pragma synchronous = normal")
     db.execute(f"pragma journal_size_limit = {4 * 1024 * 1024}")
@@ -377,7 +377,7 @@ def _prepare(db: sqlite3.Connection) -> None:
         return
     db.execute("begin immediate")
     try:
-        _refuse_foreign(db)
+        _check_foreign(db)
         db.execute(_SCHEMA)
         db.execute("create index if not exists answers_used on answers (used)")
         db.execute(f"pragma application_id = {_APPLICATION_ID}")
@@ -388,11 +388,11 @@ def _prepare(db: sqlite3.Connection) -> None:
         raise
 
 
-def _refuse_foreign(db: sqlite3.Connection) -> None:
-    """Raise where the file holds anything that is not ours."""
+def _check_foreign(db: sqlite3.Connection) -> None:
+    """Raise if the file has content that is not a cache of this format."""
     owner, version = _pragma(db, "application_id"), _pragma(db, "user_version")
     if (owner, version) == (_APPLICATION_ID, _FORMAT):
-        return  # another process was quicker
+        return  # another process has initialized it meanwhile
     if owner or version or db.execute("select 1 from sqlite_master").fetchone():
         raise _ForeignFileError(
             f"expected cache format {_FORMAT}, got application id {owner:#x}, format {version}",
@@ -400,8 +400,8 @@ def _refuse_foreign(db: sqlite3.Connection) -> None:
         )
 
 
-def _refuse_damaged(db: sqlite3.Connection) -> None:
-    """Raise where the table is not the one that the file's own label promises."""
+def _check_damaged(db: sqlite3.Connection) -> None:
+    """Raise if the table is not that of a cache, although the file is labelled as one."""
     try:
         db.execute(_SELECT_NOTHING)
     except sqlite3.OperationalError as error:
@@ -410,7 +410,7 @@ def _refuse_damaged(db: sqlite3.Connection) -> None:
         raise
 
 
-# Of a row only the time of use stands outside the checksum; in a damaged file it may be no number.
+# The checksum of a row does not include its time of use, which may be any value in a damaged file.
 _COLUMNS = "key, status, headers, body, packed, checksum, created, ifnull(cast(used as integer), 0)"
 _SELECT_NOTHING = f"select {_COLUMNS} from answers limit 0"  # noqa: S608 - constants only  # nosec B608
 
@@ -427,12 +427,12 @@ def _select(db: sqlite3.Connection, keys: Sequence[bytes]) -> list[Row]:
 
 def _delete_all(db: sqlite3.Connection) -> None:
     db.execute("delete from answers")
-    _give_back(db)
+    _free_pages(db)
     db.execute("pragma wal_checkpoint(truncate)").fetchall()
 
 
-def _give_back(db: sqlite3.Connection) -> None:
-    """Shorten the file by its free pages. `execute` would step this pragma once only, which frees one page."""
+def _free_pages(db: sqlite3.Connection) -> None:
+    """Truncate the free pages of the file. `execute` would step this pragma only once, which frees one page."""
     db.executescript("pragma incremental_vacuum")
 
 
@@ -445,7 +445,7 @@ def _pragma(db: sqlite3.Connection, name: str) -> int:
 
 
 def _code(error: BaseException) -> int:
-    """Return SQLite's primary error code; 0 for errors of anyone else."""
+    """Return the primary error code of a SQLite error; 0 for other errors."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
@@ -458,7 +458,7 @@ def _identity(path: Path | None) -> tuple[int, int] | None:
 
 
 def _was_ours(path: Path, error: BaseException) -> bool:
-    """Tell whether a file that cannot be used was a cache: by what SQLite read, else by its first bytes."""
+    """Return whether a file that cannot be used was a cache, by what SQLite read, else by its first bytes."""
     if isinstance(error, _ForeignFileError):
         return error.ours
     try:
@@ -467,8 +467,8 @@ def _was_ours(path: Path, error: BaseException) -> bool:
         return False
 
 
-def _rename_away(path: Path) -> Path:
-    """Rename the file and its log: a log left behind would be played into the new file."""
+def _renamed(path: Path) -> Path:
+    """Rename the file and its log, which would be replayed into the new file; return the new path."""
     number = 1
     while (place := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1

@@ -1,4 +1,4 @@
-"""`connect`: from a name or URL to a node; starts the embedded one on demand."""
+"""`connect`: open a node by name or URL."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ def connect(
     timeout_s: float = 30.0,
     abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
 ) -> Node:
-    """Connect to a ledger node. Nothing is sent until something is asked.
+    """Connect to a ledger node. No request is sent until the first call.
 
     Parameters
     ----------
     target : str, default "embedded"
-        ``embedded`` (an in-process node with a seeded history of 5,000 ledger versions, started on demand and
-        stopped at exit), ``mainnet``, ``testnet``, ``devnet``, ``local`` (127.0.0.1:8080), or an http(s) URL
-        with or without ``/v1``.
+        ``embedded`` (an in-process node with a seeded history of 5,000 ledger versions, which starts with the first
+        call of `connect` and stops at exit), ``mainnet``, ``testnet``, ``devnet``, ``local`` (127.0.0.1:8080), or an
+        http(s) URL with or without ``/v1``.
     api_key : str, optional
-        Sent as a bearer token to that host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment, unless the
-        URL has a user name and password; an empty text is none at all.
+        Sent as a bearer token to that host only. By default the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless
+        the URL has a user name and password. Pass an empty string to send none.
     encoding : {"json", "bcs"}, default "json"
-        How views and table items travel where their types are known; values are equal either way.
+        Encoding of views and table items whose types are known. Values are equal either way.
     max_in_flight : int, default 64
-        Most requests at once of the fetch functions.
+        Maximum number of requests that the fetch functions send at once.
     requests_per_second : float, optional
-        Most requests started per second.
+        Maximum number of requests started per second.
     cache : "default", path or None
-        Where answers to pinned reads are stored: on disk for a public node, in memory for one on this machine or
-        its network, in the file that is named, or nowhere.
+        Where answers to pinned reads are stored: by default on disk for a public node, and in memory for a node on this
+        machine or its local network. A path names a file; None stores nothing.
     cache_name : str, optional
-        Answers are stored for the host that gave them. Nodes with the same `cache_name` share theirs instead: use it
-        for hosts of one chain that you trust equally.
+        Answers are stored by the host that gave them. Nodes with the same `cache_name` share their answers instead: use
+        it for hosts of one chain that you trust equally.
     offline : bool, default False
-        Never ask the node: what is not kept raises `OfflineMiss`. The head is the one last seen.
+        Never send requests: reads that are not in the cache raise `OfflineMiss`. The head is the last one seen.
     archive : bool, default False
-        Read pruned versions from the archive that the node advertises, if it names one by https.
+        Read pruned versions from the archive that the node advertises, if its URL is https.
     timeout_s : float, default 30.0
-        Limit in seconds for connecting, and for each wait for bytes. After ten times as long a request ends, complete
-        or not, and is not repeated.
+        Limit in seconds for connecting, and for each wait for bytes. A request that takes ten times as long fails and
+        is not repeated.
     abis : mapping of (address, module name) to ModuleAbi, optional
-        ABIs to use instead of the node's.
+        ABIs that take precedence over those of the node.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def connect(
     Raises
     ------
     InputError
-        If `target` is neither a known name nor a usable URL, or a setting cannot be used.
+        If `target` is neither a network name nor a valid URL, or an option is invalid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One node behind a transport: paths, retries and pace. Every request of the client passes here."""
+"""The connection to one node: every request of the client, with cache, retries, pace and archive."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 import threading
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,14 +18,13 @@ import msgspec
 from toolkit import __version__
 from toolkit.client import forking
 from toolkit.client.batch import run_in_threads
-from toolkit.client.cache import CachedAnswer, Keeper, Place
+from toolkit.client.cache import CachedAnswer, NodeCache, Place
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.client.http import CLOSED, Answer, Request
 from toolkit.client.node_errors import advertised_archive, masked_refusal, not_sent, refusal
-from toolkit.client.retry import Outages, Pace, RetryPolicy, node_pause_s, retry_after_s
+from toolkit.client.retry import Outages, Pace, RetryPolicy
 from toolkit.errors import (
     ClosedError,
-    HopelessError,
     InputError,
     LedgerChanged,
     NodeError,
@@ -53,61 +53,66 @@ _Tag = tuple[int, Any, Place | None]
 """Position of a call, the call, and the place of its answer in the cache."""
 _Job = tuple[_Tag, Request | Answer | ToolkitError]
 
-_CHUNK = 256
-"""Calls whose kept answers are looked up together; what bounds the memory of a long sweep."""
-_MISSED = "{}: offline, and the cache does not hold the answer; connect without offline=True"
-_TEXT_BYTES = 4096
-"""As much of an error's body as is looked at before it is sent again."""
+_LOOKUP_SIZE = 256
+"""Number of calls that are looked up in the cache together; it bounds the memory of long fetches."""
+_MISSED = "{}: offline, and the cache does not have the answer; connect without offline=True"
 
 
 def path(*parts: str | int) -> str:
-    """Join path segments, each percent-encoded whole, so that no value can change the path."""
+    """Return a path of segments, each percent-encoded as a whole, so that no value can change the path.
+
+    Raises
+    ------
+    InputError
+        If a segment is empty, ``.`` or ``..``.
+    """
     texts = [str(part) for part in parts]
     for text in texts:
         if text in {".", "..", ""}:
-            raise InputError(f"{text!r} cannot be a name here: it would lead to another path")
+            raise InputError(f"{text!r} is not a valid name: it would change the path of the request")
     return "/" + "/".join(quote(text, safe="") for text in texts)
 
 
 class _ThisThread(threading.local):
-    """What each thread that uses a connection has for itself."""
+    """Settings and counts of each thread that uses a connection."""
 
-    use_kept = True
+    use_cache = True
     repeats = True
     sent = 0
 
 
 def pinned(request: Request, version: int | None) -> Request:
-    """Return a request that reads at a ledger version; the same one for None, the head. It must have no query yet."""
+    """Return a request, whose URL has no query, at a ledger version; None is the head."""
     if version is None:
         return request
     return Request(request.method, f"{request.url}?ledger_version={version}", request.body, request.headers)
 
 
 class Connection:
-    """Sends requests to one node, repeats what may be repeated, and raises what the node refuses.
+    """Sends calls to one node: looks them up in the cache, repeats failed requests, and raises the node's errors.
 
     Parameters
     ----------
     url : str
-        Base URL that ends in ``/v1``.
+        Base URL, which ends in ``/v1``.
     transport : Transport
-        For single requests.
+        Sends single requests.
     engine : BulkEngine, optional
-        For many at once; without one they go over the transport, in threads.
-    keeper : Keeper, optional
-        Answers to pinned reads that are kept.
+        Sends many requests at once; without one the transport sends them, in threads.
+    cache : NodeCache, optional
+        Cache of answers to pinned reads.
     retry : RetryPolicy, optional
     pace : Pace, optional
-        Turns to wait for before each request; what is kept costs none. The engine has to share it.
+        Rate limit and pauses of all requests; the engine must share it. Cached answers take no turn.
     max_in_flight : int, default 64
-        Most requests at once.
+        Maximum number of requests at once.
     archive : callable (url) -> Transport, optional
-        A road to an archive that a pruned answer advertises; without one archives are named, not followed.
+        Opens a transport to the archive that the answer to a pruned read advertises. Without it archives are named in
+        the error only.
     credentials : Credentials
-        What the node is sent: no error shows it, and no stored error answer holds it.
+        Sent to the node; masked in errors and in stored error answers.
     sleep : callable, optional
-        Replaced in tests; by default a wait that `close` ends.
+        Waits for a number of seconds; tests pass their own. By default a wait that `close` ends.
     """
 
     def __init__(
@@ -116,7 +121,7 @@ class Connection:
         transport: Transport,
         *,
         engine: BulkEngine | None = None,
-        keeper: Keeper | None = None,
+        cache: NodeCache | None = None,
         retry: RetryPolicy | None = None,
         pace: Pace | None = None,
         max_in_flight: int = 64,
@@ -127,7 +132,7 @@ class Connection:
         self.url = url
         self._transport = transport
         self._engine = engine
-        self._keeper = keeper or Keeper(url, None)
+        self._cache = cache or NodeCache(url, None)
         self._retry = retry or RetryPolicy()
         self._max_in_flight = max_in_flight
         self._pace = pace or Pace(None)
@@ -143,7 +148,7 @@ class Connection:
         forking.register(self)
 
     def renew_after_fork(self) -> None:
-        """Replace the event of closing, whose lock another thread may have held."""
+        """Replace the closing event, whose lock another thread of the parent may have held."""
         closed = self._closing.is_set()
         self._closing = threading.Event()
         if closed:
@@ -159,7 +164,7 @@ class Connection:
         content: str = "application/json",
         accept: str = "application/json",
     ) -> Request:
-        """Return a request to a path below the base URL; query entries that are None are left out."""
+        """Return a request to a path below the base URL, without the query entries that are None."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
         headers = {"Accept": accept, "x-aptos-client": f"ledger-toolkit/{__version__}"}
         if body is not None:
@@ -167,25 +172,29 @@ class Connection:
         return Request(method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers)
 
     @property
-    def keeper(self) -> Keeper:
-        """The answers that are kept."""
-        return self._keeper
+    def cache(self) -> NodeCache:
+        """The cache of answers to pinned reads."""
+        return self._cache
 
     def perform(self, prepared: PreparedCall[T]) -> T:
-        """Return the result of a call: of the kept answer, or sent until one is there or the policy gives up.
+        """Return the result of a call, from the cache or from the node.
 
         Raises
         ------
         NodeError
-            Of the class the status means.
+            If the node refuses the call; the subclass depends on the status.
         NodeUnreachable
-            If no answer came; `OfflineMiss` where none was asked for.
+            If there is no answer; `OfflineMiss` if the node is not asked because of ``offline=True``.
         SchemaError
-            If the answer is not of the call's type; such an answer is not kept.
+            If the answer is not of the call's type; such an answer is not cached.
+        LedgerChanged
+            If the answer is of another chain than earlier answers.
+        ClosedError
+            If the connection is closed.
         """
         self.check_open()
         place = self._place(prepared)
-        answer = None if place is None else self._keeper.find([place]).get(place.key)
+        answer = None if place is None else self._cache.find([place]).get(place.key)
         if answer is None:
             answer = self._archived(prepared.request, self._exchanged(prepared.request, prepared.asked))
         return self._finished(prepared, place, answer)
@@ -193,13 +202,13 @@ class Connection:
     def perform_many(
         self, calls: Iterable[PreparedCall[T] | ToolkitError]
     ) -> Generator[tuple[int, T | ToolkitError], None, None]:
-        """Send many prepared calls at once and yield (position, result or error) as they come.
+        """Send many calls at once and yield (position, result or error) in the order of completion.
 
         Parameters
         ----------
         calls : iterable of PreparedCall, or error
-            Pulled as answers are taken, so it may be long. An error stands for a call that could not be prepared; it
-            is passed on.
+            Consumed as results are taken, so it may be long. An error of a call that could not be prepared is yielded
+            as it is.
 
         Yields
         ------
@@ -210,15 +219,15 @@ class Connection:
         with closing(self._sent(self._jobs(calls))) as outcomes:
             for (number, call, place), outcome in outcomes:
                 result = self._result(call, place, outcome)
-                del outcome  # a large answer must not wait here for the next one
+                del outcome  # do not hold a large answer while waiting for the next one
                 yield number, result
 
     def _jobs(self, calls: Iterable[PreparedCall[T] | ToolkitError]) -> Iterator[_Job]:
-        """Yield each call with its request, or with what is known of its outcome without one."""
+        """Yield each call with its request, or with its outcome if that is known without a request."""
         numbered = enumerate(calls)
-        while chunk := list(islice(numbered, _CHUNK if self._keeper.cache else 1)):
+        while chunk := list(islice(numbered, _LOOKUP_SIZE if self._cache.answers else 1)):
             places = [None if isinstance(call, ToolkitError) else self._place(call) for _, call in chunk]
-            stored = self._keeper.find(places)
+            stored = self._cache.find(places)
             for (number, call), place in zip(chunk, places, strict=True):
                 job = (number, call, place)
                 if isinstance(call, ToolkitError):
@@ -226,10 +235,10 @@ class Connection:
                 elif place is not None and place.key in stored:
                     yield job, stored[place.key]
                 else:
-                    yield job, OfflineMiss(_MISSED.format(call.asked)) if self._keeper.offline else call.request
+                    yield job, OfflineMiss(_MISSED.format(call.asked)) if self._cache.offline else call.request
 
     def _result(self, call: Any, place: Place | None, outcome: Answer | ToolkitError) -> Any:
-        """Return the result of a call, or the error it ended with: one answer does not end the others."""
+        """Return the result of a call, or its error: one failed call does not end the others."""
         if isinstance(outcome, ToolkitError):
             return outcome
         try:
@@ -241,50 +250,50 @@ class Connection:
             return _without_frames(error)
 
     def _finished(self, call: PreparedCall[T], place: Place | None, answer: Answer) -> T:
-        """Return the result of an answer, or raise what it refuses; only what could be read as a result is stored."""
+        """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
         if not isinstance(answer, CachedAnswer):
             self.expect_chain(answer.parsed.chain_id, call.asked)
         if not _is_good(answer):
-            self._keeper.store(place, answer if place is None else masked_refusal(answer, self._credentials))
+            self._cache.store(place, answer if place is None else masked_refusal(answer, self._credentials))
             raise refusal(call.asked, answer, self._credentials)
         try:
             result = call.finish(answer)
         except SchemaError as error:
-            self._credentials.mask_error(error)  # it quotes the answer
+            self._credentials.mask_error(error)  # the error quotes the answer
             raise
-        self._keeper.store(place, answer)
+        self._cache.store(place, answer)
         return result
 
     def mask(self, text: str) -> str:
-        """Return a text that quotes an answer without what it shows of credentials."""
+        """Return a text that quotes an answer, with credentials masked."""
         return self._credentials.mask(text)
 
     def expect_chain(self, chain_id: int | None, asked: str) -> None:
-        """Compare a chain id with the first one known of this node; None is not compared.
+        """Check a chain id against the first one of this node; None is not checked.
 
         Raises
         ------
         LedgerChanged
-            If it is another one.
+            If the two differ.
         """
         if chain_id is None or chain_id == self._chain_id:
             return
         if self._chain_id is not None:
             raise LedgerChanged(
-                f"{asked}: expected an answer of chain id {self._chain_id}, as before, got one of chain id {chain_id}; "
-                f"{self.url} serves another ledger now. Connect again to read that one, and do not mix the two"
+                f"{asked}: expected an answer of chain id {self._chain_id}, as before, got chain id {chain_id}; "
+                f"{self.url} now serves another ledger. Connect again to read it, and do not mix results of the two"
             )
         self._chain_id = chain_id
 
     def close(self) -> None:
-        """Release sockets and the cache; calls in progress raise ClosedError."""
+        """Release the sockets and the cache; calls in progress raise ClosedError."""
         self._closing.set()
         self._transport.close()
         if self._engine is not None:
             self._engine.close()
         for transport in self._archives.values():
             transport.close()
-        self._keeper.close()
+        self._cache.close()
 
     @property
     def newest(self) -> LedgerState | None:
@@ -301,43 +310,43 @@ class Connection:
 
     @property
     def closing(self) -> bool:
-        """Whether the connection is closed or being closed."""
+        """Whether `close` was called."""
         return self._closing.is_set()
 
     def check_open(self) -> None:
-        """Raise ClosedError if the connection was closed."""
+        """Raise ClosedError if the connection is closed."""
         if self.closing:
             raise ClosedError(CLOSED)
 
     @property
     def sent(self) -> int:
-        """Requests that this thread has sent one by one so far, repeats included."""
+        """Number of single requests that this thread has sent, repeats included."""
         return self._here.sent
 
     @contextmanager
     def fresh(self, *, repeats: bool = True) -> Iterator[None]:
-        """Ask the node for everything while the block runs: the cache does not know what the node holds now.
+        """Bypass the cache while the block runs, to see what the node has now.
 
-        Holds for the thread that runs the block; others go on using the cache.
+        Applies to the thread that runs the block; other threads use the cache.
 
         Parameters
         ----------
         repeats : bool, default True
-            False sends each request once, whatever comes back.
+            Whether failed requests are repeated.
         """
-        self._here.use_kept, self._here.repeats = False, repeats
+        self._here.use_cache, self._here.repeats = False, repeats
         try:
             yield
         finally:
-            self._here.use_kept = self._here.repeats = True
+            self._here.use_cache = self._here.repeats = True
 
     def _place(self, call: PreparedCall[Any]) -> Place | None:
-        if not self._here.use_kept:
+        if not self._here.use_cache:
             return None
-        return self._keeper.place(call.request, call.pinned, gas=call.gas, describe=self._description)
+        return self._cache.place(call.request, call.pinned, gas=call.gas, describe=self._description)
 
     def _description(self) -> Answer:
-        """Read what the node says of itself; the keeper notes it."""
+        """Read the description of the node, which is stored for offline sessions."""
         request, asked = self.request("GET", ""), "node info"
         answer = self._exchanged(request, asked)
         if not isinstance(answer, CachedAnswer):
@@ -352,23 +361,23 @@ class Connection:
         return answer
 
     def _exchanged(self, request: Request, asked: str) -> Answer:
-        """Ask the node, unless the session is offline; what it says of itself is remembered for such sessions."""
-        if self._keeper.offline:
-            if self._keeper.is_description(request):
-                return self._keeper.description()
+        """Send a request, unless the session is offline; store the node's description for offline sessions."""
+        if self._cache.offline:
+            if self._cache.is_description(request):
+                return self._cache.description()
             raise OfflineMiss(_MISSED.format(asked))
         answer = self._repeated(request, asked)
-        if self._keeper.is_description(request) and _is_good(answer):
-            self._keeper.note_description(answer)
+        if self._cache.is_description(request) and _is_good(answer):
+            self._cache.note_description(answer)
         return answer
 
     def _archived(self, request: Request, answer: Answer) -> Answer:
-        """Return the archive's answer to a request that is pruned here, if archives are to be followed.
+        """Return the archive's answer if the node has pruned the version and archives are followed, else `answer`.
 
         Raises
         ------
         NodeUnreachable
-            If the archive gives no answer; it is then not asked again for a while.
+            If the archive does not answer; it is then not tried again for a while.
         """
         if self._archive is None or answer.status != HTTPStatus.GONE:
             return answer
@@ -388,28 +397,32 @@ class Connection:
                 failure = error
             else:
                 return found if _is_good(found) else answer
-        text = f"the version is pruned here, and the archive {url} gives no answer: {failure}"
+        text = f"the node has pruned this version, and its archive {url} does not answer: {failure}"
         raise NodeUnreachable(text) from failure
 
     def _repeated(self, request: Request, asked: str) -> Answer:
-        """Send until an answer is there that is not to be repeated; an error status may be one."""
-        repeat, waited = 0, 0.0
+        """Send a request, and repeat it as the retry policy says; return the last answer, which may be an error."""
+        repeat, waited_s = 0, 0.0
         while True:
             self._wait_for_turn(asked)
             outcome = self._attempt(request)
             if isinstance(outcome, Answer) and _is_good(outcome):
                 return outcome
             repeat += 1
-            again = self._here.repeats and self._may_repeat(request, outcome, repeat)
-            asked_s = retry_after_s(outcome.headers) if isinstance(outcome, Answer) else None
-            pause = self._retry.wait_s(repeat=repeat, chance=random.random(), asked_s=asked_s)  # noqa: S311 - jitter  # nosec B311
-            if not again or waited + pause > self._retry.budget_s:
+            pause_s = self._retry.pause_s(
+                outcome,
+                repeat=repeat,
+                waited_s=waited_s,
+                chance=random.random(),  # noqa: S311 - jitter  # nosec B311
+                also_repeat=partial(self._lags, request),
+            )
+            if pause_s is None or not self._here.repeats:
                 if isinstance(outcome, Answer):
                     return outcome
                 raise outcome
-            _log.info("%s: attempt %d failed; again in %.2f s", asked, repeat, pause)
-            waited += pause
-            self._sleep_for(pause)
+            _log.info("%s: attempt %d failed; next attempt in %.2f s", asked, repeat, pause_s)
+            waited_s += pause_s
+            self._sleep_for(pause_s)
 
     def _wait_for_turn(self, asked: str) -> None:
         """Wait until a request may be sent.
@@ -417,38 +430,27 @@ class Connection:
         Raises
         ------
         RateLimited
-            If the node asked for a longer wait than calls have patience for.
+            If the node asked for a pause longer than the budget of the retry policy.
         """
         self._sleep_for(self._pace.turn_s())
-        self._sleep_for(self._pace.paused_s())  # a pause that the node asked for meanwhile
+        self._sleep_for(self._pace.paused_s())  # the node may have asked for a pause meanwhile
         refused_s = self._pace.refused_s()
         if refused_s:
             raise not_sent(asked, refused_s)
 
     def _attempt(self, request: Request) -> Answer | NodeUnreachable:
-        """Send once; an error is returned rather than raised, since it may be repeated."""
+        """Send a request once; return an error instead of raising it, since the request may be repeated."""
         self._here.sent += 1
         try:
             answer = self._transport.send(request)
         except NodeUnreachable as unreachable:
             return unreachable
         self._note_ledger(answer.parsed.ledger)
-        node_s = node_pause_s(answer.status, answer.headers)
-        if node_s is None:
-            self._pace.answered()
-        else:
-            self._pace.hold(node_s, budget_s=self._retry.budget_s)
+        self._pace.note_answer(answer, budget_s=self._retry.budget_s)
         return answer
 
-    def _may_repeat(self, request: Request, outcome: Answer | NodeUnreachable, repeat: int) -> bool:
-        if isinstance(outcome, NodeUnreachable):
-            return not isinstance(outcome, HopelessError) and self._retry.may_repeat(None, repeat=repeat)
-        text = outcome.body[:_TEXT_BYTES].decode("utf-8", "replace")
-        lags = repeat < self._retry.attempts and self._lags(request, outcome)
-        return lags or self._retry.may_repeat(outcome.status, repeat=repeat, text=text)
-
     def _lags(self, request: Request, answer: Answer) -> bool:
-        """Tell whether a 404 comes from a backend behind the head that this host has shown before."""
+        """Return whether an answer is a 404 of a backend that lags behind the highest head this host has reported."""
         if answer.status != HTTPStatus.NOT_FOUND:
             return False
         ledger, newest = answer.parsed.ledger, self._newest
@@ -461,7 +463,7 @@ class Connection:
             self._newest = ledger
 
     def _sent(self, jobs: Iterator[_Job]) -> Generator[tuple[_Tag, Answer | ToolkitError], None, None]:
-        """Send requests at once, over the engine where there is one, else over the transport in threads."""
+        """Send requests at once, over the engine if there is one, else over the transport in threads."""
         if self._engine is not None:
             yield from self._engine.run(jobs, retry=self._retry, also_repeat=self._lags)
         else:
@@ -485,11 +487,11 @@ class Connection:
 
 
 def _without_frames(error: _Error) -> _Error:
-    """Return an error without tracebacks, also of the errors behind it: their frames hold whole answers."""
-    behind: BaseException | None = error
-    while behind is not None:
-        behind.__traceback__ = None
-        behind = behind.__cause__ or behind.__context__
+    """Return an error with its traceback and those of its causes removed: their frames hold whole answers."""
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.__traceback__ = None
+        cause = cause.__cause__ or cause.__context__
     return error
 
 
@@ -498,23 +500,35 @@ def _is_good(answer: Answer) -> bool:
 
 
 def _version_asked(url: str) -> int:
-    """Return the ledger version in a URL's query; one that is missing or unreadable counts as beyond every head."""
+    """Return the ledger version in the query of a URL, or 2**64 if there is no valid one."""
     _, _, tail = url.partition("ledger_version=")
     digits = tail.partition("&")[0]
     return int(digits) if digits.isascii() and digits.isdigit() else 2**64
 
 
 def json_body(value: Any) -> bytes:
-    """Return a JSON body; text that has no UTF-8 form is the caller's mistake."""
+    """Return a value as a JSON body.
+
+    Raises
+    ------
+    InputError
+        If a text in it cannot be encoded in UTF-8.
+    """
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError as error:
-        raise InputError(f"text {error.object[:40]!r} has no UTF-8 form, so it cannot be sent") from None
+        raise InputError(f"text {error.object[:40]!r} cannot be sent: it cannot be encoded in UTF-8") from None
 
 
 def bcs_body(answer: Answer, what: str) -> bytes:
-    """Return the BCS of an answer; one that says it is something else raises SchemaError with its beginning."""
+    """Return the body of a BCS answer; `what` names the call in messages.
+
+    Raises
+    ------
+    SchemaError
+        If the answer has another content type.
+    """
     kind = next((value for name, value in answer.headers.items() if name.lower() == "content-type"), "")
     if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
-        raise SchemaError(f"{what}: the answer is not BCS but {kind[:60]!r}; it starts {answer.body[:60]!r}")
+        raise SchemaError(f"{what}: expected a BCS answer, got {kind[:60]!r}; it starts with {answer.body[:60]!r}")
     return answer.body

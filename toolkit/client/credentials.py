@@ -1,4 +1,4 @@
-"""What a node's owner gave to be let in: an API key or a login, how it is sent, and how it stays out of every text."""
+"""Credentials of a node, an API key or a login: how they are sent, and how they are masked in texts."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["NO_CREDENTIALS", "Credentials"]
 
 MASK = "***"
 
-_SHORTEST_SECRET = 4
-"""Shorter ones are not masked: they would hide plain words."""
+_MIN_SECRET = 4
+"""Shorter secrets are not masked: that would hide plain words."""
 _FRAGMENT = 8
-"""So many characters of a secret in a row are masked wherever they are; of a shorter secret, all of it."""
+"""Any this many successive characters of a secret are masked; of a shorter secret, all of it."""
 _MAX_TEXT = 20_000
-"""Characters of a text that are looked through; what comes after them is not shown."""
+"""Maximum number of characters that are searched; the rest of a text is cut off."""
 _MAX_LAYERS = 4
-"""How often a text is decoded: an answer may quote JSON inside JSON inside a URL."""
+"""Maximum number of times a text is decoded: an answer may quote JSON inside JSON inside a URL."""
 _CUT = re.compile(rf"{ELLIPSIS}(?: \([0-9,]+ more characters\))?\Z")
-"""What marks the end of a text that was cut; see `toolkit._present.messages.cut_text`."""
+"""The mark at the end of a text that was cut; see `toolkit._present.messages.cut_text`."""
 _ESCAPES = "%\\&"
 _ESCAPE = re.compile(
     r"""(?P<percent>(?:%[0-9a-fA-F]{2})+)
@@ -42,27 +42,32 @@ _ESCAPE = re.compile(
 
 
 class Credentials:
-    """An API key, or the login of a URL, as one node has it. Its repr shows neither, and it cannot be pickled.
+    """An API key, or the login of a URL, for one node. The repr shows neither, and it cannot be pickled.
 
     Parameters
     ----------
     api_key : str, optional
         Sent as a bearer token.
     login : str, optional
-        ``user:password`` percent-encoded as in a URL; sent if there is no API key.
+        ``user:password``, percent-encoded as in a URL; sent if there is no API key.
     unsent : bool, default False
-        Whether the environment has an API key that this node must not get.
+        Whether the environment has an API key that is not sent to this node.
 
     Raises
     ------
     InputError
-        If no header can carry the API key; the message does not show it.
+        If the API key cannot be sent in a header. The message does not show it.
+
+    Examples
+    --------
+    >>> Credentials("secret-key").mask("the node answered: unknown key secret-key")
+    'the node answered: unknown key ***'
     """
 
     def __init__(self, api_key: str | None = None, login: str | None = None, *, unsent: bool = False) -> None:
         if api_key is not None and not _fits_a_header(api_key):
             raise InputError(
-                "api_key has a line break, surrounding space or another character that a header cannot carry"
+                "api_key has a line break, surrounding space or another character that cannot be sent in a header"
             )
         self.api_key = api_key
         self.login = login
@@ -73,33 +78,33 @@ class Credentials:
         return f"<Credentials: {kind}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("credentials stay in the process that they were given to; pickle the node")
+        raise TypeError("credentials cannot be pickled; pickle the node instead")
 
     @cached_property
     def authorization(self) -> str | None:
-        """Value of the ``Authorization`` header, None if there is nothing to send."""
+        """Value of the ``Authorization`` header, or None if there are no credentials."""
         if self.api_key is not None:
             return f"Bearer {self.api_key}"
         return None if self.login is None else f"Basic {_base64(unquote(self.login))}"
 
     def mask(self, text: str) -> str:
-        r"""Return a text that came from elsewhere with every part of the secrets replaced by ``***``.
+        r"""Return a text with every part of the secrets replaced by ``***``.
 
-        Found are secrets as they are, in any case, percent-encoded, with JSON escapes (``\u0041``, ``\/``) or HTML
-        entities, several of these on top of each other, in base64 and base64url (of ``user:password`` too), and pieces
-        of 8 characters and more, as cut texts have them. A text of more than 20,000 characters is cut.
+        Secrets are found in any case, percent-encoded, with JSON escapes (``\u0041``, ``\/``) or HTML entities, with
+        several of these encodings combined, in base64 and base64url (also of ``user:password``), and in pieces of 8 or
+        more characters, as texts that were cut have them. Texts of more than 20,000 characters are cut.
 
         Parameters
         ----------
         text : str
-            From an answer, or from a library that quotes one; never a text of the toolkit's own, whose words a short
-            password could be.
+            Text of an answer, or of a library that quotes one. Not for texts of the toolkit: a short password may be
+            one of their words.
 
         Returns
         -------
         str
         """
-        if not self._spellings:
+        if not self._forms:
             return text
         if len(text) > _MAX_TEXT:
             text = text[:_MAX_TEXT] + ELLIPSIS
@@ -115,26 +120,26 @@ class Credentials:
         return "".join([*shown, text[reached:]])
 
     def mask_error(self, error: SchemaError) -> SchemaError:
-        """Mask the message and the column of an error that quotes an answer, in place, and return it."""
+        """Mask the message and the column of an error that quotes an answer, in place; return the error."""
         error.args = tuple(self.mask(part) if isinstance(part, str) else part for part in error.args)
         error.column = None if error.column is None else self.mask(error.column)
         return error
 
     @cached_property
-    def _spellings(self) -> list[_Spelling]:
+    def _forms(self) -> list[_Form]:
         secrets = set(_secrets(self.api_key, self.login))
-        # A secret that has an escape in it itself, such as %41, is decoded with the text around it.
-        secrets |= {decoded for secret in secrets if len(decoded := _decoded(secret)[0]) >= _SHORTEST_SECRET}
-        return [_Spelling(secret) for secret in sorted(secrets)]
+        # A secret that contains an escape such as %41 is decoded together with the text around it.
+        secrets |= {decoded for secret in secrets if len(decoded := _decoded(secret)[0]) >= _MIN_SECRET}
+        return [_Form(secret) for secret in sorted(secrets)]
 
     def _found(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield start and end of each part of `text` that spells a part of a secret."""
+        """Yield start and end of each part of `text` that is part of a secret."""
         layer: str = text
         places: Sequence[int] = range(len(text) + 1)
         for _ in range(_MAX_LAYERS):
             folded = _folded(layer)
-            for spelling in self._spellings:
-                yield from ((places[start], places[end]) for start, end in spelling.found(folded))
+            for form in self._forms:
+                yield from ((places[start], places[end]) for start, end in form.found(folded))
             if not any(mark in layer for mark in _ESCAPES):
                 return
             decoded, offsets = _decoded(layer)
@@ -143,17 +148,17 @@ class Credentials:
             layer, places = decoded, [places[at] for at in offsets]
 
 
-class _Spelling:
-    """One spelling of a secret, prepared to be looked for."""
+class _Form:
+    """One form of a secret, prepared for searching."""
 
     def __init__(self, secret: str) -> None:
         folded = _folded(secret)
         self._size = size = min(len(folded), _FRAGMENT)
         self._pieces = {folded[at : at + size] for at in range(len(folded) - size + 1)}
-        # A piece of 8 characters has one of these in it, so that nearly every text is done with a few searches.
+        # Every piece of 8 characters contains one of these, so that most texts take only a few searches.
         short = max(1, (size + 1) // 2)
         self._signs = sorted({folded[at : at + short] for at in range(0, len(folded) - short + 1, short)})
-        self._beginnings = [folded[:length] for length in range(size - 1, _SHORTEST_SECRET - 1, -1)]
+        self._beginnings = [folded[:length] for length in range(size - 1, _MIN_SECRET - 1, -1)]
 
     def found(self, folded: str) -> Iterator[tuple[int, int]]:
         size = self._size
@@ -161,22 +166,22 @@ class _Spelling:
             last = len(folded) - size
             yield from ((at, at + size) for at in range(last + 1) if folded[at : at + size] in self._pieces)
         whole = _CUT.sub("", folded)
-        for beginning in self._beginnings:  # where the text was cut
+        for beginning in self._beginnings:  # at the end of a text that was cut
             if whole.endswith(beginning):
                 yield len(whole) - len(beginning), len(whole)
                 return
 
 
 def _secrets(api_key: str | None, login: str | None) -> Iterable[str]:
-    """Yield what no text may show: key or password (of a login without one, the name), also as base64 and in forms."""
+    """Yield the secrets, plain and in base64: the key, the password or, if there is none, the user name."""
     user, _, password = (login or "").partition(":")
     for secret in (api_key or "", unquote(password or user)):
-        if len(secret) >= _SHORTEST_SECRET:
+        if len(secret) >= _MIN_SECRET:
             yield secret
             yield secret.replace(" ", "+")
             yield _base64(secret).rstrip("=")
             yield _base64(secret).rstrip("=").translate(_URL_SAFE)
-    if login is not None and len(login) >= _SHORTEST_SECRET:
+    if login is not None and len(login) >= _MIN_SECRET:
         whole = _base64(unquote(login)).rstrip("=")
         yield whole
         yield whole.translate(_URL_SAFE)
@@ -194,7 +199,7 @@ def _fits_a_header(text: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    """Return a text in lower case, each character in its place."""
+    """Return a text in lower case, of the same length."""
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
@@ -202,7 +207,7 @@ def _folded(text: str) -> str:
 
 
 def _decoded(text: str) -> tuple[str, list[int]]:
-    """Return a text with its escapes decoded once, and for each character, and the end, where it began."""
+    """Return a text with its escapes decoded once, and the original offset of each character and of the end."""
     parts: list[str] = []
     offsets: list[int] = []
     reached = 0
@@ -210,8 +215,8 @@ def _decoded(text: str) -> tuple[str, list[int]]:
         start, end = match.span()
         parts.append(text[reached:start])
         offsets.extend(range(reached, start))
-        said, widths = _meaning(match)
-        parts.append(said)
+        meaning, widths = _meaning(match)
+        parts.append(meaning)
         for width in widths:
             offsets.append(start)
             start += width
@@ -222,25 +227,25 @@ def _decoded(text: str) -> tuple[str, list[int]]:
 
 
 def _meaning(match: re.Match[str]) -> tuple[str, list[int]]:
-    """Return what an escape stands for, and how many characters of the text spell each character of it."""
+    """Return the decoded text of an escape, and the number of original characters for each of its characters."""
     whole = match.group()
     if match["percent"] or match["bytes"]:
         unit = 3 if match["percent"] else 4
         coded = bytes.fromhex(whole.replace("%", "").replace("\\x", ""))
         try:
-            said, encoding = coded.decode(), "utf-8"
+            meaning, encoding = coded.decode(), "utf-8"
         except UnicodeDecodeError:
-            said, encoding = coded.decode("latin-1"), "latin-1"
-        return said, [unit * len(one.encode(encoding)) for one in said]
+            meaning, encoding = coded.decode("latin-1"), "latin-1"
+        return meaning, [unit * len(one.encode(encoding)) for one in meaning]
     if match["pair"]:
-        said = chr(0x10000 + ((int(whole[2:6], 16) - 0xD800) << 10) + int(whole[8:12], 16) - 0xDC00)
+        meaning = chr(0x10000 + ((int(whole[2:6], 16) - 0xD800) << 10) + int(whole[8:12], 16) - 0xDC00)
     elif match["u4"]:
-        said = chr(int(match["u4"], 16))
+        meaning = chr(int(match["u4"], 16))
     elif match["plain"]:
-        said = match["plain"]
+        meaning = match["plain"]
     else:
-        said = html.unescape(whole)
-    return said, [len(whole)] if len(said) == 1 else [0] * (len(said) - 1) + [len(whole)]
+        meaning = html.unescape(whole)
+    return meaning, [len(whole)] if len(meaning) == 1 else [0] * (len(meaning) - 1) + [len(whole)]
 
 
 NO_CREDENTIALS = Credentials()

@@ -1,4 +1,4 @@
-"""Transfers over libcurl: many requests in progress in one thread."""
+"""Transfers over libcurl: many requests in progress in one thread, for the bulk engine."""
 
 from __future__ import annotations
 
@@ -36,40 +36,40 @@ _ACTIONS = {
     _READ | _WRITE: pycurl.CSELECT_IN | pycurl.CSELECT_OUT,
 }
 
-_PROXY_FAILED = 97  # CURLE_PROXY, which pycurl has no name for
-_REFUSED = 400
-_PROXY_TROUBLE = frozenset({pycurl.E_COULDNT_RESOLVE_PROXY, _PROXY_FAILED})
-_NOT_THERE = frozenset({pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT})
-_TEXTS = {
+_PROXY_FAILED = 97  # CURLE_PROXY, for which pycurl has no constant
+_MIN_ERROR_STATUS = 400
+_PROXY_ERRORS = frozenset({pycurl.E_COULDNT_RESOLVE_PROXY, _PROXY_FAILED})
+_CONNECT_ERRORS = frozenset({pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT})
+_MESSAGES = {
     pycurl.E_PARTIAL_FILE: http.CUT_OFF,
     pycurl.E_RECV_ERROR: http.CUT_OFF,
     pycurl.E_SEND_ERROR: http.CUT_OFF,
     pycurl.E_GOT_NOTHING: http.CUT_OFF,
     pycurl.E_UNSUPPORTED_PROTOCOL: http.NOT_HTTP,
-    pycurl.E_FTP_WEIRD_SERVER_REPLY: http.NOT_HTTP,  # of any server, whatever the name says
+    pycurl.E_FTP_WEIRD_SERVER_REPLY: http.NOT_HTTP,  # despite its name, for servers of any kind
     pycurl.E_COULDNT_RESOLVE_HOST: http.NOT_THERE,
     pycurl.E_COULDNT_CONNECT: http.NOT_THERE,
     pycurl.E_BAD_CONTENT_ENCODING: http.NOT_UNPACKED,
-    pycurl.E_WRITE_ERROR: http.NOT_UNPACKED,  # our own refusals to write are told before
+    pycurl.E_WRITE_ERROR: http.NOT_UNPACKED,  # answers above the size limit are reported separately
     pycurl.E_SSL_CONNECT_ERROR: http.NO_TLS,
 }
-_AT_A_TIME = 16
-"""Most sockets moved on before what has ended makes room for the next: else requests go and come in gusts."""
-_LONGEST_REMEMBERED = 200
-"""Header lines of up to this many bytes are remembered as read: most come in each answer of a node again."""
-_LOOKS = 8
-"""How often per timeout requests are checked for progress."""
+_MAX_SOCKETS_PER_WAIT = 16
+"""Sockets handled before finished requests are returned; with more, requests come and go in bursts."""
+_MAX_CACHED_LINE = 200
+"""Header lines of up to this many bytes are parsed once: most of them repeat in each answer of a node."""
+_CHECKS_PER_TIMEOUT = 8
+"""How often requests are checked for progress, per `timeout_s`."""
 
 
 class _Meter:
-    """Bytes of the bodies that are being received, all slots together."""
+    """Counts the bytes of all bodies that are being received."""
 
     def __init__(self) -> None:
         self.bytes = 0
 
 
 class _Slot:
-    """One easy handle and the exchange on it. Made once, used for many exchanges."""
+    """A libcurl easy handle and the request on it; reused for many requests."""
 
     def __init__(self, timeout_s: float, meter: _Meter) -> None:
         self.handle = handle = pycurl.Curl()
@@ -90,12 +90,12 @@ class _Slot:
         handle.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, round(timeout_s * 1000)))
         handle.setopt(pycurl.ACCEPT_ENCODING, http.COMMON_HEADERS["Accept-Encoding"])
-        handle.setopt(pycurl.NOPROXY, "")  # decided in `load`, by the rules of both roads
+        handle.setopt(pycurl.NOPROXY, "")  # `load` decides about the proxy, by the rules of both transports
         handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)
         handle.setopt(pycurl.WRITEFUNCTION, self._write)
 
     def load(self, tag: Any, hop: Hop, proxy: str | None, bundle: str | None, *, began_at: float) -> None:
-        """Set the handle up for an exchange that belongs to a request begun at `began_at`."""
+        """Set up the handle for a hop of a request that started at `began_at`."""
         self.tag, self.hop, self.proxied, self.began_at = tag, hop, proxy is not None, began_at
         self.progress, self.progress_at = (), 0.0
         handle, request = self.handle, hop.request
@@ -113,24 +113,24 @@ class _Slot:
             handle.setopt(pycurl.HTTPGET, 1)
 
     def unload(self) -> tuple[int, list[bytes], bytes]:
-        """Return status, header lines and body, and be ready for another exchange."""
+        """Return status, header lines and body, and reset the slot for another request."""
         status = self.handle.getinfo(pycurl.RESPONSE_CODE)
-        came = status, self.lines.copy(), self.body.getvalue()
+        received = status, self.lines.copy(), self.body.getvalue()
         self.lines.clear()
         self.body = io.BytesIO()
         self.meter.bytes -= self.size
         self.size = 0
         self.paused_at = self.tag = self.hop = None  # a tag refers to the whole run and its caller
-        return came
+        return received
 
     def pause(self, now: float) -> None:
-        """Stop receiving. Repeated as long as it holds: libcurl forgets it when a request gets under way."""
+        """Stop receiving. Called again while the pause lasts: libcurl drops a pause when a transfer starts."""
         if self.paused_at is None:
             self.paused_at = now
         self.handle.pause(pycurl.PAUSE_RECV)
 
     def resume(self, now: float) -> None:
-        """Receive again; the pause does not count as a wait for the node."""
+        """Continue to receive; the pause does not count towards the time limits."""
         if self.paused_at is not None:
             self.began_at += now - self.paused_at
             self.progress_at = now
@@ -138,7 +138,7 @@ class _Slot:
             self.handle.pause(pycurl.PAUSE_CONT)
 
     def idle_s(self, now: float) -> float:
-        """Return the seconds without a byte in either direction; connecting has its own limit."""
+        """Return the seconds without a byte in either direction; connecting has a limit of its own."""
         connected = self.handle.getinfo(pycurl.PRETRANSFER_TIME_T) > 0
         progress = (len(self.lines), self.size, self.handle.getinfo(pycurl.SIZE_UPLOAD_T))
         if progress != self.progress or not connected:
@@ -150,39 +150,40 @@ class _Slot:
         self.size += size
         self.meter.bytes += size
         if self.size > http.MAX_ANSWER_BYTES:
-            return 0  # ends the transfer
+            return 0  # libcurl then ends the transfer
         self.body.write(data)
         return size
 
 
 class Transfers(Generic[_Tag]):
-    """Requests in progress over libcurl's multi interface, all in the thread that calls; only `wake` is for others.
+    """Requests in progress over libcurl's multi interface. Use it from one thread; only `wake` is safe for others.
 
     Parameters
     ----------
     credentials : Credentials
         Sent to the site of each request only.
     timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes. A whole request ends after ten times as long.
+        Limit in seconds for connecting, and for each wait for bytes. A whole request may take ten times as long.
     keep : int
-        Most idle connections kept.
+        Maximum number of idle connections.
 
     Attributes
     ----------
     room : int
-        Bytes of bodies after which `wait` returns early, so that its caller can pause requests; set by the caller.
+        Number of received bytes above which `wait` returns early, so that its caller can pause requests. The caller
+        sets it.
     """
 
     def __init__(self, credentials: Credentials, *, timeout_s: float, keep: int) -> None:
         self._credentials = credentials
         self._timeout_s = timeout_s
-        self._roads: dict[str, tuple[str | None, str | None]] = {}
+        self._routes: dict[str, tuple[str | None, str | None]] = {}
         self.room = 2**63
         self._meter = _Meter()
         self._free: list[_Slot] = []
         self._busy: dict[pycurl.Curl, _Slot] = {}
         self._failed: list[tuple[_Tag, Answer | NodeUnreachable]] = []
-        self._look_at = 0.0
+        self._next_check = 0.0
         self._timer_at: float | None = None
         self._selector = selectors.DefaultSelector()
         self._ready: deque[tuple[selectors.SelectorKey, int]] = deque()
@@ -198,7 +199,7 @@ class Transfers(Generic[_Tag]):
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
 
     def __len__(self) -> int:
-        """Return how many requests are in progress."""
+        """Return the number of requests in progress."""
         return len(self._busy)
 
     @property
@@ -207,17 +208,17 @@ class Transfers(Generic[_Tag]):
         return self._meter.bytes
 
     def tags(self) -> Iterator[_Tag]:
-        """Return the tags of the requests in progress, those begun first at the beginning."""
+        """Return the tags of the requests in progress, oldest first."""
         return (slot.tag for slot in self._busy.values())
 
     def pause(self, which: Callable[[_Tag], bool]) -> None:
-        """Stop receiving the answers of some requests in progress; the others go on."""
+        """Pause the requests whose tags `which` selects, and resume the others."""
         now = time.monotonic()
         for slot in self._busy.values():
             (slot.pause if which(slot.tag) else slot.resume)(now)
 
     def resume_one(self) -> bool:
-        """Receive the answer of the first paused request again; return whether there was one."""
+        """Resume the oldest paused request; return whether there was one."""
         for slot in self._busy.values():
             if slot.paused_at is not None:
                 slot.resume(time.monotonic())
@@ -225,32 +226,32 @@ class Transfers(Generic[_Tag]):
         return False
 
     def start(self, tag: _Tag, request: Request) -> None:
-        """Begin a request; its end comes from `wait` with its tag."""
+        """Start a request; `wait` returns its outcome with its tag."""
         self._begin(tag, Hop.first(request, self._credentials), time.monotonic())
 
     def cancel(self, which: Callable[[_Tag], bool]) -> None:
-        """Drop requests in progress; nothing more is heard of them."""
+        """Cancel the requests whose tags `which` selects; `wait` does not return them."""
         for slot in [slot for slot in self._busy.values() if which(slot.tag)]:
             self._release(slot)
         self._failed = [(tag, error) for tag, error in self._failed if not which(tag)]
 
     def wake(self) -> None:
-        """Make a `wait` that is going on, or the next one, return early. For any thread."""
+        """Make the current or next `wait` return early. Any thread may call this."""
         if not self._woken:
             self._woken = True
             with contextlib.suppress(BlockingIOError):
                 self._waker.send(b"\0")
 
     def wait(self, seconds: float | None) -> list[tuple[_Tag, Answer | NodeUnreachable]]:
-        """Move the requests on and return those that ended, maybe none, after `seconds` at the latest."""
+        """Process the requests and return the outcomes of those that ended, if any, after at most `seconds`."""
         if not self._ready:
             self._ready.extend(self._selector.select(0 if self._failed else self._patience_s(seconds)))
-        for _ in range(min(_AT_A_TIME, len(self._ready))):
+        for _ in range(min(_MAX_SOCKETS_PER_WAIT, len(self._ready))):
             key, events = self._ready.popleft()
             if key.fileobj is self._alarm:
                 self._alarm.recv(4096)
                 self._woken = False
-            elif key.fd in self._watched:  # it may have been let go since
+            elif key.fd in self._watched:  # it may have been closed since
                 self._multi.socket_action(key.fd, _ACTIONS[events])
                 if self._meter.bytes > self.room:
                     break
@@ -260,12 +261,12 @@ class Transfers(Generic[_Tag]):
             self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)
         ended, self._failed = self._failed, []
         self._collect(ended)
-        if self._busy and now >= self._look_at:
-            self._give_up(now, ended)
+        if self._busy and now >= self._next_check:
+            self._end_overdue(now, ended)
         return ended
 
     def close(self) -> None:
-        """Drop what is in progress and close every connection."""
+        """Cancel the requests in progress and close every connection."""
         for slot in list(self._busy.values()):
             self._release(slot)
         for slot in self._free:
@@ -276,48 +277,46 @@ class Transfers(Generic[_Tag]):
         self._alarm.close()
 
     def leave_to_parent(self) -> None:
-        """Keep everything for good: released in a forked child, it would act on sockets and polls of the parent."""
+        """Never free this object: in a forked child that would act on the parent's sockets and polls."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
-
-    # the ways of one request ------------------------------------------------------------------------------------
 
     def _begin(self, tag: _Tag, hop: Hop, began_at: float) -> None:
         slot = self._free.pop() if self._free else _Slot(self._timeout_s, self._meter)
         try:
-            slot.load(tag, hop, *self._road(hop.request.url), began_at=began_at)
+            slot.load(tag, hop, *self._route(hop.request.url), began_at=began_at)
             self._multi.add_handle(slot.handle)
         except (HopelessError, ValueError, TypeError, pycurl.error) as error:
             slot.handle.close()
-            known = isinstance(error, HopelessError)  # others may quote the URL of a redirect
+            known = isinstance(error, HopelessError)  # other messages may quote the URL of a redirect
             reason = str(error) if known else http.reason_text(str(error), hop.credentials)
             self._failed.append((tag, HopelessError(f"{hop.where}: {reason}")))
             return
         self._busy[slot.handle] = slot
 
-    def _road(self, url: str) -> tuple[str | None, str | None]:
-        """Return proxy and trusted authorities for a URL; the environment is asked once per site."""
+    def _route(self, url: str) -> tuple[str | None, str | None]:
+        """Return proxy and trusted authorities for a URL; the environment is read once per site."""
         scheme, _, rest = url.partition("://")
         if scheme not in {"http", "https"} or not rest.partition("/")[0]:
-            raise HopelessError("this is no http(s) URL")
+            raise HopelessError("this is not an http(s) URL")
         site = f"{scheme}://{rest.partition('/')[0]}"
-        road = self._roads.get(site)
-        if road is None:
+        route = self._routes.get(site)
+        if route is None:
             bundle = http.environment_bundle() if scheme == "https" else None
-            road = self._roads[site] = (http.environment_proxy(url), bundle)
-        return road
+            route = self._routes[site] = (http.environment_proxy(url), bundle)
+        return route
 
     def _release(self, slot: _Slot) -> tuple[int, list[bytes], bytes]:
         del self._busy[slot.handle]
         self._multi.remove_handle(slot.handle)
-        paused, came = slot.paused_at is not None, slot.unload()
+        paused, received = slot.paused_at is not None, slot.unload()
         if paused:
-            slot.handle.close()  # whether the next request would begin paused is libcurl's secret
+            slot.handle.close()  # libcurl does not document whether the next transfer would start paused
         else:
             self._free.append(slot)
-        return came
+        return received
 
     def _collect(self, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
-        """Take what libcurl has finished; a redirect is followed within the same time limit."""
+        """Add the outcomes of finished transfers to `ended`; redirects are followed within the same time limit."""
         left = 1
         while left:
             left, succeeded, failed = self._multi.info_read()
@@ -340,9 +339,9 @@ class Transfers(Generic[_Tag]):
                 else:
                     self._begin(tag, following, began_at)
 
-    def _give_up(self, now: float, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
-        """End the requests that have waited for bytes, or gone on altogether, for too long."""
-        self._look_at = now + self._timeout_s / _LOOKS
+    def _end_overdue(self, now: float, ended: list[tuple[_Tag, Answer | NodeUnreachable]]) -> None:
+        """End the requests that have waited for bytes, or run, for too long."""
+        self._next_check = now + self._timeout_s / _CHECKS_PER_TIMEOUT
         total_s = http.TOTAL_TIMEOUTS * self._timeout_s
         for slot in list(self._busy.values()):
             if slot.hop is None or slot.paused_at is not None:
@@ -366,15 +365,13 @@ class Transfers(Generic[_Tag]):
             return NodeUnreachable(f"{where}: {http.NO_ANSWER.format(self._timeout_s)}")
         if code == pycurl.E_PEER_FAILED_VERIFICATION:
             return HopelessError(f"{where}: {http.NOT_TRUSTED.format(reason)}")
-        if code in _PROXY_TROUBLE or (slot.proxied and self._blames_proxy(slot, code)):
+        if code in _PROXY_ERRORS or (slot.proxied and self._blames_proxy(slot, code)):
             return NodeUnreachable(f"{where}: {http.NO_PROXY}")
-        return NodeUnreachable(f"{where}: {_TEXTS.get(code, '{}').format(reason)}")
+        return NodeUnreachable(f"{where}: {_MESSAGES.get(code, '{}').format(reason)}")
 
     @staticmethod
     def _blames_proxy(slot: _Slot, code: int) -> bool:
-        return code in _NOT_THERE or slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _REFUSED
-
-    # what libcurl wants to be told ------------------------------------------------------------------------------
+        return code in _CONNECT_ERRORS or slot.handle.getinfo(pycurl.HTTP_CONNECTCODE) >= _MIN_ERROR_STATUS
 
     def _patience_s(self, seconds: float | None) -> float | None:
         now = time.monotonic()
@@ -382,7 +379,7 @@ class Transfers(Generic[_Tag]):
         if self._timer_at is not None:
             limits.append(self._timer_at - now)
         if self._busy:
-            limits.append(self._look_at - now)
+            limits.append(self._next_check - now)
         return max(0.0, min(limits)) if limits else None
 
     def _on_timer(self, milliseconds: int) -> None:
@@ -400,7 +397,7 @@ class Transfers(Generic[_Tag]):
 
 
 def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list[str]:
-    """Return the lines for libcurl; an empty one takes away what it would send by itself."""
+    """Return the header lines for libcurl; a line without a value removes a header that libcurl sends by default."""
     wanted = {name.lower(): (name, value) for name, value in {**http.COMMON_HEADERS, **headers}.items()}
     del wanted["accept-encoding"]  # the handle's own option, so that it also unpacks
     if authorization is not None:
@@ -412,14 +409,14 @@ def _header_lines(headers: Mapping[str, str], authorization: str | None) -> list
 
 
 def _headers(lines: list[bytes]) -> dict[str, str]:
-    """Read the header lines of the last answer: before it may come others (of a proxy, 1xx), after it a trailer."""
+    """Return the headers of the last answer; others may precede it (of a proxy, 1xx), and a trailer may follow."""
     headers: dict[str, str] = {}
     ended = True
     for line in lines:
         if line.startswith(b"HTTP/"):
             headers, ended = {}, False
         elif not ended:
-            pair = _remembered_pair(line) if len(line) <= _LONGEST_REMEMBERED else _pair(line)
+            pair = _cached_pair(line) if len(line) <= _MAX_CACHED_LINE else _pair(line)
             if pair is None:
                 ended = True
             else:
@@ -429,9 +426,9 @@ def _headers(lines: list[bytes]) -> dict[str, str]:
 
 
 def _pair(line: bytes) -> tuple[str, str] | None:
-    """Return name and value of a header line, None where it is none."""
+    """Return name and value of a header line, or None if it is not one."""
     name, colon, value = line.decode("latin-1").partition(":")
     return (name.lower(), value.strip()) if colon else None
 
 
-_remembered_pair = lru_cache(maxsize=512)(_pair)
+_cached_pair = lru_cache(maxsize=512)(_pair)

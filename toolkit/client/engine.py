@@ -1,4 +1,4 @@
-"""The bulk engine: many requests at once, driven by one thread; pace, retries and back-pressure. Knows no node."""
+"""The bulk engine: many requests at once from one thread, with pace, retries and back-pressure."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import time
 import weakref
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
@@ -21,8 +22,8 @@ from toolkit.client.credentials import Credentials
 from toolkit.client.curl_transport import Transfers
 from toolkit.client.http import CLOSED, Answer, Request, redacted_url
 from toolkit.client.node_errors import not_sent
-from toolkit.client.retry import Pace, RetryPolicy, node_pause_s, retry_after_s
-from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, ToolkitError
+from toolkit.client.retry import Pace, RetryPolicy
+from toolkit.errors import ClosedError, InputError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,42 +33,50 @@ __all__ = ["BulkEngine", "Window"]
 _Key = TypeVar("_Key")
 
 _log = logging.getLogger("toolkit.client")
-_BATCH = 8
-"""Most jobs pulled and handed over at a time."""
-_AHEAD = 3
-"""Most jobs pulled and not yet answered, in multiples of the most in flight."""
-_TEXT_BYTES = 4096
-"""As much of an error's body as is looked at before it is sent again."""
-_EXIT_S = 2.0
-"""Longest wait for the engines' threads when the interpreter exits, in seconds."""
-_FORKED = "these requests began before the process was forked and stay with the parent; begin them again in the child"
+_MAX_BATCH = 8
+"""Maximum number of jobs taken from the caller at a time."""
+_MAX_AHEAD = 3
+"""Maximum number of jobs taken and not yet answered, as a multiple of `max_in_flight`."""
+_MAX_EXIT_S = 2.0
+"""Maximum wait for the threads of all engines when the interpreter exits, in seconds."""
+_FORKED = (
+    "this run started before the process was forked, and its requests belong to the parent process; start it again in "
+    "the child"
+)
 
 
 class BulkEngine:
-    """Sends many requests at once over libcurl, from a thread of its own; works under a running event loop.
+    """Sends many requests at once over libcurl, from its own thread, so it works under a running event loop too.
 
-    The thread starts with the first run and ends with `close`, with the engine itself, or with the interpreter. Several
-    runs may be going on, from several threads; together they keep to the limits. A forked child starts a thread and
-    connections of its own. Answers that are being received or wait to be taken have at most `MAX_BYTES_IN_FLIGHT` bytes
-    together: beyond it requests are paused, except one of each run without an answer to take.
+    The thread starts with the first run and ends with `close`, when the engine is freed, or when the interpreter exits.
+    Several threads may run requests at the same time; the limits apply to all runs together. A forked child starts its
+    own thread and connections. Answers that are being received, or wait for the caller, have at most
+    `MAX_BYTES_IN_FLIGHT` bytes together: above that requests are paused, except one of each run whose caller has no
+    answer to take.
 
     Parameters
     ----------
     api_key : str or None
         Sent as ``Authorization: Bearer``, to the site of each request only.
     login : str, optional
-        ``user:password`` as a URL has them; sent to that site if there is no API key.
+        ``user:password``, percent-encoded as in a URL; sent to that site if there is no API key.
     timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes. A whole request ends after ten times as long.
+        Limit in seconds for connecting, and for each wait for bytes. A whole request may take ten times as long.
     max_in_flight : int
-        Most requests at once. A 429 halves the number in force, answers let it grow again.
+        Maximum number of requests at once. A 429 halves the current number, other answers let it grow again.
     pace : Pace, optional
-        Turns to wait for before each request, repeats included, and pauses that the node asks for; shared with others
-        who ask the same node.
+        Rate limit and pauses; pass the pace that other users of the same node share.
     chance : callable, optional
-        Random number in [0, 1) for the jitter of waits; replaced in tests.
+        Returns a random number in [0, 1) for the jitter of waits; tests pass their own.
     clock : callable, optional
-        Seconds that only grow; replaced in tests.
+        Monotonic time in seconds; tests pass their own.
+    open_transfers : callable, optional
+        Creates the `Transfers` that send the requests; tests pass their own.
+
+    Raises
+    ------
+    InputError
+        If `max_in_flight` is below 1, or no header can carry `api_key`.
     """
 
     def __init__(
@@ -80,17 +89,18 @@ class BulkEngine:
         pace: Pace | None = None,
         chance: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.monotonic,
+        open_transfers: Callable[..., Transfers[Any]] = Transfers,
     ) -> None:
         if max_in_flight < 1:
-            raise InputError(f"max_in_flight must be 1 or more, got {max_in_flight}")
-        self._ahead = _AHEAD * max_in_flight
-        self._batch = min(_BATCH, max_in_flight)
-        settings = {"credentials": Credentials(api_key, login), "timeout_s": timeout_s, "keep": max_in_flight}
-        self._driver = _Driver(settings, Window(max_in_flight), pace or Pace(None), chance, clock)
-        weakref.finalize(self, self._driver.stop).atexit = False  # `_end_all` also waits for the threads
+            raise InputError(f"max_in_flight must be at least 1, got {max_in_flight}")
+        self._ahead = _MAX_AHEAD * max_in_flight
+        self._batch = min(_MAX_BATCH, max_in_flight)
+        connect = partial(open_transfers, Credentials(api_key, login), timeout_s=timeout_s, keep=max_in_flight)
+        self._driver = _Driver(connect, Window(max_in_flight), pace or Pace(None), chance, clock)
+        weakref.finalize(self, self._driver.stop).atexit = False  # `_stop_all` also waits for the threads
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a bulk engine holds sockets and a key: it cannot be pickled; pickle the node's settings")
+        raise TypeError("a bulk engine holds sockets and credentials and cannot be pickled; pickle the node instead")
 
     def run(
         self,
@@ -99,39 +109,39 @@ class BulkEngine:
         retry: RetryPolicy | None = None,
         also_repeat: Callable[[Request, Answer], bool] | None = None,
     ) -> Iterator[tuple[_Key, Answer | ToolkitError]]:
-        """Send requests and yield their answers as they come.
+        """Send requests and yield their outcomes in the order of completion.
 
-        Close the iterator (``contextlib.closing``) to cancel what is in flight: an exception in the caller's
-        own loop does that only when the iterator dies with it.
+        Close the iterator (``contextlib.closing``) to cancel the requests in flight: an exception in the caller's loop
+        cancels them only once the iterator is freed.
 
         Parameters
         ----------
         jobs : iterable of (key, Request, Answer or error)
-            Pulled in the caller's thread, at most three times `max_in_flight` ahead of the answers taken. What is no
-            request is an outcome that is known without one: it is passed on, so that one iterable can hold both.
+            Consumed in the caller's thread, at most three times `max_in_flight` ahead of the outcomes taken. Answers
+            and errors are outcomes that are already known; they are yielded as they are.
         retry : RetryPolicy, optional
-            What is sent again, and after which wait; waiting holds up nothing else.
+            Which requests are sent again, and after which wait. Other requests go on meanwhile.
         also_repeat : callable (Request, Answer) -> bool, optional
-            Error answers to send again beyond those of `retry`, within its attempts and budget. Called in the
+            Error answers that are repeated besides those of `retry`, within its attempts and budget. Called in the
             engine's thread, so it must be quick.
 
         Yields
         ------
         tuple of (key, Answer or error)
-            One per job, in the order of completion: the last answer after all repeats, an error status
-            included, or why none came. `RateLimited` stands for a request that was not sent because the node asked for
-            a wait beyond the budget of `retry`.
+            One per job: the last answer after all repeats, which may have an error status, or why there is no answer.
+            `RateLimited` if the request was not sent because the node asked for a pause longer than the budget of
+            `retry`.
 
         Raises
         ------
         ClosedError
-            If the engine is closed, also while a run is going on, or the process was forked since the run began.
+            If the engine is or gets closed, or the process was forked since the run started.
         """
         self._driver.check_open()
         return self._results(_Run(retry or RetryPolicy(), also_repeat), iter(jobs))
 
     def close(self) -> None:
-        """Cancel everything, end the thread and close every connection; runs raise ClosedError."""
+        """Cancel all requests, end the thread and close every connection; runs raise ClosedError."""
         self._driver.stop()
         self._driver.join()
 
@@ -158,7 +168,7 @@ class BulkEngine:
                     size = len(outcome.body) if isinstance(outcome, Answer) else 0
                     unanswered -= 1
                     yield key, outcome
-                    del outcome  # a large answer must not wait here for the next one
+                    del outcome  # do not hold a large answer while waiting for the next one
                     run.taken += size
                 self._driver.note_taken()
         finally:
@@ -171,12 +181,13 @@ _NOTHING: deque[_Ended] = deque()
 
 @dataclass(eq=False, slots=True)
 class _Run:
-    """One call of `BulkEngine.run`, as the driver knows it.
+    """One call of `BulkEngine.run`.
 
     Attributes
     ----------
-    came, taken : int
-        Bytes of the answers that came, counted by the driver, and of those that were used up, counted by the caller.
+    received, taken : int
+        Bytes of the answers received, counted by the driver, and of those the caller is done with, counted by the
+        caller.
     """
 
     retry: RetryPolicy
@@ -185,25 +196,25 @@ class _Run:
     waiting: deque[_Job] = field(default_factory=deque)
     ended: deque[_Ended] = field(default_factory=deque)
     dropped: bool = False
-    came: int = 0
+    received: int = 0
     taken: int = 0
 
     @property
     def held(self) -> int:
-        """Bytes of the answers that came and are not used up yet."""
-        return self.came - self.taken
+        """Bytes of the answers received that the caller is not done with."""
+        return self.received - self.taken
 
     def end(self, key: Any, outcome: Answer | ToolkitError) -> None:
-        """Note the outcome of a job."""
+        """Record the outcome of a job."""
         if isinstance(outcome, Answer):
-            self.came += len(outcome.body)
+            self.received += len(outcome.body)
         self.ended.append((key, outcome))
 
     def next_results(self) -> deque[_Ended]:
-        """Wait for results, or raise why there will be none."""
+        """Wait for outcomes; raise the error that ended the run, if one did."""
         while True:
             try:
-                found = self.results.get(timeout=1.0)  # an endless wait could not be interrupted everywhere
+                found = self.results.get(timeout=1.0)  # Ctrl-C cannot interrupt an endless wait on every platform
             except queue.Empty:
                 continue
             if isinstance(found, BaseException):
@@ -213,7 +224,7 @@ class _Run:
 
 @dataclass(eq=False, slots=True)
 class _Job:
-    """One request of a run, and how often and how long it has been put off."""
+    """One request of a run, with its number of repeats and the sum of its waits."""
 
     run: _Run
     key: Any
@@ -224,48 +235,55 @@ class _Job:
 
 
 class Window:
-    """How many requests may be in flight: halved when the node says 429, grown by one per round of answers.
+    """The number of requests that may be in flight: halved by a 429, grown by one per round of other answers.
 
     Parameters
     ----------
-    most : int
-        Upper end.
+    max_in_flight : int
+        Initial and maximum number.
+
+    Examples
+    --------
+    >>> window = Window(8)
+    >>> window.refused(started_at=0.0, now=1.0)
+    >>> window.limit
+    4
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._limit = float(most)
+    def __init__(self, max_in_flight: int) -> None:
+        self._max_in_flight = max_in_flight
+        self._limit = float(max_in_flight)
         self._halved_at = float("-inf")
 
     @property
     def limit(self) -> int:
-        """Requests that may be in flight now."""
+        """The current number."""
         return int(self._limit)
 
     def answered(self) -> None:
-        """Note an answer other than a 429."""
-        self._limit = min(self._most, self._limit + 1.0 / self._limit)
+        """Record an answer other than a 429."""
+        self._limit = min(self._max_in_flight, self._limit + 1.0 / self._limit)
 
     def refused(self, *, started_at: float, now: float) -> None:
-        """Note a 429; one for a request from before the last halving is nothing new."""
+        """Record a 429; it is ignored if its request was sent before the last halving."""
         if started_at >= self._halved_at:
             self._limit = max(1.0, self._limit / 2)
             self._halved_at = now
-            _log.info("429: at most %d requests in flight from here on", self.limit)
+            _log.info("429: at most %d requests in flight from now on", self.limit)
 
 
 class _Driver:
-    """The part of an engine that lives in its thread; the methods of its first part are for other threads."""
+    """The engine's thread and its state. Other threads call the methods of the first part only."""
 
     def __init__(
         self,
-        settings: dict[str, Any],
+        connect: Callable[[], Transfers[_Job]],
         window: Window,
         pace: Pace,
         chance: Callable[[], float],
         clock: Callable[[], float],
     ) -> None:
-        self._settings = settings
+        self._connect = connect
         self._window, self._pace, self._chance, self._clock = window, pace, chance, clock
         self._lock = forking.lock()
         self._commands: deque[list[_Job] | _Run] = deque()
@@ -280,19 +298,19 @@ class _Driver:
         _drivers.add(self)
         forking.register(self)
 
-    # for other threads ------------------------------------------------------------------------------------------
+    # called by other threads ------------------------------------------------------------------------------------
 
     def check_open(self) -> None:
-        """Raise ClosedError if the engine was closed."""
+        """Raise ClosedError if the engine is closed."""
         if self._stopped:
             raise ClosedError(CLOSED)
 
     def submit(self, jobs: list[_Job]) -> None:
-        """Pass jobs to the thread, which is started if it does not run yet."""
+        """Pass jobs to the thread; start the thread if it does not run yet."""
         with self._lock:
             self.check_open()
             if self._transfers is None:
-                self._transfers = Transfers(**self._settings)
+                self._transfers = self._connect()
                 self._thread = threading.Thread(
                     target=self._drive, args=(self._transfers,), name="toolkit-bulk", daemon=True
                 )
@@ -301,14 +319,14 @@ class _Driver:
             self._transfers.wake()
 
     def note_taken(self) -> None:
-        """Let the thread go on with what it paused, now that answers were taken."""
+        """Let the thread resume paused requests after answers were taken."""
         if self._full:
             self._wake()
 
     def drop(self, run: _Run) -> None:
-        """Forget a run and cancel what it has in flight."""
+        """Cancel the requests of a run."""
         run.dropped = True
-        if self._stopped:  # also while the interpreter exits, when the thread may have gone with the lock
+        if self._stopped:  # at exit of the interpreter, the thread may have ended while it held the lock
             return
         with self._lock:
             if self._transfers is not None and not self._stopped:
@@ -316,7 +334,7 @@ class _Driver:
                 self._transfers.wake()
 
     def stop(self) -> None:
-        """Ask the thread to end."""
+        """Make the thread end."""
         if not self._stopped:
             self._stopped = True
             self._wake()
@@ -327,7 +345,7 @@ class _Driver:
             self._thread.join(timeout_s)
 
     def renew_after_fork(self) -> None:
-        """Start again without thread and connections in a forked child; runs that were going on raise ClosedError."""
+        """Reset the state in a forked child, without thread and connections; current runs raise ClosedError there."""
         if self._transfers is not None:
             self._transfers.leave_to_parent()
         for run in {*self._runs, *(_run_of(command) for command in self._commands)}:
@@ -348,13 +366,13 @@ class _Driver:
         try:
             while not self._stopped:
                 self._step(transfers)
-        except BaseException as error:  # noqa: BLE001 - whoever waits for results must hear of it
+        except BaseException as error:  # noqa: BLE001 - it is raised to the callers that wait for outcomes
             reason = error
         self._stopped = True
         with self._lock:
             self._transfers = None
             for command in self._commands:
-                self._learn(command)
+                self._apply(command)
             self._commands.clear()
         for run in self._runs:
             run.results.put(reason)
@@ -363,27 +381,27 @@ class _Driver:
         transfers.close()
 
     def _step(self, transfers: Transfers[_Job]) -> None:
-        """Move everything on once. A method of its own: while the thread waits next, no local refers to a run."""
-        self._obey(transfers)
+        """Do one round of work. A separate method, so that no local refers to a run while the thread waits."""
+        self._execute_commands(transfers)
         self._balance(transfers)
-        patience_s = self._start_due(transfers)
+        wait_s = self._start_due(transfers)
         if self._pausing and not self._full:
             self._pausing = transfers.resume_one()
-            patience_s = 0.0
-        for job, outcome in transfers.wait(patience_s):
+            wait_s = 0.0
+        for job, outcome in transfers.wait(wait_s):
             self._settle(job, outcome)
         self._deliver()
 
-    def _obey(self, transfers: Transfers[_Job]) -> None:
+    def _execute_commands(self, transfers: Transfers[_Job]) -> None:
         while self._commands:
             command = self._commands.popleft()
-            self._learn(command)
+            self._apply(command)
             if isinstance(command, _Run):
                 transfers.cancel(lambda job, run=command: job.run is run)  # type: ignore[misc]
                 self._delayed = [entry for entry in self._delayed if entry[2].run is not command]
                 heapq.heapify(self._delayed)
 
-    def _learn(self, command: list[_Job] | _Run) -> None:
+    def _apply(self, command: list[_Job] | _Run) -> None:
         if isinstance(command, _Run):
             if command in self._runs:
                 self._runs.remove(command)
@@ -394,33 +412,33 @@ class _Driver:
             run.waiting.extend(command)
 
     def _balance(self, transfers: Transfers[_Job]) -> None:
-        """Keep the answers in memory to the budget: pause what is in progress beyond it, resume it one by one."""
+        """Limit the bytes of answers in memory: pause requests above the budget, resume them one by one."""
         room = self._room()
         if transfers.received > room and not self._full:
-            self._full = True  # from here on whoever takes answers wakes this thread
+            self._full = True  # from now on, callers that take answers wake this thread
             room = self._room()
         self._full = transfers.received > room
         transfers.room = room
         if self._full:
-            going_on: set[_Run] = set()
+            active: set[_Run] = set()
 
-            def beyond(job: _Job) -> bool:
-                if job.run.held or job.run in going_on:
+            def is_excess(job: _Job) -> bool:
+                if job.run.held or job.run in active:
                     return True
-                going_on.add(job.run)
+                active.add(job.run)
                 return False
 
-            transfers.pause(beyond)
+            transfers.pause(is_excess)
             self._pausing = True
 
     def _room(self) -> int:
         room = http.MAX_BYTES_IN_FLIGHT
         for run in self._runs:
-            room -= run.came - run.taken
+            room -= run.received - run.taken
         return room
 
     def _start_due(self, transfers: Transfers[_Job]) -> float | None:
-        """Start what may start, runs taking turns; return the seconds until more may, None if that is open."""
+        """Start requests, the runs in turn; return the seconds until more may start, or None if no time is known."""
         now = self._clock()
         while self._delayed and self._delayed[0][0] <= now:
             job = heapq.heappop(self._delayed)[2]
@@ -431,31 +449,31 @@ class _Driver:
         held_up = 0
         while len(transfers) < self._window.limit and held_up < len(self._runs):
             run = self._runs[0]
-            if not run.waiting or (self._full and not self._may_begin(run, transfers)):
+            if not run.waiting or (self._full and not self._may_start(run, transfers)):
                 self._runs.rotate(-1)
                 held_up += 1
                 continue
-            if self._turn_at is None:  # a turn once taken is kept, so that others who ask the node starve nobody
+            if self._turn_at is None:  # a turn is taken once, so that other users of the pace cannot starve this one
                 self._turn_at = now + pace.turn_s()
-            if pace.held:  # a pause that the node asked for meanwhile
+            if pace.held:  # the node may have asked for a pause meanwhile
                 self._turn_at = max(self._turn_at, now + pace.paused_s())
             if self._turn_at > now:
-                return self._patience_s(now, self._turn_at)
+                return self._wait_s(now, self._turn_at)
             self._turn_at = None
             self._runs.rotate(-1)
             held_up = 0
             job = run.waiting.popleft()
             job.started_at = now
             transfers.start(job, job.request)
-        return self._patience_s(now)
+        return self._wait_s(now)
 
     @staticmethod
-    def _may_begin(run: _Run, transfers: Transfers[_Job]) -> bool:
-        """Return whether a run may begin a request although the budget is used up: its only one, nothing to take."""
+    def _may_start(run: _Run, transfers: Transfers[_Job]) -> bool:
+        """Return whether a run may start a request above the budget: if it has none, and no answer to take."""
         return not run.held and all(job.run is not run for job in transfers.tags())
 
     def _refuse_waiting(self) -> None:
-        """End the requests that are not to be sent, because the node asked for a long wait."""
+        """End the waiting requests with RateLimited, because the node asked for a long pause."""
         for run in self._runs:
             while run.waiting:
                 job = run.waiting.popleft()
@@ -463,14 +481,14 @@ class _Driver:
                 run.end(job.key, not_sent(where, self._pace.refused_s()))
         self._deliver()
 
-    def _patience_s(self, now: float, turn_at: float | None = None) -> float | None:
+    def _wait_s(self, now: float, turn_at: float | None = None) -> float | None:
         dues = [self._delayed[0][0]] if self._delayed else []
         if turn_at is not None:
             dues.append(turn_at)
         return max(0.0, min(dues) - now) if dues else None
 
     def _settle(self, job: _Job, outcome: Answer | NodeUnreachable) -> None:
-        """Pass an outcome on, or put its job off."""
+        """Record the outcome of a job, or schedule its repeat."""
         run, now = job.run, self._clock()
         if run.dropped:
             return
@@ -485,7 +503,7 @@ class _Driver:
         job.repeat += 1
         try:
             pause_s = self._pause_s(job, outcome)
-        except Exception as error:  # noqa: BLE001 - the caller's `also_repeat` failed: a matter of that run only
+        except Exception as error:  # noqa: BLE001 - `also_repeat` of the caller failed, which ends its run only
             run.results.put(error)
             return
         if pause_s is None:
@@ -495,40 +513,29 @@ class _Driver:
         heapq.heappush(self._delayed, (now + pause_s, next(self._order), job))
 
     def _note_refusal(self, job: _Job, answer: Answer, now: float) -> None:
-        """Have the window and the pace follow what an error answer says of the node's load."""
+        """Adjust the window and the pace to an error answer."""
         if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             self._window.refused(started_at=job.started_at, now=now)
         else:
             self._window.answered()
-        node_s = node_pause_s(answer.status, answer.headers)
-        if node_s is None:
-            self._pace.answered()
-        else:
-            self._pace.hold(node_s, budget_s=job.run.retry.budget_s)
+        self._pace.note_answer(answer, budget_s=job.run.retry.budget_s)
 
     def _pause_s(self, job: _Job, outcome: Answer | NodeUnreachable) -> float | None:
-        """Return the wait before the next attempt, None if there is none."""
-        retry = job.run.retry
-        asked_s = None
-        if isinstance(outcome, Answer):
-            text = outcome.body[:_TEXT_BYTES].decode("utf-8", "replace")
-            again = retry.may_repeat(outcome.status, repeat=job.repeat, text=text) or _also(job, outcome)
-            asked_s = retry_after_s(outcome.headers)
-        else:
-            again = not isinstance(outcome, HopelessError) and retry.may_repeat(None, repeat=job.repeat)
-        pause_s = retry.wait_s(repeat=job.repeat, chance=self._chance(), asked_s=asked_s)
-        return pause_s if again and job.waited_s + pause_s <= retry.budget_s else None
+        """Return the wait before the job is repeated, or None if it is not."""
+        also = job.run.also_repeat
+        return job.run.retry.pause_s(
+            outcome,
+            repeat=job.repeat,
+            waited_s=job.waited_s,
+            chance=self._chance(),
+            also_repeat=None if also is None else partial(also, job.request),
+        )
 
     def _deliver(self) -> None:
         for run in self._runs:
             if run.ended:
                 run.results.put(run.ended)
                 run.ended = deque()
-
-
-def _also(job: _Job, answer: Answer) -> bool:
-    also = job.run.also_repeat
-    return also is not None and job.repeat < job.run.retry.attempts and also(job.request, answer)
 
 
 def _run_of(command: list[_Job] | _Run) -> _Run:
@@ -539,11 +546,11 @@ _drivers: weakref.WeakSet[_Driver] = weakref.WeakSet()
 
 
 @atexit.register
-def _end_all() -> None:
-    """End every thread before the interpreter goes: one that is cut off amid its work would leave its lock locked."""
+def _stop_all() -> None:
+    """End all threads before the interpreter exits: a thread that is killed would leave its lock locked."""
     drivers = list(_drivers)
     for driver in drivers:
         driver.stop()
-    ends_at = time.monotonic() + _EXIT_S
+    ends_at = time.monotonic() + _MAX_EXIT_S
     for driver in drivers:
         driver.join(max(0.0, ends_at - time.monotonic()))

@@ -1,4 +1,4 @@
-"""What a forked child has to replace: locks that another thread held, threads and sockets that stay with the parent."""
+"""Renewal of locks, threads and sockets in forked child processes, which cannot use those of the parent."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ __all__ = ["Renewable", "lock", "register"]
 
 
 class Renewable(Protocol):
-    """Something that cannot be used in a forked child as it is."""
+    """An object that must be renewed before a forked child can use it."""
 
     def renew_after_fork(self) -> None:
-        """Start again; called in the child before anything else runs there."""
+        """Replace what belongs to the parent; called in the child before other code runs."""
         ...
 
 
-_renewable: WeakSet[Renewable] = WeakSet()
+_renewables: WeakSet[Renewable] = WeakSet()
 _locks: WeakSet[threading.RLock] = WeakSet()
 
 
-def register(one: Renewable) -> None:
-    """Have `renew_after_fork` of an object called in every forked child, as long as the object lives."""
-    _renewable.add(one)
+def register(renewable: Renewable) -> None:
+    """Call `renew_after_fork` of an object in every forked child while the object lives."""
+    _renewables.add(renewable)
 
 
 def lock() -> threading.RLock:
-    """Return a reentrant lock that is free in a forked child, even if a thread of the parent held it at the fork."""
+    """Return a reentrant lock that is free in a forked child even if a thread of the parent held it at the fork."""
     made = threading.RLock()
     _locks.add(made)
     return made
@@ -36,10 +36,10 @@ def lock() -> threading.RLock:
 
 def _renew() -> None:
     for held in list(_locks):
-        held._at_fork_reinit()  # type: ignore[attr-defined] # noqa: SLF001 - what the standard library does with its own
-    for one in list(_renewable):
-        one.renew_after_fork()
+        held._at_fork_reinit()  # type: ignore[attr-defined] # noqa: SLF001 - as the standard library does with its own locks
+    for renewable in list(_renewables):
+        renewable.renew_after_fork()
 
 
-if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(after_in_child=_renew)

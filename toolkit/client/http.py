@@ -1,4 +1,8 @@
-"""HTTP without a connection: base URLs, requests, answers, redirects, limits, and what the environment configures."""
+"""HTTP without connections: base URLs, requests and answers, redirects, limits, and settings of the environment.
+
+Both transports (`toolkit.client.transport` and `toolkit.client.curl_transport`) share what is here, so that they behave
+alike.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +40,8 @@ __all__ = [
     "is_nearby",
     "is_public_network",
     "login_of",
+    "redacted_target",
     "redacted_url",
-    "told",
 ]
 
 NETWORKS = {
@@ -46,54 +50,54 @@ NETWORKS = {
     "devnet": "https://api.devnet.aptoslabs.com/v1",
     "local": "http://127.0.0.1:8080/v1",
 }
-"""Public fullnode addresses by name. Source: the published SDKs' network tables."""
+"""Base URLs of public nodes by network name. Source: the network tables of the published SDKs."""
 
 _SCHEME = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:[/\\]+)?")
 _EXTRAS = re.compile(r"[?#]")
 _BELOW_BASE = re.compile(r"/v1/(?:-|accounts|blocks|estimate_gas_price|spec|tables|transactions|view)(?:/|$)")
-_NEARBY_NAMES = ("localhost", "local")
-
+_NEARBY_DOMAINS = frozenset({"localhost", "local"})
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""Largest body read from a node, in bytes after unpacking; pages of transactions above it are read in smaller ones."""
+"""Maximum size of an answer's body in bytes, decompressed. Larger pages of transactions are read as smaller pages."""
 
 MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024
-"""Most bytes of answers in memory at once per transport: being received, or received and not yet taken.
+"""Maximum number of bytes of answers that a transport holds at once, being received or waiting for the caller.
 
-At the bound one answer per run still goes on, so the peak is this plus `MAX_ANSWER_BYTES` for each run.
+At the limit each run still receives one answer, so the peak is this plus `MAX_ANSWER_BYTES` per run.
 """
 
 TOTAL_TIMEOUTS = 10
-"""A request ends, complete or not, after `timeout_s` times this; redirects are part of it."""
+"""Limit of a whole request, redirects included, as a multiple of `timeout_s`."""
 
 MAX_REDIRECTS = 5
-"""Most redirects followed for one request."""
+"""Maximum number of redirects followed for one request."""
 
 COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
-"""Sent by both transports if the request does not say otherwise."""
+"""Headers of every request; headers of the request itself take precedence."""
 
 CLOSED = "this node client is closed; connect() again"
 CUT_OFF = "the answer was cut off ({}); try again"
 NO_ANSWER = "no answer within {:g} s; raise timeout_s or try again later"
 NOT_COMPLETE = "the answer was not complete within {:g} s, ten times timeout_s; raise timeout_s"
-NOT_HTTP = "what came is no HTTP answer ({}); check the URL"
-NOT_THERE = "nothing answers there ({}); check the URL and that the node runs"
+NOT_HTTP = "the response is not HTTP ({}); check the URL"
+NOT_THERE = "cannot connect ({}); check the URL and that the node runs"
 NOT_TRUSTED = (
     "the certificate of the server is not trusted ({}); "
-    "name its authority's file in REQUESTS_CA_BUNDLE or SSL_CERT_FILE"
+    "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file of its certificate authority"
 )
-NO_PROXY = "the proxy of this environment could not be used; check HTTP(S)_PROXY and NO_PROXY"
+NO_PROXY = "the proxy set in the environment could not be used; check HTTP(S)_PROXY and NO_PROXY"
 NO_TLS = "the TLS handshake failed ({}); check that this port speaks https"
-NOT_UNPACKED = "the answer's compression cannot be unpacked; try again"
+NOT_UNPACKED = "the answer could not be decompressed; try again"
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEP_BODY = frozenset({307, 308})
-SHOWN = 120
+MAX_SHOWN = 120
+"""Maximum length of a text of a server or a library in an error message."""
 _BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 def base_url(target: str) -> str:
-    """Turn a network name or an http(s) URL into the base URL that ends in ``/v1``.
+    """Return the base URL, which ends in ``/v1``, for a network name or an http(s) URL.
 
     Parameters
     ----------
@@ -103,34 +107,41 @@ def base_url(target: str) -> str:
     Returns
     -------
     str
-        The URL every path of the service is appended to.
+        URL that the paths of the service are appended to.
 
     Raises
     ------
     InputError
-        If `target` is neither a known name nor an http(s) URL with a host.
+        If `target` is neither a network name nor an http(s) URL with a host.
+
+    Examples
+    --------
+    >>> base_url("local"), base_url("https://node.example")
+    ('http://127.0.0.1:8080/v1', 'https://node.example/v1')
     """
     if not isinstance(target, str):
-        raise InputError(f"a node is named by text, got {type(target).__name__}")
+        raise InputError(f"node must be a string, got {type(target).__name__}")
     if target in NETWORKS:
         return NETWORKS[target]
-    shown = repr(told(target))
+    shown = repr(redacted_target(target))
     choices = f"expected one of embedded, {', '.join(NETWORKS)}, or an http(s) URL"
     try:
         parts = urlsplit(target.strip())
-        host, _ = parts.hostname, parts.port  # a bad port raises here, not at the first request
-    except ValueError:  # its text may hold a part of a password
-        raise InputError(f"node {shown} is not a usable URL: host or port cannot be read; {choices}") from None
+        host, _ = parts.hostname, parts.port  # raises for an invalid port
+    except ValueError:  # its message may quote a password
+        raise InputError(f"node {shown} is not a usable URL: its host or port is invalid; {choices}") from None
     if parts.scheme not in {"http", "https"} or not host:
         meant = get_close_matches(target.strip().lower(), ["embedded", *NETWORKS], n=1)
         hint = f"; did you mean {meant[0]!r}?" if meant else ""
         raise InputError(f"node {shown} is neither a known network nor an http(s) URL; {choices}{hint}")
     if parts.query or parts.fragment:
-        raise InputError(f"node {shown} has a query or fragment; give the base URL only")
+        raise InputError(f"node {shown} has a query or a fragment; pass the base URL only")
     if "@" in parts.path:
-        raise InputError(f"node {shown} has '@' after its host; in a user name or password write / as %2F, ? as %3F")
+        raise InputError(
+            f"node {shown} has '@' after its host; in a user name or password, encode / as %2F and ? as %3F"
+        )
     if _BELOW_BASE.search(parts.path):
-        raise InputError(f"node {shown} goes on after /v1; give the base URL only, up to and with /v1")
+        raise InputError(f"node {shown} continues after /v1; pass the base URL only, which ends in /v1")
     path = parts.path.rstrip("/")
     if not path.endswith("/v1"):
         path += "/v1"
@@ -138,51 +149,57 @@ def base_url(target: str) -> str:
 
 
 def environment_key() -> str | None:
-    """Return the API key of the environment, None where there is none."""
+    """Return the API key that ``LEDGER_TOOLKIT_API_KEY`` holds, or None."""
     return os.environ.get("LEDGER_TOOLKIT_API_KEY") or None
 
 
 def redacted_url(url: str) -> str:
-    """Return `url` without user name and password, for texts, frames and reports."""
+    """Return a URL without user name, password, query and fragment, as messages, frames and reports show it.
+
+    Examples
+    --------
+    >>> redacted_url("https://user:secret@node.example/v1?key=1")
+    'https://node.example/v1'
+    """
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
 def is_public_network(target: str) -> bool:
-    """Return whether a name or URL that `base_url` accepts is that of a public network of `NETWORKS`, over TLS."""
+    """Return whether a target that `base_url` accepts is one of `NETWORKS`, over TLS."""
     url = base_url(target) if target != "embedded" else ""
     return url.startswith("https:") and redacted_url(url) in NETWORKS.values()
 
 
 def login_of(url: str) -> str | None:
-    """Return the ``user:password`` in a URL as it stands there, None where there is none."""
+    """Return the ``user:password`` part of a URL, percent-encoded as it is there, or None."""
     return urlsplit(url).netloc.rpartition("@")[0] or None
 
 
-def told(target: str) -> str:
-    """Return what a text may show of `target`, which need not be a URL: no login, no query, no fragment."""
+def redacted_target(target: str) -> str:
+    """Return `target`, which need not be a valid URL, without login, query and fragment, for messages."""
     start = _SCHEME.match(target)
     scheme = start.group() if start else ""
     login, _, rest = target[len(scheme) :].rpartition("@")
-    # With a ? before the @ either may be the secret's, so neither side is shown.
+    # If ? or # comes before the @, both sides may be part of the password, so neither is shown.
     return scheme + ("..." if _EXTRAS.search(login) else _EXTRAS.split(rest)[0])
 
 
 def is_nearby(url: str) -> bool:
-    """Tell whether `url` points at this machine or its own network, where ledgers are thrown away and begun anew.
+    """Return whether a URL is on this machine or its local network, where ledgers are often reset.
 
-    Loopback, private, link-local and unspecified addresses in any spelling, and names that end in ``.localhost`` or
-    ``.local``. No name is looked up.
+    True for loopback, private, link-local and unspecified addresses in any notation, and for names that end in
+    ``.localhost`` or ``.local``. Names are not resolved.
     """
     host = (urlsplit(url).hostname or "").removesuffix(".")
     try:
         address = ip_address(host)
     except ValueError:
         try:
-            address = ip_address(socket.inet_aton(host))  # 127.1 and 2130706433 are addresses too
+            address = ip_address(socket.inet_aton(host))  # notations such as 127.1 and 2130706433
         except (OSError, ValueError):
-            return host.rpartition(".")[2] in _NEARBY_NAMES
+            return host.rpartition(".")[2] in _NEARBY_DOMAINS
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return address.is_private or address.is_loopback or address.is_link_local or address.is_unspecified
@@ -190,7 +207,7 @@ def is_nearby(url: str) -> bool:
 
 @cache
 def embedded_url() -> str:
-    """Start the embedded node, once per process, and return its URL. The one place where the client knows of it."""
+    """Start the embedded node, once per process, and return its URL."""
     import atexit
 
     from toolkit import embedded
@@ -202,7 +219,7 @@ def embedded_url() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One HTTP request, without anything secret in it.
+    """One HTTP request, without credentials: the transport adds those.
 
     Attributes
     ----------
@@ -211,9 +228,9 @@ class Request:
     url : str
         Absolute URL, query included.
     body : bytes or None
-        Body as it goes on the wire.
+        Body as sent.
     headers : mapping of str to str
-        Content type, accept and the like; credentials are the transport's business.
+        Content type, accepted types and others.
     """
 
     method: str
@@ -224,15 +241,15 @@ class Request:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Answer:
-    """One HTTP answer as it came.
+    """One HTTP answer.
 
     Attributes
     ----------
     status : int
     headers : mapping of str to str
-        Names in lower case; a header that came several times is joined by commas.
+        Names in lower case; values of a repeated header are joined by commas.
     body : bytes
-        Unpacked, of at most `MAX_ANSWER_BYTES`.
+        Decompressed, at most `MAX_ANSWER_BYTES`.
     """
 
     status: int
@@ -249,31 +266,31 @@ class Answer:
 
 
 class Transport(Protocol):
-    """What the client needs of the network."""
+    """Sends single requests. `SessionTransport` is the default; tests pass others."""
 
     def send(self, request: Request) -> Answer:
-        """Send one request and return the answer, whatever its status; NodeUnreachable where none came."""
+        """Send one request and return the answer, whatever its status; raise NodeUnreachable if there is none."""
         ...
 
     def close(self) -> None:
-        """Release sockets; sending afterwards raises ClosedError."""
+        """Release the sockets; later requests raise ClosedError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One step on the way of a request: what goes out, and with which credentials.
+    """A request as sent to one site: the first one, or one of its redirects.
 
     Attributes
     ----------
     request : Request
         Without user name and password in its URL.
     authorization : str or None
-        Value of the ``Authorization`` header. It is for the site of the first hop and lost on leaving it.
+        Value of the ``Authorization`` header; sent to the site of the first hop only.
     number : int
-        Redirects behind it.
+        Number of redirects before this hop.
     credentials : Credentials
-        What no error message may show, whichever site repeats it.
+        Masked in every error message, since any site may echo them.
     """
 
     request: Request
@@ -283,7 +300,7 @@ class Hop:
 
     @classmethod
     def first(cls, request: Request, credentials: Credentials) -> Hop:
-        """Return the first hop, with the credentials; a login in the URL is used if there is no API key."""
+        """Return the first hop of a request; a login in the URL is sent if there is no API key."""
         if "@" in request.url:
             parts = urlsplit(request.url)
             credentials = Credentials(credentials.api_key, login_of(request.url) or credentials.login)
@@ -297,22 +314,25 @@ class Hop:
         return f"{self.request.method} {self.credentials.mask(url) if self.number else url}"
 
     def after(self, status: int, headers: Mapping[str, str]) -> Hop | None:
-        """Return the next hop, None where the answer is no redirect.
+        """Return the next hop, or None if the answer is not a redirect.
 
         Raises
         ------
         HopelessError
-            If the redirect would lose the body, leave https, lead nowhere, or be one too many.
+            If the redirect would drop the body, leads from https to http, has no usable target, or exceeds
+            `MAX_REDIRECTS`.
         """
         if status not in _REDIRECTS or "location" not in headers:
             return None
         here, there = urlsplit(self.request.url), self._target(headers["location"])
         if self.request.method != "GET" and status not in _KEEP_BODY:
-            raise self._refused(f"a redirect ({status}) on which a {self.request.method} would lose its body", there)
+            raise self._refused(
+                f"with a redirect ({status}) on which a {self.request.method} would lose its body", there
+            )
         if here.scheme == "https" and there.scheme == "http":
-            raise self._refused("a redirect from https to http, which would give up TLS", there)
+            raise self._refused("with a redirect from https to http, which would give up TLS", there)
         if self.number >= MAX_REDIRECTS:
-            raise self._refused(f"more than {MAX_REDIRECTS} redirects, the last one", there)
+            raise self._refused(f"with more than {MAX_REDIRECTS} redirects, the last one", there)
         same_site = _site(here) == _site(there)
         moved = replace(self.request, url=requote_uri(urlunsplit(there)))
         return Hop(moved, self.authorization if same_site else None, self.number + 1, self.credentials)
@@ -324,14 +344,14 @@ class Hop:
         except ValueError:
             usable = False
         if not usable:
-            shown = ascii(self.credentials.mask(location)[:SHOWN])
-            raise HopelessError(f"{self.where}: the server redirects to {shown}, which is no http(s) URL")
+            shown = ascii(self.credentials.mask(location)[:MAX_SHOWN])
+            raise HopelessError(f"{self.where}: the server redirects to {shown}, which is not an http(s) URL")
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="")
 
     def _refused(self, what: str, there: SplitResult) -> HopelessError:
-        shown = ascii(self.credentials.mask(redacted_url(urlunsplit(there)))[:SHOWN])
+        shown = ascii(self.credentials.mask(redacted_url(urlunsplit(there)))[:MAX_SHOWN])
         return HopelessError(
-            f"{self.where}: the server answers {what}, to {shown}; use the new address, if it is right"
+            f"{self.where}: the server answers {what}, to {shown}; connect to the new address if you trust it"
         )
 
 
@@ -340,7 +360,7 @@ def _site(parts: SplitResult) -> tuple[str, str | None, int]:
 
 
 def ascii_url(url: str) -> str:
-    """Return a URL whose host is written in ASCII (IDNA), as `requests` does; ValueError where it cannot be."""
+    """Return a URL with its host in ASCII (IDNA), as `requests` sends it; ValueError if it has no such form."""
     if url.isascii():
         return url
     prepared = requests.PreparedRequest()
@@ -349,17 +369,17 @@ def ascii_url(url: str) -> str:
 
 
 def environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for a URL, None where it is reached directly."""
+    """Return the proxy that the environment sets for a URL, or None."""
     return select_proxy(url, get_environ_proxies(url, None))
 
 
 def environment_bundle() -> str:
-    """Return the file or folder of trusted authorities: the environment's, else the one `requests` brings."""
+    """Return the file or folder of trusted certificate authorities: of the environment, else of `requests`."""
     for name in _BUNDLES:
         path = os.environ.get(name)
-        if path and not os.path.exists(path):  # noqa: PTH110 - the text shows the path as it was written
+        if path and not os.path.exists(path):  # noqa: PTH110 - the message shows the path as it is set
             raise HopelessError(
-                f"{name} names {path!r} as trusted authorities, but nothing is there; correct or unset it"
+                f"{name} is set to {path!r}, which does not exist; expected a file or folder of trusted authorities"
             )
         if path:
             return path
@@ -367,12 +387,12 @@ def environment_bundle() -> str:
 
 
 def too_large() -> str:
-    """Return the text for an answer above the bound."""
+    """Return the message for an answer above `MAX_ANSWER_BYTES`."""
     return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
 
 
 def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return headers by lower-case name; values of one name are joined by commas."""
+    """Return headers by lower-case name; values of a repeated header are joined by commas."""
     headers: dict[str, str] = {}
     for name, value in pairs:
         known = name.lower()
@@ -381,5 +401,5 @@ def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def reason_text(text: str, credentials: Credentials) -> str:
-    """Return the words of a library about an exchange, masked, cut and in ASCII."""
-    return ascii(credentials.mask(text)[:SHOWN])[1:-1]
+    """Return a library's message about a request, masked, cut and in ASCII."""
+    return ascii(credentials.mask(text)[:MAX_SHOWN])[1:-1]

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from toolkit.client.abis import AbiStore
 from toolkit.client.arguments import check_abis, check_count, check_encoding, check_limit, check_text
-from toolkit.client.cache import AnswerCache, Keeper
+from toolkit.client.cache import AnswerCache, NodeCache
 from toolkit.client.calls import PreparedItem, PreparedView, needs_sequence_number, prepare_simulation
 from toolkit.client.connection import Connection
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
@@ -168,12 +168,12 @@ class Node(Reads):
             engine = BulkEngine(
                 api_key=api_key, login=login, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace
             )
-        self._keeper = Keeper(url, AnswerCache.for_node(url, cache), offline=offline, shared=cache_name)
+        stored = NodeCache(url, AnswerCache.for_node(url, cache), offline=offline, shared=cache_name)
         self._connection = Connection(
             url,
             transport,
             engine=engine,
-            keeper=self._keeper,
+            cache=stored,
             pace=pace,
             max_in_flight=max_in_flight,
             archive=self._archive_transport if archive else None,
@@ -433,7 +433,7 @@ class Node(Reads):
     def cache(self) -> AnswerCache | None:
         """The stored answers to pinned reads, with ``stats()`` and ``clear()``; None if none are stored."""
         self._connection.check_open()
-        return self._keeper.cache
+        return self._connection.cache.answers
 
     def fresh(self, *, repeats: bool = True) -> AbstractContextManager[None]:
         """Return a block in which this thread uses no cache; without `repeats` each request is sent once."""

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from toolkit.client.abis import AbiStore
-    from toolkit.client.cache import Keeper
     from toolkit.client.connection import Connection
     from toolkit.client.credentials import Credentials
     from toolkit.client.http import Answer
@@ -58,7 +57,6 @@ class Reads:
     """The reads of a node beside the three operations; `Node` inherits them."""
 
     _connection: Connection
-    _keeper: Keeper
     _credentials: Credentials
     abis: AbiStore
 
@@ -337,12 +335,12 @@ class Reads:
         except NotFound as error:
             if error.error_code not in ABSENT:
                 raise
-        self._keeper.note_looked_up(_module_path(address, name), version)
+        self._connection.cache.note_looked_up(_module_path(address, name), version)
         return found
 
     def _module_versions(self, address: str, name: str) -> list[int]:
         """Return the versions at which a module is stored, by this session or an earlier one."""
-        return self._keeper.looked_up(_module_path(address, name))
+        return self._connection.cache.looked_up(_module_path(address, name))
 
 
 # how each read is sent and decoded ---------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Whether a node still serves the ledger that it served before.
+"""Checks that a node still serves the same ledger.
 
-The chain id of every answer is compared where answers are finished (`Connection`). It does not tell two ledgers of one
-chain id apart, such as a test network before and after a reset. That is what the anchor is for: the hash of one
-transaction, read at the start and again later, with the head and the oldest version, neither of which goes back.
+`Connection` compares the chain id of every answer. The chain id does not change if a test network is reset, so a fetch
+also compares an anchor: the hash of one transaction, read at the start and again later, and the head and the oldest
+version, neither of which can decrease.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
 
 __all__ = ["LedgerAnchor", "LedgerGuard"]
 
-_EVERY_S = 60.0
-"""Longest time between two checks of a fetch."""
+_INTERVAL_S = 60.0
+"""Time between two checks of a fetch, in seconds."""
 _PAUSES_S = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Waits between looks at a node that seems to have gone back: a backend of a load balancer may lag for a while."""
-_NOT_THERE = frozenset({"transaction_not_found", "version_not_found"})
-_UNREAD = (NodeError, NodeUnreachable, SchemaError)
+"""Waits between attempts if the head seems to have decreased: a backend of a load balancer may lag for a while."""
+_MISSING_CODES = frozenset({"transaction_not_found", "version_not_found"})
+_NO_ANSWER = (NodeError, NodeUnreachable, SchemaError)
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerAnchor:
-    """What a ledger is recognised by.
+    """What identifies a ledger.
 
     Attributes
     ----------
     chain_id : int
     head : int
-        Head when the anchor was taken; later heads are not below it.
+        Head when the anchor was taken; the head of the same ledger is never below it.
     oldest : int or None
-        Oldest version then; later ones are not below it.
+        Oldest version then; that of the same ledger is never below it.
     version : int or None
         Version of the anchor transaction.
     transaction_hash : str or None
-        Its hash; None if the node did not answer it. Then the numbers above are all there is.
+        Hash of the anchor transaction; None if the node did not return it.
     taken_s : float
-        Unix time before it was taken, in s.
+        Unix time just before the anchor was taken, in seconds.
     """
 
     chain_id: int
@@ -58,10 +58,10 @@ class LedgerAnchor:
 
     @classmethod
     def taken(cls, node: Node, version: int, *, ledger: LedgerState | None = None) -> LedgerAnchor:
-        """Read the transaction of a version from the node itself, never from the cache.
+        """Take an anchor: read the transaction of a version from the node, not from the cache.
 
-        The anchor that was taken of this `Node` before is checked first, since answers in its cache are of that ledger.
-        It is returned again if its transaction is that of `version`, or if the node does not answer.
+        An earlier anchor of this `Node` is checked first, since the answers in its cache are of that ledger. It is
+        returned if its transaction is that of `version`, or if the node does not answer.
 
         Parameters
         ----------
@@ -69,20 +69,20 @@ class LedgerAnchor:
         version : int
             Version of the anchor transaction.
         ledger : LedgerState, optional
-            State of the ledger as read before, used if the node does not answer now.
+            State of the ledger that was read before, used if the node does not answer now.
 
         Raises
         ------
         LedgerChanged
-            If the node serves another ledger than when an anchor was taken before.
+            If the node serves another ledger than that of the earlier anchor.
         NodeError, NodeUnreachable
-            If the node does not answer, no anchor was taken before, and `ledger` is None.
+            If the node does not answer, there is no earlier anchor, and `ledger` is None.
         """
         earlier = node.anchor
         if earlier is not None:
             try:
                 LedgerGuard(node, earlier).check()
-            except _UNREAD:
+            except _NO_ANSWER:
                 return earlier
             if earlier.version == version:
                 return earlier
@@ -107,7 +107,7 @@ class LedgerAnchor:
 
 
 class LedgerGuard:
-    """Compares a node with an anchor, as often as it is asked to.
+    """Compares the ledger of a node with an anchor.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ class LedgerGuard:
         Also an attribute.
     anchor : LedgerAnchor
     clock : callable, optional
-        Seconds that only grow; replaced in tests.
+        Monotonic time in seconds; tests pass their own.
     sleep : callable, optional
-        Replaced in tests.
+        Waits for a number of seconds; tests pass their own.
     """
 
     def __init__(
@@ -138,14 +138,14 @@ class LedgerGuard:
     def check(self) -> None:
         """Check that the node serves the ledger of the anchor.
 
-        A head or an oldest version that went back counts if it stays so over several looks, about eight seconds.
+        A head or oldest version below that of the anchor is an error only if it persists for about eight seconds.
 
         Raises
         ------
         LedgerChanged
-            If it serves another one.
+            If it serves another ledger.
         NodeError, NodeUnreachable, SchemaError
-            If the node does not say what it serves.
+            If the node does not answer.
         """
         began_s = time.time()
         with self.node.fresh():
@@ -159,38 +159,36 @@ class LedgerGuard:
         self._checked_at, self._confirmed_s = self._clock(), began_s
 
     def confirms(self) -> bool:
-        """Look once, without repeats: True if the ledger is the same, False if that cannot be said now.
+        """Check once, without repeats; return False if the node does not answer or is in doubt.
 
         Raises
         ------
         LedgerChanged
-            If it is another one.
+            If the node serves another ledger.
         """
         try:
             with self.node.fresh(repeats=False):
                 return self._doubt() is None
-        except _UNREAD:
+        except _NO_ANSWER:
             return False
 
     def check_if_due(self) -> None:
-        """Check if the last check is a minute ago; a node that does not answer is checked again later."""
-        if self._clock() - self._checked_at >= _EVERY_S:
+        """Check if the last check was at least a minute ago; if the node does not answer, try again later."""
+        if self._clock() - self._checked_at >= _INTERVAL_S:
             try:
                 self.check()
-            except _UNREAD:
+            except _NO_ANSWER:
                 self._checked_at = self._clock()
 
     def check_at_end(self) -> None:
-        """Check; warn if the node does not answer, since what was read before it went away is not lost for that."""
+        """Check; only warn if the node does not answer, so that what was read before is not lost."""
         try:
             self.check()
-        except _UNREAD as error:
-            warn_caller(
-                f"{self.node.name} could not be asked whether it still serves the ledger that was read: {error}"
-            )
+        except _NO_ANSWER as error:
+            warn_caller(f"could not check that {self.node.name} still serves the ledger that was read: {error}")
 
     def _doubt(self) -> str | None:
-        """Look once; return what speaks for another ledger without proving it, None if nothing does.
+        """Compare once; return a difference that a lagging backend may cause too, or None if there is none.
 
         Raises
         ------
@@ -198,7 +196,7 @@ class LedgerGuard:
             If the chain id or the anchor transaction differs.
         """
         anchor = self._anchor
-        ledger, doubt = self._look()
+        ledger, doubt = self._read_ledger()
         if ledger.chain_id != anchor.chain_id:
             raise self._changed(f"expected chain id {anchor.chain_id}, got {ledger.chain_id}")
         if doubt is None and ledger.version < anchor.head:
@@ -207,8 +205,8 @@ class LedgerGuard:
             doubt = f"expected an oldest version of {anchor.oldest} or later, got {ledger.oldest_version}"
         return doubt
 
-    def _look(self) -> tuple[LedgerState, str | None]:
-        """Return the state of the node's ledger, and whether the anchor transaction is not there."""
+    def _read_ledger(self) -> tuple[LedgerState, str | None]:
+        """Return the state of the node's ledger, and a message if the anchor transaction is missing."""
         anchor, node = self._anchor, self.node
         if anchor.version is None:
             return node.ledger(), None
@@ -217,15 +215,15 @@ class LedgerGuard:
             transaction, ledger = node.transaction_and_head(anchor.version)
         except NotFound as error:
             ledger = error.ledger or node.ledger()
-            return ledger, f"{expected}, it is not there" if error.error_code in _NOT_THERE else None
-        except _UNREAD:  # pruned meanwhile, not offered any more, or no answer: the description says the rest
+            return ledger, f"{expected}, but it is missing" if error.error_code in _MISSING_CODES else None
+        except _NO_ANSWER:  # pruned meanwhile, not offered, or no answer: compare the description only
             return node.ledger(), None
         if transaction.hash != anchor.transaction_hash:
             raise self._changed(f"{expected}, got {transaction.hash}")
         return ledger or node.ledger(), None
 
     def _changed(self, why: str) -> LedgerChanged:
-        """Return the error to raise; answers cached since the last good check may be of the other ledger: they go."""
+        """Return the error to raise, after deleting the answers cached since the last successful check."""
         if self.node.cache is not None:
             self.node.cache.forget_since(self._confirmed_s)
-        return LedgerChanged(f"{self.node.name} serves another ledger than before: {why}")
+        return LedgerChanged(f"{self.node.name} now serves another ledger: {why}")

@@ -1,4 +1,4 @@
-"""The transport over `requests`, for one request at a time from any number of threads."""
+"""The transport over `requests`, for single requests; several threads may share it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["SessionTransport"]
 
 _CHUNK = 64 * 1024
-_WORTH_COUNTING = 1024 * 1024
-"""Answers of this many bytes count until they are gone, not only while they are received."""
+_MIN_COUNTED = 1024 * 1024
+"""Answers of at least this many bytes count towards the budget until they are freed, not only while received."""
 
 _KINDS: dict[type[Exception], str] = {
     ssl.SSLCertVerificationError: http.NOT_TRUSTED,
@@ -46,26 +46,26 @@ _KINDS: dict[type[Exception], str] = {
     requests.ConnectionError: http.NOT_THERE,
     Exception: "{}",
 }
-"""Texts by what `requests` raised or what was behind it; the first that fits holds."""
+"""Message by the class of an error of `requests` or of its root cause; the first match is used."""
 
 
 class SessionTransport:
     """Transport over `requests`.
 
-    Proxies and TLS settings of the environment hold. A ``.netrc`` does not: credentials go to a node
-    only when the caller names them. Cookies are not kept. Usable from several threads.
+    Uses the proxy and TLS settings of the environment, but not ``.netrc``: a node receives only the credentials that
+    the caller passes. Cookies are discarded. Several threads may share a transport.
 
     Parameters
     ----------
     api_key : str or None
         Sent as ``Authorization: Bearer``, to the site of the request only.
     login : str, optional
-        ``user:password`` as a URL has them; sent to that site where there is no API key.
+        ``user:password``, percent-encoded as in a URL; sent to that site if there is no API key.
     timeout_s : float
-        Limit in seconds for connecting, and for each wait for bytes. The whole request, redirects included, ends
-        after ten times as long.
+        Limit in seconds for connecting, and for each wait for bytes. A whole request, redirects included, may take
+        ten times as long.
     clock : callable, optional
-        Seconds that only grow; replaced in tests.
+        Monotonic time in seconds; tests pass their own.
     """
 
     def __init__(
@@ -87,10 +87,18 @@ class SessionTransport:
         forking.register(self)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a transport holds sockets and a key: it cannot be pickled; pickle the node's settings")
+        raise TypeError("a transport holds sockets and credentials and cannot be pickled; pickle the node instead")
 
     def send(self, request: Request) -> Answer:
-        """Send one request; see `Transport.send`."""
+        """Send one request and return the answer, whatever its status.
+
+        Raises
+        ------
+        NodeUnreachable
+            If there is no answer; `HopelessError` if sending the request again cannot help.
+        ClosedError
+            If the transport is closed.
+        """
         hop = Hop.first(request, self._credentials)
         with self._session() as session, self._exchange() as exchange:
             while True:
@@ -113,13 +121,13 @@ class SessionTransport:
         self._budget.close()
 
     def renew_after_fork(self) -> None:
-        """Start without sessions: the sockets of those that are there belong to the parent process."""
+        """Forget the sessions: their sockets belong to the parent process."""
         self._idle, self._exchanges = [], set()
         self._budget = _ByteBudget(http.MAX_BYTES_IN_FLIGHT)
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[requests.Session]:
-        """Lend a session that nobody else uses meanwhile, so there are as many as requests at once."""
+        """Yield a session that no other thread uses, an idle one if there is any."""
         with self._lock:
             if self._closed:
                 raise ClosedError(http.CLOSED)
@@ -141,7 +149,7 @@ class SessionTransport:
 
     @contextlib.contextmanager
     def _exchange(self) -> Iterator[_Exchange]:
-        """Begin the time limit of a request, and make the request known to `close`."""
+        """Start the time limit of a request, and register the request so that `close` can end it."""
         exchange = _Exchange(self._clock, self._clock() + http.TOTAL_TIMEOUTS * self._timeout_s)
         with self._lock:
             self._exchanges.add(exchange)
@@ -172,7 +180,7 @@ class SessionTransport:
                 ) as response,
             ):
                 body = self._bounded_body(response, exchange)
-                if self._closed:  # what looks whole may have been cut by that
+                if self._closed:  # closing may have truncated the answer
                     raise ClosedError(http.CLOSED)
                 answer = Answer(response.status_code, http.lowered(response.headers.items()), body)
                 self._budget.hold_while_alive(answer, exchange)
@@ -185,7 +193,7 @@ class SessionTransport:
             failure = error
         translated = self._translated(hop, failure)
         _forget_request(failure)
-        if _quotes_a_secret(failure, hop.credentials):  # a traceback shows the messages of the whole chain
+        if _quotes_a_secret(failure, hop.credentials):  # a traceback shows the messages of all chained errors
             raise translated
         raise translated from failure
 
@@ -212,11 +220,11 @@ class SessionTransport:
 
 
 class _TotalTimeoutError(TimeoutError):
-    """The time limit of a whole request is over."""
+    """The time limit of a whole request has passed."""
 
 
 class _Exchange:
-    """One request in progress: when it has to end, and the socket that it waits on."""
+    """A request in progress: its deadline, its socket, and the bytes it has received."""
 
     def __init__(self, clock: Callable[[], float], ends_at: float) -> None:
         self._clock = clock
@@ -226,31 +234,31 @@ class _Exchange:
         self.size = 0
 
     def watch(self, connection: socket.socket) -> None:
-        """Note the socket that the answer comes from."""
+        """Set the socket that the answer is read from."""
         self._socket = connection
-        if self._broken_off:  # before there was a socket
+        if self._broken_off:  # requested before the socket was known
             self.break_off()
 
     def check(self) -> None:
-        """Raise TimeoutError if the time limit is over."""
+        """Raise TimeoutError if the time limit has passed."""
         if self._clock() >= self._ends_at:
             raise _TotalTimeoutError
 
     def break_off(self) -> None:
-        """End the wait for bytes of the thread that sends this request."""
+        """Wake the thread that waits for bytes of this request, with an error."""
         self._broken_off = True
         if self._socket is not None:
             with contextlib.suppress(OSError):
-                # Not the method of an SSL socket: that one takes away the object which the other thread reads with.
+                # SSLSocket.shutdown would drop the SSL object that the other thread is reading with.
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def waited(self, seconds: float) -> None:
-        """Move the time limit by a wait that was not for the node."""
+        """Extend the time limit by a wait that the node did not cause."""
         self._ends_at += seconds
 
 
 class _TimedReader(io.RawIOBase):
-    """Reads a socket until the time limit of the request is over: `requests` itself limits single waits only."""
+    """Reads a socket until the time limit of the request: `requests` itself limits single waits only."""
 
     def __init__(self, raw: io.RawIOBase, exchange: _Exchange) -> None:
         self._raw = raw
@@ -273,14 +281,14 @@ class _TimedReader(io.RawIOBase):
 
 
 class _TimedResponse(HTTPResponse):
-    """An answer whose status line, headers, body and trailers are read within the time limit of the request."""
+    """A response whose status line, headers, body and trailers are read within the time limit of the request."""
 
     def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
         super().__init__(sock, *args, **options)
         exchange = _this_exchange.exchange
         if exchange is not None:
             exchange.watch(sock)
-            self.fp = io.BufferedReader(_TimedReader(self.fp.detach(), exchange))  # nothing is read yet
+            self.fp = io.BufferedReader(_TimedReader(self.fp.detach(), exchange))  # nothing has been read yet
 
 
 class _Connection(urllib3.connection.HTTPConnection):
@@ -300,7 +308,7 @@ class _TlsPool(urllib3.HTTPSConnectionPool):
 
 
 class _Adapter(HTTPAdapter):
-    """The adapter of `requests` over connections whose answers have a time limit."""
+    """An adapter of `requests` whose connections read `_TimedResponse`."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options)
@@ -315,57 +323,56 @@ class _Adapter(HTTPAdapter):
 
 
 class _ByteBudget:
-    """Bytes that all requests of a transport together may hold; whoever began first may always go on.
+    """Limits the bytes that all requests of a transport hold together; the oldest request is never held up.
 
     Parameters
     ----------
-    most : int
-        Bound in bytes.
+    max_bytes : int
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._used = 0
         self._receiving: list[_Exchange] = []
         self._changed = threading.Condition()
         self._closed = False
 
     def take(self, exchange: _Exchange, size: int) -> None:
-        """Take bytes for an answer that is being received; wait until there is room.
+        """Reserve bytes for an answer that is being received; wait until they are available.
 
         Raises
         ------
         ClosedError
-            If the transport is closed meanwhile.
+            If the transport is closed while waiting.
         """
         with self._changed:
             if exchange not in self._receiving:
                 self._receiving.append(exchange)
-            begun = time.monotonic()
-            while self._used + size > self._most and self._receiving[0] is not exchange:
+            started = time.monotonic()
+            while self._used + size > self._max_bytes and self._receiving[0] is not exchange:
                 self._changed.wait()
                 if self._closed:
                     raise ClosedError(http.CLOSED)
-                exchange.waited(time.monotonic() - begun)
-                begun = time.monotonic()
+                exchange.waited(time.monotonic() - started)
+                started = time.monotonic()
             self._used += size
             exchange.size += size
 
     def hold_while_alive(self, answer: Answer, exchange: _Exchange) -> None:
-        """Pass the bytes of an exchange on to its answer, until that is gone; a small one is not worth it."""
-        if exchange.size >= _WORTH_COUNTING:
+        """Reserve the bytes of a large answer until the answer is freed, beyond the end of its request."""
+        if exchange.size >= _MIN_COUNTED:
             weakref.finalize(answer, self._give_back, exchange.size).atexit = False
             exchange.size = 0
 
     def leave(self, exchange: _Exchange) -> None:
-        """End an exchange, which gives back what no answer holds."""
+        """End a request and release the bytes that no answer holds."""
         with self._changed:
             if exchange in self._receiving:
                 self._receiving.remove(exchange)
             self._give_back(exchange.size)
 
     def close(self) -> None:
-        """Wake whoever waits."""
+        """Wake the waiting threads, which then raise ClosedError."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -377,14 +384,14 @@ class _ByteBudget:
 
 
 class _Session(requests.Session):
-    """A session that leaves redirects alone, also those whose target it cannot read."""
+    """A session that does not look at redirects, not even at invalid ones."""
 
     def get_redirect_target(self, _: requests.Response) -> None:
-        """Return none: `Hop` judges them."""
+        """Return None: `Hop` handles redirects."""
 
 
 class _Authorization(requests.auth.AuthBase):
-    """Sets the header; being set at all, it also keeps .netrc and the URL's own login out."""
+    """Sets the header. With any ``auth`` set, `requests` uses neither ``.netrc`` nor a login in the URL."""
 
     def __init__(self, value: str | None) -> None:
         self._value = value
@@ -396,14 +403,14 @@ class _Authorization(requests.auth.AuthBase):
 
 
 class _NoCookies(RequestsCookieJar):
-    """A jar that stays empty."""
+    """A cookie jar that stays empty."""
 
     def set_cookie(self, cookie: Cookie, *args: object, **kwargs: object) -> None:
-        """Drop it."""
+        """Ignore the cookie."""
 
 
 def _forget_request(error: BaseException | None) -> None:
-    """Take the request off an error and all behind it: its headers hold the key, and clusters pickle whole chains."""
+    """Remove the request, whose headers hold the key, from an error and its causes: workers pickle the whole chain."""
     while error is not None:
         if isinstance(error, requests.RequestException):
             error.request = error.response = None
@@ -411,7 +418,7 @@ def _forget_request(error: BaseException | None) -> None:
 
 
 def _quotes_a_secret(error: BaseException | None, credentials: Credentials) -> bool:
-    """Return whether an error, or one behind it, shows a part of a secret, as of a status line that is not HTTP."""
+    """Return whether an error or one of its causes quotes part of a secret, for example in an invalid status line."""
     while error is not None:
         text = f"{error} {error!r}"
         if credentials.mask(text) != text:
@@ -421,20 +428,20 @@ def _quotes_a_secret(error: BaseException | None, credentials: Credentials) -> b
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return the first reason of all, which is what a reader can act on."""
+    """Return the root cause of an error, which is what a reader can act on."""
     while inner := error.__cause__ or error.__context__:
         error = inner
     return error
 
 
 def _reason(error: BaseException, credentials: Credentials) -> str:
-    """Return an error in words, short and harmless."""
+    """Return the message of an error, short, masked and in ASCII."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return http.reason_text(str(text), credentials)
 
 
 class _ThisExchange(threading.local):
-    """The request that a thread is sending over `requests`, for what is called deep below `send`."""
+    """The request that a thread is sending, for code that `requests` calls below `send`."""
 
     credentials: Credentials = NO_CREDENTIALS
     exchange: _Exchange | None = None
@@ -444,10 +451,10 @@ _this_exchange = _ThisExchange()
 
 
 def _mask_record(record: logging.LogRecord) -> bool:
-    """Mask what urllib3 logs of an answer of ours: it quotes header lines that it cannot read, with a traceback."""
-    said = record.getMessage()
-    masked = _this_exchange.credentials.mask(said)
-    if masked != said:
+    """Mask log records of urllib3, which quote invalid header lines, with a traceback."""
+    text = record.getMessage()
+    masked = _this_exchange.credentials.mask(text)
+    if masked != text:
         record.msg, record.args, record.exc_info, record.exc_text = masked, (), None, None
     return True
 
@@ -458,7 +465,7 @@ for _name in ("urllib3.connection", "urllib3.connectionpool", "urllib3.response"
 
 @contextlib.contextmanager
 def _library_logs_masked(credentials: Credentials) -> Iterator[None]:
-    """Mask the credentials in what the HTTP library logs while the block runs, in this thread."""
+    """Mask credentials in what this thread's HTTP library logs while the block runs."""
     _this_exchange.credentials = credentials
     try:
         yield

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
 from toolkit._present.text import visible
-from toolkit.client.http import base_url, is_public_network, login_of, redacted_url, told
+from toolkit.client.http import base_url, is_public_network, login_of, redacted_target, redacted_url
 from toolkit.client.node import Node
 from toolkit.errors import InputError, StudyError
 from toolkit.frames.columns import rows_frame
@@ -333,7 +333,13 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], d
     logins: dict[str, SecretStr] = {}
     for name in named:
         if name != "embedded":
-            shown = f" {told(name)!r}" if isinstance(name, str) else "" if isinstance(name, Sized) else f" {name!r}"
+            shown = (
+                f" {redacted_target(name)!r}"
+                if isinstance(name, str)
+                else ""
+                if isinstance(name, Sized)
+                else f" {name!r}"
+            )
             placed(f"node{shown}", base_url, name)
         login = login_of(name.strip())
         names.append(name if login is None else redacted_url(name.strip()))

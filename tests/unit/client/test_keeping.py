@@ -302,9 +302,9 @@ class TestApart:
         with node:
             node.view(COUNT, ledger_version=500)
             request = node.prepare_view(COUNT, 501).request
-            where = node._keeper.place(request, 501, gas=True, describe=pytest.fail)
+            where = node._connection.cache.place(request, 501, gas=True, describe=pytest.fail)
             other = Answer(200, {**answer(["666"]).headers, "X-APTOS-CHAIN-ID": "77"}, b'["666"]')
-            node._keeper.store(where, other)
+            node._connection.cache.store(where, other)
             assert node.view(COUNT, ledger_version=501).value == 501
 
     def test_arguments_tell_calls_apart(self, place):
@@ -402,7 +402,10 @@ class TestOffline:
 
     def test_a_node_that_was_never_asked_is_told_apart(self, place):
         """An empty file: connect once without offline."""
-        with offline(place) as node, pytest.raises(OfflineMiss, match="nothing is kept of the node at http://node"):
+        with (
+            offline(place) as node,
+            pytest.raises(OfflineMiss, match="the cache has nothing of the node at http://node"),
+        ):
             node.ledger()
 
     def test_without_a_cache_nothing_is_known(self):
@@ -496,7 +499,7 @@ class TestThreads:
     def test_no_noted_version_gets_lost(self, place):
         """Versions of a module that many threads read at once are all known to an offline session."""
         node, _ = a_node(place)
-        keeper, slow = node._keeper, node._keeper.looked_up
+        cache, slow = node._connection.cache, node._connection.cache.looked_up
 
         def slowly(where):
             known = slow(where)
@@ -505,7 +508,7 @@ class TestThreads:
 
         with node:
             node.module("0x1", "m", ledger_version=1)
-            keeper.looked_up = slowly
+            cache.looked_up = slowly
             with ThreadPoolExecutor(8) as pool:
-                list(pool.map(lambda version: keeper.note_looked_up("/somewhere", version), range(40)))
+                list(pool.map(lambda version: cache.note_looked_up("/somewhere", version), range(40)))
             assert slow("/somewhere") == list(range(40))

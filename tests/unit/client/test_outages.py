@@ -198,7 +198,7 @@ def test_an_archive_that_cannot_be_reached_is_a_row_and_is_asked_once():
     class Away:
         def send(self, request):
             tried.append(request.url)
-            raise NodeUnreachable("nothing answers there")
+            raise NodeUnreachable("cannot connect")
 
         def close(self):
             pass
@@ -225,7 +225,7 @@ def test_a_single_read_names_the_archive_that_failed():
 
     class Away:
         def send(self, request):
-            raise NodeUnreachable("nothing answers there")
+            raise NodeUnreachable("cannot connect")
 
         def close(self):
             pass
@@ -235,5 +235,5 @@ def test_a_single_read_names_the_archive_that_failed():
             return pruned()
 
     following = Connection(URL, Pruned(), archive=lambda _: Away())
-    with pytest.raises(NodeUnreachable, match=r"archive https://archive.test/v1 gives no answer: nothing answers"):
+    with pytest.raises(NodeUnreachable, match=r"archive https://archive.test/v1 does not answer: nothing answers"):
         get(following, "/view", asked="x")

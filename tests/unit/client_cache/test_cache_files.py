@@ -238,7 +238,7 @@ def test_a_foreign_file_is_set_aside_unharmed(place, key_of, answer, kind):
     place.parent.mkdir()
     FOREIGN[kind](place)
     before = place.read_bytes()
-    with pytest.warns(UserWarning, match=r"no usable cache .*answers.sqlite3.damaged-1") as caught:
+    with pytest.warns(UserWarning, match=r"not a usable cache .*answers.sqlite3.damaged-1") as caught:
         cache = AnswerCache(place)
     assert [warning.filename for warning in caught] == [__file__]
     assert damaged(place) == ["answers.sqlite3.damaged-1"]
@@ -350,7 +350,7 @@ def test_a_place_that_cannot_be_written_means_no_cache(tmp_path, key_of, answer)
     """A folder, or a path through a file, gives a warning and a cache that keeps nothing."""
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "below.sqlite3"):
-        with pytest.warns(UserWarning, match="no answers are cached") as caught:
+        with pytest.warns(UserWarning, match="answers are not cached") as caught:
             cache = AnswerCache(path)
         assert [warning.filename for warning in caught] == [__file__]
         with cache:

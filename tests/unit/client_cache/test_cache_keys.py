@@ -121,7 +121,7 @@ def test_parts_do_not_run_into_each_other():
 @pytest.mark.parametrize("version", [None, -1, True, "5", 5.0])
 def test_the_head_has_no_key(version):
     """A version that is not resolved to a whole number is refused."""
-    with pytest.raises(InputError, match="version of a cached read must be a whole number"):
+    with pytest.raises(InputError, match="version of a cached read must be a non-negative integer"):
         key(1, version, "GET", "/a")
 
 
