@@ -54,7 +54,7 @@ def test_the_proxys_own_password_goes_to_the_proxy_only(server, proxy, open_tran
 def test_a_dead_proxy_says_so_without_its_password(server, open_transport, monkeypatch):
     """The text points at the environment."""
     monkeypatch.setenv("http_proxy", f"http://me:hunter2@127.0.0.1:{dead_port()}")
-    with pytest.raises(NodeUnreachable, match=r"the proxy of this environment .*HTTP\(S\)_PROXY") as caught:
+    with pytest.raises(NodeUnreachable, match=r"the proxy set in the environment .*HTTP\(S\)_PROXY") as caught:
         open_transport().send(Request("GET", server.url("fine")))
     error, texts = caught.value, []
     while error is not None:
@@ -67,7 +67,7 @@ def test_a_proxy_that_refuses_the_tunnel_says_so(tls_server, proxy, open_transpo
     """403 of the proxy is not the node's."""
     proxy.refuses = True
     monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{proxy.port}")
-    with pytest.raises(NodeUnreachable, match="the proxy of this environment"):
+    with pytest.raises(NodeUnreachable, match="the proxy set in the environment"):
         open_transport().send(Request("GET", tls_server.url("fine")))
     assert tls_server.seen == []
 

@@ -92,7 +92,7 @@ def test_chunks_are_joined(server, transport):
 @pytest.mark.parametrize("where", ["badgzip", "brokengzip"])
 def test_bad_compression_says_so(server, transport, where):
     """The text names what is broken."""
-    with pytest.raises(NodeUnreachable, match="cannot be unpacked"):
+    with pytest.raises(NodeUnreachable, match="could not be decompressed"):
         get(transport, server, where)
 
 

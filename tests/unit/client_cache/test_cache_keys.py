@@ -85,7 +85,7 @@ def test_json_on_the_wire_is_the_value_it_spells(value):
 
 def test_wire_bytes_that_are_no_json_are_refused():
     """A body that is said to be JSON and is none has no key."""
-    with pytest.raises(InputError, match="neither bytes nor a JSON value"):
+    with pytest.raises(InputError, match="must be bytes or a JSON value"):
         key(1, 2, "POST", "/view", b"{", content_type="application/json")
 
 
@@ -128,7 +128,7 @@ def test_the_head_has_no_key(version):
 @pytest.mark.parametrize("body", [float("nan"), {1, 2}, object(), {"a": b"x"}])
 def test_a_body_that_is_no_json_is_refused(body):
     """What cannot go on the wire has no key."""
-    with pytest.raises(InputError, match="neither bytes nor a JSON value"):
+    with pytest.raises(InputError, match="must be bytes or a JSON value"):
         key(1, 2, "POST", "/view", body)
 
 
@@ -136,7 +136,7 @@ def test_endless_nesting_is_refused():
     """A body that contains itself is an error with a text, not a crash."""
     body = []
     body.append(body)
-    with pytest.raises(InputError, match="neither bytes nor a JSON value"):
+    with pytest.raises(InputError, match="must be bytes or a JSON value"):
         key(1, 2, "POST", "/view", body)
 
 
