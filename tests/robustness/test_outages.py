@@ -72,7 +72,7 @@ def test_a_study_does_not_need_modules(proxy, tmp_path):
 
 @pytest.mark.fault("an archive that cannot be reached", "the pruned versions are rows, the archive is tried once")
 def test_an_unreachable_archive_does_not_end_a_sweep(proxy):
-    """Rows of pruned versions say that the archive gives no answer; the other versions are read."""
+    """Rows of pruned versions say that the archive does not answer; the other versions are read."""
 
     def pruned(request, answer):
         if request.path != "/v1/view" or int(request.query["ledger_version"]) >= 150:
@@ -83,4 +83,6 @@ def test_an_unreachable_archive_does_not_end_a_sweep(proxy):
     with connected(proxy, archive=True) as node:
         frame = toolkit.fetch_views(node, SIZE, versions=[100, 120, 140, 160, 180], progress=False)
     assert frame["error_code"].fillna("").tolist() == ["unreachable"] * 3 + [""] * 2
-    assert frame["error_message"][0].startswith("the version is pruned here, and the archive https://127.0.0.1:1/v1")
+    assert frame["error_message"][0].startswith(
+        "the node has pruned this version, and its archive https://127.0.0.1:1/v1"
+    )

@@ -344,7 +344,7 @@ def test_turns_taken_elsewhere_are_waited_for(server):
 
 def test_an_engine_needs_room_for_a_request():
     """None in flight would never end."""
-    with pytest.raises(InputError, match="1 or more, got 0"):
+    with pytest.raises(InputError, match="at least 1, got 0"):
         BulkEngine(max_in_flight=0)
 
 

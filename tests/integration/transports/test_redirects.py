@@ -34,7 +34,7 @@ def test_a_post_keeps_method_body_and_headers(server, transport, code):
 @pytest.mark.parametrize("code", [301, 302, 303])
 def test_a_post_is_not_turned_into_a_get(server, transport, code):
     """A redirect that would drop the body is refused, with what to do."""
-    with pytest.raises(HopelessError, match=rf"{code}.*would lose its body.*use the new address"):
+    with pytest.raises(HopelessError, match=rf"{code}.*would lose its body.*connect to the new address"):
         transport.send(Request("POST", server.url("redirect", code=code, to="fine"), b"body"))
     assert len(server.seen) == 1
 

@@ -76,7 +76,7 @@ def test_a_url_that_cannot_be_used_is_refused_before_any_request(target):
 @pytest.mark.parametrize("target", ["http://node.test/?key=1", "http://node.test/v1#part"])
 def test_query_and_fragment_are_refused(target):
     """A base URL has neither: they would end up in the middle of every path."""
-    with pytest.raises(InputError, match="query or fragment"):
+    with pytest.raises(InputError, match="query or a fragment"):
         base_url(target)
 
 

@@ -212,7 +212,9 @@ def test_an_archive_that_cannot_be_reached_is_a_row_and_is_asked_once():
     node._connection._archive_outages = Outages(clock)
     frame = fetch_views(node, COUNT, versions="0:99", progress=False)
     assert frame["error_code"].tolist()[:50] == ["unreachable"] * 50
-    assert frame["error_message"][0].startswith("the version is pruned here, and the archive https://archive.test/v1")
+    assert frame["error_message"][0].startswith(
+        "the node has pruned this version, and its archive https://archive.test/v1"
+    )
     assert frame["value"].tolist()[50:] == list(range(50, 100))
     assert len(tried) == 1
     clock.now = 31.0
@@ -235,5 +237,5 @@ def test_a_single_read_names_the_archive_that_failed():
             return pruned()
 
     following = Connection(URL, Pruned(), archive=lambda _: Away())
-    with pytest.raises(NodeUnreachable, match=r"archive https://archive.test/v1 does not answer: nothing answers"):
+    with pytest.raises(NodeUnreachable, match=r"archive https://archive.test/v1 does not answer: cannot connect"):
         get(following, "/view", asked="x")
