@@ -19,7 +19,7 @@ from toolkit.embedded.framework.chain import Reconfiguration
 from toolkit.embedded.framework.configuration import GasSchedule
 from toolkit.embedded.meter import FREE, Schedule
 from toolkit.embedded.state import StateValue, VersionedState, module_key, resource_key
-from toolkit.embedded.transaction import CommittedTransaction, LedgerBlock, Output
+from toolkit.embedded.transaction import CommittedTransaction, LedgerBlock, Output, TransactionKind
 from toolkit.embedded.vm_status import EXECUTED
 from toolkit.move import address_from_bytes, decode_bcs
 from toolkit.wire import LedgerState
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded.contract import Definition
     from toolkit.embedded.session import Session
-    from toolkit.embedded.transaction import Transaction, TransactionKind
+    from toolkit.embedded.transaction import Transaction
 
 __all__ = ["Chain", "Log"]
 
@@ -38,8 +38,11 @@ _T = TypeVar("_T")
 _SLACK = 1024
 
 
+_NOTHING = Output(success=True, vm_status=EXECUTED, charges=FREE, writes={}, events=())
+
+
 class Log(Generic[_T]):
-    """Items in order; appended at the end, dropped at the beginning, read anywhere at equal cost."""
+    """A sequence that grows at the end, drops items at the beginning, and reads any item in constant time."""
 
     __slots__ = ("_items", "_start")
 
@@ -60,20 +63,17 @@ class Log(Generic[_T]):
         self._items.append(item)
 
     def replace_last(self, item: _T) -> None:
-        """Put another item in the last one's place."""
+        """Replace the last item."""
         self._items[-1] = item
 
     def drop_first(self) -> _T:
-        """Take the first item out and return it; memory is given back from time to time."""
+        """Remove and return the first item; memory is freed in larger pieces."""
         item = self[0]
         self._start += 1
         if self._start > _SLACK and self._start > len(self._items) // 2:
             del self._items[: self._start]
             self._start = 0
         return item
-
-
-_NOTHING = Output(success=True, vm_status=EXECUTED, charges=FREE, writes={}, events=())
 
 
 class Chain:
@@ -84,17 +84,17 @@ class Chain:
     chain_id : int
         u8.
     seed : int
-        Enters hashes.
+        Part of every hash.
     schedule : Schedule
         First gas schedule.
     features : collection of int
-        Feature flags that are on from the start.
+        Feature flags that are on at genesis.
     genesis_time_us, epoch_us : int
         Time of genesis and length of an epoch, microseconds.
     accounts : sequence of (address, octas)
-        Accounts that exist from the start.
+        Accounts that exist at genesis.
     window : int, optional
-        How many versions stay readable; all by default.
+        Number of versions that are not pruned; all by default.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Chain:
         self.state = VersionedState()
         self.transactions: Log[CommittedTransaction] = Log()
         self.blocks: Log[LedgerBlock] = Log()
-        #: Held while the chain grows, and by a server while it answers one request.
+        # Held while the chain grows, and by a node while it answers a request.
         self.lock = threading.RLock()
         self.by_hash: dict[str, int] = {}
         self.oldest_version = 0
@@ -134,11 +134,11 @@ class Chain:
         return self.oldest_version + len(self.transactions) - 1
 
     def ledger_state(self) -> LedgerState:
-        """Return the state of the head, as headers show it."""
+        """Return the state of the head, as headers report it."""
         block = self.blocks[-1]
         timestamp = timestamp_from_us(block.timestamp_us)
-        if timestamp is None:  # a ledger's own clock; past the year 9999 nothing works
-            raise OverflowError("ledger time is past the year 9999")
+        if timestamp is None:
+            raise OverflowError("ledger time is after the year 9999")
         return LedgerState(
             self.chain_id,
             self.head,
@@ -150,11 +150,11 @@ class Chain:
         )
 
     def transaction(self, version: int) -> CommittedTransaction:
-        """Return the transaction of a version, which must be readable."""
+        """Return the transaction of a version, which must not be pruned."""
         return self.transactions[version - self.oldest_version]
 
     def block_of(self, version: int) -> LedgerBlock:
-        """Return the block of a version, which must be readable."""
+        """Return the block of a version, which must not be pruned."""
         index = bisect_right(self.blocks, version, key=lambda block: block.first_version) - 1
         return self.blocks[index]
 
@@ -173,7 +173,7 @@ class Chain:
         return schedule
 
     def snapshot(self, version: int) -> LedgerSnapshot:
-        """Return a version as executions read it."""
+        """Return a version of the ledger for an execution."""
         return LedgerSnapshot(
             self.state,
             version,
@@ -217,7 +217,7 @@ class Chain:
         return committed
 
     def _publish(self, version: int, output: Output, published: tuple[Definition, ...]) -> None:
-        """Replace the set of modules, where a version publishes or deletes some."""
+        """Replace the set of modules if a version publishes or deletes some."""
         code = self._codes[-1].with_modules(published) if published else self._codes[-1]
         for key, value in output.writes.items():
             if key.kind == "module" and value is None:
@@ -227,7 +227,7 @@ class Chain:
             self._code_versions.append(version)
 
     def begin_block(self, timestamp_us: int) -> None:
-        """Open a block at a time, and commit its metadata transaction."""
+        """Open a block with the given time and commit its metadata transaction."""
         before = self.blocks[-1]
         version, height = self.head + 1, before.height + 1
         epoch = 1 + (timestamp_us - self._genesis_time_us) // self._epoch_us
@@ -252,16 +252,16 @@ class Chain:
         output = run_unmetered(snapshot, prologue, seed=digest)
         with self.lock:
             self.blocks.append(LedgerBlock(height, f"0x{digest.hex()}", timestamp_us, epoch, version, version))
-            self.append("block_metadata_transaction", output, hash_=self._own_hash("metadata", version))
+            self.append(TransactionKind.BLOCK_METADATA, output, hash_=self._own_hash("metadata", version))
 
     def end_block(self, kind: TransactionKind) -> None:
-        """Close the block with a checkpoint or epilogue transaction, then forget what left the window."""
+        """Close the block with a checkpoint or epilogue transaction, then prune what is outside the window."""
         with self.lock:
             self.append(kind, _NOTHING, hash_=self._own_hash("checkpoint", self.head + 1))
             self.prune()
 
     def prune(self) -> None:
-        """Forget blocks that left the window; at least the latest block stays."""
+        """Drop blocks outside the window; the latest block always remains."""
         if self.window is None:
             return
         oldest = self.oldest_version
@@ -303,4 +303,4 @@ class Chain:
         }
         self.blocks.append(LedgerBlock(0, f"0x{self.digest('block', 0).hex()}", 0, 0, 0, 0))
         output = output._replace(writes={**modules, **output.writes})
-        self.append("genesis_transaction", output, hash_=self._own_hash("genesis", 0))
+        self.append(TransactionKind.GENESIS, output, hash_=self._own_hash("genesis", 0))

@@ -1,6 +1,6 @@
-"""The modules published at one ledger version, and everything worth keeping that follows from them.
+"""The modules published at a ledger version, with cached layouts, struct types and functions; resource groups.
 
-A set is replaced, never changed, when something is published; so its caches need no invalidation.
+A `CodeSet` is immutable: publishing creates a new one, so its caches are never invalidated.
 """
 
 from __future__ import annotations
@@ -49,8 +49,12 @@ _V = TypeVar("_V")
 _CACHE_SIZE = 4096
 
 
+# The variant byte of a struct in a type tag; group maps store struct tags without it.
+_STRUCT = b"\x07"
+
+
 class StructType(NamedTuple):
-    """A struct with its type arguments, ready to be stored: canonical tag, converters, layout, group if any."""
+    """A struct with its type arguments: canonical tag, conversions, layout, and the resource group if it has one."""
 
     tag: str
     kind: MoveType
@@ -59,7 +63,7 @@ class StructType(NamedTuple):
 
 
 class BoundFunction(NamedTuple):
-    """A function with its type arguments: the module, the function, and layouts of what crosses the wire."""
+    """A function with its type arguments: module, function, and layouts of parameters and returned values."""
 
     definition: Definition
     function: Function
@@ -70,10 +74,10 @@ class BoundFunction(NamedTuple):
 
 
 class _Cache(dict[_K, _V]):
-    """A cache that starts afresh when it is full: requests name any types they like."""
+    """A cache that is cleared when it is full, because requests can name any number of types."""
 
-    def keep(self, key: _K, value: _V) -> _V:
-        """Remember and return a value."""
+    def store(self, key: _K, value: _V) -> _V:
+        """Store and return a value."""
         if len(self) >= _CACHE_SIZE:
             self.clear()
         self[key] = value
@@ -81,12 +85,12 @@ class _Cache(dict[_K, _V]):
 
 
 class CodeSet:
-    """The modules published at one time, by (canonical address, name).
+    """The modules published at a ledger version.
 
     Parameters
     ----------
-    modules : dict
-        Definitions by (address, name); not to be changed afterwards.
+    modules : dict of (canonical address, name) to Definition
+        Must not be changed afterwards.
     """
 
     def __init__(self, modules: dict[tuple[str, str], Definition]) -> None:
@@ -96,63 +100,63 @@ class CodeSet:
         self._functions: _Cache[tuple[str, str, str, tuple[TypeTag, ...]], BoundFunction] = _Cache()
 
     def with_modules(self, definitions: Iterable[Definition]) -> CodeSet:
-        """Return a new set in which `definitions` are published too."""
+        """Return a new set that includes `definitions`."""
         return CodeSet(self.modules | {(item.address, item.name): item for item in definitions})
 
     def without_module(self, address: str, name: str) -> CodeSet:
-        """Return a new set in which a module is no longer published."""
+        """Return a new set without a module."""
         return CodeSet({key: item for key, item in self.modules.items() if key != (address, name)})
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
-        """Return a module's ABI, or None (this makes the set a source of layouts)."""
+        """Return a module's ABI, or None if it is not published; makes the set an `AbiSource` for layouts."""
         definition = self.modules.get((address, name))
         return None if definition is None else definition.abi
 
     @cached_property
     def by_contract(self) -> dict[type, Definition]:
-        """Definitions by the class that runs."""
+        """Definitions by contract class."""
         return {definition.contract: definition for definition in self.modules.values()}
 
     def layout(self, text: str) -> Layout:
         """Return the layout of a type given as text."""
         layout = self._layouts.get(text)
         if layout is None:
-            layout = self._layouts.keep(text, resolve_layout(parse_type_tag(text), self))
+            layout = self._layouts.store(text, resolve_layout(parse_type_tag(text), self))
         return layout
 
     def struct(self, struct: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
-        """Return a struct with its type arguments filled in."""
+        """Return a struct with its type arguments."""
         known = self._structs.get((struct, arguments))
         if known is None:
             wanted = len(getattr(struct, "__parameters__", ()))
             if wanted != len(arguments):
-                raise InputError(f"{struct.__name__} takes {wanted} type arguments, got {len(arguments)}")
+                raise InputError(f"{struct.__name__}: expected {wanted} type arguments, got {len(arguments)}")
             kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
             try:
                 tag = str(parse_type_tag(kind.text))
-            except InputError as error:  # a type argument at the limit, and now one type around it
+            except InputError as error:  # a type argument at the depth limit, nested one level deeper here
                 raise VmError("TYPE_RESOLUTION_FAILURE", str(error)) from None
             group = None if struct.move_group is None else str(parse_type_tag(struct.move_group))
-            known = self._structs.keep((struct, arguments), StructType(tag, kind, self.layout(kind.text), group))
+            known = self._structs.store((struct, arguments), StructType(tag, kind, self.layout(kind.text), group))
         return known
 
     def find(self, address: str, module: str, name: str) -> tuple[Definition | None, Function | None]:
-        """Return a module's definition and one of its functions, each None where there is none."""
+        """Return a module's definition and one of its functions, each None if it is not published."""
         definition = self.modules.get((address, module))
         return definition, None if definition is None else definition.functions.get(name)
 
     def function(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:
-        """Return a function with its type arguments filled in.
+        """Return a function with its type arguments.
 
         Raises
         ------
         VmError
-            If there is no such module or function, the number of type arguments is wrong, or one names a
+            If the module or function is not published, the number of type arguments is wrong, or one of them is a
             struct that does not exist.
         """
         known = self._functions.get((address, module, name, arguments))
         if known is None:
-            known = self._functions.keep(
+            known = self._functions.store(
                 (address, module, name, arguments), self._bind(address, module, name, arguments)
             )
         return known
@@ -183,7 +187,7 @@ class CodeSet:
         )
 
     def _check_exists(self, tag: TypeTag) -> None:
-        """Refuse a type argument whose struct is not published, with the VM's text."""
+        """Raise the VM's error if the struct of a type argument is not published."""
         if isinstance(tag, Vector):
             self._check_exists(tag.element)
         elif isinstance(tag, StructTag):
@@ -196,7 +200,7 @@ class CodeSet:
 
 
 def _substituted(kind: MoveType, arguments: tuple[TypeTag, ...]) -> MoveType:
-    """Fill ``T0``, ``T1`` of a parameter's type with the type arguments."""
+    """Replace ``T0``, ``T1`` in a parameter's type by the type arguments."""
     if not arguments:
         return kind
     tag = substitute(parse_type_tag(kind.text, abi=True), arguments)
@@ -204,46 +208,42 @@ def _substituted(kind: MoveType, arguments: tuple[TypeTag, ...]) -> MoveType:
 
 
 def check_upgrade(before: Definition, after: Definition) -> None:
-    """Refuse an upgrade that would break what other modules or stored values rely on.
+    """Check that an upgrade is compatible with its callers and with stored values.
 
     Raises
     ------
     InputError
-        If a public or entry function is gone or takes or returns something else, or a struct is gone or its
-        fields differ.
+        If an exposed function or a struct is removed, or its signature or fields differ.
     """
     for name, function in before.functions.items():
         changed = after.functions.get(name)
         if changed is None or changed.to_abi() != function.to_abi():
-            verb = "is gone" if changed is None else "has another signature"
+            problem = "is missing" if changed is None else "has a different signature"
             raise InputError(
-                f"{before.wire_id} cannot be upgraded: function {name} {verb}. An upgrade keeps every exposed function "
-                "and struct as it is and may add more; publish under a new name instead"
+                f"{before.wire_id} cannot be upgraded: function {name} {problem}. An upgrade must contain every "
+                "exposed function and struct unchanged and may add more; otherwise publish under a new name"
             )
     new_structs = {struct["name"]: struct for struct in after.abi_json["structs"]}
     for struct in before.abi_json["structs"]:
         if new_structs.get(struct["name"]) != struct:
             raise InputError(
-                f"{before.wire_id} cannot be upgraded: struct {struct['name']} is gone or has other fields, and stored "
-                "values have the old ones. Keep it and add a new struct instead"
+                f"{before.wire_id} cannot be upgraded: struct {struct['name']} is missing or has different fields, and "
+                "stored values have the old ones. Keep the struct and add a new one"
             )
 
 
 # -- resource groups: resources of one address that are stored, read and charged together ----------------------------
 
-# The variant byte of a struct in a type tag; maps hold bare struct tags, without it.
-_STRUCT = b"\x07"
-
 
 def group_of(code: CodeSet, tag: StructTag) -> str | None:
-    """Return the canonical tag of the group a struct belongs to, or None."""
+    """Return the canonical tag of a struct's resource group, or None if it is not in a group."""
     definition = code.modules.get((tag.address, tag.module))
     struct = None if definition is None else definition.structs.get(tag.name)
     return None if struct is None or struct.move_group is None else str(parse_type_tag(struct.move_group))
 
 
 def read_resource(state: VersionedState, code: CodeSet, address: str, tag: StructTag, version: int) -> bytes | None:
-    """Return a resource's bytes at a version, whether it is stored alone or in a group."""
+    """Return a resource's bytes at a version, or None; the resource may be stored alone or in a group."""
     group = group_of(code, tag)
     if group is None:
         value = state.read(resource_key(address, str(tag)), version)
@@ -253,12 +253,15 @@ def read_resource(state: VersionedState, code: CodeSet, address: str, tag: Struc
 
 
 def decode_group(data: bytes | None) -> dict[str, bytes]:
-    """Return a group's members: bytes by canonical struct tag."""
+    """Return the members of a resource group: bytes by canonical struct tag.
+
+    A group is stored under its own tag as a BCS map from struct tag to bytes.
+    """
     return {} if data is None else dict(_members(data))
 
 
 def encode_group(members: Mapping[str, bytes]) -> bytes | None:
-    """Return a group's bytes, or None where it has no members left."""
+    """Return the bytes of a resource group, or None if it has no members."""
     if not members:
         return None
     writer = Writer()

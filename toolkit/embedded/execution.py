@@ -27,26 +27,20 @@ if TYPE_CHECKING:
     from toolkit.embedded.transaction import Executable, Transaction
     from toolkit.move import TypeTag
 
-__all__ = [
-    "MAX_VIEW_GAS",
-    "NOBODY",
-    "LedgerSnapshot",
-    "call_function",
-    "execute",
-    "find_refusal",
-    "lift_arguments",
-    "run_executable",
-    "run_unmetered",
-    "run_view",
-]
+__all__ = ["MAX_VIEW_GAS", "NO_PAYER", "LedgerSnapshot", "execute", "run_executable", "run_unmetered", "run_view"]
 
-#: The fee payer of a simulation that charges nobody.
-NOBODY = "0x0"
+NO_PAYER = "0x0"
+"""The fee payer of a simulation that charges no account."""
+
 _MICROSECONDS = 1_000_000
 
 
+MAX_VIEW_GAS = 2_000_000
+"""Gas units that a view may use (``max_gas_view_function`` of a node's configuration)."""
+
+
 class LedgerSnapshot(NamedTuple):
-    """One version of the ledger, as an execution reads it."""
+    """A version of the ledger, as an execution reads it."""
 
     state: VersionedState
     version: int
@@ -56,21 +50,16 @@ class LedgerSnapshot(NamedTuple):
     chain_id: int
 
 
-def find_refusal(snapshot: LedgerSnapshot, transaction: Transaction, *, check_keys: bool) -> str | None:
-    """Return the status name of the first check a transaction fails, or None.
+def _failed_check(snapshot: LedgerSnapshot, transaction: Transaction, *, check_keys: bool) -> str | None:
+    """Return the status name of the first check that a transaction fails, or None.
 
-    Parameters
-    ----------
-    snapshot : LedgerSnapshot
-    transaction : Transaction
-    check_keys : bool
-        Whether public keys must be those of the accounts; a signer without one passes, as in a node's simulation.
+    With `check_keys`, public keys must be those of the accounts; a signer without a key passes, as in a simulation.
     """
     return next((status for failed, status in _checks(snapshot, transaction, check_keys) if failed), None)
 
 
 def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
-    """Yield the checks in order: whether it fails, and the status it fails with."""
+    """Yield (failed, status name) of each check, in the order of a node."""
     raw, schedule = transaction.raw, snapshot.schedule
     price, gas = raw.gas_unit_price, raw.max_gas_amount
     yield transaction.size > schedule["txn.max_transaction_size_in_bytes"], "EXCEEDED_MAX_TRANSACTION_SIZE"
@@ -91,12 +80,12 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
     if transaction.multisig_address is not None:
         problem = _multisig_problem(snapshot, transaction, transaction.multisig_address)
         yield problem is not None, problem or ""
-    too_poor = transaction.payer != NOBODY and not _can_pay(snapshot, transaction.payer, gas * price)
+    too_poor = transaction.payer != NO_PAYER and not _can_pay(snapshot, transaction.payer, gas * price)
     yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
 
 
 def _account(snapshot: LedgerSnapshot, address: str) -> dict[str, Any] | None:
-    """Return an account, or None before its first transaction."""
+    """Return an account's resource, or None before its first transaction."""
     kind = snapshot.code.struct(Account.Account, ())
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
     return None if value is None else dict(decode_bcs(kind.layout, value.data))
@@ -108,7 +97,7 @@ def _sequence_number(snapshot: LedgerSnapshot, address: str) -> int:
 
 
 def _has_foreign_key(snapshot: LedgerSnapshot, transaction: Transaction) -> bool:
-    """Tell whether a signer's public key is not the one of its account."""
+    """Return True if the public key of a signer does not belong to its account."""
     for address, signature in transaction.authenticators():
         key = authentication_key(signature)
         if key is not None:
@@ -119,7 +108,7 @@ def _has_foreign_key(snapshot: LedgerSnapshot, transaction: Transaction) -> bool
 
 
 def _can_pay(snapshot: LedgerSnapshot, address: str, octas: int) -> bool:
-    """Tell whether an account holds so much: nearly always its coins alone do, so they are looked at first."""
+    """Return True if an account can pay an amount; coins are read first, because they usually suffice."""
     kind = snapshot.code.struct(Coin.CoinStore, (APTOS_COIN,))
     value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
     coins = 0 if value is None else int(decode_bcs(kind.layout, value.data)["coin"]["value"])
@@ -132,9 +121,9 @@ def _nonce_used(snapshot: LedgerSnapshot, sender: str, nonce: int) -> bool:
 
 
 def _multisig_problem(snapshot: LedgerSnapshot, transaction: Transaction, address: str) -> str | None:
-    given = None if transaction.executable is None else encode_stored(transaction.executable)
+    payload = None if transaction.executable is None else encode_stored(transaction.executable)
     module = _free_session(snapshot).module(MultisigAccount)
-    return module.find_problem(transaction.raw.sender, address, given)
+    return module.find_problem(transaction.raw.sender, address, payload)
 
 
 def _free_session(snapshot: LedgerSnapshot) -> Session:
@@ -147,7 +136,7 @@ def run_executable(session: Session, transaction: Transaction) -> None:
     Raises
     ------
     VmError
-        If it cannot be run, or fails.
+        If the payload cannot be run, or fails.
     """
     if transaction.multisig_address is not None:
         _run_for_multisig(session, transaction, transaction.multisig_address)
@@ -155,14 +144,14 @@ def run_executable(session: Session, transaction: Transaction) -> None:
         _run(session, transaction.executable, transaction.signers)
 
 
-def lift_arguments(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
-    """Turn decoded arguments into what contract code handles."""
+def _lift_arguments(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
+    """Convert decoded arguments to the values that contract code uses."""
     kinds = function.parameter_kinds
     return [load_value(kind, value, session) for kind, value in zip(kinds, plain, strict=True)]
 
 
-def call_function(session: Session, function: BoundFunction, arguments: Sequence[Any]) -> Any:
-    """Call a contract's method; Python's own arithmetic errors are the VM's."""
+def _call_function(session: Session, function: BoundFunction, arguments: Sequence[Any]) -> Any:
+    """Call a contract's method; Python's arithmetic errors become the VM's."""
     module = session.link(function.definition)
     try:
         return getattr(module, function.function.name)(*arguments)
@@ -173,7 +162,7 @@ def call_function(session: Session, function: BoundFunction, arguments: Sequence
 
 def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:
     if isinstance(executable, EncodedScript):
-        # Scripts are bytecode, and there is no VM here: they end as bytecode that a VM cannot read.
+        # A script is bytecode, which the embedded ledger cannot run: it fails like bytecode that a VM cannot read.
         raise VmError("CODE_DESERIALIZATION_ERROR")
     wanted = executable.function
     bound = session.code.function(wanted.address, wanted.module, wanted.name, executable.type_arguments)
@@ -188,32 +177,32 @@ def _run(session: Session, executable: Executable, signers: Sequence[str]) -> No
     except SchemaError:
         raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
     arguments = [*executable.type_arguments, *signers[: bound.function.signers]]
-    call_function(session, bound, [*arguments, *lift_arguments(session, bound, plain)])
+    _call_function(session, bound, [*arguments, *_lift_arguments(session, bound, plain)])
 
 
 def _run_for_multisig(session: Session, transaction: Transaction, address: str) -> None:
-    """Run a payload as a multisig account: the one given, or the next one stored on chain.
+    """Run a payload as a multisig account: the transaction's own, or the next one stored on chain.
 
-    The transaction succeeds even where the payload fails: an event says so, and what it wrote is undone.
+    The transaction succeeds even if the payload fails: its writes are undone, and an event reports the failure.
     """
     multisig = session.module(MultisigAccount)
     executor = transaction.raw.sender
     stored = multisig.next_payload(address)
-    executable = transaction.executable or _decoded(stored)
-    keep = session.checkpoint()
+    executable = transaction.executable or _decode_stored(stored)
+    checkpoint = session.checkpoint()
     try:
         _run(session, executable, (address,))
     except VmError as error:
         if error.status == "OUT_OF_GAS":
             raise
-        session.restore(keep)
+        session.restore(checkpoint)
         multisig.record_failure(executor, address, stored, error)
     else:
         multisig.record_success(executor, address, stored)
 
 
-def _decoded(stored: bytes) -> EncodedEntryFunction:
-    """Read a stored payload: BCS of a multisig transaction payload."""
+def _decode_stored(stored: bytes) -> EncodedEntryFunction:
+    """Return a stored payload, decoded from the BCS of a multisig transaction payload."""
     try:
         reader = Reader(stored)
         if reader.uleb128() != 0:
@@ -223,10 +212,6 @@ def _decoded(stored: bytes) -> EncodedEntryFunction:
     except SchemaError:
         raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT", "Failed to deserialize multisig payload") from None
     return call
-
-
-#: Gas units one view may use (``max_gas_view_function`` of a node's configuration).
-MAX_VIEW_GAS = 2_000_000
 
 
 def run_view(
@@ -239,10 +224,25 @@ def run_view(
 ) -> tuple[list[Any], int]:
     """Run a view function.
 
+    Parameters
+    ----------
+    snapshot : LedgerSnapshot
+        Version that is read.
+    function : BoundFunction
+        The function with its type arguments.
+    arguments : sequence
+        Decoded values.
+    type_arguments : sequence of TypeTag, optional
+        Type arguments as the function receives them.
+    max_gas : int, default MAX_VIEW_GAS
+        Gas units that the view may use.
+
     Returns
     -------
-    tuple
-        Plain values returned, and gas units used.
+    values : list
+        Values returned, ready to be encoded.
+    gas_used : int
+        Gas units.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def run_view(
     """
     meter = Meter(snapshot.schedule, max_gas_units=max_gas)
     session = Session(snapshot.state, snapshot.version, snapshot.code, meter, seed=b"view")
-    returned = call_function(session, function, [*type_arguments, *lift_arguments(session, function, arguments)])
+    returned = _call_function(session, function, [*type_arguments, *_lift_arguments(session, function, arguments)])
     kinds = function.return_kinds
     values = [returned] if len(kinds) == 1 else list(returned or ())
     plain = [store_value(kind, value) for kind, value in zip(kinds, values, strict=True)]
@@ -259,7 +259,7 @@ def run_view(
 
 
 def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:
-    """Run what the ledger does by itself (genesis, a block's begin); it costs nothing and cannot fail."""
+    """Run a transaction of the ledger itself (genesis, start of a block), without charges."""
     session = Session(snapshot.state, snapshot.version, snapshot.code, FreeMeter(snapshot.schedule), seed=seed)
     body(session)
     writes = {key: _stored(data) for key, data in session.writes.items()}
@@ -273,34 +273,34 @@ def execute(
     *,
     check_keys: bool = False,
 ) -> Output:
-    """Run a transaction: checks, the call, storage, fees.
+    """Run a transaction: checks, payload, storage, fees.
 
     Parameters
     ----------
     snapshot : LedgerSnapshot
-        What is read.
+        Version that is read.
     transaction : Transaction
-        What is asked for.
+        The signed transaction.
     body : callable, optional
-        Runs what is asked for in a session; by default what the payload says.
+        Runs the transaction in a session; by default its payload.
     check_keys : bool, default False
-        Whether public keys must be those of the accounts; the ledger itself signs with stand-ins.
+        Whether public keys must be those of the accounts; the ledger signs its own transactions with placeholders.
 
     Returns
     -------
     Output
-        A transaction whose checks fail is discarded: gas 0, nothing written.
+        A transaction that fails a check is discarded: gas 0, no writes.
     """
-    refusal = find_refusal(snapshot, transaction, check_keys=check_keys)
-    if refusal is not None:
+    failed = _failed_check(snapshot, transaction, check_keys=check_keys)
+    if failed is not None:
         return Output(
             success=False,
-            vm_status=refusal,
+            vm_status=failed,
             charges=FREE,
             writes={},
             events=(),
             discarded=True,
-            execution_status=VmError(refusal).execution_status,
+            execution_status=VmError(failed).execution_status,
         )
     raw = transaction.raw
     meter = Meter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
@@ -320,7 +320,7 @@ def execute(
         meter.storage_fee = meter.refund = 0
     charges = meter.charges()
     _finish(session, snapshot, transaction, charges)
-    writes = {key: _kept(snapshot, stored, key, data) for key, data in session.writes.items()}
+    writes = {key: _with_deposit(snapshot, stored, key, data) for key, data in session.writes.items()}
     return Output(success, vm_status, charges, writes, tuple(session.events), execution_status=status)
 
 
@@ -333,7 +333,7 @@ def _charge_intrinsic(meter: Meter, size: int) -> None:
 
 
 def _charge_writes(snapshot: LedgerSnapshot, session: Session, *, paid: bool) -> dict[StateKey, StateValue | None]:
-    """Charge writing what a session wrote; return it with the deposits paid for it."""
+    """Charge the writes of a session; return the values with the deposits paid for them."""
     meter, schedule = session.meter, snapshot.schedule
     for event in session.events:
         meter.charge_io("txn.storage_io_per_event_byte_write", len(event.type) + len(event.data))
@@ -362,22 +362,22 @@ def _charge_writes(snapshot: LedgerSnapshot, session: Session, *, paid: bool) ->
 
 
 def _finish(session: Session, snapshot: LedgerSnapshot, transaction: Transaction, charges: Charges) -> None:
-    """Count the transaction, take the fee, and state it as the last event; none of it is charged."""
+    """Count the transaction, collect the fee and emit the fee statement as the last event, all without charges."""
     session.meter = FreeMeter(snapshot.schedule)
     raw = transaction.raw
     session.module(TransactionValidation).count(raw.sender, transaction.nonce, raw.expiration_timestamp_secs)
     net = charges.total_charge_gas_units * raw.gas_unit_price - charges.storage_fee_refund_octas
-    if transaction.payer != NOBODY and net:
+    if transaction.payer != NO_PAYER and net:
         session.module(Coin).collect_fee(APTOS_COIN, transaction.payer, net)
     statement = TransactionFee.FeeStatement(**charges._asdict())
     kind = snapshot.code.struct(TransactionFee.FeeStatement, ())
     session.events.append(EmittedEvent(kind.kind.text, encode_bcs(kind.layout, store_value(kind.kind, statement))))
 
 
-def _kept(
+def _with_deposit(
     snapshot: LedgerSnapshot, stored: dict[StateKey, StateValue | None], key: StateKey, data: bytes | None
 ) -> StateValue | None:
-    """Return a written value with its deposit; what only the fee's collection wrote keeps the one it had."""
+    """Return a written value with its deposit; a value written only by fee collection keeps the deposit it had."""
     if data is None:
         return None
     paid = stored.get(key) or snapshot.state.read(key, snapshot.version)

@@ -1,4 +1,4 @@
-"""`Ledger`: a small ledger in memory. Publish contracts, commit transactions, read any version back."""
+"""`Ledger`: a ledger in memory that publishes contracts, commits transactions and reads any version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from toolkit.embedded.meter import Schedule, released_schedule
 from toolkit.embedded.publishing import ContractPackage, GovernanceScript
 from toolkit.embedded.reader import UNIX_EPOCH, LedgerReader, Milestone, encode_arguments
 from toolkit.embedded.state import resource_key
-from toolkit.embedded.transaction import Transaction, stand_in_signature
+from toolkit.embedded.transaction import Transaction, TransactionKind, placeholder_signature
 from toolkit.errors import InputError
 from toolkit.move import (
     FunctionId,
@@ -42,36 +42,41 @@ __all__ = ["Ledger"]
 
 _GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
 _DEFAULT_MAX_GAS = 200_000
-_PUBLISHING_MAX_GAS = 1_000_000  # what one APT buys at the default price: bytecode is long, and stored by the byte
+_PUBLISHING_MAX_GAS = 1_000_000  # one APT at the default price: storage of bytecode is charged by the byte
 _DEFAULT_PRICE = 100
 _EXPIRES_AFTER_S = 600
 
 
 class Ledger(LedgerReader):
-    """A ledger in memory: versioned state, blocks, contracts written in Python, gas by the on-chain schedule.
+    """A ledger in memory: versioned state, blocks, contracts written in Python, gas from the on-chain schedule.
 
-    Its gas is a documented model (`toolkit.embedded.meter`), not a Move VM.
+    Gas comes from a documented cost model, not from a Move VM.
 
     Parameters
     ----------
     chain_id : int, default 4
-        u8; 4 is what test networks use.
+        u8; 4 is that of local test networks.
     seed : int, default 0
-        Enters every hash and address, so equal seeds and commits give equal ledgers.
+        Part of every hash and address: equal seeds and commits give equal ledgers.
     window : int, optional
-        How many versions of history stay readable; all by default.
+        Number of latest versions that are not pruned; all by default.
     release : str, default "v1.41.1"
-        Release whose gas schedule holds at genesis.
+        Release whose gas schedule is set at genesis.
     features : collection of int, optional
-        Feature flags that are on at genesis: by default 60, by which the gas coin has a fungible asset as its pair.
+        Feature flags that are on at genesis; by default 60, which pairs the gas coin with a fungible asset.
     accounts : mapping of str to int, optional
-        Accounts that exist from the start, with what they hold in octas.
+        Accounts that exist at genesis, with their balances in octas.
     genesis_time : datetime, optional
         Start of ledger time; 2026-01-01 UTC by default.
     block_time : timedelta, default 1 s
-        Ledger time from one block to the next.
+        Ledger time between blocks.
     epoch_time : timedelta, default 2 h
         Length of an epoch.
+
+    Raises
+    ------
+    InputError
+        If the window is below 1, or the release or an address is not valid.
 
     Examples
     --------
@@ -96,8 +101,8 @@ class Ledger(LedgerReader):
         epoch_time: timedelta = timedelta(hours=2),
     ) -> None:
         if window is not None and window < 1:
-            raise InputError(f"window: at least 1 version must stay readable, got {window}")
-        held = DEFAULT_ACCOUNTS if accounts is None else {"0x1": DEFAULT_ACCOUNTS["0x1"], **accounts}
+            raise InputError(f"window must be at least 1 version, got {window}")
+        balances = DEFAULT_ACCOUNTS if accounts is None else {"0x1": DEFAULT_ACCOUNTS["0x1"], **accounts}
         self._next_time_us = (genesis_time - UNIX_EPOCH) // timedelta(microseconds=1)
         self._block_us = block_time // timedelta(microseconds=1)
         self._open = False
@@ -108,17 +113,17 @@ class Ledger(LedgerReader):
             features=features,
             genesis_time_us=self._next_time_us,
             epoch_us=epoch_time // timedelta(microseconds=1),
-            accounts=[(parse_address(address), octas) for address, octas in held.items()],
+            accounts=[(parse_address(address), octas) for address, octas in balances.items()],
             window=window,
         )
         super().__init__(chain)
 
     @classmethod
     def with_history(cls, seed: int = 7, versions: int = 5_000, *, window: int | None = None) -> Ledger:
-        """Return a ledger with a history worth studying; `milestones` tells the truth about it.
+        """Return a ledger with a seeded history; `milestones` lists the events that changed gas.
 
-        Names are registered at ``0xcafe::registry``, orders come to ``0xb00c::order_book``, the vault at
-        ``0xfa17::vault`` is upgraded to cheaper code and so is the feed that ``0xde5c::desk`` calls, and governance
+        Accounts register names at ``0xcafe::registry`` and place orders at ``0xb00c::order_book``. The vault at
+        ``0xfa17::vault`` is upgraded to cheaper code, and so is the feed that ``0xde5c::desk`` calls. Governance
         changes the gas schedule (once tenfold), a feature flag, and the framework together with the schedule.
 
         Parameters
@@ -126,32 +131,48 @@ class Ledger(LedgerReader):
         seed : int, default 7
             Equal seeds give equal ledgers on every platform.
         versions : int, default 5_000
-            Versions 0 to ``versions - 1``; at least 200.
+            Length of the history: versions 0 to ``versions - 1``; at least 200.
         window : int, optional
-            How many versions stay readable; all by default.
+            Number of latest versions that are not pruned; all by default.
+
+        Returns
+        -------
+        Ledger
 
         Raises
         ------
         InputError
-            If `versions` is too small to hold the history.
+            If `versions` is below 200.
+
+        Examples
+        --------
+        >>> from toolkit import embedded
+        >>> ledger = embedded.Ledger.with_history(versions=200)
+        >>> ledger.head, ledger.milestones[-1].kind.value
+        (199, 'mixed')
         """
         return seeded_ledger(cls, seed=seed, versions=versions, window=window)
 
-    # -- what happens --------------------------------------------------------------------------------------
+    # -- writing -------------------------------------------------------------------------------------------
 
     @contextmanager
     def block(self, *, time: datetime | None = None, epilogue: bool = True) -> Iterator[None]:
-        """Commit everything inside as one block.
+        """Return a context manager: the transactions committed inside form one block.
 
         Parameters
         ----------
         time : datetime, optional
-            Ledger time of the block; one block time after the last by default.
+            Ledger time of the block; one block time after the previous block by default.
         epilogue : bool, default True
-            End it with a block epilogue; False for a state checkpoint, as blocks ended in former years.
+            Whether the block ends with a block epilogue; False for a state checkpoint, as in older blocks.
+
+        Raises
+        ------
+        InputError
+            If another block is open, or `time` is before the next block's.
         """
         if self._open:
-            raise InputError("a block is open already: blocks do not nest")
+            raise InputError("blocks cannot be nested: another block is open")
         if time is not None:
             self.wait_until(time)
         self.chain.begin_block(self._next_time_us)
@@ -160,15 +181,27 @@ class Ledger(LedgerReader):
             yield
         finally:
             self._open = False
-            self.chain.end_block("block_epilogue_transaction" if epilogue else "state_checkpoint_transaction")
+            self.chain.end_block(TransactionKind.BLOCK_EPILOGUE if epilogue else TransactionKind.STATE_CHECKPOINT)
             self._next_time_us += self._block_us
 
     def wait_until(self, time: datetime) -> None:
-        """Let ledger time pass: the next block is at `time`."""
-        wanted = (time - UNIX_EPOCH) // timedelta(microseconds=1)
-        if wanted < self._next_time_us:
-            raise InputError(f"ledger time does not run backwards: it is past {time}")
-        self._next_time_us = wanted
+        """Set the ledger time of the next block.
+
+        Parameters
+        ----------
+        time : datetime
+            With a time zone.
+
+        Raises
+        ------
+        InputError
+            If `time` is earlier than the next block would be.
+        """
+        time_us = (time - UNIX_EPOCH) // timedelta(microseconds=1)
+        if time_us < self._next_time_us:
+            next_time = UNIX_EPOCH + timedelta(microseconds=self._next_time_us)
+            raise InputError(f"time must be at or after the next block's, {next_time}, got {time}")
+        self._next_time_us = time_us
 
     def commit(
         self,
@@ -181,22 +214,22 @@ class Ledger(LedgerReader):
         max_gas_amount: int = _DEFAULT_MAX_GAS,
         gas_unit_price: int = _DEFAULT_PRICE,
     ) -> CommittedTransaction:
-        """Run an entry function as a transaction, and commit what came of it, success or not.
+        """Run an entry function as a transaction and commit its output, whether it succeeds or fails.
 
         Parameters
         ----------
         function : str
-            ``0xcafe::registry::register``.
-        *arguments : Any
-            Python values, signers left out.
+            Function id, such as ``0xcafe::registry::register``.
+        *arguments : object
+            Python values, without signers.
         sender : str
             Address that signs.
         type_arguments : sequence of str, optional
-            Types.
+            Move types.
         secondary_signers : sequence of str, optional
             Further addresses that sign.
         fee_payer : str, optional
-            Address that pays in the sender's place.
+            Address that pays the fee; the sender by default.
         max_gas_amount : int, default 200_000
             Gas units.
         gas_unit_price : int, default 100
@@ -210,8 +243,8 @@ class Ledger(LedgerReader):
         Raises
         ------
         InputError
-            If the arguments do not fit, or a check before execution fails (such as a balance too low for the
-            fee): nothing is committed then.
+            If the function does not exist, the arguments do not fit, or a check before execution fails (such as a
+            balance below the fee); nothing is committed.
         """
         bound, tags = self._bound(function, type_arguments, self.head)
         call = EncodedEntryFunction(
@@ -228,31 +261,71 @@ class Ledger(LedgerReader):
         return self.commit_transaction(transaction)
 
     def commit_transaction(self, transaction: Transaction) -> CommittedTransaction:
-        """Run a whole transaction and commit what came of it; see `commit`."""
+        """Run a prepared transaction and commit its output.
+
+        Parameters
+        ----------
+        transaction : Transaction
+            For example one returned by `prepare`.
+
+        Returns
+        -------
+        CommittedTransaction
+
+        Raises
+        ------
+        InputError
+            If a check before execution fails; nothing is committed.
+        """
         return self._commit(transaction, run_executable)
 
     def fund(self, address: str, octas: int = 1_000 * OCTAS_PER_APT) -> CommittedTransaction:
-        """Mint the gas coin to an address, making its account on the way."""
+        """Mint the gas coin to an address and create its account if necessary.
+
+        Parameters
+        ----------
+        address : str
+        octas : int, default 1_000 APT
+            Amount to mint.
+
+        Returns
+        -------
+        CommittedTransaction
+        """
         return self.commit("0x1::aptos_coin::mint", parse_address(address), octas, sender=CORE_RESOURCES)
 
     def set_gas_schedule(self, schedule: Schedule | str) -> CommittedTransaction:
-        """Replace the gas schedule by a governance transaction.
+        """Replace the gas schedule in a governance transaction.
 
         Parameters
         ----------
         schedule : Schedule or str
-            A schedule, or the release that published one (``"v1.41.1"``).
+            A schedule, or the name of a release, such as ``"v1.41.1"``.
+
+        Returns
+        -------
+        CommittedTransaction
+
+        Raises
+        ------
+        InputError
+            If the release is not known.
         """
         blob = self._schedule_blob(schedule)
         return self.commit("0x1::gas_schedule::set_gas_schedule", blob, sender="0x1", max_gas_amount=2_000_000)
 
     def set_features(self, *, enable: Sequence[int] = (), disable: Sequence[int] = ()) -> CommittedTransaction:
-        """Switch features of the framework on or off by a governance transaction.
+        """Switch features of the framework on or off in a governance transaction.
 
         Parameters
         ----------
         enable, disable : sequence of int
-            Numbers of features, 0 to 1023. Feature 60 is the one that changes what runs here: the gas coin's pair.
+            Numbers of features, 0 to 1023. Only feature 60, which pairs the gas coin with a fungible asset, has an
+            effect on the embedded ledger.
+
+        Returns
+        -------
+        CommittedTransaction
         """
         return self.commit("0x1::features::change_feature_flags", list(enable), list(disable), sender="0x1")
 
@@ -263,31 +336,31 @@ class Ledger(LedgerReader):
         enable: Sequence[int] = (),
         disable: Sequence[int] = (),
     ) -> CommittedTransaction:
-        """Do several things of governance in one transaction, as the script of a release's proposal does.
+        """Upgrade the framework, set the gas schedule and switch features in one transaction, as release scripts do.
 
         Parameters
         ----------
         *upgrades : type of Module
             Next versions of framework modules, all at 0x1.
         schedule : Schedule or str, optional
-            Gas schedule to set, or the release that published one.
+            Gas schedule to set, or the name of a release.
         enable, disable : sequence of int
-            Features to switch, as `set_features` does.
+            Features to switch; see `set_features`.
 
         Returns
         -------
         CommittedTransaction
-            Of a script; its bytecode stands for what it does.
+            Its payload is a script whose bytecode is a digest of the changes.
 
         Raises
         ------
         InputError
-            If an upgrade would break what relies on the code before, or the script fails.
+            If a module is not at 0x1, an upgrade is not compatible, or the script fails.
         """
         package = self._package(upgrades, None) if upgrades else None
         if package is not None and package.owner != "0x1":
             at = wire_address(package.owner)
-            raise InputError(f"governance upgrades modules at 0x1, got one at {at}: use publish for that")
+            raise InputError(f"governance upgrades must be at 0x1, got a module at {at}: use publish instead")
         blob = None if schedule is None else self._schedule_blob(schedule)
         script = GovernanceScript(package, blob, tuple(enable), tuple(disable))
         transaction = self.prepare(script.call(), sender="0x1", max_gas_amount=2_000_000)
@@ -297,23 +370,27 @@ class Ledger(LedgerReader):
         return committed
 
     def publish(self, *contracts: type[Module], package: str | None = None) -> CommittedTransaction:
-        """Publish contracts of one address as a package, or upgrade it.
+        """Publish contracts of one address as a package, or upgrade them.
 
-        An address that has no coins to pay with is funded first, in a transaction of its own.
+        An address with less than 1 APT is funded first, in a separate transaction.
 
         Parameters
         ----------
         *contracts : type of Module
             Contract classes, all at one address.
         package : str, optional
-            Name of the package; by default that of the package with the first contract's module, if there is
-            one, else that module's name. An upgrade leaves the package's other modules as they are.
+            Name of the package; by default that of the published package with the first contract's module, or else
+            the name of that module. An upgrade does not change the package's other modules.
+
+        Returns
+        -------
+        CommittedTransaction
 
         Raises
         ------
         InputError
-            If the contracts are not at one address, call a module that is not published, an upgrade would break
-            what relies on the code before, or publishing fails.
+            If the contracts are not at one address, a module they use is not published, an upgrade is not compatible,
+            or publishing fails.
         """
         ready = self._package(contracts, package)
         if self.view("0x1::coin::balance", [ready.owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
@@ -325,12 +402,21 @@ class Ledger(LedgerReader):
         return committed
 
     def retract(self, module: str) -> CommittedTransaction:
-        """Delete a module by a governance transaction; public networks cannot do that.
+        """Delete a module in a governance transaction, which public networks do not support.
 
         Parameters
         ----------
         module : str
-            ``0xcafe::trial``.
+            Module id, such as ``0xcafe::trial``.
+
+        Returns
+        -------
+        CommittedTransaction
+
+        Raises
+        ------
+        InputError
+            If `module` is not a module id.
         """
         wanted = ModuleId.parse(module)
         return self.commit("0x1::code::retract_module", wanted.address, wanted.name, sender="0x1")
@@ -345,7 +431,19 @@ class Ledger(LedgerReader):
         max_gas_amount: int = _DEFAULT_MAX_GAS,
         gas_unit_price: int = _DEFAULT_PRICE,
     ) -> Transaction:
-        """Fill in what a transaction of `sender` needs besides its payload: sequence number, expiration, signature."""
+        """Return a transaction of `sender` with sequence number, expiration and placeholder signatures filled in.
+
+        Parameters
+        ----------
+        payload : EncodedPayload
+            What the transaction runs.
+        sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price
+            As for `commit`.
+
+        Returns
+        -------
+        Transaction
+        """
         address = parse_address(sender)
         kind = self.chain.code_at(self.head).struct(Account.Account, ())
         value = self.chain.state.read(resource_key(address, kind.tag), self.head)
@@ -359,7 +457,7 @@ class Ledger(LedgerReader):
             expiration_timestamp_secs=self._next_time_us // 1_000_000 + _EXPIRES_AFTER_S,
             chain_id=self.chain.chain_id,
         )
-        signature = stand_in_signature(
+        signature = placeholder_signature(
             self.chain,
             address,
             sequence_number,
@@ -374,16 +472,21 @@ class Ledger(LedgerReader):
         Parameters
         ----------
         transaction : Transaction
+            For example one returned by `prepare`.
         check_keys : bool, default False
-            Whether public keys must be those of the accounts, as a node checks; what `prepare` makes has stand-ins.
+            Whether public keys must be those of the accounts, as a node checks; `prepare` adds placeholders.
+
+        Returns
+        -------
+        Output
         """
         return execute(self.chain.snapshot(self.head), transaction, check_keys=check_keys)
 
     def mark(self, version: int, kind: MilestoneKind, text: str) -> None:
-        """Remember that the transaction of a version changed what calls cost or do; see `milestones`."""
+        """Record that the transaction of a version changed the cost or the result of calls; see `milestones`."""
         self._milestones.append(Milestone(version, kind, text))
 
-    # -- inside --------------------------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------------------------
 
     def _schedule_blob(self, schedule: Schedule | str) -> bytes:
         chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule
@@ -410,6 +513,6 @@ class Ledger(LedgerReader):
         output = execute(self.chain.snapshot(self.head), transaction, body)
         if output.discarded:
             sender = wire_address(transaction.raw.sender)
-            raise InputError(f"the transaction of {sender} was refused before it ran: {output.vm_status}")
+            raise InputError(f"the transaction of {sender} failed a check before execution: {output.vm_status}")
         published = definitions if output.success else ()
-        return self.chain.append("user_transaction", output, request=transaction, published=published)
+        return self.chain.append(TransactionKind.USER, output, request=transaction, published=published)

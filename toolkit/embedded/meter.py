@@ -1,8 +1,8 @@
-"""The gas meter: a documented cost model over the real parameters of the on-chain gas schedule.
+"""Gas schedules and the gas meter: a cost model over the parameters of the on-chain gas schedule.
 
-It is a MODEL, not a Move VM: contracts are Python, so instructions are charged where a contract touches the
-ledger, not where a VM would step. Names and figures are the chain's own; figures below are in internal gas
-units (``txn.gas_unit_scaling_factor`` of them, 1,000,000, are one gas unit) unless octas are named.
+It is a model, not a Move VM: contracts are Python, so gas is charged when a contract accesses the ledger, not for each
+instruction. Parameter names and values are those of public networks. Values below are internal gas units
+(``txn.gas_unit_scaling_factor`` of them, 1,000,000, are one gas unit) unless octas are named.
 
 Execution::
 
@@ -30,10 +30,10 @@ Storage, in octas::
     grown value       txn.storage_fee_per_state_byte * bytes added
     deleted value     refunds what was paid for it
 
-A view pays neither intrinsic gas nor writes. Each part is rounded up to gas units by itself and the total once,
-from the internal sum, so the parts may exceed the total by one or two units; storage is turned into gas at
-the transaction's gas unit price, so the same call uses fewer units at a higher price. At price 0 storage is free.
-An execution that runs out of gas is charged all of it; what was left counts to the part that asked for more.
+A view is charged neither intrinsic gas nor writes. Each part is rounded up to gas units separately and the total once,
+from the internal sum, so the sum of the parts can exceed the total by one or two units. Storage fees are converted to
+gas at the transaction's gas unit price, so the same call uses fewer units at a higher price; at price 0 storage is
+free. An execution that runs out of gas is charged all of it, and the remainder counts towards the part that needed it.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit._present.messages import shorten
 from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError
 
@@ -50,6 +51,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["FREE", "Charges", "FreeMeter", "Meter", "Schedule", "release_names", "released_schedule"]
+
+
+_LOOP = (
+    "instr.vec_imm_borrow.base",
+    "instr.imm_borrow_field",
+    "instr.read_ref.base",
+    "instr.add",
+    "instr.lt",
+    "instr.br_true",
+)
 
 
 class Schedule:
@@ -60,7 +71,7 @@ class Schedule:
     feature_version : int
         Gas feature version.
     entries : mapping of str to int
-        Value of each parameter: internal gas units unless its name says otherwise (octas, bytes, counts).
+        Value of each parameter: internal gas units unless its name states another unit (octas, bytes, counts).
     """
 
     __slots__ = ("entries", "feature_version", "scaling")
@@ -71,48 +82,52 @@ class Schedule:
         self.scaling = self.entries.get("txn.gas_unit_scaling_factor", 1_000_000)
 
     def __getitem__(self, name: str) -> int:
-        """Return a parameter; one the schedule does not have costs nothing, as on chain before it existed."""
+        """Return the value of a parameter, 0 if the schedule does not have it, as on chain before it existed."""
         return self.entries.get(name, 0)
 
     @classmethod
     def from_resource(cls, data: Mapping[str, Any]) -> Schedule:
-        """Read a ``0x1::gas_schedule::GasScheduleV2`` value."""
+        """Return the schedule of a decoded ``0x1::gas_schedule::GasScheduleV2``."""
         return cls(data["feature_version"], {entry["key"]: entry["val"] for entry in data["entries"]})
 
     def to_resource(self) -> dict[str, Any]:
-        """Return the ``0x1::gas_schedule::GasScheduleV2`` value, parameters in order of name."""
+        """Return the ``0x1::gas_schedule::GasScheduleV2`` value, with parameters sorted by name."""
         entries = [{"key": name, "val": value} for name, value in sorted(self.entries.items())]
         return {"feature_version": self.feature_version, "entries": entries}
 
 
 def release_names() -> tuple[str, ...]:
-    """Return the releases whose schedules are known, oldest first."""
+    """Return the names of the releases whose schedules are known, oldest first."""
     return tuple(_releases())
 
 
 def released_schedule(release: str) -> Schedule:
-    """Return the gas schedule a release published.
+    """Return the gas schedule that a release published.
 
     Parameters
     ----------
     release : str
-        For example ``"v1.41.1"``; `release_names` lists them.
+        Name of the release, such as ``"v1.41.1"``; `release_names` lists them.
+
+    Returns
+    -------
+    Schedule
 
     Raises
     ------
     InputError
-        If no such release is known.
+        If the release is not known.
     """
     try:
         return _releases()[release]
     except KeyError:
         known = ", ".join(release_names())
-        raise InputError(f"no gas schedule of release {release[:40]!r} is known; there are: {known}") from None
+        raise InputError(f"unknown release {shorten(release, 40)}: expected one of {known}") from None
 
 
 @cache
 def _releases() -> dict[str, Schedule]:
-    """Rebuild every release's schedule from the table of changes."""
+    """Return the schedule of every release, built from the table of changes."""
     text = (files("toolkit.embedded") / "data" / "gas_schedules.csv").read_text(encoding="utf-8")
     schedules: dict[str, Schedule] = {}
     entries: dict[str, int] = {}
@@ -131,18 +146,8 @@ def _releases() -> dict[str, Schedule]:
     return schedules
 
 
-_LOOP = (
-    "instr.vec_imm_borrow.base",
-    "instr.imm_borrow_field",
-    "instr.read_ref.base",
-    "instr.add",
-    "instr.lt",
-    "instr.br_true",
-)
-
-
 class Charges(NamedTuple):
-    """What an execution cost: the payload of a FeeStatement (gas units, octas)."""
+    """The cost of an execution: the fields of a FeeStatement, in gas units and octas."""
 
     total_charge_gas_units: int
     execution_gas_units: int
@@ -151,21 +156,21 @@ class Charges(NamedTuple):
     storage_fee_refund_octas: int
 
 
-#: The charges of what costs nothing.
 FREE = Charges(0, 0, 0, 0, 0)
+"""The charges of an execution that costs nothing."""
 
 
 class Meter:
-    """Adds up charges and stops the execution when the gas is spent.
+    """Adds up charges and ends the execution when its gas is used up.
 
     Parameters
     ----------
     schedule : Schedule
-        The schedule on chain at the version executed.
+        The gas schedule at the version of the execution.
     max_gas_units : int
-        Gas units this execution may use.
+        Gas units that the execution may use.
     gas_unit_price : int, default 0
-        Octas per gas unit; turns storage fees into gas.
+        Octas per gas unit; converts storage fees to gas.
     """
 
     __slots__ = ("_balance", "_entries", "_execution", "_io", "_max_gas", "_price", "refund", "schedule", "storage_fee")
@@ -181,11 +186,11 @@ class Meter:
         self.refund = 0
 
     def charge(self, parameter: str, times: int = 1) -> None:
-        """Charge execution: a parameter's figure, `times` over."""
+        """Charge execution gas: `times` the value of a parameter."""
         self._spend(self._entries.get(parameter, 0) * times)
 
     def charge_io(self, parameter: str, times: int = 1) -> None:
-        """Charge input and output: a parameter's figure, `times` over."""
+        """Charge input and output gas: `times` the value of a parameter."""
         amount = self._entries.get(parameter, 0) * times
         if amount > self._balance:
             self._io += self._balance
@@ -195,16 +200,16 @@ class Meter:
         self._balance -= amount
 
     def charge_loop(self, elements: int) -> None:
-        """Charge walking over the elements of a vector."""
+        """Charge iterating over `elements` elements of a vector."""
         self._spend(sum(self._entries.get(name, 0) for name in _LOOP) * elements)
 
     def charge_storage(self, octas: int) -> None:
-        """Charge a storage fee, in octas, from the gas at the transaction's price."""
+        """Charge a storage fee, in octas, converted to gas at the transaction's price."""
         if not self._price or not octas:
             return
         amount = -(-octas * self.schedule.scaling // self._price)
         if amount > self._balance:
-            # Nothing is stored then: all gas is spent, and what storage took so far counts as execution.
+            # Nothing is stored: all gas is charged, and storage charged so far counts as execution.
             self.storage_fee = self.refund = 0
             self._execution = self._max_gas - self._io
             self._balance = 0
@@ -213,7 +218,7 @@ class Meter:
         self._balance -= amount
 
     def check_limits(self) -> None:
-        """Stop an execution that passed the schedule's limits on its parts."""
+        """Raise `VmError` if a part of the cost exceeds the schedule's limit."""
         for amount, parameter, status in (
             (self._execution, "txn.max_execution_gas", "EXECUTION_LIMIT_REACHED"),
             (self._io, "txn.max_io_gas", "IO_LIMIT_REACHED"),
@@ -224,7 +229,7 @@ class Meter:
                 raise VmError(status)
 
     def charges(self) -> Charges:
-        """Return the cost so far, rounded as a FeeStatement is."""
+        """Return the cost so far, rounded as in a FeeStatement."""
         scaling = self.schedule.scaling
         return Charges(
             total_charge_gas_units=-(-(self._max_gas - self._balance) // scaling),
@@ -244,7 +249,7 @@ class Meter:
 
 
 class FreeMeter(Meter):
-    """Charges nothing: for what the VM runs around a transaction, and for genesis."""
+    """A meter that charges nothing: for genesis and for the VM's work before and after a transaction."""
 
     __slots__ = ()
 

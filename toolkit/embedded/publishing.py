@@ -1,4 +1,4 @@
-"""Publishing contract classes, and what governance does in one script: what the transactions say and what they do."""
+"""Publishing of contract classes and governance scripts: the payloads of their transactions and their effects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SCRIPT_BYTES = 400
 
 
 class ContractPackage(NamedTuple):
-    """Contracts of one address, ready to be published together.
+    """Contracts of one address that are published together.
 
     Parameters
     ----------
@@ -41,19 +41,19 @@ class ContractPackage(NamedTuple):
     owner : str
         Canonical address.
     definitions : tuple of Definition
-        Modules to be written.
-    kept : tuple of Definition
-        Modules the package has already and keeps as they are.
+        Modules to write.
+    unchanged : tuple of Definition
+        Modules that the published package already has and that are not upgraded.
     deps : tuple of (canonical address, package name)
-        Packages it needs.
+        Packages that this one depends on.
     code : CodeSet
-        What is published before.
+        Modules published before.
     """
 
     name: str
     owner: str
     definitions: tuple[Definition, ...]
-    kept: tuple[Definition, ...]
+    unchanged: tuple[Definition, ...]
     deps: tuple[tuple[str, str], ...]
     code: CodeSet
 
@@ -61,29 +61,30 @@ class ContractPackage(NamedTuple):
     def of(
         cls, contracts: Sequence[type[Module]], name: str | None, code: CodeSet, packages: Registries
     ) -> ContractPackage:
-        """Check contracts against what is published already.
+        """Return the package of contract classes, checked against the published modules.
 
         Parameters
         ----------
         contracts : sequence of Module classes
-            What is to be published.
+            Contracts to publish.
         name : str, optional
-            Name of the package; by default that of the package which has the first module already, else the
-            first module's name.
+            Name of the package; by default that of the published package with the first module, or else the name of
+            the first module.
         code : CodeSet
-            What is published.
+            Modules published before.
         packages : callable
-            The packages registered at an address, as its ``PackageRegistry`` lists them.
+            Returns the packages in the ``PackageRegistry`` of an address.
 
         Raises
         ------
         InputError
-            If they are not of one address, call a module that is not published, or an upgrade would break what
-            relies on the code before.
+            If the contracts are not at one address, a module they use is not published, or an upgrade is not
+            compatible.
         """
         definitions = tuple(contract.definition for contract in contracts)
         if len({definition.address for definition in definitions}) != 1:
-            raise InputError("publish contracts of one address together; give at least one")
+            addresses = ", ".join(sorted({wire_address(definition.address) for definition in definitions})) or "none"
+            raise InputError(f"expected contracts of one address, got {addresses}: publish each address separately")
         for definition in definitions:
             before = code.modules.get((definition.address, definition.name))
             if before is not None:
@@ -92,20 +93,20 @@ class ContractPackage(NamedTuple):
         registered = packages(owner)
         name = name or _package_with(definitions[0].name, registered) or definitions[0].name
         written = {definition.name for definition in definitions}
-        kept = tuple(
+        unchanged = tuple(
             code.modules[owner, module["name"]]
             for package in registered
             if package["name"] == name
             for module in package["modules"]
             if module["name"] not in written
         )
-        deps = _dependencies((*kept, *definitions), owner, packages)
-        return cls(name, owner, definitions, kept, deps, code)
+        deps = _dependencies((*unchanged, *definitions), owner, packages)
+        return cls(name, owner, definitions, unchanged, deps, code)
 
     def call(self) -> EncodedEntryFunction:
-        """Return the call that the publishing transaction carries."""
+        """Return the payload of the publishing transaction."""
         metadata = self.code.struct(Code.PackageMetadata, ())
-        modules = (*self.kept, *self.definitions)
+        modules = (*self.unchanged, *self.definitions)
         described = store_value(metadata.kind, package_metadata(self.name, modules, 0, self.deps))
         arguments = (
             encode_bcs(Bytes(), encode_bcs(metadata.layout, described)),
@@ -116,9 +117,9 @@ class ContractPackage(NamedTuple):
         return EncodedEntryFunction(FunctionId("0x1", "code", "publish_package_txn"), (), arguments)
 
     def run(self, session: Session, transaction: Transaction) -> None:
-        """Write the code, register the package, and initialise modules that are new."""
+        """Write the code, register the package, and run ``init_module`` of new modules."""
         del transaction
-        modules = (*self.kept, *self.definitions)
+        modules = (*self.unchanged, *self.definitions)
         registry = session.module(Code)
         registry.publish_package(self.owner, self.name, modules, written=self.definitions, deps=self.deps)
         for definition in self.definitions:
@@ -131,16 +132,16 @@ class ContractPackage(NamedTuple):
 
 
 class GovernanceScript(NamedTuple):
-    """Several things that governance does in one transaction, as the scripts of a release's proposal do.
+    """Several governance actions in one transaction, like the script of a release proposal.
 
     Parameters
     ----------
     package : ContractPackage, optional
-        Modules of the framework to be upgraded.
+        Framework modules to upgrade.
     schedule : bytes, optional
-        Gas schedule to be set, BCS.
-    enable, disable : sequence of int
-        Feature flags to be switched.
+        Gas schedule to set, BCS.
+    enable, disable : tuple of int
+        Feature flags to switch.
     """
 
     package: ContractPackage | None
@@ -149,14 +150,14 @@ class GovernanceScript(NamedTuple):
     disable: tuple[int, ...]
 
     def call(self) -> EncodedScript:
-        """Return the script that the transaction carries; its bytecode is a digest of what it does, drawn out."""
+        """Return the payload of the transaction: a script whose bytecode is a digest of its actions."""
         modules = () if self.package is None else self.package.definitions
-        told = b"".join(definition.bytecode for definition in modules) + (self.schedule or b"")
-        told += repr((self.enable, self.disable)).encode()
-        return EncodedScript(_SCRIPT_MAGIC + hashlib.shake_256(told).digest(_SCRIPT_BYTES - len(_SCRIPT_MAGIC)))
+        actions = b"".join(definition.bytecode for definition in modules) + (self.schedule or b"")
+        actions += repr((self.enable, self.disable)).encode()
+        return EncodedScript(_SCRIPT_MAGIC + hashlib.shake_256(actions).digest(_SCRIPT_BYTES - len(_SCRIPT_MAGIC)))
 
     def run(self, session: Session, transaction: Transaction) -> None:
-        """Do it all."""
+        """Run all actions."""
         if self.package is not None:
             self.package.run(session, transaction)
         if self.schedule is not None:
@@ -166,12 +167,12 @@ class GovernanceScript(NamedTuple):
 
 
 def _package_with(module: str, registered: Sequence[dict[str, Any]]) -> str | None:
-    """Return the name of the registered package that has a module."""
+    """Return the name of the registered package that contains a module, or None."""
     return next((known["name"] for known in registered if module in {m["name"] for m in known["modules"]}), None)
 
 
 def _dependencies(definitions: Sequence[Definition], owner: str, packages: Registries) -> tuple[tuple[str, str], ...]:
-    """Return the packages that modules need: the framework, and those of the modules they declare."""
+    """Return the packages that modules depend on: the framework, and those of the modules they declare."""
     found = {} if owner == "0x1" else {_FRAMEWORK: None}
     for address, module in sorted(set().union(*(definition.uses for definition in definitions))):
         name = _package_with(module, packages(address))

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["UNIX_EPOCH", "LedgerReader", "Milestone", "MilestoneKind", "encode_arguments"]
 
 
+UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 class MilestoneKind(StrEnum):
     """What a milestone changed."""
 
@@ -64,9 +67,6 @@ class Milestone:
     version: int
     kind: MilestoneKind
     text: str
-
-
-UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LedgerReader:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded.code import decode_group
 from toolkit.embedded.state import state_key_bytes, state_key_hash
+from toolkit.embedded.transaction import TransactionKind
 from toolkit.embedded.vm_status import VmError
 from toolkit.errors import ToolkitError
 from toolkit.move import (
@@ -43,8 +44,12 @@ __all__ = [
 ]
 
 _ZERO_HASH = f"0x{'0' * 64}"
-# What the accumulator holds where nothing was emitted, as public networks show it.
+# Event root of a transaction without events, as public networks show it.
 _NO_EVENTS = "0x414343554d554c41544f525f504c414345484f4c4445525f4841534800000000"
+
+
+_NO_HASH = bytes(32)  # a simulation has no state to hash
+_CREATION, _MODIFICATION, _DELETION = range(3)
 
 
 def value_json(code: CodeSet, type_text: str, data: bytes) -> Any:
@@ -59,7 +64,7 @@ def resource_json(code: CodeSet, tag: str, data: bytes) -> dict[str, Any]:
 
 
 def module_json(code: CodeSet, address: str, name: str) -> dict[str, Any] | None:
-    """Return a module as ``{"bytecode", "abi"}``, or None where it is not published."""
+    """Return a module as ``{"bytecode", "abi"}``, or None if it is not published."""
     definition = code.modules.get((address, name))
     if definition is None:
         return None
@@ -67,7 +72,7 @@ def module_json(code: CodeSet, address: str, name: str) -> dict[str, Any] | None
 
 
 def changes_json(code: CodeSet, output: Output) -> list[dict[str, Any]]:
-    """Return an output's writes as state changes; one that cannot be rendered is left out, as a node does."""
+    """Return an output's writes as state changes; as on a node, those that cannot be rendered are omitted."""
     changes = []
     for key, value in output.writes.items():
         try:
@@ -108,7 +113,7 @@ def _change_json(code: CodeSet, key: StateKey, data: bytes | None) -> dict[str, 
 
 
 def _group_json(code: CodeSet, key: StateKey, data: bytes) -> list[dict[str, Any]]:
-    """Return a written group: one change per member, all with the group's address and hash."""
+    """Return the changes of a written group: one per member, all with the address and hash of the group."""
     shared = {"address": wire_address(key.owner), "state_key_hash": state_key_hash(key)}
     return [
         shared | {"data": resource_json(code, tag, member), "type": "write_resource"}
@@ -117,7 +122,7 @@ def _group_json(code: CodeSet, key: StateKey, data: bytes) -> list[dict[str, Any
 
 
 def events_json(code: CodeSet, events: tuple[EmittedEvent, ...]) -> list[dict[str, Any]]:
-    """Return events; all are of the newer kind, which has no handle."""
+    """Return events; all are module events, which have no handle."""
     return [
         {
             "guid": {"creation_number": "0", "account_address": "0x0"},
@@ -130,7 +135,7 @@ def events_json(code: CodeSet, events: tuple[EmittedEvent, ...]) -> list[dict[st
 
 
 def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
-    """Return a payload; the newer form of payloads is shown as the older ones are."""
+    """Return a payload; the orderless form is shown like the older ones."""
     inner = None if transaction.executable is None else _executable_json(code, transaction.executable)
     if transaction.multisig_address is None:
         return inner or {}
@@ -155,7 +160,7 @@ def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
 
 
 def _script_argument_json(argument: ScriptArgument) -> Any:
-    """Return a script's argument by its own kind, as there is no ABI to read it by."""
+    """Return a script's argument, rendered by its own kind because a script has no ABI."""
     if isinstance(argument.value, bytes):
         return f"0x{argument.value.hex()}"
     if argument.kind == "address":
@@ -166,7 +171,7 @@ def _script_argument_json(argument: ScriptArgument) -> Any:
 
 
 def _arguments_json(code: CodeSet, call: EncodedEntryFunction) -> list[Any]:
-    """Return arguments; those that do not fit the function are shown as BCS."""
+    """Return arguments, as BCS if they do not fit the function."""
     wanted = call.function
     try:
         function = code.function(wanted.address, wanted.module, wanted.name, call.type_arguments)
@@ -179,7 +184,7 @@ def _arguments_json(code: CodeSet, call: EncodedEntryFunction) -> list[Any]:
 
 
 def signature_json(signature: TransactionSignature) -> dict[str, Any]:
-    """Return a signature, its addresses as the wire prints them."""
+    """Return a signature, with addresses in the form of the REST API."""
     answer = signature.to_wire()
     if "secondary_signer_addresses" in answer:
         answer["secondary_signer_addresses"] = [wire_address(one) for one in answer["secondary_signer_addresses"]]
@@ -191,7 +196,7 @@ def signature_json(signature: TransactionSignature) -> dict[str, Any]:
 def simulation_json(
     code: CodeSet, request: Transaction, output: Output, *, version: int, timestamp_us: int
 ) -> dict[str, Any]:
-    """Return a simulated transaction: what a committed one has, without hashes of state and without ``type``."""
+    """Return a simulated transaction: like a committed one, without state hashes and without ``type``."""
     return {
         "version": str(version),
         "hash": request.hash,
@@ -210,9 +215,9 @@ def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[st
     version = transaction.version
     code = chain.code_at(version)
     checkpoint = transaction.kind in {
-        "state_checkpoint_transaction",
-        "block_epilogue_transaction",
-        "genesis_transaction",
+        TransactionKind.STATE_CHECKPOINT,
+        TransactionKind.BLOCK_EPILOGUE,
+        TransactionKind.GENESIS,
     }
     events = transaction.output.events
     answer = {
@@ -226,7 +231,7 @@ def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[st
     if transaction.request is not None:
         answer |= _request_json(code, transaction.request)
         answer["events"] = events_json(code, events)
-    elif transaction.kind == "block_metadata_transaction":
+    elif transaction.kind == TransactionKind.BLOCK_METADATA:
         answer |= _metadata_json(chain.block_of(version))
         answer["events"] = events_json(code, events)
         answer |= {
@@ -234,13 +239,13 @@ def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[st
             "proposer": wire_address(f"0x{chain.digest('proposer', chain.block_of(version).height % 4).hex()}"),
             "failed_proposer_indices": [],
         }
-    elif transaction.kind == "genesis_transaction":
+    elif transaction.kind == TransactionKind.GENESIS:
         write_set = {"changes": answer["changes"], "events": events_json(code, events), "type": "direct_write_set"}
         answer["payload"] = {"write_set": write_set, "type": "write_set_payload"}
         answer["events"] = events_json(code, events)
-    if transaction.kind != "genesis_transaction":
+    if transaction.kind != TransactionKind.GENESIS:
         answer["timestamp"] = str(transaction.timestamp_us)
-    if transaction.kind == "block_epilogue_transaction":
+    if transaction.kind == TransactionKind.BLOCK_EPILOGUE:
         answer["block_end_info"] = {
             "block_gas_limit_reached": False,
             "block_output_limit_reached": False,
@@ -299,28 +304,24 @@ def _hash(chain: Chain, label: str, version: int) -> str:
     return f"0x{chain.digest(label, version).hex()}"
 
 
-_NO_HASH = bytes(32)  # a simulation changes no state, so there is nothing to hash
-_CREATION, _MODIFICATION, _DELETION = range(3)
-
-
 def simulation_bcs(request: Transaction, output: Output, *, state: VersionedState, version: int) -> bytes:
-    """Return a simulation's answer in BCS.
+    """Return a simulated transaction in BCS: one ``TransactionOnChainData``, not a vector.
 
     Parameters
     ----------
     request : Transaction
-        What was simulated.
+        The simulated transaction.
     output : Output
-        What came of it.
+        Output of the simulation.
     state : VersionedState
-        Tells what is new and what is changed.
+        Decides whether a write creates or modifies a value.
     version : int
-        Ledger version it ran at.
+        Ledger version of the simulation.
 
     Notes
     -----
-    ``TransactionOnChainData``: version, transaction (variant 0, by a user), info, events, accumulator root hash,
-    changes. One of them, not a vector.
+    ``TransactionOnChainData`` consists of version, transaction (variant 0, by a user), info, events, accumulator root
+    hash and changes. Written values have no metadata: public networks store there when a slot was created.
     """
     writer = Writer()
     writer.u64(version)
@@ -353,7 +354,7 @@ def _write_event(writer: Writer, event: EmittedEvent) -> None:
 
 
 def _write_changes(writer: Writer, output: Output, state: VersionedState, version: int) -> None:
-    """Append the write set: a map, in the order of its keys' bytes."""
+    """Append the write set: a map sorted by the bytes of its keys."""
     writer.uleb128(0)  # V0
     writer.uleb128(len(output.writes))
     for data, key in sorted((_key_bytes(key), key) for key in output.writes):
@@ -362,7 +363,7 @@ def _write_changes(writer: Writer, output: Output, state: VersionedState, versio
 
 
 def _key_bytes(key: StateKey) -> bytes:
-    """Return BCS of a state key; only a table's differs from what the chain hashes: its bytes have a length."""
+    """Return the BCS of a state key, which differs from the hashed bytes for tables: the key has a length prefix."""
     if key.kind != "table":
         return state_key_bytes(key)
     writer = Writer()

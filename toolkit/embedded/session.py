@@ -1,4 +1,4 @@
-"""One execution over one version of the state: what it read, wrote and emitted, with every access charged."""
+"""One execution over one version of the state: its reads, writes and events, with every access charged."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ _M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Resource")
 _V = TypeVar("_V")
 
-# What the native table functions abort with; they carry no names.
+# Abort codes of the native table functions; they have no names.
 _ALREADY_EXISTS = AbortCode(0x6407, "")
 _NOT_FOUND = AbortCode(0x6507, "")
 
 
 class EmittedEvent(NamedTuple):
-    """One event: its type as the wire prints it, and its BCS bytes."""
+    """An event: its type as the REST API prints it, and its BCS bytes."""
 
     type: str
     data: bytes
 
 
 def load_value(kind: MoveType, plain: Any, session: Session) -> Any:
-    """Turn a decoded value into what contract code handles."""
+    """Convert a decoded value to the value that contract code uses."""
     return plain if kind.lift is None else kind.lift(session, plain)
 
 
 def store_value(kind: MoveType, value: Any) -> Any:
-    """Turn what contract code handled into a value that can be encoded."""
+    """Convert a value of contract code to one that can be encoded."""
     return value if kind.lower is None else kind.lower(value)
 
 
 class _Borrowed(Generic[_V]):
-    """A value open for change; written back when its block ends well."""
+    """A borrowed value; it is stored when its ``with`` block ends without an exception."""
 
     __slots__ = ("_value", "_write")
 
@@ -70,20 +70,20 @@ class _Borrowed(Generic[_V]):
 
 
 class Session:
-    """Reads at one version, writes to an overlay.
+    """An execution: reads one version of the state, collects writes and events.
 
     Parameters
     ----------
     state : VersionedState
-        The ledger's state; only read.
+        State of the ledger; not changed.
     version : int
-        Version read.
+        Version that is read.
     code : CodeSet
         Modules published at that version.
     meter : Meter
         Charged for every access.
     seed : bytes
-        What new addresses (table handles, objects) are derived from.
+        New addresses (table handles, objects) are derived from it.
     """
 
     def __init__(self, state: VersionedState, version: int, code: CodeSet, meter: Meter, *, seed: bytes) -> None:
@@ -100,16 +100,16 @@ class Session:
         self._linked: set[str] = set()
 
     def rollback(self) -> None:
-        """Forget everything written and emitted."""
+        """Discard all writes and events."""
         self.writes.clear()
         self.events.clear()
 
     def checkpoint(self) -> tuple[dict[StateKey, bytes | None], int]:
-        """Return a mark to `restore` to."""
+        """Return the current writes and number of events, for `restore`."""
         return dict(self.writes), len(self.events)
 
     def restore(self, mark: tuple[dict[StateKey, bytes | None], int]) -> None:
-        """Forget everything written and emitted since a `checkpoint`."""
+        """Discard all writes and events since a `checkpoint`."""
         self.writes = dict(mark[0])
         del self.events[mark[1] :]
 
@@ -124,23 +124,23 @@ class Session:
             if definition is None:
                 raise VmError("LINKER_ERROR", f"Linker Error: Module {wanted.wire_id} doesn't exist")
             known = self._modules[module] = self.link(definition)
-        return cast("_M", known)  # of `module` or of its next version
+        return cast("_M", known)  # an instance of `module` or of its next version
 
     def link(self, definition: Definition) -> Module:
-        """Return a module ready to run; charges loading its code, unless it is a system module."""
+        """Return an instance of a module; charges loading its code unless it is a system module."""
         if definition.wire_id not in self._linked:
             self._linked.add(definition.wire_id)
-            if not definition.is_system:  # system modules cost nothing, as on chain
+            if not definition.is_system:  # system modules are free, as on chain
                 self.meter.charge("txn.dependency_per_module")
                 self.meter.charge("txn.dependency_per_byte", len(definition.bytecode))
         return definition.contract(self)
 
     def type_name(self, argument: TypeTag) -> str:
-        """Return a type argument as the wire prints it."""
+        """Return a type argument as the REST API prints it."""
         return wire_type(argument)
 
     def new_address(self) -> str:
-        """Return an address nobody had before, derived from the transaction."""
+        """Return a new address, derived from the transaction."""
         self.meter.charge("aptos_framework.transaction_context.generate_unique_address.base")
         self._addresses += 1
         digest = hashlib.sha3_256(self._seed + self._addresses.to_bytes(8, "little")).digest()
@@ -171,14 +171,14 @@ class Session:
 
     def _write(self, key: StateKey, data: bytes | None) -> None:
         if data is None and self._state.read(key, self.version) is None:
-            self.writes.pop(key, None)  # made and deleted in one execution: no change
+            self.writes.pop(key, None)  # created and deleted in one execution: no change
         else:
             self.writes[key] = data
 
     # -- resources -----------------------------------------------------------------------------------------
 
     def resource_exists(self, resource: type[Resource], at: str, arguments: tuple[TypeTag, ...]) -> bool:
-        """Tell whether a resource is there."""
+        """Return True if a resource exists."""
         self.meter.charge("instr.exists_generic.base" if arguments else "instr.exists.base")
         return self._read(at, self.code.struct(resource, arguments)) is not None
 
@@ -188,7 +188,7 @@ class Session:
         return self._fetch(resource, at, self.code.struct(resource, arguments))
 
     def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _Borrowed[_R]:
-        """Open a resource for change."""
+        """Return a context manager that yields a resource and stores its changes."""
         self.meter.charge("instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base")
         kind = self.code.struct(resource, arguments)
         value = self._fetch(resource, at, kind)
@@ -203,7 +203,7 @@ class Session:
         self._store(account, kind, self._encode(kind, value))
 
     def move_from(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
-        """Take a resource out."""
+        """Delete a resource and return it."""
         self.meter.charge("instr.move_from_generic.base" if arguments else "instr.move_from.base")
         kind = self.code.struct(resource, arguments)
         value = self._fetch(resource, at, kind)
@@ -211,7 +211,7 @@ class Session:
         return value
 
     def _fetch(self, resource: type[_R], at: str, kind: StructType) -> _R:
-        del resource  # it is there for its type
+        del resource  # only determines the type of the result
         data = self._read(at, kind)
         if data is None:
             self._fail("MISSING_DATA", f"Failed to borrow global resource {kind.kind.text} from {at}")
@@ -219,14 +219,14 @@ class Session:
         return value
 
     def _read(self, at: str, kind: StructType) -> bytes | None:
-        """Return a resource's bytes; one of a group is read together with its whole group."""
+        """Return a resource's bytes; a member of a group is read with the whole group."""
         address = parse_address(at)
         if kind.group is None:
             return self._load(resource_key(address, kind.tag))
         return decode_group(self._load(group_key(address, kind.group))).get(kind.tag)
 
     def _store(self, at: str, kind: StructType, data: bytes | None) -> None:
-        """Write a resource; one of a group is written together with its whole group."""
+        """Write a resource; a member of a group is written with the whole group."""
         address = parse_address(at)
         if kind.group is None:
             self._write(resource_key(address, kind.tag), data)
@@ -246,7 +246,7 @@ class Session:
         try:
             return encode_bcs(layout, plain)
         except SchemaError as error:
-            # A number that left its type's range is what a VM would have stopped at.
+            # A VM would have stopped at the number that is out of range.
             raise VmError("ARITHMETIC_ERROR", str(error)) from None
 
     def _fail(self, status: str, message: str) -> NoReturn:
@@ -255,7 +255,7 @@ class Session:
     # -- tables --------------------------------------------------------------------------------------------
 
     def table_contains(self, handle: str, key_kind: MoveType, key: Any) -> bool:
-        """Tell whether a table has an item."""
+        """Return True if a table has an item."""
         return self._table_load(self._table_key("contains", handle, key_kind, key)) is not None
 
     def table_borrow(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> Any:
@@ -263,7 +263,7 @@ class Session:
         return self._table_item(self._table_key("borrow", handle, key_kind, key), kind)
 
     def table_borrow_mut(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> _Borrowed[Any]:
-        """Open an item for change."""
+        """Return a context manager that yields an item and stores its changes."""
         state_key = self._table_key("borrow", handle, key_kind, key)
         value = self._table_item(state_key, kind)
         return _Borrowed(value, lambda changed: self._table_write(state_key, kind, changed))
@@ -282,14 +282,14 @@ class Session:
         self._table_write(state_key, kind, value)
 
     def table_remove(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> Any:
-        """Take an item out."""
+        """Delete an item and return it."""
         state_key = self._table_key("remove", handle, key_kind, key)
         value = self._table_item(state_key, kind)
         self._write(state_key, None)
         return value
 
     def _table_key(self, verb: str, handle: str, key_kind: MoveType, key: Any) -> StateKey:
-        """Encode a key, charging the table function that asked for it."""
+        """Return the state key of a table item; charges the table function that is called."""
         data = self._encode_plain(self.code.layout(key_kind.text), store_value(key_kind, key))
         self.meter.charge(f"table.{verb}_box.base")
         self.meter.charge(f"table.{verb}_box.per_byte_serialized", len(data))

@@ -1,6 +1,6 @@
-"""Versioned state: BCS bytes per state key, readable at every version since the pruning horizon.
+"""Versioned state: BCS bytes by state key, readable at every version that is not pruned.
 
-Nothing here knows of contracts, gas or HTTP. A value is bytes, so nobody can change the past through an alias.
+Values are bytes, so past versions cannot be changed through an alias.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ __all__ = [
     "table_key",
 ]
 
-# What the chain puts before the bytes it hashes, so that hashes of different things never meet.
+# Prefix of the hashed bytes, as on chain: hashes of different types cannot collide.
 _HASH_SALT = hashlib.sha3_256(b"APTOS::StateKey").digest()
 
 Kind = Literal["module", "resource", "group", "table"]
 
 
 class StateKey(NamedTuple):
-    """What one stored value is found by.
+    """The key of a stored value.
 
     Parameters
     ----------
     kind : {"module", "resource", "group", "table"}
-        What is stored.
+        Kind of the value; plain text, because keys are created in every access.
     owner : str
         Canonical address; for a table its handle (0x and 64 digits).
     name : str or bytes
@@ -73,12 +73,12 @@ def table_key(handle: str, key: bytes) -> StateKey:
 
 
 def state_key_bytes(key: StateKey) -> bytes:
-    """Encode a state key as the chain does before it hashes it.
+    """Return the bytes of a state key that the chain hashes.
 
     Notes
     -----
-    ``StateKeyInner``: 0 an access path (address, then the path bytes, which hold a module id or a struct
-    tag), 1 a table item (handle, key bytes).
+    ``StateKeyInner``: variant 0 is an access path (address, then path bytes with a module id or a struct tag), variant
+    1 is a table item (handle, key bytes).
     """
     if key.kind == "table":
         return b"\x01" + address_to_bytes(key.owner) + _as_bytes(key.name)
@@ -102,7 +102,7 @@ def state_key_bytes(key: StateKey) -> bytes:
 
 @lru_cache(maxsize=16_384)
 def state_key_hash(key: StateKey) -> str:
-    """Return a state key's hash as state changes show it: 0x and 64 digits."""
+    """Return a state key's hash as in state changes: 0x and 64 digits."""
     return f"0x{hashlib.sha3_256(_HASH_SALT + state_key_bytes(key)).hexdigest()}"
 
 
@@ -115,7 +115,7 @@ def _as_text(name: str | bytes) -> str:
 
 
 class StateValue(NamedTuple):
-    """Stored bytes and the storage deposit (octas) that is refunded when they are deleted."""
+    """Stored bytes and their storage deposit in octas, which is refunded on deletion."""
 
     data: bytes
     slot_deposit: int
@@ -123,9 +123,9 @@ class StateValue(NamedTuple):
 
 
 class _History:
-    """The writes to one key, oldest first; None marks a deletion.
+    """The writes to one key, oldest first; None is a deletion.
 
-    A server thread may read while another commits: a write is seen only once its version is there, and pruning
+    A server thread may read while another thread commits: a write is visible once its version is appended, and pruning
     replaces both lists in one step.
     """
 
@@ -141,22 +141,22 @@ class _History:
         versions.append(version)
 
     def at(self, version: int) -> tuple[int, StateValue | None]:
-        """Return the version of the last write at or before `version` (-1: none), and what it wrote."""
+        """Return the version of the last write at or before `version` (-1 if there is none) and its value."""
         versions, values = self.entries
         index = bisect_right(versions, version) - 1
         return (-1, None) if index < 0 else (versions[index], values[index])
 
     def prune(self, oldest: int) -> bool:
-        """Forget what only versions below `oldest` could read; tell whether nothing is left to read."""
+        """Drop writes that only versions below `oldest` can read; return True if no value is left."""
         versions, values = self.entries
-        keep = bisect_right(versions, oldest) - 1
-        if keep > 0:
-            versions, values = self.entries = (versions[keep:], values[keep:])
+        first = bisect_right(versions, oldest) - 1
+        if first > 0:
+            versions, values = self.entries = (versions[first:], values[first:])
         return versions[-1] <= oldest and values[-1] is None
 
 
 class VersionedState:
-    """All values of all keys, by the version that wrote them."""
+    """The values of all keys, by the version that wrote them."""
 
     def __init__(self) -> None:
         self._keys: dict[StateKey, _History] = {}
@@ -164,11 +164,11 @@ class VersionedState:
         self._superseded: deque[tuple[int, StateKey]] = deque()
 
     def __len__(self) -> int:
-        """Count the values kept, over all keys and versions."""
+        """Return the number of stored values, over all keys and versions."""
         return sum(len(history.entries[0]) for history in self._keys.values())
 
     def write(self, version: int, writes: Mapping[StateKey, StateValue | None]) -> None:
-        """Record the writes of one ledger version (None deletes); versions must come in rising order."""
+        """Store the writes of one ledger version (None deletes); versions must increase from call to call."""
         for key, value in writes.items():
             history = self._keys.get(key)
             if history is None:
@@ -184,19 +184,19 @@ class VersionedState:
         return None if history is None else history.at(version)[1]
 
     def read_stamped(self, key: StateKey, version: int) -> tuple[int, StateValue | None]:
-        """Return the version that wrote the value read (-1: never written), and the value."""
+        """Return the version that wrote the value of `key` as of `version` (-1 if none did), and the value or None."""
         history = self._keys.get(key)
         return (-1, None) if history is None else history.at(version)
 
     def keys_of(self, owner: str, version: int) -> Iterator[StateKey]:
-        """Yield the keys under an address (or table handle) that have a value at `version`, in sorted order."""
-        owned = tuple(self._owned.get(owner, ()))  # copied in one step: another thread may add keys
+        """Yield the keys under an address or table handle that have a value at `version`, sorted by kind and name."""
+        owned = tuple(self._owned.get(owner, ()))  # copied at once, because another thread may add keys
         for key in sorted(owned, key=lambda key: (key.kind, str(key.name))):
             if self.read(key, version) is not None:
                 yield key
 
     def prune(self, oldest: int) -> None:
-        """Forget what only versions below `oldest` could read."""
+        """Drop values that only versions below `oldest` can read."""
         while self._superseded and self._superseded[0][0] <= oldest:
             _, key = self._superseded.popleft()
             history = self._keys.get(key)

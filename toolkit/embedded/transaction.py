@@ -1,10 +1,11 @@
-"""A transaction before and after execution, and the blocks they come in."""
+"""Transactions before and after execution, and blocks."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.embedded.vm_status import SUCCESS
 from toolkit.errors import InputError
@@ -31,28 +32,43 @@ if TYPE_CHECKING:
 
     Executable = EncodedEntryFunction | EncodedScript
 
-__all__ = ["CommittedTransaction", "LedgerBlock", "Output", "Transaction", "encode_stored", "stand_in_signature"]
-
-TransactionKind = Literal[
-    "genesis_transaction",
-    "block_metadata_transaction",
-    "user_transaction",
-    "state_checkpoint_transaction",
-    "block_epilogue_transaction",
+__all__ = [
+    "CommittedTransaction",
+    "LedgerBlock",
+    "Output",
+    "Transaction",
+    "TransactionKind",
+    "encode_stored",
+    "placeholder_signature",
 ]
 
 
-# What the chain puts before a transaction's bytes when it hashes it; 0 says that a user sent it.
+# Prefix of the hashed bytes of a transaction, as on chain; 0 is the variant of user transactions.
 _HASH_SALT = hashlib.sha3_256(b"APTOS::Transaction").digest() + b"\x00"
 
 
+class TransactionKind(StrEnum):
+    """Kinds of committed transactions; the texts are those of the REST API."""
+
+    GENESIS = "genesis_transaction"
+    BLOCK_METADATA = "block_metadata_transaction"
+    USER = "user_transaction"
+    STATE_CHECKPOINT = "state_checkpoint_transaction"
+    BLOCK_EPILOGUE = "block_epilogue_transaction"
+
+
 class Transaction:
-    """What a user asks to run: a signed transaction, and what follows from it.
+    """A signed transaction and what follows from it: hash, size, signers, payload.
 
     Parameters
     ----------
     signed : SignedTransaction
-        As it crosses the wire.
+        The BCS form.
+
+    Raises
+    ------
+    InputError
+        If the payload is a module bundle, which chains no longer run.
     """
 
     __slots__ = ("executable", "fee_payer", "hash", "multisig_address", "nonce", "raw", "signed", "signers", "size")
@@ -64,7 +80,7 @@ class Transaction:
         self.raw = signed.raw
         self.size = len(data)
         self.hash = f"0x{hashlib.sha3_256(_HASH_SALT + data).hexdigest()}"
-        #: Everybody who signs, the sender first; the fee payer does not count.
+        # The sender, then the secondary signers; without the fee payer.
         self.signers: tuple[str, ...] = (self.raw.sender,)
         self.fee_payer: str | None = None
         if isinstance(signature, MultiAgentSignature | FeePayerSignature):
@@ -73,7 +89,7 @@ class Transaction:
             self.fee_payer = parse_address(signature.fee_payer_address)
         self.multisig_address: str | None = None
         self.nonce: int | None = None
-        #: What runs; None runs what a multisig account has stored.
+        # None for a payload that a multisig account has stored on chain.
         self.executable: Executable | None
         match payload:
             case EncodedPayloadV2(executable, address, nonce):
@@ -86,7 +102,7 @@ class Transaction:
                 self.executable = payload
 
     def authenticators(self) -> list[tuple[str, AccountSignature | TransactionSignature]]:
-        """Return everybody who authenticates the transaction, the fee payer last, each with its signature."""
+        """Return (address, signature) of the sender, the secondary signers and the fee payer, in this order."""
         signature = self.signed.signature
         if not isinstance(signature, MultiAgentSignature | FeePayerSignature):
             return [(self.raw.sender, signature)]
@@ -98,12 +114,12 @@ class Transaction:
 
     @property
     def payer(self) -> str:
-        """Who pays the fee."""
+        """Address that pays the fee."""
         return self.fee_payer or self.raw.sender
 
 
 def encode_stored(executable: Executable) -> bytes:
-    """Return a payload as multisig accounts store it; scripts, which cannot run here, match no stored payload."""
+    """Return a payload as multisig accounts store it; empty for a script, so that it matches no stored payload."""
     if isinstance(executable, EncodedScript):
         return b""
     writer = Writer()
@@ -113,7 +129,7 @@ def encode_stored(executable: Executable) -> bytes:
 
 
 class Output(NamedTuple):
-    """What an execution did."""
+    """The output of an execution: status, charges, writes and events."""
 
     success: bool
     vm_status: str
@@ -126,22 +142,22 @@ class Output(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CommittedTransaction:
-    """One ledger version.
+    """A committed transaction; each is one ledger version.
 
     Parameters
     ----------
     version : int
-        Its ledger version.
-    kind : str
-        ``user_transaction``, ``block_metadata_transaction`` and so on.
+        Ledger version.
+    kind : TransactionKind
+        Equal to its text, such as ``"user_transaction"``.
     hash : str
         0x and 64 digits.
     output : Output
-        What it did.
+        Status, charges, writes and events.
     timestamp_us : int
         Ledger time, microseconds.
     request : Transaction, optional
-        What a user asked for; None for the ledger's own transactions.
+        The signed transaction; None for transactions of the ledger itself.
     """
 
     version: int
@@ -158,18 +174,18 @@ class CommittedTransaction:
 
     @property
     def vm_status(self) -> str:
-        """How execution ended."""
+        """VM status, such as ``Executed successfully``."""
         return self.output.vm_status
 
     @property
     def gas_used(self) -> int:
-        """Gas units charged; a model's, not a Move VM's."""
+        """Gas units charged, from the gas model."""
         return self.output.charges.total_charge_gas_units
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerBlock:
-    """Consecutive versions that share a time."""
+    """A block: consecutive versions with one timestamp (microseconds)."""
 
     height: int
     hash: str
@@ -179,10 +195,13 @@ class LedgerBlock:
     last_version: int
 
 
-def stand_in_signature(
+def placeholder_signature(
     chain: Chain, sender: str, sequence_number: int, *, others: Sequence[str], fee_payer: str | None
 ) -> TransactionSignature:
-    """Return a signature for a sender, secondary signers and a fee payer (canonical addresses)."""
+    """Return placeholder signatures of a sender, secondary signers and a fee payer (canonical addresses).
+
+    The embedded ledger has no keys, so keys and signatures are hashes.
+    """
 
     def sign(address: str) -> Ed25519Signature:
         first = chain.digest("signature", address, sequence_number)

@@ -1,7 +1,6 @@
-"""How an execution can end other than well: Move aborts and VM errors, with the node's texts.
+"""VM status of failed executions: Move aborts and VM errors, with the texts of a node.
 
-These exceptions steer execution inside the node; callers of the ledger meet them as a failed transaction, an
-error body, or an `InputError`.
+The exceptions are internal to the embedded ledger; callers see a failed transaction, an error body or an `InputError`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ EXECUTED = "Executed successfully"
 _OUT_OF_GAS, _MOVE_ABORT, _EXECUTION_FAILURE, _MISCELLANEOUS = range(1, 5)
 SUCCESS = b"\x00"
 
-#: VM status numbers by name, as ``vm_error_code`` shows them (wire facts, section 9).
 VM_STATUS_CODES = {
     "INVALID_SIGNATURE": 1,
     "INVALID_AUTH_KEY": 2,
@@ -57,27 +55,36 @@ VM_STATUS_CODES = {
     "IO_LIMIT_REACHED": 4031,
     "STORAGE_LIMIT_REACHED": 4032,
 }
+"""VM status numbers by name, the values of ``vm_error_code``."""
 
 _EXECUTION_FAILURES = {"ARITHMETIC_ERROR", "RESOURCE_ALREADY_EXISTS", "MISSING_DATA"}
 
 
 @dataclass(slots=True)
 class AbortCode:
-    """A named reason to abort; as a class attribute of a module it learns its name by itself.
+    """An abort code with a name and a description.
 
     Parameters
     ----------
     code : int
-        What the VM reports: category in bits 16 to 23, reason in the low 16 bits.
+        u64: category in bits 16 to 23, reason in the low 16 bits.
     description : str
-        One sentence for people.
+        One sentence, part of the VM status.
     name : str, optional
-        Name of the constant; filled by the attribute it is assigned to.
+        Name of the constant; set automatically if the code is a class attribute of a module.
 
     Raises
     ------
     InputError
-        If the code is no u64.
+        If the code is not a u64.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Module, not_found
+    >>> class Shop(Module, address="0x5407"):
+    ...     E_SOLD_OUT = not_found(1, "The item is sold out")
+    >>> Shop.E_SOLD_OUT
+    AbortCode(code=393217, description='The item is sold out', name='E_SOLD_OUT')
     """
 
     code: int
@@ -86,14 +93,14 @@ class AbortCode:
 
     def __post_init__(self) -> None:
         if not 0 <= self.code < 1 << 64:
-            raise InputError(f"abort code {self.code}: a u64 is expected, 0 to 2^64 - 1")
+            raise InputError(f"abort code must be a u64, 0 to 2^64 - 1, got {self.code}")
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
 
 def invalid_argument(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 1: the caller's argument is wrong."""
+    """Return an abort code of category 1: an argument of the caller is wrong."""
     return AbortCode(0x10000 + reason, description)
 
 
@@ -103,22 +110,22 @@ def out_of_range(reason: int, description: str) -> AbortCode:
 
 
 def invalid_state(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 3: the ledger is not in a state that allows this."""
+    """Return an abort code of category 3: the state of the ledger does not allow the call."""
     return AbortCode(0x30000 + reason, description)
 
 
 def permission_denied(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 5: the signer may not do this."""
+    """Return an abort code of category 5: the signer is not permitted to make the call."""
     return AbortCode(0x50000 + reason, description)
 
 
 def not_found(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 6: something needed does not exist."""
+    """Return an abort code of category 6: something that the call needs does not exist."""
     return AbortCode(0x60000 + reason, description)
 
 
 def already_exists(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 8: something is there already."""
+    """Return an abort code of category 8: something already exists."""
     return AbortCode(0x80000 + reason, description)
 
 
@@ -128,16 +135,16 @@ def resource_exhausted(reason: int, description: str) -> AbortCode:
 
 
 class VmError(Exception):
-    """Execution ended with a VM status other than an abort.
+    """Execution ended with a VM status other than success or an abort.
 
     Parameters
     ----------
     status : str
-        Name of the VM status, a key of `VM_STATUS_CODES`.
+        Name of the VM status, usually a key of `VM_STATUS_CODES`.
     message : str, optional
-        What the VM says about it.
+        Message of the VM.
     location : str, optional
-        ``0x1::module::function`` where execution failed.
+        ``0x1::module::function`` in which execution failed.
     """
 
     def __init__(self, status: str, message: str = "", *, location: str = "") -> None:
@@ -148,7 +155,7 @@ class VmError(Exception):
 
     @property
     def vm_error_code(self) -> int:
-        """Number of the VM status; 0 for one whose number no answer ever shows."""
+        """Number of the VM status; 0 for a status whose number does not appear in responses."""
         return VM_STATUS_CODES.get(self.status, 0)
 
     @property
@@ -169,7 +176,7 @@ class VmError(Exception):
 
     @property
     def execution_status(self) -> bytes:
-        """BCS of the transaction's ``ExecutionStatus``; where in the bytecode it failed, a model does not know."""
+        """BCS of the transaction's ``ExecutionStatus``; function and code offset are 0."""
         writer = Writer()
         if self.status == "OUT_OF_GAS":
             writer.uleb128(_OUT_OF_GAS)
@@ -186,15 +193,15 @@ class VmError(Exception):
         return writer.getvalue()
 
 
-class MoveAbort(VmError):  # noqa: N818 - what Move calls it
+class MoveAbort(VmError):  # noqa: N818 - the name in Move
     """A contract aborted.
 
     Parameters
     ----------
     module : str
-        ``0x1::module`` that aborted, as the wire prints it.
+        ``0x1::module`` that aborted, as the REST API prints it.
     code : AbortCode
-        The reason.
+        Code, with name and description if it has them.
     """
 
     def __init__(self, module: str, code: AbortCode) -> None:
@@ -211,7 +218,7 @@ class MoveAbort(VmError):  # noqa: N818 - what Move calls it
 
     @property
     def execution_status(self) -> bytes:
-        """BCS of the transaction's ``ExecutionStatus``, with the reason's name where it has one."""
+        """BCS of the transaction's ``ExecutionStatus``, with the name of the abort code if it has one."""
         writer = Writer()
         writer.uleb128(_MOVE_ABORT)
         _write_location(writer, self.module)
@@ -224,7 +231,7 @@ class MoveAbort(VmError):  # noqa: N818 - what Move calls it
 
 
 def _write_location(writer: Writer, module: str) -> None:
-    """Append where execution ended: a module, or else a script."""
+    """Append the location of a failure: a module, or a script if the text is empty."""
     writer.uleb128(0 if module else 1)
     if module:
         at = ModuleId.parse(module)

@@ -40,7 +40,7 @@ def test_an_abort_code_is_a_u64():
     """What a transaction's status could not hold is refused where it is written."""
     assert already_exists(2**16 - 1, "").code == 0x8FFFF
     for code in (-1, 2**64):
-        with pytest.raises(InputError, match="a u64 is expected"):
+        with pytest.raises(InputError, match="must be a u64"):
             AbortCode(code, "")
 
 
@@ -316,7 +316,7 @@ def test_an_upgrade_that_breaks_callers_is_refused():
 
     ledger = embedded.Ledger()
     ledger.publish(Registry)
-    with pytest.raises(InputError, match="function handle is gone"):
+    with pytest.raises(InputError, match="function handle is missing"):
         ledger.publish(Shrunk)
 
 

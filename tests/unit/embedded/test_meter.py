@@ -86,7 +86,7 @@ def test_the_step_to_v1_41_1_is_tenfold():
 
 def test_an_unknown_release_is_refused_with_the_known_ones():
     """The message lists what there is."""
-    with pytest.raises(InputError, match=r"no gas schedule of release 'v9'.*v1\.41\.1"):
+    with pytest.raises(InputError, match=r"unknown release 'v9'.*v1\.41\.1"):
         released_schedule("v9")
 
 

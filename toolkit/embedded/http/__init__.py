@@ -1,1 +1,1 @@
-"""The node's outside: pure handlers from a request to an answer, and a thin server around them."""
+"""The HTTP node: functions from a request to an answer, and the server that calls them."""

@@ -1,4 +1,4 @@
-"""The routes, and the thin layer between an HTTP server and the handlers."""
+"""The ASGI application: routes, checks of every request, faults, and sending of answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from toolkit.embedded.http.connections import header_problem
-from toolkit.embedded.http.messages import ApiError, HttpAnswer, HttpCall
+from toolkit.embedded.http.messages import ApiError, HttpAnswer, HttpCall, framework_error
 from toolkit.embedded.http.operations import raw_table_item, refuse_submission, table_item, view
 from toolkit.embedded.http.parsing import shown
 from toolkit.embedded.http.reads import GETS
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.http.node import EmbeddedNode
 
     Handler = Callable[[EmbeddedNode, HttpCall], HttpAnswer]
-    Endpoint = Callable[[Request], Awaitable["WireResponse"]]
+    Endpoint = Callable[[Request], Awaitable["HttpResponse"]]
 
 __all__ = ["CheckedApp", "FaultyApp", "create_app"]
 
@@ -45,17 +45,17 @@ _POSTS: dict[str, Handler] = {
 }
 
 
-# Into how many pieces a slow answer is cut.
+# Number of pieces of a slow answer.
 _PIECES = 10
-# Shorter answers go as they are: compressing them costs more than it saves.
-_COMPRESSED_FROM = 1_024
+# Compressing shorter answers costs more time than it saves.
+_MIN_COMPRESSED_BYTES = 1_024
 _COMPRESSION_LEVEL = 1
 _LENGTH_DIGITS = 20
 _NO_WEIGHT = re.compile(r"q=0(\.0*)?")
 
 
-class WireResponse:
-    """An answer on its way out, compressed where it is long and the client accepts that."""
+class HttpResponse:
+    """An ASGI response; compressed if the body is long and the client accepts gzip."""
 
     __slots__ = ("_answer", "_headers")
 
@@ -70,10 +70,10 @@ class WireResponse:
         self._headers = headers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the response."""
         del receive
         body, headers = self._answer.body, self._headers
-        if len(body) >= _COMPRESSED_FROM:
+        if len(body) >= _MIN_COMPRESSED_BYTES:
             headers.append((b"vary", b"accept-encoding"))
             if _accepts_gzip(scope):
                 body = gzip.compress(body, _COMPRESSION_LEVEL, mtime=0)
@@ -84,7 +84,7 @@ class WireResponse:
 
 
 def _accepts_gzip(scope: Scope) -> bool:
-    """Tell whether a client's ``Accept-Encoding`` names gzip, and not with weight 0."""
+    """Return True if ``Accept-Encoding`` lists gzip with a weight above 0."""
     for name, value in scope["headers"]:
         if name == b"accept-encoding":
             for item in value.decode("latin-1").lower().split(","):
@@ -95,19 +95,18 @@ def _accepts_gzip(scope: Scope) -> bool:
 
 
 class CheckedApp:
-    """The application behind the checks of every request: its host, the lines of its head, its body.
+    """An ASGI application that checks the host, header lines and body of a request before another application.
 
-    The body is read whole before the application is called, so that every answer follows a complete request and the
-    connection can be used again.
+    The whole body is read first, so that every answer follows a complete request and the connection can be reused.
 
     Parameters
     ----------
     app : ASGI application
-        Answers what passes.
+        Answers requests that pass the checks.
     node : EmbeddedNode
         The node, for its limits.
     hosts : Hosts
-        Whom it answers.
+        Hosts and origins that are answered.
     """
 
     def __init__(self, app: ASGIApp, node: EmbeddedNode, hosts: Hosts) -> None:
@@ -116,7 +115,7 @@ class CheckedApp:
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse."""
+        """Check a request and answer it."""
         refused, has_body = self._check(scope)
         if refused is None and has_body:
             try:
@@ -124,34 +123,34 @@ class CheckedApp:
                     receive = await _buffered(receive)
             except TimeoutError:
                 message = "the request body did not arrive in time"
-                refused = ApiError(408, "web_framework_error", message, with_ledger=False)
+                refused = framework_error(message, status=408)
         if refused is None:
             await self._app(scope, receive, send)
         else:
             answer = refused.answer()
             if refused.status == 431:  # noqa: PLR2004 - HTTP
                 answer = replace(answer, headers={"connection": "close"})
-            await WireResponse(self._node, answer)(scope, receive, send)
+            await HttpResponse(self._node, answer)(scope, receive, send)
 
     def _check(self, scope: Scope) -> tuple[ApiError | None, bool]:
-        """Return why a request is refused, and whether it has a body."""
+        """Return the error of a refused request or None, and whether the request has a body."""
         headers, limits, length = scope["headers"], self._node.limits, 0
         if len(headers) > limits.header_lines:
             return header_problem(limits), False
         refused = self._hosts.problem(headers, scope["http_version"])
         for name, value in headers:
             if name == b"transfer-encoding":
-                refused = refused or _no_length()
+                refused = refused or _length_required()
             elif name == b"content-length":
                 known = value.isdigit() and len(value) <= _LENGTH_DIGITS
                 length = int(value) if known else limits.body_bytes + 1
         if length > limits.body_bytes:
-            refused = refused or ApiError(413, "web_framework_error", "payload too large", with_ledger=False)
+            refused = refused or framework_error("payload too large", status=413)
         return refused, length > 0
 
 
 async def _buffered(receive: Receive) -> Receive:
-    """Read a body whole, and return what gives it to an application as one message."""
+    """Read the whole body, and return a `receive` that yields it as one message."""
     message = await receive()
     if message.get("more_body"):
         pieces = [message["body"]]
@@ -167,21 +166,21 @@ async def _buffered(receive: Receive) -> Receive:
     return replay
 
 
-def _no_length() -> ApiError:
-    return ApiError(411, "web_framework_error", "missing `Content-Length` header", with_ledger=False)
+def _length_required() -> ApiError:
+    return framework_error("missing `Content-Length` header", status=411)
 
 
 class FaultyApp:
-    """The application behind its faults.
+    """An ASGI application that adds latency and faults to another application.
 
     Parameters
     ----------
     app : ASGI application
-        Answers what no fault replaces.
+        Answers requests that meet no fault.
     node : EmbeddedNode
         The node, for headers.
     faults : Faults
-        What goes wrong.
+        Latency and faults.
     """
 
     def __init__(self, app: ASGIApp, node: EmbeddedNode, faults: Faults) -> None:
@@ -190,12 +189,12 @@ class FaultyApp:
         self._faults = faults
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or fail as asked for."""
+        """Answer a request, or let it meet a fault."""
         await self._faults.wait()
         kind = self._faults.draw()
         answer = None if kind is None else self._faults.answer(kind)
         if answer is not None:
-            await WireResponse(self._node, answer)(scope, receive, send)
+            await HttpResponse(self._node, answer)(scope, receive, send)
         elif kind == "hang":
             while (await receive())["type"] != "http.disconnect":
                 pass
@@ -208,7 +207,7 @@ class FaultyApp:
 
 
 def _cut(send: Send) -> Send:
-    """Send half a body and no end: the server then closes the connection."""
+    """Return a `send` that sends half a body and no end, so that the server closes the connection."""
 
     async def cut(message: Message) -> None:
         if message["type"] == "http.response.body":
@@ -220,7 +219,7 @@ def _cut(send: Send) -> Send:
 
 
 def _slow(send: Send) -> Send:
-    """Send a body in pieces, a second in all."""
+    """Return a `send` that sends a body in pieces within one second."""
 
     async def slow(message: Message) -> None:
         if message["type"] != "http.response.body":
@@ -241,28 +240,28 @@ def create_app(node: EmbeddedNode) -> Starlette:
     routes = [Route(f"/v1{path}", _post(node, handler), methods=["POST"]) for path, handler in _POSTS.items()]
     routes += [Route(f"/v1{path}", _get(node, handler), methods=["GET"]) for path, handler in GETS.items()]
 
-    async def not_routed(request: Request, error: HTTPException) -> WireResponse:
+    async def not_routed(request: Request, error: HTTPException) -> HttpResponse:
         del request
         message = "not found" if error.status_code == 404 else "method not allowed"  # noqa: PLR2004 - HTTP
-        refused = ApiError(error.status_code, "web_framework_error", message, with_ledger=False)
-        return WireResponse(node, replace(refused.answer(), headers=error.headers or {}))  # `Allow` of a 405
+        refused = framework_error(message, status=error.status_code)
+        return HttpResponse(node, replace(refused.answer(), headers=error.headers or {}))  # includes `Allow` of a 405
 
     handlers = {404: not_routed, 405: not_routed}
     return Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # a response by shape
 
 
 def _get(node: EmbeddedNode, handler: Handler) -> Endpoint:
-    async def endpoint(request: Request) -> WireResponse:
-        return WireResponse(node, _answer(node, handler, request, b""))
+    async def endpoint(request: Request) -> HttpResponse:
+        return HttpResponse(node, _answer(node, handler, request, b""))
 
     return endpoint
 
 
 def _post(node: EmbeddedNode, handler: Handler) -> Endpoint:
-    async def endpoint(request: Request) -> WireResponse:
+    async def endpoint(request: Request) -> HttpResponse:
         if "content-length" not in request.headers:
-            return WireResponse(node, _no_length().answer())
-        return WireResponse(node, _answer(node, handler, request, await request.body()))
+            return HttpResponse(node, _length_required().answer())
+        return HttpResponse(node, _answer(node, handler, request, await request.body()))
 
     return endpoint
 
@@ -270,10 +269,10 @@ def _post(node: EmbeddedNode, handler: Handler) -> Endpoint:
 def _answer(node: EmbeddedNode, handler: Handler, request: Request, body: bytes) -> HttpAnswer:
     call = HttpCall(request.path_params, request.query_params, request.headers, body)
     try:
-        with node.chain.lock:  # one request sees one ledger, even while it grows
+        with node.chain.lock:  # the ledger does not grow during a request
             return handler(node, call)
     except ApiError as error:
         return error.answer()
-    except Exception as error:  # noqa: BLE001 - a mistake in somebody's contract must not end the node
+    except Exception as error:  # noqa: BLE001 - an error in a contract must not end the node
         message = f"Internal error: {type(error).__name__}: {shown(error)}"
         return ApiError(500, "internal_error", message).answer()

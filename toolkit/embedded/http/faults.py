@@ -1,7 +1,7 @@
-"""Faults on demand: what a network and a busy node do to a client, for tests and classes.
+"""Faults on demand: failures of a network or a busy node, for tests and courses.
 
-A `Faults` object sits in front of a node; change it while the node runs. Which request meets which fault follows
-from a seed and the request's number, so a test can rely on it.
+A `Faults` object can be changed while the node runs. Which request meets which fault depends only on a seed and the
+number of the request, so tests are reproducible.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from toolkit._present.messages import shorten
 from toolkit.embedded.http.messages import HttpAnswer, encode
 from toolkit.errors import InputError
 
@@ -23,17 +24,18 @@ __all__ = ["FAULTS", "Fault", "Faults", "parse_fault", "parse_latency", "parse_s
 
 FaultKind = Literal["429", "500", "503", "507", "cut", "hang", "html", "slow"]
 
-#: What each kind does.
 FAULTS: dict[FaultKind, str] = {
     "429": "rate limited, with Retry-After",
     "500": "internal error",
     "503": "ledger info not available",
     "507": "mempool is full",
-    "cut": "the connection ends in the middle of the answer",
-    "hang": "no answer ever comes",
-    "html": "a gateway's HTML page with status 502",
-    "slow": "the body comes in small pieces, a second in all",
+    "cut": "the connection closes in the middle of the answer",
+    "hang": "the request is never answered",
+    "html": "an HTML page of a gateway with status 502",
+    "slow": "the body is sent in small pieces, within one second",
 }
+"""Effect of each kind of fault."""
+
 _ERRORS: dict[FaultKind, tuple[str, str]] = {
     "500": ("internal_error", "Internal error, asked for by the embedded node's faults"),
     "503": ("internal_error", "Failed to retrieve latest ledger info"),
@@ -44,20 +46,31 @@ _HTML = (
 )
 _LATENCY = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
 _TURN = re.compile(r"(?P<kind>\w+)(?:\*(?P<times>\d{1,6}))?", re.ASCII)
-_MOST_TURNS = 100_000
+_MAX_TURNS = 100_000
 _SCALE = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault.
+    """A fault and the share of requests that meet it.
 
     Parameters
     ----------
-    kind : str
-        A key of `FAULTS`.
+    kind : {"429", "500", "503", "507", "cut", "hang", "html", "slow"}
+        An error status; ``cut``: the connection closes in the middle of the answer; ``hang``: the request is never
+        answered; ``html``: an HTML page with status 502; ``slow``: the body is sent in small pieces.
     rate : float, default 1
-        Share of requests that meet it, 0 to 1.
+        Share of requests that meet the fault, 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If the kind is unknown, or the rate is not a share.
+
+    Examples
+    --------
+    >>> Fault("429", rate=0.05)
+    Fault(kind='429', rate=0.05)
     """
 
     kind: FaultKind
@@ -65,25 +78,25 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in FAULTS:
-            raise InputError(f"unknown fault {self.kind!r}; there are {', '.join(FAULTS)}")
+            raise InputError(f"unknown fault {self.kind!r}: expected one of {', '.join(FAULTS)}")
         if not 0 <= self.rate <= 1:
-            raise InputError(f"fault {self.kind}: the rate is a share from 0 to 1, got {self.rate}")
+            raise InputError(f"fault {self.kind}: rate must be 0 to 1, got {self.rate}")
 
 
 @dataclass
 class Faults:
-    """What goes wrong, and how often.
+    """The faults of a node, and its latency.
 
     Parameters
     ----------
     latency_s : float, default 0
-        Seconds every answer waits.
+        Delay of every answer, seconds.
     rates : sequence of Fault, optional
-        Faults that meet a share of requests.
+        Faults that a share of requests meets.
     retry_after_s : int, default 1
-        What a 429 asks to wait, seconds.
+        ``Retry-After`` of a 429, seconds.
     seed : int, default 0
-        Which requests are met.
+        Decides which requests meet the faults of `rates`.
 
     Examples
     --------
@@ -102,19 +115,38 @@ class Faults:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next(self, kind: FaultKind | None, *, times: int = 1) -> None:
-        """Let the next requests meet a fault, whatever the rates; None lets them pass."""
+        """Let the next requests meet a fault, regardless of the rates.
+
+        Parameters
+        ----------
+        kind : str or None
+            Kind of the fault; None lets the requests pass.
+        times : int, default 1
+            Number of requests.
+
+        Raises
+        ------
+        InputError
+            If the kind is unknown.
+        """
         if kind is not None:
             Fault(kind)
         with self._lock:
             self._queue += [kind] * times
 
     def schedule(self, kinds: Sequence[FaultKind | None]) -> None:
-        """Let the next requests meet these faults in turn; None lets one pass."""
+        """Let the next requests meet these faults in order; None lets a request pass.
+
+        Raises
+        ------
+        InputError
+            If a kind is unknown.
+        """
         for kind in kinds:
             self.next(kind)
 
     def clear(self) -> None:
-        """End all faults and the latency."""
+        """Remove all faults and the latency."""
         with self._lock:
             self._queue.clear()
             self.rates, self.latency_s = (), 0.0
@@ -136,12 +168,12 @@ class Faults:
         return None
 
     async def wait(self) -> None:
-        """Wait out the latency."""
+        """Wait for the latency."""
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
 
     def answer(self, kind: FaultKind) -> HttpAnswer | None:
-        """Return the answer of a fault that replaces the node's own, or None for one that spoils it."""
+        """Return the answer that replaces the node's, or None for a fault that changes how the answer is sent."""
         if kind == "429":
             body = {"message": "Rate limit exceeded", "error_code": "rate_limited", "vm_error_code": None}
             headers = {"retry-after": str(self.retry_after_s)}
@@ -156,17 +188,26 @@ class Faults:
 
 
 def parse_fault(text: str) -> Fault:
-    """Read a fault as the command line takes it.
+    """Parse a fault in the form of the command line.
 
     Parameters
     ----------
     text : str
-        ``429:0.05`` (5 % of requests) or ``cut`` (all).
+        ``KIND:RATE`` or ``KIND``, such as ``429:0.05`` (5 % of requests) or ``cut`` (all requests).
+
+    Returns
+    -------
+    Fault
 
     Raises
     ------
     InputError
-        If it is neither.
+        If the kind is unknown, or the rate is not a share.
+
+    Examples
+    --------
+    >>> parse_fault("429:0.05")
+    Fault(kind='429', rate=0.05)
     """
     kind, _, rate = text.partition(":")
     try:
@@ -177,17 +218,22 @@ def parse_fault(text: str) -> Fault:
 
 
 def parse_schedule(text: str) -> list[FaultKind | None]:
-    """Read faults of the first requests in turn, as the command line takes them.
+    """Parse the faults of the first requests, in the form of the command line.
 
     Parameters
     ----------
     text : str
-        ``503*3,ok,cut``: kinds by commas, each as often as its ``*N`` says; ``ok`` lets a request pass.
+        Kinds separated by commas, each optionally repeated by ``*N``; ``ok`` lets a request pass: ``503*3,ok,cut``.
+
+    Returns
+    -------
+    list of str or None
+        One item per request, for `Faults.schedule`.
 
     Raises
     ------
     InputError
-        If a part is none.
+        If a part is not a kind, or N is above 100,000.
 
     Examples
     --------
@@ -197,10 +243,10 @@ def parse_schedule(text: str) -> list[FaultKind | None]:
     kinds: list[FaultKind | None] = []
     for part in text.split(","):
         match = _TURN.fullmatch(part.strip())
-        if match is None or int(match["times"] or 1) > _MOST_TURNS:
+        if match is None or int(match["times"] or 1) > _MAX_TURNS:
             raise InputError(
-                f"first faults: {part.strip()[:40]!r} is not KIND or KIND*N with N up to {_MOST_TURNS}; write "
-                "them like 503*3,ok,cut"
+                f"first faults: expected KIND or KIND*N with N up to {_MAX_TURNS}, such as 503*3,ok,cut; "
+                f"got {shorten(part.strip(), 40)}"
             )
         kind = None if match["kind"] == "ok" else Fault(match["kind"]).kind  # type: ignore[arg-type]  # checked by the class
         kinds += [kind] * int(match["times"] or 1)
@@ -208,12 +254,27 @@ def parse_schedule(text: str) -> list[FaultKind | None]:
 
 
 def parse_latency(text: str) -> float:
-    """Read a time as the command line takes it, ``20ms`` or ``1.5s``; returns seconds.
+    """Parse a latency in the form of the command line.
+
+    Parameters
+    ----------
+    text : str
+        A number with a unit, such as ``20ms`` or ``1.5s``.
+
+    Returns
+    -------
+    float
+        Seconds.
 
     Raises
     ------
     InputError
-        If it is no such time.
+        If the text is not a number with ``ms`` or ``s``.
+
+    Examples
+    --------
+    >>> parse_latency("20ms")
+    0.02
     """
     match = _LATENCY.fullmatch(text.strip())
     if match is None:

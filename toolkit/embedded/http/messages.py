@@ -1,4 +1,4 @@
-"""Requests and answers as the handlers see them, and the documented errors with the node's texts."""
+"""Requests and answers of the handlers, and the documented errors with the texts of a node."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = [
     "ApiError",
     "HttpAnswer",
     "HttpCall",
-    "bad_framework",
     "encode",
-    "explained",
+    "error_context",
+    "framework_error",
     "invalid_input",
     "not_found",
 ]
@@ -32,7 +32,7 @@ encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """One request: path parameters, query, headers in lower case, body."""
+    """A request: path parameters, query, headers (names in lower case) and body."""
 
     path: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class HttpCall:
     body: bytes = b""
 
     def wants_bcs(self) -> bool:
-        """Tell whether the answer shall be BCS: the first media type listed that is JSON or BCS decides."""
+        """Return True if the answer must be BCS: the first accepted media type that is JSON or BCS decides."""
         accept = self.headers.get("accept")
         if accept is None:
             return False
@@ -55,7 +55,7 @@ class HttpCall:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """What goes back.
+    """An answer to a request.
 
     Parameters
     ----------
@@ -66,12 +66,12 @@ class HttpAnswer:
     media_type : str, default "application/json"
         Content type.
     gas_used : int, optional
-        Gas units, for the header.
+        Gas units, sent as a header.
     cursor : str, optional
-        Where the next page starts, for the header.
+        Start of the next page, sent as a header.
     with_ledger : bool, default True
-        Whether the headers tell the state of the ledger.
-    headers : mapping, optional
+        Whether headers report the state of the ledger.
+    headers : mapping of str to str, optional
         Further headers.
     """
 
@@ -85,20 +85,20 @@ class HttpAnswer:
 
 
 class ApiError(Exception):
-    """A request that is answered with the documented error body.
+    """An error that is answered with the documented error body.
 
     Parameters
     ----------
     status : int
         HTTP status.
     error_code : str
-        The node's code.
+        Error code of the REST API.
     message : str
-        The node's text.
+        Message in the words of a node.
     vm_error_code : int, optional
         VM status number.
     with_ledger : bool, default True
-        Whether the answer's headers tell the state of the ledger.
+        Whether headers report the state of the ledger.
     """
 
     def __init__(
@@ -125,13 +125,13 @@ class ApiError(Exception):
 
 
 def invalid_input(message: str, *, vm_error_code: int | None = None) -> NoReturn:
-    """Refuse what a caller wrote, with 400."""
+    """Raise the error of an invalid input, status 400."""
     raise ApiError(400, "invalid_input", message, vm_error_code=vm_error_code)
 
 
 @contextmanager
-def explained(context: str) -> Iterator[None]:
-    """Put `context` before the text of a refusal inside, as the node's chain of causes does."""
+def error_context(context: str) -> Iterator[None]:
+    """Prefix the message of an invalid input with `context`, like the node's chain of causes."""
     try:
         yield
     except ApiError as error:
@@ -140,11 +140,11 @@ def explained(context: str) -> Iterator[None]:
         raise
 
 
-def bad_framework(message: str, *, status: int = 400) -> NoReturn:
-    """Refuse a request before it reaches the node: path, query, headers or the shape of the body."""
-    raise ApiError(status, "web_framework_error", message, with_ledger=False)
+def framework_error(message: str, *, status: int = 400) -> ApiError:
+    """Return the error of a request that the web framework rejects: path, query, headers or shape of the body."""
+    return ApiError(status, "web_framework_error", message, with_ledger=False)
 
 
 def not_found(what: str, error_code: str, text: str) -> NoReturn:
-    """Answer 404: `what` is not there, found by `text`."""
+    """Raise the error of a missing item, status 404: `what` was looked up by `text`."""
     raise ApiError(404, error_code, f"{what} not found by {text}")

@@ -1,4 +1,4 @@
-"""The node behind the handlers: a ledger, its limits, and what every endpoint asks it."""
+"""`EmbeddedNode`: a ledger with limits and access rules, as the handlers use it."""
 
 from __future__ import annotations
 
@@ -25,22 +25,28 @@ _BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a node bounds.
+    """Limits of an embedded node.
 
     Parameters
     ----------
-    body_bytes : int
-        Largest body of a POST, bytes.
-    view_gas : int
-        Gas units one view may use.
-    page : int
-        Most transactions in one answer.
-    header_bytes, header_lines : int
-        Longest head of a request: bytes with the request line, and header lines. A longer one is refused with 431.
-    header_timeout_s, body_timeout_s : float
-        Seconds a client may take to send a head, and to send a body or read an answer.
-    connections : int
-        Most open connections. One more closes the connection that has waited longest for a request.
+    body_bytes : int, default 8 MiB
+        Maximum size of a POST body, bytes.
+    view_gas : int, default 2_000_000
+        Gas units that a view may use.
+    page : int, default 100
+        Maximum number of transactions in one answer.
+    header_bytes, header_lines : int, default 64 KiB and 100
+        Maximum size of a request head: bytes including the request line, and header lines. A longer head is answered
+        with 431.
+    header_timeout_s, body_timeout_s : float, default 10 and 30
+        Seconds in which a client must send a head, and send a body or read an answer.
+    connections : int, default 512
+        Maximum number of open connections; one more closes the connection that has waited longest for a request.
+
+    Examples
+    --------
+    >>> Limits(page=10).page
+    10
     """
 
     body_bytes: int = 8 * 1024 * 1024
@@ -55,21 +61,26 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a node's operator refuses to answer, each with a 403.
+    """Access rules of an embedded node; a request that violates one is answered with 403.
 
     Parameters
     ----------
     views : collection of str, optional
-        View functions that may be called, such as ``0x1::coin::balance``; every one by default.
+        View functions that may be called, such as ``0x1::coin::balance``; all by default.
     blocked_senders : collection of str, optional
         Addresses whose transactions are not simulated.
     simulation : bool, default True
-        Whether transactions are simulated at all.
+        Whether transactions are simulated.
     json_output, bcs_output : bool, default True
-        Whether the operations answer in JSON, in BCS.
+        Whether operations answer in JSON and in BCS.
     host_names : collection of str, optional
-        Host names to answer besides ``localhost``, loopback addresses and the address the node listens on, such as
-        the name of a container; without a port.
+        Host names to answer besides ``localhost``, loopback addresses and the address that the node listens on, such
+        as the name of a container; without a port.
+
+    Examples
+    --------
+    >>> Access(views=["0x1::coin::balance"], simulation=False).simulation
+    False
     """
 
     views: Collection[str] | None = None
@@ -80,7 +91,7 @@ class Access:
     host_names: Collection[str] = ()
 
     def check_output(self, call: HttpCall, what: str) -> None:
-        """Refuse an answer in a form that is off; `what` begins the node's text."""
+        """Raise `ApiError` if the accepted format is disabled; `what` is the start of the message."""
         bcs = call.wants_bcs()
         if not (self.bcs_output if bcs else self.json_output):
             form = "BCS" if bcs else "JSON"
@@ -88,49 +99,49 @@ class Access:
             raise ApiError(403, "api_disabled", text, with_ledger=False)
 
     def check_view(self, function: FunctionId) -> None:
-        """Refuse a view function that is not listed."""
+        """Raise `ApiError` if a view function is not listed."""
         if self.views is not None and function not in {FunctionId.parse(text) for text in self.views}:
             address = address_to_bytes(function.address).hex()
             text = f"Function {address}::{function.module}::{function.name} is not allowed"
             raise ApiError(403, "invalid_input", text, with_ledger=False)
 
     def check_simulation(self) -> None:
-        """Refuse every simulation where they are off."""
+        """Raise `ApiError` if simulations are disabled."""
         if not self.simulation:
             text = "Simulate transaction is disabled on this endpoint"
             raise ApiError(403, "api_disabled", text, with_ledger=False)
 
     def check_sender(self, sender: str) -> None:
-        """Refuse the transaction of a blocked sender."""
+        """Raise `ApiError` if a sender is blocked."""
         if sender in {parse_address(address) for address in self.blocked_senders}:
             raise ApiError(403, "invalid_input", "Transaction not allowed by simulation filter", with_ledger=False)
 
 
 class EmbeddedNode:
-    """One node serving one ledger.
+    """A node that serves a ledger.
 
     Parameters
     ----------
     ledger : Ledger
-        What is served.
+        The ledger.
     brand : str, default "APTOS"
-        The maker's token in header names.
+        Part of the names of ledger headers.
     limits : Limits, optional
-        What is bounded.
+        Limits of requests.
     access : Access, optional
-        What is refused.
+        Access rules.
 
     Raises
     ------
     InputError
-        If the brand cannot be part of a header's name.
+        If the brand cannot be part of a header name.
     """
 
     def __init__(
         self, ledger: Ledger, *, brand: str = "APTOS", limits: Limits | None = None, access: Access | None = None
     ) -> None:
         if _BRAND.fullmatch(brand) is None:
-            raise InputError(f"brand {brand!r}: expected up to 64 letters, digits and inner hyphens, such as APTOS")
+            raise InputError(f"brand must be up to 64 letters, digits and inner hyphens, such as APTOS; got {brand!r}")
         self.ledger = ledger
         self.chain = ledger.chain
         self.brand = brand
@@ -139,7 +150,7 @@ class EmbeddedNode:
         self._headers: tuple[tuple[int, int], list[tuple[bytes, bytes]]] | None = None
 
     def headers(self, gas_used: int | None = None, cursor: str | None = None) -> list[tuple[bytes, bytes]]:
-        """Return the ledger headers of the head, in lower case as HTTP servers send them."""
+        """Return the ledger headers of the head, with names in lower case."""
         with self.chain.lock:
             stamp = (self.chain.head, self.chain.oldest_version)
             known = self._headers
@@ -152,12 +163,12 @@ class EmbeddedNode:
         return [*known[1], *((name.encode(), str(value).encode()) for name, value in own if value is not None)]
 
     def version(self, call: HttpCall) -> int:
-        """Return the ledger version a request reads: the one in its query, or the head.
+        """Return the ledger version that a request reads: the one in its query, or the head.
 
         Raises
         ------
         ApiError
-            404 above the head, 410 below what is kept.
+            404 if the version is above the head, 410 if it is pruned.
         """
         wanted = query_u64(call, "ledger_version")
         if wanted is None:

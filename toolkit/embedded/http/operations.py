@@ -1,4 +1,4 @@
-"""The operations at the heart of the service: read a table item, run a view."""
+"""``POST`` endpoints for table items and views, and the rejection of submitted transactions."""
 
 from __future__ import annotations
 
@@ -125,19 +125,19 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
             encoded = b"".join(map(encode_bcs, bound.returns, values))
             return HttpAnswer(uleb128(len(values)) + encoded, media_type=BCS, gas_used=gas_used)
         return HttpAnswer(encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
-    except SchemaError as error:  # the function returned what its type cannot hold
+    except SchemaError as error:  # a returned value does not fit its type
         raise ApiError(400, "internal_error", f"Failed to render the returned values: {error}") from None
 
 
 def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``POST /v1/transactions`` and what leads there: nothing can be submitted over HTTP."""
+    """``POST /v1/transactions`` and related endpoints: transactions cannot be submitted over HTTP."""
     del node, call
     message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
     raise ApiError(403, "api_disabled", message, with_ledger=False)
 
 
 def _bcs_view(node: EmbeddedNode, body: bytes, version: int) -> tuple[BoundFunction, tuple[TypeTag, ...], list[Any]]:
-    """Read a view request in BCS: module id, function, type arguments, encoded arguments."""
+    """Decode a view request in BCS: module id, function, type arguments, encoded arguments."""
     try:
         reader = Reader(body)
         module = address_from_bytes(reader.fixed(32)), reader.string()

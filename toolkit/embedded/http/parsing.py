@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from toolkit.embedded.http.messages import JSON, bad_framework, invalid_input
+from toolkit.embedded.http.messages import JSON, framework_error, invalid_input
 from toolkit.embedded.vm_status import VmError
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import (
@@ -59,44 +59,55 @@ _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{1,64}")
 _decode = msgspec.json.Decoder().decode
 
 
+_INVALID_DIGIT = "invalid digit found in string"
+# Maximum nesting of the type arguments of a request in BCS, and the containers around them that count.
+_MAX_VIEW_DEPTH = 8
+_MAX_TRANSACTION_DEPTH = 16
+_ABOVE_VIEW = 1  # the request
+_ABOVE_CALL = 4  # signed transaction, raw transaction, payload, call
+_ABOVE_WRAPPED_CALL = 6  # two more for a multisig or orderless payload
+
+
 def shown(text: object) -> str:
-    """Return text to be repeated in a message, cut where it is long."""
+    """Return `text` for a message, cut at 200 characters."""
     whole = str(text)
     return whole if len(whole) <= _SHOWN else f"{whole[:_SHOWN]}..."
 
 
 def media_type(call: HttpCall, *accepted: str) -> str:
-    """Return the body's media type, one of `accepted`; any other is 415."""
-    given = call.headers.get("content-type")
-    if given is None:
-        bad_framework("expect a `Content-Type` header", status=415)
-    media = given.split(";", 1)[0].strip().lower()
+    """Return the media type of the body, which must be one of `accepted`; otherwise raise the error, status 415."""
+    content_type = call.headers.get("content-type")
+    if content_type is None:
+        raise framework_error("expect a `Content-Type` header", status=415)
+    media = content_type.split(";", 1)[0].strip().lower()
     if media not in accepted:
-        bad_framework(f"the `Content-Type` requested by the client is not supported: {shown(given)}", status=415)
+        raise framework_error(
+            f"the `Content-Type` requested by the client is not supported: {shown(content_type)}", status=415
+        )
     return media
 
 
 def json_body(call: HttpCall, model: str) -> Fields:
-    """Read a JSON object as the body."""
+    """Return the fields of a body that is a JSON object."""
     media_type(call, JSON)
     try:
         value = _decode(call.body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        bad_framework(f"parse request payload error: {_json_error(call.body, error)}")
+        raise framework_error(f"parse request payload error: {_json_error(call.body, error)}") from None
     if not isinstance(value, dict):
-        bad_framework(f'parse request payload error: Expected input type "{model}", found {_json(value)}.')
+        raise framework_error(f'parse request payload error: Expected input type "{model}", found {_json(value)}.')
     return Fields(value, (model,))
 
 
 class Fields:
-    """A JSON object whose fields are read one by one, with the framework's text for each that does not fit.
+    """The fields of a JSON object; a missing or wrong field raises an error with the text of the web framework.
 
     Parameters
     ----------
     value : mapping
         The object.
     models : tuple of str
-        Names of what is being parsed, innermost first; they end the message.
+        Names of the models that are parsed, innermost first; they are the end of messages.
     """
 
     __slots__ = ("_models", "value")
@@ -105,13 +116,13 @@ class Fields:
         self.value = value
         self._models = models
 
-    def fail(self, message: str) -> Any:
-        """Refuse the body."""
+    def fail(self, message: str) -> NoReturn:
+        """Raise the error of an invalid body."""
         trail = " ".join(f'(occurred while parsing "{model}")' for model in self._models)
-        return bad_framework(f"parse request payload error: {message} {trail}")
+        raise framework_error(f"parse request payload error: {message} {trail}")
 
     def required(self, name: str, kind: str) -> Any:
-        """Return a field that must be there."""
+        """Return a field that must be present."""
         value = self.value.get(name)
         if value is None:
             self.fail(f'Type "{kind}" expects an input value.')
@@ -140,7 +151,7 @@ class Fields:
         return values
 
     def u64(self, name: str) -> int:
-        """Return a u64 written as a string."""
+        """Return a field that is a u64 as a string."""
         text = self.text(name, "string(U64)")
         problem = _u64_problem(text)
         if problem:
@@ -148,11 +159,11 @@ class Fields:
         return int(text)
 
     def optional_u64(self, name: str) -> int | None:
-        """Return a u64 that may be absent or null."""
+        """Return a field that is a u64 as a string, or None if it is absent or null."""
         return None if self.value.get(name) is None else self.u64(name)
 
     def address(self, name: str) -> str:
-        """Return an address, canonical."""
+        """Return a field that is an address, in canonical form."""
         text = self.text(name, "string(Address)")
         problem = _address_problem(text)
         if problem:
@@ -160,20 +171,19 @@ class Fields:
         return parse_address(text)
 
     def function(self, name: str) -> FunctionId:
-        """Return an entry function id."""
+        """Return a field that is a function id."""
         text = self.text(name, "string(EntryFunctionId)")
         found = function_id(text)
         if found is None:
             self.fail(f'failed to parse "string(EntryFunctionId)": Invalid entry function ID {shown(text)}')
-        assert found is not None  # noqa: S101 - `fail` has raised  # nosec B101
         return found
 
-    def unexpected(self, kind: str, value: Any) -> Any:
-        """Refuse a value that is not of a kind."""
-        return self.fail(f'Expected input type "{kind}", found {_json(value)}.')
+    def unexpected(self, kind: str, value: Any) -> NoReturn:
+        """Raise the error of a value that is not of a kind."""
+        self.fail(f'Expected input type "{kind}", found {_json(value)}.')
 
     def named(self, model: str) -> Fields:
-        """Return the same object, once it is known what it is."""
+        """Return the same object with a further model name for messages."""
         return Fields(self.value, (model, *self._models))
 
     def object(self, name: str, kind: str) -> Fields:
@@ -185,7 +195,7 @@ class Fields:
 
 
 def function_id(text: str) -> FunctionId | None:
-    """Return a function id, or None where the text is none."""
+    """Return a function id, or None if the text is not one."""
     try:
         return FunctionId.parse(text)
     except InputError:
@@ -193,7 +203,7 @@ def function_id(text: str) -> FunctionId | None:
 
 
 def address_of(text: str) -> str | None:
-    """Return a canonical address, or None where the text is none."""
+    """Return a canonical address, or None if the text is not an address."""
     return None if _address_problem(text) else parse_address(text)
 
 
@@ -202,7 +212,7 @@ def path_address(call: HttpCall, name: str, *, kind: str = "Address") -> str:
     text = call.path[name]
     problem = _address_problem(text)
     if problem:
-        bad_framework(f'failed to parse path `{name}`: failed to parse "string({kind})": {problem}')
+        raise framework_error(f'failed to parse path `{name}`: failed to parse "string({kind})": {problem}')
     return parse_address(text)
 
 
@@ -210,18 +220,18 @@ def path_u64(call: HttpCall, name: str) -> int:
     """Return the number in a path."""
     problem = _u64_problem(call.path[name])
     if problem:
-        bad_framework(f'failed to parse path `{name}`: failed to parse "string(U64)": {problem}')
+        raise framework_error(f'failed to parse path `{name}`: failed to parse "string(U64)": {problem}')
     return int(call.path[name])
 
 
 def query_u64(call: HttpCall, name: str) -> int | None:
-    """Return a u64 of the query, or None where it is absent."""
+    """Return a u64 of the query, or None if it is absent."""
     text = call.query.get(name)
     if text is None:
         return None
     problem = _u64_problem(text)
     if problem:
-        bad_framework(
+        raise framework_error(
             f'failed to parse parameter `{name}`: failed to parse "string(U64)": {problem} '
             '(occurred while parsing "optional<string(U64)>")'
         )
@@ -229,14 +239,14 @@ def query_u64(call: HttpCall, name: str) -> int | None:
 
 
 def integer_query(call: HttpCall, name: str, *, bits: int, default: int = 0) -> int:
-    """Return an unsigned number of the query that the node reads as an integer of `bits`."""
+    """Return an unsigned integer of at most `bits` bits from the query."""
     text = call.query.get(name)
     if text is None:
         return default
     digits = text.isascii() and text.isdigit()
     if not (digits and len(text) <= _U64_DIGITS and int(text) < 1 << bits):
-        problem = "number too large to fit in target type" if digits else _NO_DIGIT
-        bad_framework(
+        problem = "number too large to fit in target type" if digits else _INVALID_DIGIT
+        raise framework_error(
             f'failed to parse parameter `{name}`: failed to parse "integer(uint{bits})": {problem} '
             f'(occurred while parsing "optional<integer(uint{bits})>")'
         )
@@ -244,19 +254,16 @@ def integer_query(call: HttpCall, name: str, *, bits: int, default: int = 0) -> 
 
 
 def boolean_query(call: HttpCall, name: str) -> bool:
-    """Return a true/false parameter of the query; absent is false."""
+    """Return a boolean of the query, False if it is absent."""
     text = call.query.get(name)
     if text is None or text == "false":
         return False
     if text != "true":
-        bad_framework(
+        raise framework_error(
             f'failed to parse parameter `{name}`: failed to parse "boolean": provided string was not `true` or '
             '`false` (occurred while parsing "optional<boolean>")'
         )
     return True
-
-
-_NO_DIGIT = "invalid digit found in string"
 
 
 def _u64_problem(text: str) -> str | None:
@@ -265,7 +272,7 @@ def _u64_problem(text: str) -> str | None:
             return None
         reason = "number too large to fit in target type"
     else:
-        reason = _NO_DIGIT if text else "cannot parse integer from empty string"
+        reason = _INVALID_DIGIT if text else "cannot parse integer from empty string"
     return f'Parsing u64 string "{shown(text)}" failed, caused by error: {reason}'
 
 
@@ -289,7 +296,7 @@ def _json(value: Any) -> str:
 
 
 def _json_error(body: bytes, error: Exception) -> str:
-    """Say where JSON ends to be JSON, in the words of the node's parser."""
+    """Return where and why JSON is invalid, in the words of the node's parser."""
     if isinstance(error, RecursionError):
         return "recursion limit exceeded"
     if not body.strip():
@@ -302,7 +309,7 @@ def _json_error(body: bytes, error: Exception) -> str:
 
 
 def type_tag(text: str, problem: str = "Unable to parse move type {text}") -> TypeTag:
-    """Read a type a caller wrote."""
+    """Return the type tag of a type in a request; `problem` is the message if it is not a type."""
     try:
         return parse_type_tag(text)
     except InputError as error:
@@ -312,18 +319,18 @@ def type_tag(text: str, problem: str = "Unable to parse move type {text}") -> Ty
 
 
 def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind: str) -> BoundFunction:
-    """Return a function with its type arguments, or refuse it as the node does.
+    """Return a function with its type arguments, or raise the error of a node.
 
     Parameters
     ----------
     code : CodeSet
-        Modules of the version read.
+        Modules at the version that is read.
     function : FunctionId
-        Which function.
+        Id of the function.
     tags : tuple of TypeTag
         Type arguments.
     kind : {"view", "entry"}
-        How messages call it.
+        Kind of the function, for messages.
     """
     definition, found = code.find(function.address, function.module, function.name)
     if definition is None:
@@ -342,12 +349,12 @@ def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind
 
 
 def plain_arguments(bound: BoundFunction, arguments: Sequence[Any]) -> list[Any]:
-    """Read JSON arguments by the function's parameters."""
+    """Return JSON arguments decoded by the function's parameters."""
     layouts = bound.parameters
     if len(arguments) != len(layouts):
-        words = ", ".join(type_words(layout) for layout in layouts)
-        given = ", ".join(json_debug(argument) for argument in arguments)
-        invalid_input(f"expected {len(layouts)} arguments [{words}], but got {len(arguments)} ([{shown(given)}])")
+        types = ", ".join(type_words(layout) for layout in layouts)
+        values = ", ".join(json_debug(argument) for argument in arguments)
+        invalid_input(f"expected {len(layouts)} arguments [{types}], but got {len(arguments)} ([{shown(values)}])")
     try:
         return [
             decode_argument(layout, argument, where=f"arguments[{index}]")
@@ -357,31 +364,26 @@ def plain_arguments(bound: BoundFunction, arguments: Sequence[Any]) -> list[Any]
         return invalid_input(str(error))
 
 
-_VIEW_LIMIT = 8
-_TRANSACTION_LIMIT = 16
-_ABOVE_VIEW = 1  # the request itself
-_ABOVE_CALL = 4  # signed transaction, raw transaction, payload, call
-_ABOVE_WRAPPED_CALL = 6  # a multisig payload or the newer form of payloads puts two more around a call
-
-
 def check_view_nesting(tags: Iterable[TypeTag]) -> None:
-    """Check the type arguments of a view request.
+    """Check how deeply the type arguments of a view request in BCS are nested.
+
+    A node counts the named containers that it enters while decoding, and fails at a limit.
 
     Raises
     ------
     SchemaError
-        If they nest too deep.
+        If they are nested too deeply.
     """
-    _check(tags, _VIEW_LIMIT - _ABOVE_VIEW)
+    _check(tags, _MAX_VIEW_DEPTH - _ABOVE_VIEW)
 
 
 def check_transaction_nesting(payload: EncodedPayload) -> None:
-    """Check the type arguments of a signed transaction's payload.
+    """Check how deeply the type arguments of a signed transaction's payload are nested.
 
     Raises
     ------
     SchemaError
-        If they nest too deep.
+        If they are nested too deeply.
     """
     above: int = _ABOVE_WRAPPED_CALL
     call: EncodedPayload | None = payload
@@ -392,7 +394,7 @@ def check_transaction_nesting(payload: EncodedPayload) -> None:
     else:
         above = _ABOVE_CALL
     if isinstance(call, EncodedEntryFunction | EncodedScript):
-        _check(call.type_arguments, _TRANSACTION_LIMIT - above)
+        _check(call.type_arguments, _MAX_TRANSACTION_DEPTH - above)
 
 
 def _check(tags: Iterable[TypeTag], limit: int) -> None:
@@ -401,7 +403,7 @@ def _check(tags: Iterable[TypeTag], limit: int) -> None:
 
 
 def _containers(tag: TypeTag) -> int:
-    """Count the named containers on the longest way into a type: each tag, and a struct's record and address."""
+    """Return the depth of named containers in a type: each tag, and a struct's record and address."""
     if isinstance(tag, Vector):
         return 1 + _containers(tag.element)
     if isinstance(tag, StructTag):

@@ -11,7 +11,7 @@ from toolkit.embedded.code import decode_group, read_resource
 from toolkit.embedded.execution import run_view
 from toolkit.embedded.framework.account import Account
 from toolkit.embedded.framework.fungible_asset import METADATA
-from toolkit.embedded.http.messages import ApiError, HttpAnswer, bad_framework, encode, invalid_input, not_found
+from toolkit.embedded.http.messages import ApiError, HttpAnswer, encode, framework_error, invalid_input, not_found
 from toolkit.embedded.http.parsing import (
     address_of,
     boolean_query,
@@ -38,9 +38,9 @@ __all__ = ["GETS", "gas_estimate"]
 
 _MODEL_BUILD = "embedded-model-1"
 _DEFAULT_PAGE = 25
-_PAGE_OF_STATE = 9_999
+_MAX_STATE_PAGE = 9_999
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-_VERSIONS_LOOKED_AT = 30
+_ESTIMATE_VERSIONS = 30
 
 
 def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -63,14 +63,14 @@ def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 
 def healthy(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/-/healthy``: ledger time is made up, so how old the head may be is read and not judged."""
+    """``GET /v1/-/healthy``: the maximum age of the head is parsed and ignored, because ledger time is simulated."""
     del node
     integer_query(call, "duration_secs", bits=32)
     return _json({"message": "aptos-node:ok"})
 
 
 def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/accounts/{address}``: an account nobody used yet answers sequence number 0."""
+    """``GET /v1/accounts/{address}``: a new address has sequence number 0."""
     address = path_address(call, "address")
     version = node.version(call)
     kind = node.chain.code_at(version).struct(Account.Account, ())
@@ -112,7 +112,9 @@ def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         tag = None
     if not isinstance(tag, StructTag):
         text = shown(call.path["resource_type"])
-        bad_framework(f'failed to parse path `resource_type`: failed to parse "string(MoveStructTag)": invalid: {text}')
+        raise framework_error(
+            f'failed to parse path `resource_type`: failed to parse "string(MoveStructTag)": invalid: {text}'
+        )
     version = node.version(call)
     code = node.chain.code_at(version)
     data = read_resource(node.chain.state, code, address, tag, version)
@@ -134,16 +136,16 @@ def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     found = []
     for key in keys:
         value = state.read(key, version)
-        data = b"" if value is None else value.data  # `keys_of` yields only what is there
+        data = b"" if value is None else value.data  # `keys_of` yields only existing keys
         members = {str(key.name): data} if key.kind == "resource" else decode_group(data)
         found += [render.resource_json(code, tag, member) for tag, member in members.items()]
     return _json(found, cursor=cursor)
 
 
 def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/accounts/{address}/balance/{asset_type}``: a bare number; 0 where nothing is held.
+    """``GET /v1/accounts/{address}/balance/{asset_type}``: a number, 0 if the account holds none of the asset.
 
-    The asset is a coin type (then its paired fungible asset counts too) or the address of a fungible asset.
+    The asset is a coin type (including its paired fungible asset) or the address of a fungible asset.
     """
     address, text = path_address(call, "address"), call.path["asset_type"]
     asset = address_of(text)
@@ -153,12 +155,12 @@ def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     try:
         coin = parse_type_tag(text)
     except InputError:
-        bad_framework(f"failed to parse path `asset_type`: invalid asset type {shown(text)}")
+        raise framework_error(f"failed to parse path `asset_type`: invalid asset type {shown(text)}") from None
     return _json(_view(node, version, "coin", (coin,), address))
 
 
 def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/transactions?start=&limit=``: oldest first; without a start, the last page."""
+    """``GET /v1/transactions?start=&limit=``: oldest first; the last page by default."""
     start = query_u64(call, "start")
     limit = integer_query(call, "limit", bits=16, default=_DEFAULT_PAGE)
     if limit == 0:
@@ -190,7 +192,9 @@ def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions/by_hash/{txn_hash}``."""
     text = call.path["txn_hash"]
     if _HASH.fullmatch(text) is None:
-        bad_framework('failed to parse path `txn_hash`: failed to parse "string(HashValue)": unable to parse HashValue')
+        raise framework_error(
+            'failed to parse path `txn_hash`: failed to parse "string(HashValue)": unable to parse HashValue'
+        )
     version = node.chain.by_hash.get(text.lower())
     if version is None:
         not_found("Transaction", "transaction_not_found", f"Transaction hash({text.lower()})")
@@ -200,33 +204,33 @@ def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def block_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_version/{version}``."""
     version = path_u64(call, "version")
-    whole = boolean_query(call, "with_transactions")
+    with_transactions = boolean_query(call, "with_transactions")
     if version > node.chain.head:
         not_found("Block", "block_not_found", f"Ledger version({version})")
     if version < node.chain.oldest_version:
         raise ApiError(410, "version_pruned", f"Ledger version({version}) has been pruned")
-    return _json(render.block_json(node.chain, node.chain.block_of(version), with_transactions=whole))
+    return _json(render.block_json(node.chain, node.chain.block_of(version), with_transactions=with_transactions))
 
 
 def block_by_height(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/blocks/by_height/{block_height}``."""
     height = path_u64(call, "block_height")
-    whole = boolean_query(call, "with_transactions")
+    with_transactions = boolean_query(call, "with_transactions")
     blocks = node.chain.blocks
     oldest = blocks[0].height
     if height < oldest:
         raise ApiError(410, "block_pruned", f"Block({height}) has been pruned")
     if height - oldest >= len(blocks):
         not_found("Block", "block_not_found", f"Block height({height})")
-    return _json(render.block_json(node.chain, blocks[height - oldest], with_transactions=whole))
+    return _json(render.block_json(node.chain, blocks[height - oldest], with_transactions=with_transactions))
 
 
 def gas_estimate(node: EmbeddedNode) -> dict[str, int]:
-    """Return prices in octas per gas unit, from the latest transactions."""
+    """Return gas unit prices in octas, from the latest transactions."""
     lowest = node.chain.schedule_at(node.chain.head)["txn.min_price_per_gas_unit"]
     prices = sorted(
         request.raw.gas_unit_price
-        for version in range(max(node.chain.oldest_version, node.chain.head - _VERSIONS_LOOKED_AT), node.chain.head + 1)
+        for version in range(max(node.chain.oldest_version, node.chain.head - _ESTIMATE_VERSIONS), node.chain.head + 1)
         if (request := node.chain.transaction(version).request) is not None
     )
     market = max(lowest, prices[len(prices) // 2] if prices else lowest)
@@ -238,13 +242,13 @@ def gas_estimate(node: EmbeddedNode) -> dict[str, int]:
 
 
 def gas_price(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/estimate_gas_price``: numbers, not strings."""
+    """``GET /v1/estimate_gas_price``: the prices are numbers, not strings."""
     del call
     return _json(gas_estimate(node))
 
 
 def _view(node: EmbeddedNode, version: int, module: str, tags: tuple[TypeTag, ...], *arguments: str) -> int:
-    """Return what a module's ``balance`` says; nothing is held where a type is no asset or the view fails."""
+    """Return the result of a module's ``balance`` view, 0 if the type is not an asset or the view fails."""
     snapshot = node.chain.snapshot(version)
     try:
         bound = snapshot.code.function("0x1", module, "balance", tags)
@@ -255,8 +259,8 @@ def _view(node: EmbeddedNode, version: int, module: str, tags: tuple[TypeTag, ..
 
 
 def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | None]:
-    """Return the keys of one page, in the order of their bytes, and the cursor that leads to the next."""
-    limit = min(integer_query(call, "limit", bits=16, default=_PAGE_OF_STATE), _PAGE_OF_STATE)
+    """Return the keys of a page, sorted by their bytes, and the cursor of the next page."""
+    limit = min(integer_query(call, "limit", bits=16, default=_MAX_STATE_PAGE), _MAX_STATE_PAGE)
     if limit == 0:
         invalid_input("Given limit value (0) must not be zero")
     start = _cursor(call)
@@ -267,18 +271,18 @@ def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str
 
 
 def _cursor(call: HttpCall) -> bytes:
-    """Return the state key that a page starts at: what the header of the page before said."""
+    """Return the state key at which a page starts, from the cursor of the previous page."""
     text = call.query.get("start")
     if text is None:
         return b""
     try:
         return parse_hex(text)
     except InputError:
-        bad_framework(
+        raise framework_error(
             'failed to parse parameter `start`: failed to parse "string(StateKeyWrapper)": '
             f"Failed to decode hex string: {shown(text)} (occurred while parsing "
             '"optional<string(StateKeyWrapper)>")'
-        )
+        ) from None
 
 
 def _json(value: Any, *, cursor: str | None = None) -> HttpAnswer:
@@ -289,7 +293,6 @@ def _bcs(data: bytes) -> HttpAnswer:
     return HttpAnswer(data, media_type="application/x-bcs")
 
 
-#: Paths below ``/v1`` and their handlers.
 GETS = {
     "": index,
     "/": index,
@@ -307,3 +310,4 @@ GETS = {
     "/blocks/by_height/{block_height}": block_by_height,
     "/estimate_gas_price": gas_price,
 }
+"""Handlers by path below ``/v1``."""

@@ -1,4 +1,4 @@
-"""A node in a thread: uvicorn on loopback, started and stopped from Python."""
+"""`start` and `serve`: a node in a thread, served by uvicorn on loopback."""
 
 from __future__ import annotations
 
@@ -32,18 +32,23 @@ _BACKLOG = 2048
 
 
 class Server:
-    """A running node; `stop` ends it, and so does leaving its ``with`` block or the interpreter.
+    """A running node; it stops on `stop`, at the end of a ``with`` block, or when the interpreter exits.
 
-    Parameters
+    Servers are created by `start`.
+
+    Attributes
     ----------
-    node : EmbeddedNode
-        What is served.
+    url : str
+        Base URL, which ends in ``/v1``.
     faults : Faults
-        What goes wrong; may be changed while the node runs.
-    host : str
-        Address to listen on.
-    port : int
-        Port; 0 takes a free one.
+        Latency and faults; can be changed while the node runs.
+    node : EmbeddedNode
+        The node that is served.
+
+    Raises
+    ------
+    InputError
+        If the node cannot listen on the address and port.
     """
 
     def __init__(self, node: EmbeddedNode, *, faults: Faults, host: str, port: int) -> None:
@@ -58,10 +63,10 @@ class Server:
         config = uvicorn.Config(
             CheckedApp(app, node, Hosts(host, node.access.host_names)),
             http=bounded_protocol(AutoHTTPProtocol, self.connections),
-            # Above the node's own limit, which is to answer first.
+            # Larger than the node's own limit, which must apply first.
             h11_max_incomplete_event_size=2 * node.limits.header_bytes,
             ws="none",
-            log_config=None,  # logging is the program's to configure, and needs a stdout
+            log_config=None,  # the program configures logging, and stdout may be missing
             log_level="critical",
             access_log=False,
             lifespan="off",
@@ -88,7 +93,7 @@ class Server:
         self.stop()
 
     def stop(self) -> None:
-        """Stop serving and free the port; doing it twice is fine."""
+        """Stop the node and free the port; has no effect on a stopped node."""
         atexit.unregister(self.stop)
         self._server.should_exit = True
         self._server.force_exit = True
@@ -100,7 +105,7 @@ class Server:
         while not self._server.started:
             if not self._thread.is_alive() or waited > _START_TIMEOUT_S:
                 self._socket.close()
-                raise InputError(f"the embedded node did not start on {self.url}")
+                raise InputError(f"the embedded node did not start on {self.url} within {_START_TIMEOUT_S:g} s")
             self._started.wait(0.005)
             waited += 0.005
 
@@ -115,34 +120,41 @@ def start(
     faults: Faults | None = None,
     access: Access | None = None,
 ) -> Server:
-    """Serve a ledger from a thread of its own.
+    """Serve a ledger over HTTP, in a separate thread.
 
     Parameters
     ----------
     ledger : Ledger
-        What is served; it may grow meanwhile.
+        The ledger; it may grow while it is served.
     port : int, default 0
-        Port; 0 takes a free one.
+        Port to listen on; 0 selects a free one.
     host : str, default "127.0.0.1"
-        Address to listen on. Anything but loopback shows the node to the network.
+        Address to listen on. Any address other than loopback exposes the node to the network.
     brand : str, default "APTOS"
-        The maker's token in header names.
+        Part of the names of ledger headers.
     limits : Limits, optional
-        What the node bounds.
+        Limits of requests.
     faults : Faults, optional
-        What goes wrong, for tests and classes; `Server.faults` afterwards.
+        Latency and faults, for tests and courses.
     access : Access, optional
-        What the node refuses to answer.
+        Access rules.
 
     Returns
     -------
     Server
-        With its ``url``; stopped by ``stop()`` or at exit.
+        Stop it with ``stop()``; it also stops when the interpreter exits.
 
     Raises
     ------
     InputError
-        If the port cannot be had.
+        If the node cannot listen on the address and port, or the brand is not valid.
+
+    Examples
+    --------
+    >>> from toolkit import embedded
+    >>> with embedded.start(embedded.Ledger()) as server:
+    ...     server.url.endswith("/v1")
+    True
     """
     node = EmbeddedNode(ledger, brand=brand, limits=limits, access=access)
     return Server(node, faults=faults or Faults(), host=host, port=port)
@@ -159,9 +171,29 @@ def serve(
     faults: Faults | None = None,
     access: Access | None = None,
 ) -> Iterator[str]:
-    """Serve a ledger while a ``with`` block runs; yields the URL, which ends in ``/v1``.
+    """Serve a ledger over HTTP during a ``with`` block.
 
-    Parameters are those of `start`.
+    Parameters
+    ----------
+    ledger, port, host, brand, limits, faults, access
+        As for `start`.
+
+    Yields
+    ------
+    str
+        Base URL, which ends in ``/v1``.
+
+    Raises
+    ------
+    InputError
+        If the node cannot listen on the address and port, or the brand is not valid.
+
+    Examples
+    --------
+    >>> from toolkit import embedded
+    >>> with embedded.serve(embedded.Ledger()) as url:
+    ...     url.startswith("http://127.0.0.1:")
+    True
     """
     with start(ledger, port=port, host=host, brand=brand, limits=limits, faults=faults, access=access) as server:
         yield server.url

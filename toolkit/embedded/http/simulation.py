@@ -1,15 +1,19 @@
-"""``POST /v1/transactions/simulate`` (wire facts, section 4): execute at the head, answer what would happen."""
+"""``POST /v1/transactions/simulate``: execute a transaction at the head and return its output.
+
+A simulated transaction must not have a valid signature. Signatures of ed25519, multi-ed25519 and secp256k1 keys are
+verified; keyless, passkey and abstract signatures count as not valid.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from toolkit.embedded import render
 from toolkit.embedded.execution import run_view
 from toolkit.embedded.framework.coin import APTOS_COIN
-from toolkit.embedded.http.messages import BCS, JSON, HttpAnswer, encode, explained, invalid_input
+from toolkit.embedded.http.messages import BCS, JSON, HttpAnswer, encode, error_context, invalid_input
 from toolkit.embedded.http.parsing import (
     Fields,
     bind,
@@ -47,216 +51,20 @@ from toolkit.wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from toolkit.embedded.http.messages import HttpCall
     from toolkit.embedded.http.node import EmbeddedNode
     from toolkit.wire import AccountSignature, EncodedPayload, PublicKey, Signature, TransactionSignature
 
 __all__ = ["SIGNED_TRANSACTION_BCS", "has_valid_signature", "signed_from_json", "simulate"]
 
+SIGNED_TRANSACTION_BCS = "application/x.aptos.signed_transaction+bcs"
+
+
 _SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _SCALAR_BYTES = 32
-
-
-def has_valid_signature(signed: SignedTransaction) -> bool:
-    """Tell whether every signer of a transaction really signed it."""
-    # Zeros are the usual case, and nobody's signature.
-    if is_zero_padded(signed.signature):
-        return False
-    message = signed.signing_message()
-    return all(_is_valid(one, message) for one in _account_signatures(signed.signature))
-
-
-def _account_signatures(signature: TransactionSignature) -> list[AccountSignature | TransactionSignature]:
-    if isinstance(signature, SingleSenderSignature):
-        return [signature.sender]
-    if isinstance(signature, FeePayerSignature):
-        return [signature.sender, *signature.secondary_signers, signature.fee_payer_signer]
-    if isinstance(signature, MultiAgentSignature):
-        return [signature.sender, *signature.secondary_signers]
-    return [signature]
-
-
-def _is_valid(signature: AccountSignature | TransactionSignature, message: bytes) -> bool:
-    match signature:
-        case Ed25519Signature(public_key=key, signature=value):
-            return _ed25519(_data(key), _data(value), message)
-        case MultiEd25519Signature():
-            return _multi_ed25519(signature, message)
-        case SingleKeySignature(public_key=key, signature=value):
-            return _any_key(key, value, message)
-        case MultiKeySignature(public_keys=keys, signatures=signatures, signatures_required=required):
-            return len(signatures) >= required and all(
-                _any_key(keys[one.index], one.signature, message) for one in signatures
-            )
-        case _:
-            return False
-
-
-def _any_key(key: PublicKey, signature: Signature, message: bytes) -> bool:
-    if key.type == signature.type == "ed25519":
-        return _ed25519(_data(key.value), _data(signature.value), message)
-    if key.type == signature.type == "secp256k1_ecdsa":
-        return _secp256k1(_data(key.value), _data(signature.value), message)
-    return False
-
-
-def _multi_ed25519(signature: MultiEd25519Signature, message: bytes) -> bool:
-    """Check each signature against the key its bit of the bitmap names, most significant bit first."""
-    bits = int.from_bytes(_data(signature.bitmap), "big")
-    signers = [index for index in range(32) if bits >> (31 - index) & 1]
-    if len(signers) < signature.threshold or len(signers) != len(signature.signatures):
-        return False
-    keys = signature.public_keys
-    return all(
-        index < len(keys) and _ed25519(_data(keys[index]), _data(value), message)
-        for index, value in zip(signers, signature.signatures, strict=True)
-    )
-
-
-def _ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
-def _secp256k1(key: bytes, signature: bytes, message: bytes) -> bool:
-    """Check 64 bytes of r and s over the message's SHA3-256; a high s is not canonical and not valid."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec, utils
-
-    r = int.from_bytes(signature[:_SCALAR_BYTES], "big")
-    s = int.from_bytes(signature[_SCALAR_BYTES:], "big")
-    if s > _SECP256K1_HALF_ORDER:
-        return False
-    try:
-        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), key)
-        digest = hashlib.sha3_256(message).digest()
-        scheme = ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))
-        public.verify(utils.encode_dss_signature(r, s), digest, scheme)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
-def _data(text: str) -> bytes:
-    return bytes.fromhex(text.removeprefix("0x"))
-
-
 _U64_MAX = 2**64 - 1
 _MODEL = "SubmitTransactionRequest"
 _CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
-
-
-def signed_from_json(node: EmbeddedNode, call: HttpCall) -> SignedTransaction:
-    """Read the body: shape first, then what it means; the chain id is the node's own."""
-    body = json_body(call, _MODEL)
-    fields = Fields(body.value, ("UserTransactionRequestInner", _MODEL))
-    sender, sequence_number = fields.address("sender"), fields.u64("sequence_number")
-    max_gas_amount, gas_unit_price = fields.u64("max_gas_amount"), fields.u64("gas_unit_price")
-    expiration = fields.u64("expiration_timestamp_secs")
-    payload = fields.object("payload", "TransactionPayload")
-    nonce = fields.optional_u64("replay_protection_nonce")
-    signature = _signature(Fields(body.value, (_MODEL,)))
-    with explained(_CONTEXT):
-        encoded = _payload(node, payload)
-    if nonce is not None:  # orderless: the number says nothing, and the payload takes its newer form
-        sequence_number = _U64_MAX
-        if isinstance(encoded, EncodedMultisig):
-            encoded = EncodedPayloadV2(encoded.payload, encoded.multisig_address, nonce)
-        elif isinstance(encoded, EncodedEntryFunction | EncodedScript):
-            encoded = EncodedPayloadV2(encoded, None, nonce)
-    raw = RawTransaction(
-        sender=sender,
-        sequence_number=sequence_number,
-        payload=encoded,
-        max_gas_amount=max_gas_amount,
-        gas_unit_price=gas_unit_price,
-        expiration_timestamp_secs=expiration,
-        chain_id=node.chain.chain_id,
-    )
-    return SignedTransaction(raw, signature)
-
-
-def _signature(fields: Fields) -> TransactionSignature:
-    """Read the signature; its structure is checked on the way."""
-    value = fields.object("signature", "TransactionSignature").value
-    try:
-        parsed = parse_signature(value)
-    except ToolkitError as error:
-        return invalid_input(f"Simulated transaction invalid: {shown(error)}")
-    if isinstance(parsed, UnknownSignature):
-        fields.fail(f'Expected input type "TransactionSignature", found {shown(encode(value).decode())}.')
-    return parsed
-
-
-def _payload(node: EmbeddedNode, payload: Fields) -> EncodedPayload:
-    """Read a payload of any kind that can be simulated."""
-    if payload.text("type", "string") == "module_bundle_payload":
-        invalid_input("Module bundle payload has been removed")
-    if payload.value["type"] != "multisig_payload":
-        return _executable(node, payload)
-    fields = payload.named("MultisigPayload")
-    address = fields.address("multisig_address")
-    inner = payload.value.get("transaction_payload")
-    if inner is None:
-        return EncodedMultisig(address)
-    return EncodedMultisig(
-        address, _executable(node, fields.object("transaction_payload", "MultisigTransactionPayload"))
-    )
-
-
-def _executable(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction | EncodedScript:
-    """Read what runs: a call of an entry function, or a script."""
-    readers: dict[str, Callable[[EmbeddedNode, Fields], EncodedEntryFunction | EncodedScript]] = {
-        "entry_function_payload": _entry_function,
-        "script_payload": _script,
-    }
-    reader = readers.get(payload.text("type", "string"))
-    if reader is None:
-        payload.unexpected("TransactionPayload", payload.value)
-    assert reader is not None  # noqa: S101 - `unexpected` has raised  # nosec B101
-    return reader(node, payload)
-
-
-def _entry_function(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction:
-    fields = payload.named("EntryFunctionPayload")
-    function = fields.function("function")
-    texts = fields.texts("type_arguments", "string(MoveType)")
-    arguments = fields.array("arguments", "[Value]")
-    tags = tuple(type_tag(text) for text in texts)
-    bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
-    if not bound.function.mark.is_entry:
-        invalid_input(f"could not find entry function by {function.wire}")
-    plain = plain_arguments(bound, arguments)
-    return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
-
-
-def _script(node: EmbeddedNode, payload: Fields) -> Any:
-    """Refuse a script: a node needs its ABI from the bytecode to read its arguments, and cannot read this one's."""
-    del node
-    fields = payload.named("ScriptPayload")
-    code = fields.object("code", "MoveScriptBytecode")
-    text = code.text("bytecode", "string(HexEncodedBytes)")
-    fields.texts("type_arguments", "string(MoveType)")
-    fields.array("arguments", "[Value]")
-    try:
-        bytecode = parse_hex(text)
-    except ToolkitError as error:
-        code.fail(f'failed to parse "string(HexEncodedBytes)": {shown(error)}')
-    if not bytecode:
-        invalid_input("Script payload bytecode must not be empty")
-    return invalid_input("invalid transaction script bytecode")
-
-
-SIGNED_TRANSACTION_BCS = "application/x.aptos.signed_transaction+bcs"
 
 
 class _Overrides(NamedTuple):
@@ -268,7 +76,7 @@ class _Overrides(NamedTuple):
 
 
 def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """Execute a transaction at the head; nothing is kept."""
+    """``POST /v1/transactions/simulate``: execute a transaction at the head without committing it."""
     node.access.check_simulation()
     node.access.check_output(call, "Simulate transaction")
     overrides = _Overrides(
@@ -315,7 +123,7 @@ def _from_bcs(body: bytes) -> SignedTransaction:
 
 
 def _override(node: EmbeddedNode, signed: SignedTransaction, overrides: _Overrides) -> SignedTransaction:
-    """Replace price and gas limit where asked; the limit is what the sender could pay for."""
+    """Replace gas unit price and maximum gas if requested; the maximum is what the sender can pay."""
     raw = signed.raw
     if overrides.price or overrides.prioritized:
         estimate = gas_estimate(node)
@@ -331,7 +139,7 @@ def _override(node: EmbeddedNode, signed: SignedTransaction, overrides: _Overrid
 
 
 def _balance(node: EmbeddedNode, address: str) -> int:
-    """Return the sender's balance, by the view a node asks."""
+    """Return the sender's balance, read with the same view as on a node."""
     head = node.chain.head
     bound = node.chain.code_at(head).function("0x1", "coin", "balance", (APTOS_COIN,))
     try:
@@ -339,3 +147,191 @@ def _balance(node: EmbeddedNode, address: str) -> int:
     except VmError as error:
         return invalid_input(error.view_message, vm_error_code=error.vm_error_code)
     return int(values[0])
+
+
+def has_valid_signature(signed: SignedTransaction) -> bool:
+    """Return True if all signatures of a transaction are valid."""
+    # Signatures of zeros are the usual case and never valid.
+    if is_zero_padded(signed.signature):
+        return False
+    message = signed.signing_message()
+    return all(_is_valid(one, message) for one in _account_signatures(signed.signature))
+
+
+def _account_signatures(signature: TransactionSignature) -> list[AccountSignature | TransactionSignature]:
+    if isinstance(signature, SingleSenderSignature):
+        return [signature.sender]
+    if isinstance(signature, FeePayerSignature):
+        return [signature.sender, *signature.secondary_signers, signature.fee_payer_signer]
+    if isinstance(signature, MultiAgentSignature):
+        return [signature.sender, *signature.secondary_signers]
+    return [signature]
+
+
+def _is_valid(signature: AccountSignature | TransactionSignature, message: bytes) -> bool:
+    match signature:
+        case Ed25519Signature(public_key=key, signature=value):
+            return _ed25519(_data(key), _data(value), message)
+        case MultiEd25519Signature():
+            return _multi_ed25519(signature, message)
+        case SingleKeySignature(public_key=key, signature=value):
+            return _any_key(key, value, message)
+        case MultiKeySignature(public_keys=keys, signatures=signatures, signatures_required=required):
+            return len(signatures) >= required and all(
+                _any_key(keys[one.index], one.signature, message) for one in signatures
+            )
+        case _:
+            return False
+
+
+def _any_key(key: PublicKey, signature: Signature, message: bytes) -> bool:
+    if key.type == signature.type == "ed25519":
+        return _ed25519(_data(key.value), _data(signature.value), message)
+    if key.type == signature.type == "secp256k1_ecdsa":
+        return _secp256k1(_data(key.value), _data(signature.value), message)
+    return False
+
+
+def _multi_ed25519(signature: MultiEd25519Signature, message: bytes) -> bool:
+    """Verify each signature with the key of its bit in the bitmap, most significant bit first."""
+    bits = int.from_bytes(_data(signature.bitmap), "big")
+    signers = [index for index in range(32) if bits >> (31 - index) & 1]
+    if len(signers) < signature.threshold or len(signers) != len(signature.signatures):
+        return False
+    keys = signature.public_keys
+    return all(
+        index < len(keys) and _ed25519(_data(keys[index]), _data(value), message)
+        for index, value in zip(signers, signature.signatures, strict=True)
+    )
+
+
+def _ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _secp256k1(key: bytes, signature: bytes, message: bytes) -> bool:
+    """Verify 64 bytes of r and s over the message's SHA3-256; a high s is not canonical, hence not valid."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+    r = int.from_bytes(signature[:_SCALAR_BYTES], "big")
+    s = int.from_bytes(signature[_SCALAR_BYTES:], "big")
+    if s > _SECP256K1_HALF_ORDER:
+        return False
+    try:
+        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), key)
+        digest = hashlib.sha3_256(message).digest()
+        scheme = ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))
+        public.verify(utils.encode_dss_signature(r, s), digest, scheme)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _data(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+def signed_from_json(node: EmbeddedNode, call: HttpCall) -> SignedTransaction:
+    """Return the transaction of a JSON body; its chain id is that of the node."""
+    body = json_body(call, _MODEL)
+    fields = Fields(body.value, ("UserTransactionRequestInner", _MODEL))
+    sender, sequence_number = fields.address("sender"), fields.u64("sequence_number")
+    max_gas_amount, gas_unit_price = fields.u64("max_gas_amount"), fields.u64("gas_unit_price")
+    expiration = fields.u64("expiration_timestamp_secs")
+    payload = fields.object("payload", "TransactionPayload")
+    nonce = fields.optional_u64("replay_protection_nonce")
+    signature = _signature(Fields(body.value, (_MODEL,)))
+    with error_context(_CONTEXT):
+        encoded = _payload(node, payload)
+    if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
+        sequence_number = _U64_MAX
+        if isinstance(encoded, EncodedMultisig):
+            encoded = EncodedPayloadV2(encoded.payload, encoded.multisig_address, nonce)
+        elif isinstance(encoded, EncodedEntryFunction | EncodedScript):
+            encoded = EncodedPayloadV2(encoded, None, nonce)
+    raw = RawTransaction(
+        sender=sender,
+        sequence_number=sequence_number,
+        payload=encoded,
+        max_gas_amount=max_gas_amount,
+        gas_unit_price=gas_unit_price,
+        expiration_timestamp_secs=expiration,
+        chain_id=node.chain.chain_id,
+    )
+    return SignedTransaction(raw, signature)
+
+
+def _signature(fields: Fields) -> TransactionSignature:
+    """Return the signature of a body after checking its structure."""
+    value = fields.object("signature", "TransactionSignature").value
+    try:
+        parsed = parse_signature(value)
+    except ToolkitError as error:
+        return invalid_input(f"Simulated transaction invalid: {shown(error)}")
+    if isinstance(parsed, UnknownSignature):
+        fields.fail(f'Expected input type "TransactionSignature", found {shown(encode(value).decode())}.')
+    return parsed
+
+
+def _payload(node: EmbeddedNode, payload: Fields) -> EncodedPayload:
+    """Return the payload of a body; any kind that can be simulated."""
+    if payload.text("type", "string") == "module_bundle_payload":
+        invalid_input("Module bundle payload has been removed")
+    if payload.value["type"] != "multisig_payload":
+        return _executable(node, payload)
+    fields = payload.named("MultisigPayload")
+    address = fields.address("multisig_address")
+    inner = payload.value.get("transaction_payload")
+    if inner is None:
+        return EncodedMultisig(address)
+    return EncodedMultisig(
+        address, _executable(node, fields.object("transaction_payload", "MultisigTransactionPayload"))
+    )
+
+
+def _executable(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction:
+    """Return the call of an entry function, or raise the error of a script."""
+    kind = payload.text("type", "string")
+    if kind == "script_payload":
+        _reject_script(payload)
+    if kind != "entry_function_payload":
+        payload.unexpected("TransactionPayload", payload.value)
+    return _entry_function(node, payload)
+
+
+def _entry_function(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction:
+    fields = payload.named("EntryFunctionPayload")
+    function = fields.function("function")
+    texts = fields.texts("type_arguments", "string(MoveType)")
+    arguments = fields.array("arguments", "[Value]")
+    tags = tuple(type_tag(text) for text in texts)
+    bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
+    if not bound.function.mark.is_entry:
+        invalid_input(f"could not find entry function by {function.wire}")
+    plain = plain_arguments(bound, arguments)
+    return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
+
+
+def _reject_script(payload: Fields) -> NoReturn:
+    """Raise the error of a script: its arguments need the ABI in its bytecode, which the embedded node cannot read."""
+    fields = payload.named("ScriptPayload")
+    code = fields.object("code", "MoveScriptBytecode")
+    text = code.text("bytecode", "string(HexEncodedBytes)")
+    fields.texts("type_arguments", "string(MoveType)")
+    fields.array("arguments", "[Value]")
+    try:
+        bytecode = parse_hex(text)
+    except ToolkitError as error:
+        code.fail(f'failed to parse "string(HexEncodedBytes)": {shown(error)}')
+    if not bytecode:
+        invalid_input("Script payload bytecode must not be empty")
+    invalid_input("invalid transaction script bytecode")

@@ -24,6 +24,11 @@ from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFung
 __all__ = ["CheaperPriceFeed", "Desk", "Gold", "PriceFeed"]
 
 
+REPORTERS = 5
+FIRST_PRICE = 1_000
+SPREAD_PERCENT = 2
+
+
 class Gold(Module, address="0x901d"):
     """Gold."""
 
@@ -49,11 +54,6 @@ class Gold(Module, address="0x901d"):
     def metadata(self) -> address:
         """Return the address of the asset's metadata object."""
         return self.borrow(Gold.Mine, "0x901d").metadata
-
-
-REPORTERS = 5
-FIRST_PRICE = 1_000
-SPREAD_PERCENT = 2
 
 
 class PriceFeed(Module, address="0xfeed", code_bytes=30_000):
