@@ -76,7 +76,7 @@ def test_exit_codes_of_the_gate(compare, arguments, code):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["x", "none"], "none holds no run"),
+        (["x", "none"], "none is not a run folder"),
         (["x", "x", "--fail-over", "two"], "a threshold is a percentage such as 2%"),
         (["x", "x", "--study", "none.toml"], "No such file"),
         (["x", "x", "--waivers", "study.toml"], "is no key of a file of waivers"),

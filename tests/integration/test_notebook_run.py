@@ -46,7 +46,7 @@ def test_a_run_is_stopped_and_the_same_cell_goes_on(kernel, server, tmp_path):
     assert words[0] == "stopped;"
     kept = int(words[1].replace(",", ""))
     assert kept >= PLANNED // 2
-    assert f"are kept in {tmp_path / 'run'}; the same call or command goes on from there" in kernel.text
+    assert f"are stored in {tmp_path / 'run'}; the same call or command continues" in kernel.text
     server.faults.clear()
     assert kernel.run(cell) == "ok"
     assert kernel.bar > kept

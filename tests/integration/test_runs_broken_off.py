@@ -148,7 +148,7 @@ def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, s
         assert process.returncode == 130
     server.faults.clear()
     kept = rows_in(out)
-    assert f"stopped; {kept:,} observations are kept in {out}; the same call or command goes on from there" in words
+    assert f"stopped; {kept:,} observations are stored in {out}; the same call or command continues" in words
     assert "Traceback" not in words
     assert toolkit.Study.load(study_file).run(out, progress=False).digest == whole.digest
 
@@ -163,7 +163,7 @@ def test_a_full_disk_loses_nothing_that_was_written(study_file, whole, tmp_path)
     assert process.returncode == 5
     assert "could not be written: " in words
     assert "File too large" in words
-    assert "what was written before is kept" in words
+    assert "The observations until then are stored" in words
     assert "Traceback" not in words
     kept = rows_in(out)
     assert 0 < kept < 2_000

@@ -199,7 +199,7 @@ def test_an_interrupt_stops_an_executor(url, tmp_path, executor):
         process.send_signal(signal.SIGINT)
         _, words = process.communicate(timeout=20)
         assert process.returncode == 130
-        assert f"{rows_in(tmp_path / 'run'):,} observations are kept" in words
+        assert f"{rows_in(tmp_path / 'run'):,} observations are stored" in words
         assert "Traceback" not in words
     assert rows_in(tmp_path / "run") >= 100
     assert not [worker for worker in workers if alive(worker)]
@@ -225,7 +225,7 @@ def test_an_interrupt_ends_threads_that_wait_for_a_silent_node(proxy, tmp_path):
         process.send_signal(signal.SIGINT)
         _, words = process.communicate(timeout=15)
         assert process.returncode == 130
-        assert "observations are kept" in words
+        assert "observations are stored" in words
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds workers by /proc")

@@ -82,7 +82,7 @@ def test_a_study_stops_and_goes_on_later(proxy, tmp_path, executor):
     study = {"calls": {"size": SIZE}, "versions": "100:499"}
     with (
         toolkit.connect(proxy.url, cache=None, max_in_flight=8) as node,
-        pytest.raises(RunStopped, match=rf"asks to be sent nothing until {TIME} .*run the same study into the same"),
+        pytest.raises(RunStopped, match=rf"accepts no requests until {TIME} .*run the same study into the same"),
     ):
         toolkit.Study(node=node, **study).run(tmp_path / "run", progress=False, executor=executor)
     kept = len(toolkit.Run.open(tmp_path / "run").observations)
@@ -108,7 +108,7 @@ def test_on_the_command_line_it_is_one_line_and_code_5(proxy, tmp_path, capsys):
     proxy.change = limited("3600", answered=100)
     assert main(["study", "run", str(place), "--out", str(tmp_path / "run"), "--quiet"]) == 5
     words = capsys.readouterr().err
-    assert re.search(rf"asks to be sent nothing until {TIME}", words)
+    assert re.search(rf"accepts no requests until {TIME}", words)
     assert "Traceback" not in words
 
 

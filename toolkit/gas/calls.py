@@ -36,14 +36,14 @@ _SIMULATION_ONLY = frozenset({"sender", "fee_payer", "max_gas_amount", "gas_unit
 _CALL_ONLY = frozenset({"type_arguments", "arguments"})
 _FIELD = re.compile(r"(?:ViewFunction|EntryFunction|SimulationRequest)\.(\w+)(?:\.(\d+))?: ")
 _STUDY_PRICE = 100
-"""Octas per gas unit of simulations in a study. It is fixed because the storage fee in gas units depends on it."""
+"""Octas per gas unit of a study's simulations. It is fixed since the storage fee in gas units depends on it."""
 
 
 class CallFields(FileModel):
     """The keys of a call; exactly one of `view`, `simulate` and `committed` names its function."""
 
     label: str = ""
-    """Its name for people; the function's by default."""
+    """Its name in frames and reports; the function's by default."""
     view: str | None = None
     """A view function, read at every version of the plan."""
     simulate: str | None = None
@@ -53,29 +53,29 @@ class CallFields(FileModel):
     type_arguments: tuple[str, ...] = ()
     """Move types of a view or simulation."""
     arguments: tuple[Any, ...] = ()
-    """Arguments of a view or simulation; its ABI says how they are sent."""
+    """Arguments of a view or simulation, encoded by its ABI."""
     sender: str | None = None
-    """Account whose transaction is simulated; no key is needed."""
+    """Account that sends the simulated transaction; no key is needed."""
     fee_payer: str | None = None
     """Account that pays for a simulation; 0x0 charges nobody."""
     gas_unit_price: Annotated[int, Field(ge=0)] = _STUDY_PRICE
-    """Octas per gas unit of a simulation; fixed, for storage costs fewer gas units at a higher price."""
+    """Octas per gas unit of a simulation; fixed, since storage costs fewer gas units at a higher price."""
     max_gas_amount: Annotated[int, Field(ge=0)] | None = None
-    """Gas units of a simulation; what the sender can afford by default."""
+    """Maximum gas units of a simulation; by default what the sender can afford."""
     versions: str | None = None
-    """Range of the committed transactions, such as "1000:1999"; that of the study's versions by default."""
+    """Range of the committed transactions, such as "1000:1999"; by default that of the study's versions."""
     thresholds: Threshold | None = None
-    """How much dearer this call may become, in place of the study's own thresholds."""
+    """How much more gas this call may use before a comparison fails, instead of the study's thresholds."""
 
     @field_validator("arguments", mode="before")
     @classmethod
     def _hex_for_bytes(cls, arguments: Any) -> Any:
-        """Write bytes as the hex that a node takes for them, so that a study can be written down as text."""
+        """Return arguments with bytes as hex, as nodes accept them, so that a study can be written as text."""
         return wire_argument(list(arguments)) if isinstance(arguments, list | tuple) else arguments
 
     @property
     def source(self) -> str:
-        """What kind of observation the call gives: ``view@version``, ``simulate@now`` or ``committed``."""
+        """The kind of observation that the call gives: ``view@version``, ``simulate@now`` or ``committed``."""
         return (
             Source.VIEW if self.view is not None else Source.SIMULATE if self.simulate is not None else Source.COMMITTED
         )
@@ -87,7 +87,7 @@ class CallFields(FileModel):
 
     @property
     def name(self) -> str:
-        """The label, or the function where there is none."""
+        """The label, or the function if there is no label."""
         return self.label or self.function
 
 
@@ -100,15 +100,15 @@ class Call(CallFields):
         if len(named) != 1:
             raise ValueError(f"give exactly one of view, simulate, committed; got {named or 'none'}")
         if self.simulate is not None and self.sender is None:
-            raise ValueError('`sender`: a simulation needs one, such as sender = "0xa11ce"; no key is needed')
+            raise ValueError('`sender`: a simulation requires one, such as sender = "0xa11ce"; no key is needed')
         if self.simulate is None:
-            self._refuse(_SIMULATION_ONLY & self.model_fields_set, "it belongs to a simulation")
+            self._refuse(_SIMULATION_ONLY & self.model_fields_set, "only a simulation has this key")
         if self.committed is None:
-            self._refuse({"versions"} & self.model_fields_set, "it belongs to committed transactions")
+            self._refuse({"versions"} & self.model_fields_set, "only committed transactions have this key")
         else:
             self._refuse(
                 {name for name in _CALL_ONLY if getattr(self, name)},
-                "it belongs to a view or simulation; committed transactions are chosen by their function alone",
+                "only a view or simulation has this key; committed transactions are selected by their function",
             )
         if self.versions is not None:
             _check_range(self.versions)
@@ -119,7 +119,7 @@ class Call(CallFields):
         return self
 
     def _in_own_words(self, text: str) -> str:
-        """Name the key of the study file, not the field of the request that is made from it."""
+        """Return a message with the key of the study file, not the field of the request that is made from it."""
         found = _FIELD.match(text)
         if not found:
             return text
@@ -135,7 +135,7 @@ class Call(CallFields):
 
     @cached_property
     def request(self) -> ViewFunction | SimulationRequest | EntryFunction:
-        """The request as the client sends it; for committed transactions the function alone."""
+        """The request as the client sends it; of committed transactions the function alone."""
         if self.view is not None:
             return ViewFunction(self.view, type_arguments=self.type_arguments, arguments=self.arguments)
         payload = EntryFunction(self.function, type_arguments=self.type_arguments, arguments=self.arguments)
@@ -155,13 +155,24 @@ class Call(CallFields):
         return fingerprint(self.request, self.source)
 
     def document(self) -> dict[str, Any]:
-        """Return the call as in a study file, with every default that means something spelled out."""
+        """Return the call as in a study file, with the defaults that apply to it written out."""
         left_out = set() if self.simulate is not None else set(_SIMULATION_ONLY)
         return self.model_dump(mode="json", exclude_none=True, exclude=left_out) | {"label": self.name}
 
     @classmethod
     def of(cls, call: Any, label: str = "") -> Call:
-        """Take a call in any of the forms of the Python interface."""
+        """Return a call from any form of the Python interface.
+
+        Parameters
+        ----------
+        call : Call, ViewFunction, SimulationRequest or mapping
+        label : str, optional
+
+        Raises
+        ------
+        InputError
+            If it is none of these, or a simulation that a study cannot describe.
+        """
         if isinstance(call, Call):
             return call.model_copy(update={"label": label}) if label else call
         if isinstance(call, ViewFunction):
@@ -171,13 +182,15 @@ class Call(CallFields):
         if isinstance(call, Mapping):
             return cls.model_validate({**({"label": label} if label else {}), **call})
         got = type(call).__name__
-        raise InputError(f"a call is a ViewFunction, a SimulationRequest or a mapping as in a study file, got {got}")
+        raise InputError(f"expected a ViewFunction, a SimulationRequest or a mapping as in a study file, got {got}")
 
     @classmethod
     def _of_simulation(cls, request: SimulationRequest, label: str) -> Call:
         payload = request.payload
         if not isinstance(payload, EntryFunction):
-            raise InputError("a study simulates entry functions; scripts and multisig payloads go to node.simulate")
+            raise InputError(
+                "a study simulates entry functions only; simulate scripts and multisig payloads by node.simulate"
+            )
         call = cls(
             label=label,
             simulate=payload.function,
@@ -188,9 +201,9 @@ class Call(CallFields):
             gas_unit_price=_STUDY_PRICE if request.gas_unit_price is None else request.gas_unit_price,
             max_gas_amount=request.max_gas_amount,
         )
-        kept = call.request
-        if isinstance(kept, SimulationRequest) and kept.replace(gas_unit_price=request.gas_unit_price) != request:
-            raise InputError("a study's simulation takes sender, fee_payer, gas_unit_price and max_gas_amount only")
+        made = call.request
+        if isinstance(made, SimulationRequest) and made.replace(gas_unit_price=request.gas_unit_price) != request:
+            raise InputError("a study's simulation has sender, fee_payer, gas_unit_price and max_gas_amount only")
         return call
 
 
@@ -200,44 +213,43 @@ def _check_range(versions: str) -> None:
     except InputError as error:
         raise ValueError(f"`versions`: {error}") from None
     if plan.count is not None or plan.step != 1:
-        raise ValueError(
-            f"`versions`: that of committed transactions is a plain range such as '0:-1', got {versions!r}"
-        )
+        raise ValueError(f"`versions`: expected a range of committed transactions such as '0:-1', got {versions!r}")
 
 
 class Grid(FileModel):
-    """Lists whose every combination becomes a call of its own."""
+    """Lists of which every combination becomes a call."""
 
     arguments: tuple[tuple[Any, ...], ...] | None = None
     """A list of argument lists, such as [["alice"], ["bob"]]."""
     type_arguments: tuple[tuple[str, ...], ...] | None = None
     """A list of lists of Move types."""
     sender: tuple[str, ...] | None = None
-    """A list of accounts that a simulation is sent by."""
+    """A list of accounts that send the simulated transaction."""
 
     @model_validator(mode="after")
     def _not_empty_and_bounded(self) -> Grid:
         axes = self.axes
         if not axes or not all(axes.values()):
-            raise ValueError("a grid has arguments, type_arguments or sender, each a list of one or more")
+            raise ValueError("a grid must have arguments, type_arguments or sender, each a list with at least one item")
         size = prod(len(values) for values in axes.values())
         if size > _MAX_GRID_CALLS:
-            raise ValueError(f"this grid makes {size:,} calls; the most is {_MAX_GRID_CALLS:,}")
+            raise ValueError(f"this grid makes {size:,} calls; the maximum is {_MAX_GRID_CALLS:,}")
         return self
 
     @property
     def axes(self) -> dict[str, tuple[Any, ...]]:
-        """The lists that are given, by the key of a call that they fill."""
+        """The lists that are given, by the key of a call that they set."""
         given = ((name, getattr(self, name)) for name in Grid.model_fields)
         return {name: values for name, values in given if values is not None}
 
 
 class CallEntry(CallFields):
-    """One ``[[call]]`` of a study file: a call, or a grid of them."""
+    """One ``[[call]]`` of a study file: a call, or a grid of calls."""
 
     grid: Grid | None = None
-    """Lists of arguments, type arguments and senders; every combination is a call of its own. The label may hold
-    {arguments}, {arguments.0}, {type_arguments}, {sender}; without them what differs is put behind it."""
+    """Lists of arguments, type arguments and senders; every combination is a call. The label may contain
+    {arguments}, {arguments.0}, {type_arguments}, {sender}; without them the values are appended to it.
+    """
 
 
 def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
@@ -246,10 +258,10 @@ def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
     Parameters
     ----------
     place : str
-        Where the entry stands, for texts.
+        Place of the entry, for messages.
     entry : Call, ViewFunction, SimulationRequest or mapping
     label : str, optional
-        Its label, where the entry has none.
+        The label, if the entry has none.
 
     Returns
     -------
@@ -259,7 +271,7 @@ def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
     Raises
     ------
     StudyError
-        If something cannot be used, naming the place.
+        If a value cannot be used; the message names the place.
     """
     if not isinstance(entry, Mapping) or entry.get("grid") is None:
         return (placed(place, Call.of, entry, label, of=CallEntry),)
@@ -272,7 +284,7 @@ def _combined(entry: CallEntry) -> tuple[Call, ...]:
     axes = entry.grid.axes if entry.grid else {}
     fields = {name: getattr(entry, name) for name in entry.model_fields_set - {"grid"}}
     if twice := sorted(axes.keys() & fields.keys()):
-        raise InputError(f"`{twice[0]}` stands in the call and in its grid; give it once")
+        raise InputError(f"`{twice[0]}` is in the call and in its grid; give it once")
     points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
     labelled = zip(points, _labels(entry.name, points), strict=True)
     return tuple(
@@ -282,11 +294,11 @@ def _combined(entry: CallEntry) -> tuple[Call, ...]:
 
 
 def _labels(label: str, points: list[dict[str, Any]]) -> list[str]:
-    """Name every combination: by the placeholders of the label, else by the values that make it."""
+    """Return the label of each combination: with filled placeholders, or followed by the values of the combination."""
     if _PLACEHOLDER.search(label):
         return [_PLACEHOLDER.sub(partial(_filled, point), label) for point in points]
     labels = [f"{label} [{'; '.join(_spelt(value) for value in point.values())}]" for point in points]
-    often = Counter(labels)  # values that are cut short may look the same
+    often = Counter(labels)  # shortened values may be equal
     return [name if often[name] == 1 else f"{name} #{number}" for number, name in enumerate(labels, start=1)]
 
 
@@ -294,12 +306,12 @@ def _filled(point: Mapping[str, Any], found: re.Match[str]) -> str:
     named = _NAMED.fullmatch(found[1])
     if not named or named[1] not in point:
         choices = ", ".join(f"{{{name}}}" for name in point)
-        raise InputError(f"`label`: {found[0]} is filled by no list of the grid; there are {choices} and {{name.0}}")
+        raise InputError(f"`label`: {found[0]} is not a list of the grid; expected {choices} or {{name.0}}")
     values = point[named[1]]
     if named[2] is None:
         return _spelt(values)
     if isinstance(values, str) or int(named[2]) >= len(values):
-        raise InputError(f"`label`: {found[0]} is past the end of {_spelt(values)!r}")
+        raise InputError(f"`label`: {found[0]} is beyond the end of {_spelt(values)!r}")
     return _spelt(values[int(named[2])])
 
 
@@ -311,11 +323,11 @@ def _spelt(value: Any) -> str:
 
 
 def _entries(calls: Any) -> Iterator[tuple[str, Any, str]]:
-    """Yield (place, call, label) of calls as they were given."""
+    """Yield (place, call, label) of calls in any of the accepted forms."""
     if isinstance(calls, Mapping):
         for label, call in calls.items():
             if not isinstance(label, str):
-                raise StudyError(f"calls: a label is text, got {label!r}")
+                raise StudyError(f"calls: a label must be text, got {label!r}")
             yield f"call {label!r}", call, label
     elif isinstance(calls, Sequence) and not isinstance(calls, str):
         for number, call in enumerate(calls, start=1):
@@ -331,20 +343,20 @@ def read_calls(calls: Any) -> tuple[Call, ...]:
     for place, entry, label in _entries(calls):
         made += [(place, call) for call in expanded(place, entry, label)]
         if len(made) > _MAX_CALLS:
-            raise StudyError(f"a study has at most {_MAX_CALLS:,} calls; {place} makes more; divide it")
+            raise StudyError(f"{place}: a study has at most {_MAX_CALLS:,} calls; divide it into several studies")
     if not made:
-        raise StudyError("a study needs at least one call; write [[call]] before each")
+        raise StudyError("a study must have at least one call; write [[call]] before each")
     _all_differ(made, "label", lambda call: call.name)
     _all_differ(made, "request", lambda call: call.fingerprint)
     return tuple(call for _, call in made)
 
 
 def _all_differ(made: list[tuple[str, Call]], what: str, read: Callable[[Call], str]) -> None:
-    """Refuse two calls that rows could not be told apart by."""
+    """Raise StudyError if two calls have the same label or request: their rows could not be distinguished."""
     seen: dict[str, str] = {}
     for place, call in made:
         if read(call) in seen:
             other = seen[read(call)]
-            among = f"{place}: its grid makes twice the same {what}, {call.name!r}"
+            among = f"{place}: two calls of its grid have the same {what}, {call.name!r}"
             raise StudyError(among if other == place else f"{place} has the same {what} as {other}")
         seen[read(call)] = place

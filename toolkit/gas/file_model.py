@@ -1,4 +1,4 @@
-"""What is wrong with a study, in words that name the place: the call, the key, what was expected, what came."""
+"""The base model of study files, and messages that name the place: the call, the key, what was expected and got."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["OF_THE_FILE", "FileModel", "misspelt", "named_place", "placed"]
 T = TypeVar("T")
 
 OF_THE_FILE = ("title", "node", "nodes", "requests_per_second")
-"""Keys that stand at the top of a study file. TOML gives a key that is written further down to the table above it."""
+"""Keys that belong at the top of a study file. TOML assigns a key that is written further down to the table above it."""
 
 _EXPECTED = {
     "string_type": "expected text",
@@ -34,20 +34,20 @@ _EXPECTED = {
     "tuple_type": "expected a list",
     "dict_type": "expected a table",
     "model_type": "expected a table",
-    "missing": "this key is needed",
+    "missing": "this key is required",
 }
 _OF_A_KEY = re.compile(r"(?:`[\w.]+`:|grid entry \d+[,:]) ")
-_LONGEST_NAME = 60
+_MAX_NAME = 60
 
 
 class FileModel(BaseModel):
-    """Base of the parts of a study file: frozen, unknown keys refused, each key described by its docstring."""
+    """Base of the parts of a study file: frozen, without unknown keys, each key described by its docstring."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 def placed(place: str, make: Callable[..., T], *given: Any, of: type[FileModel] | None = None) -> T:
-    """Make a part of a study; what is wrong with it is told with its place.
+    """Make a part of a study; an error of the caller is raised with the place of the part.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def placed(place: str, make: Callable[..., T], *given: Any, of: type[FileModel] 
     make : callable
         Makes the part.
     *given
-        What it is made from: the arguments of `make`.
+        The arguments of `make`.
     of : type of FileModel, optional
-        What is made, so that a misspelt key can be told the right one.
+        The type of the part, for suggesting the key that is closest to a misspelt one.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def placed(place: str, make: Callable[..., T], *given: Any, of: type[FileModel] 
     Raises
     ------
     StudyError
-        For any mistake of the caller.
+        If `make` raises `InputError`, `TypeError` or pydantic's `ValidationError`.
     """
     try:
         return make(*given)
@@ -79,23 +79,21 @@ def placed(place: str, make: Callable[..., T], *given: Any, of: type[FileModel] 
 
 
 def misspelt(key: object, known: Collection[str], where: str = "here") -> str:
-    """Say that a key is none, with the closest one there is, or with all of them."""
+    """Return the message about an unknown key, with the closest known key, or with all of them."""
     if key in OF_THE_FILE and key not in known:
-        return f"`{key}` is no key {where}; it is one of the whole study: write it above the first [table]"
+        return f"`{key}` is not a key {where}; it is a key of the whole study: write it above the first [table]"
     close = get_close_matches(str(key), known, n=1)
     choices = f"did you mean `{close[0]}`?" if close else f"the keys are {', '.join(sorted(known))}"
-    return f"`{visible(key, _LONGEST_NAME)}` is no key {where}; {choices}"
+    return f"`{visible(key, _MAX_NAME)}` is not a key {where}; {choices}"
 
 
 def named_place(what: str, number: int, name: object) -> str:
-    """Return the place of an entry of a list: ``call 3 ('transfer')``, counted from 1."""
-    return (
-        f"{what} {number} ({visible(name, _LONGEST_NAME)!r})" if isinstance(name, str) and name else f"{what} {number}"
-    )
+    """Return the place of an entry of a list, counted from 1: ``call 3 ('transfer')``."""
+    return f"{what} {number} ({visible(name, _MAX_NAME)!r})" if isinstance(name, str) and name else f"{what} {number}"
 
 
 def _complaint(place: str, error: ValidationError, model: type[BaseModel] | None) -> str:
-    """Return the first complaint of a validation: where, expected, got; the others are counted."""
+    """Return the message about the first error of a validation: place, expected, got; further errors are counted."""
     first = error.errors(include_url=False)[0]
     keys, model = _keys(first["loc"], model)
     place = f"{place}, `{'.'.join(keys)}`" if keys else place
@@ -106,12 +104,12 @@ def _complaint(place: str, error: ValidationError, model: type[BaseModel] | None
 
 
 def _joined(place: str, text: str) -> str:
-    """Put a place before a text, which may begin with the key or grid entry that it is about."""
+    """Return a place followed by a text, which may start with the key or grid entry that it is about."""
     return f"{place}, {text}" if _OF_A_KEY.match(text) else f"{place}: {text}"
 
 
 def _keys(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> tuple[list[str], type[BaseModel] | None]:
-    """Return the keys that lead to a place, without pydantic's own marks for kinds of values, and the table there."""
+    """Return the keys that lead to a place, without pydantic's marks for types, and the model of the table there."""
     keys: list[str] = []
     for part in loc:
         if isinstance(part, int) and keys:
@@ -123,7 +121,7 @@ def _keys(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> tuple[li
 
 
 def _table_at(model: type[BaseModel] | None, key: str) -> type[BaseModel] | None:
-    """Return the model of the table under a key, the model itself where there is no table."""
+    """Return the model of the table under a key; the given model if there is no table."""
     if model is None:
         return None
     annotation = model.model_fields[key].annotation

@@ -1,4 +1,4 @@
-"""From one call's outcome to one row of the observation frame. Pure but for the clock, which is passed in."""
+"""Observations: the outcome of one call as a row of the observation frame. Pure; the time is an argument."""
 
 from __future__ import annotations
 
@@ -37,14 +37,24 @@ NO_ANSWER = frozenset(
     {"unreachable", "rate_limited", "http_429", "http_500", "http_502", "http_503", "http_504", "internal_error"}
 )
 """Error codes of calls that got no answer."""
-_TELLING = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")
-_BOOKKEEPING = "0x1::account::Account"
+_DIGESTED = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")
+"""Columns of a change that its digest covers."""
+_SEQUENCE_NUMBER = "0x1::account::Account"
 """Each simulation writes the sender's sequence number here: it changes by itself, so digests leave it out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What all observations of one run and node share."""
+    """What all observations of one run and node share.
+
+    Attributes
+    ----------
+    node : str
+    node_build : str or None
+    model : bool
+        True for the embedded node, whose gas is a model.
+    chain_id : int
+    """
 
     node: str
     node_build: str | None
@@ -52,7 +62,7 @@ class Origin:
     chain_id: int
 
     def row(self, label: str, mark: str, source: str, version: int, observed_at: datetime) -> dict[str, Any]:
-        """Return a row of the observation frame with what is always known."""
+        """Return a row of the observation frame with the values that every observation has."""
         return dict.fromkeys(OBSERVATIONS.names) | {
             "label": label,
             "fingerprint": mark,
@@ -67,7 +77,7 @@ class Origin:
         }
 
     def view(self, label: str, mark: str, result: ViewResult, observed_at: datetime) -> dict[str, Any]:
-        """Observe a view that answered."""
+        """Return the row of a view that answered."""
         return self.row(label, mark, Source.VIEW, result.ledger_version, observed_at) | {
             "head_version": result.ledger.version if result.ledger else None,
             "gas_used": result.gas_used,
@@ -78,12 +88,12 @@ class Origin:
     def failed(
         self, label: str, mark: str, source: str, version: int, *, error: Exception, observed_at: datetime
     ) -> dict[str, Any]:
-        """Observe a call that the node refused or that got no answer: a row like any other."""
+        """Return the row of a call that the node refused or that got no answer."""
         failure = Failure.of(error)
         ledger = error.ledger if isinstance(error, NodeError) else None
         return self.row(label, mark, source, version, observed_at) | {
             "head_version": ledger.version if ledger else None,
-            # Only a VM status says that execution itself failed; otherwise it never ran.
+            # Only a VM status means that the function ran and failed; without one it did not run.
             "success": False if failure.vm_error_code is not None else None,
             "status": failure.status,
             "error_code": failure.error_code,
@@ -93,16 +103,16 @@ class Origin:
     def missing(
         self, label: str, mark: str, first: int, last: int, *, error: Exception, observed_at: datetime
     ) -> dict[str, Any]:
-        """Observe committed transactions that were not read: one row, at the first of their versions."""
+        """Return one row for committed transactions that could not be read, at the first of their versions."""
         row = self.failed(label, mark, Source.COMMITTED, first, error=error, observed_at=observed_at)
         which = f"transactions {first} to {last} were" if last > first else f"transaction {first} was"
         return row | {"error_message": f"{which} not read: {row['error_message']}"}
 
     def simulation(self, label: str, mark: str, result: Simulation, observed_at: datetime) -> dict[str, Any]:
-        """Observe a simulation that ran, whether or not the transaction would succeed."""
+        """Return the row of a simulation, whether or not the transaction would succeed."""
         _, changes, _ = transaction_rows([result.transaction])
-        told = zip(*(changes[name] for name in _TELLING), strict=True)
-        writes = [write for write in told if write[0] != _BOOKKEEPING]
+        rows = zip(*(changes[name] for name in _DIGESTED), strict=True)
+        writes = [row for row in rows if row[0] != _SEQUENCE_NUMBER]
         return (
             self.row(label, mark, Source.SIMULATE, result.ledger_version, observed_at)
             | _charged(result.transaction)
@@ -115,13 +125,13 @@ class Origin:
     def committed(
         self, label: str, mark: str, transaction: Any, observed_at: datetime, *, head: LedgerState | None = None
     ) -> dict[str, Any]:
-        """Observe a committed transaction."""
+        """Return the row of a committed transaction."""
         row = self.row(label, mark, Source.COMMITTED, transaction.version, observed_at) | _charged(transaction)
         return row | {"head_version": head.version if head else None}
 
 
 def _charged(transaction: Any) -> dict[str, Any]:
-    """Return what a transaction was charged, split where it has a FeeStatement."""
+    """Return what a transaction was charged, split if it has a FeeStatement."""
     split = transaction.gas_breakdown()
     row = {
         "gas_used": transaction.gas_used,
@@ -137,7 +147,7 @@ def _charged(transaction: Any) -> dict[str, Any]:
 
 
 def is_no_answer(error_code: str | None) -> bool:
-    """Tell an outage from an outcome: a call that got no answer says nothing about the ledger."""
+    """Return whether an error code means that no answer came; such a call says nothing about the ledger."""
     return error_code in NO_ANSWER
 
 
@@ -147,7 +157,7 @@ def fingerprint(request: ViewFunction | SimulationRequest | EntryFunction, kind:
 
 
 def row_columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Turn rows into the columns of the observation frame."""
+    """Return rows as the columns of the observation frame."""
     return {name: [row[name] for row in rows] for name in OBSERVATIONS.names}
 
 
@@ -156,7 +166,7 @@ def _digest(text: str) -> str:
 
 
 def last_observations(observations: pd.DataFrame, *, version: int | None = None) -> pd.DataFrame:
-    """Return the last observation of each call and source, at or before `version` where one is given."""
+    """Return the last observation of each call and source, at or before `version` if it is given."""
     if version is not None:
         observations = observations[observations["ledger_version"] <= version]
     ordered = observations.sort_values("ledger_version", kind="stable")

@@ -24,18 +24,21 @@ if TYPE_CHECKING:
 
 __all__ = ["VersionChoice", "next_round", "open_pairs"]
 
+_MAX_UNANSWERED = 8
+"""Number of reads without an answer between two versions after which the interval is not halved further."""
+
 
 class VersionChoice(FileModel):
     """Which ledger versions the views are read at: either `plan` or `find_steps`."""
 
     plan: str | list[int] | None = None
-    """A version plan, such as "0:-1/200" for 200 evenly spaced ones (-1 is the head), or a list of versions."""
+    """A version plan, such as "0:-1/200" for 200 evenly spaced versions (-1 is the head), or a list of versions."""
     find_steps: str | None = None
-    """A range such as "0:-1": instead of all its versions, only those that find every step in gas are read."""
+    """A range such as "0:-1", in which only the versions that are needed to find every step in gas are read."""
     initial: int = 33
-    """Versions of the search's first, even grid."""
+    """Number of versions of the search's first, even grid."""
     max_requests: int = 2000
-    """Most requests of the search per call; what stays unresolved then is reported as an interval."""
+    """Maximum number of requests of the search per call; a step that is not resolved then is reported as an interval."""
 
     @field_validator("plan", mode="before")
     @classmethod
@@ -48,7 +51,7 @@ class VersionChoice(FileModel):
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
         if (self.plan is None) == (self.find_steps is None):
-            raise ValueError("give either plan or find_steps")
+            raise ValueError("give either plan or find_steps, not both")
         if isinstance(self.plan, str):
             VersionPlan.parse(self.plan)
         _ = self.search
@@ -56,14 +59,24 @@ class VersionChoice(FileModel):
 
     @property
     def search(self) -> FindSteps | None:
-        """The step search, where one is asked for."""
+        """The step search, or None if the versions are those of a plan."""
         if self.find_steps is None:
             return None
         return FindSteps(self.find_steps, initial=self.initial, max_requests=self.max_requests)
 
     @classmethod
     def of(cls, versions: Any) -> VersionChoice:
-        """Take versions in any of the forms of the Python interface."""
+        """Return a choice from any form of the Python interface.
+
+        Parameters
+        ----------
+        versions : VersionChoice, FindSteps, mapping, str or iterable of int
+
+        Raises
+        ------
+        InputError
+            If it is none of these.
+        """
         if isinstance(versions, cls):
             return versions
         if isinstance(versions, FindSteps):
@@ -80,26 +93,22 @@ class VersionChoice(FileModel):
         return cls(plan=list(versions))
 
 
-_MAX_UNANSWERED = 8
-"""Reads without an answer between two versions after which the interval is left as it is: the node is out there."""
-
-
 def open_pairs(
     outcomes: Mapping[int, Hashable | None], grid: Collection[int] = ()
 ) -> list[tuple[tuple[int, int], int]]:
-    """Return neighbouring answered versions whose outcomes differ, each with the version to read next between them.
+    """Return neighbouring answered versions with different outcomes, each with the version to read next between them.
 
     Parameters
     ----------
     outcomes : mapping of version to outcome
-        An outcome of None is a read that got no answer: it tells nothing, and its version is not read again.
+        An outcome of None is a read without an answer; its version is not read again.
     grid : collection of int, optional
-        Versions read whatever was known, so that silence there says nothing about the versions around.
+        Versions of the first grid. Reads without an answer there say nothing about the versions around.
 
     Returns
     -------
     list of ((int, int), int)
-        Widest first. A pair is not among them where no version is left to read, or many reads got no answer.
+        Widest first. A pair is left out if no version between its two is unread, or many reads there got no answer.
     """
     found: list[tuple[tuple[int, int], int]] = []
     known = sorted(outcomes)
@@ -110,7 +119,7 @@ def open_pairs(
             continue
         if sum(version not in grid for version in between[1:-1]) >= _MAX_UNANSWERED:
             continue
-        # Versions that gave no answer lie between: the widest gap among them is halved.
+        # Versions without an answer may be between the two: the widest gap is halved.
         left, right = max(pairwise(between), key=lambda gap: gap[1] - gap[0])
         if right - left > 1:
             found.append(((between[0], between[-1]), (left + right) // 2))
@@ -120,33 +129,38 @@ def open_pairs(
 def next_round(
     outcomes: Mapping[int, Hashable | None], *, first: int, last: int, initial: int, limit: int
 ) -> list[int]:
-    """Return the versions to read next for one call; empty when the search is over.
+    """Return the versions to read next for one call; an empty list if the search is complete.
 
     Parameters
     ----------
     outcomes : mapping of version to outcome
-        What is known; outcomes are compared by equality, and None tells nothing.
+        The outcomes so far, compared by equality; None is a read without an answer.
     first, last : int
-        The range searched, both included.
+        The range of the search, both ends included.
     initial : int
-        Versions of the first grid.
+        Number of versions of the first grid.
     limit : int
-        Most versions read in all.
+        Maximum number of versions that are read.
 
     Returns
     -------
     list of int
-        Sorted; never a version that is known.
+        Sorted, without versions that are in `outcomes`.
 
     Notes
     -----
-    For a function of s steps, none of them hidden in a cell of the grid, a search reads at most
-    ``initial + s * ceil(log2(cell))`` versions, in ``1 + ceil(log2(cell))`` rounds, where every read is answered.
+    For a function with s steps, none of them hidden within a cell of the grid, a search reads at most ``initial + s * ceil(log2(cell))`` versions, in ``1 + ceil(log2(cell))`` rounds, if every read is answered.
+
+    Examples
+    --------
+    >>> outcomes = {0: 10, 8: 10, 16: 25}
+    >>> next_round(outcomes, first=0, last=16, initial=3, limit=100)
+    [12]
     """
     grid = dict.fromkeys(evenly(first, last, min(initial, limit)))
     missing = [version for version in grid if version not in outcomes]
     if missing:
         return missing
     room = max(0, limit - len(outcomes))
-    # Widest first: where the limit ends the search, what stays open is narrow everywhere.
+    # Widest first, so that all intervals are narrow if the limit ends the search.
     return sorted(middle for _, middle in open_pairs(outcomes, grid)[:room])

@@ -250,7 +250,7 @@ def test_rows_do_not_wait_for_ever(store, bar):
     """At 10,000 rows that nobody confirms the run stops: they are written and marked."""
     marks = []
     collector = Collector(store, bar, guard=Guard(False), unconfirmed=marks.append, clock=Clock())
-    with pytest.raises(NodeUnreachable, match="does not say which ledger it serves"):
+    with pytest.raises(NodeUnreachable, match="the check of its ledger"):
         taken(collector, range(20_000))
     assert store.rows() == 10_000
     assert marks == [NOW]

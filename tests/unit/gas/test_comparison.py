@@ -176,7 +176,7 @@ def test_another_frame_is_refused_with_what_is_missing():
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
     """A path is opened as a run."""
-    with pytest.raises(StudyError, match="holds no run"):
+    with pytest.raises(StudyError, match="is not a run folder"):
         compare(frame(row(1)), tmp_path)
 
 
@@ -304,7 +304,7 @@ def test_simulations_are_not_added_by_looking_at_an_earlier_version(tmp_path):
 @pytest.mark.parametrize("path", ["none@1000", "none", "@5"])
 def test_a_path_without_a_run_is_refused(tmp_path, path):
     """Named as such."""
-    with pytest.raises(StudyError, match="holds no run"):
+    with pytest.raises(StudyError, match="is not a run folder"):
         compare(str(tmp_path / path), frame(row(1)))
 
 

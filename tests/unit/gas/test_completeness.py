@@ -106,14 +106,14 @@ def test_shards_of_other_divisions_studies_and_histories_are_refused(tmp_path):
     changed = answer(transaction_at(9_999) | {"hash": "0x" + "c" * 64}, head=ledger(HEAD))
     node = made_node({"GET /transactions/by_version/9999": changed})[0]
     reset = study(calls={"count": COUNT}, node=node).run(tmp_path / "reset", shard=(2, 2), progress=False)
-    with pytest.raises(StudyError, match="do not fit together: anchor of"):
+    with pytest.raises(StudyError, match="cannot be merged: anchor of"):
         Run.merge([halves[0], reset.path], tmp_path / "m")
 
 
 def test_runs_that_are_no_shards_or_not_complete_are_refused(tmp_path):
     """With what to do."""
     whole = study(calls={"count": COUNT}).run(tmp_path / "whole", progress=False)
-    with pytest.raises(StudyError, match=r"is no shard; shards are made by .*--shard 2/5"):
+    with pytest.raises(StudyError, match=r"is not the run of a shard, .*--shard 2/5"):
         Run.merge([whole.path], tmp_path / "m")
     paths = shards(tmp_path, 2, calls={"count": COUNT})
     change_manifest(paths[1], complete=False)
@@ -134,7 +134,7 @@ def test_rows_that_are_not_those_of_the_shard_are_refused(tmp_path, harm):
     else:
         rows["gas_used"] = rows["gas_used"].where(rows.index != 3, 11)
     write_parquet(rows.reset_index(drop=True), part)
-    with pytest.raises(StudyError, match="shard-2 does not hold the rows it was completed with"):
+    with pytest.raises(StudyError, match="shard-2 does not have the rows with which it was completed"):
         Run.merge(paths, tmp_path / "m")
     assert not (tmp_path / "m").exists()
     assert sorted(place.name for place in tmp_path.iterdir()) == ["shard-1", "shard-2"]
@@ -143,9 +143,9 @@ def test_rows_that_are_not_those_of_the_shard_are_refused(tmp_path, harm):
 @pytest.mark.parametrize(
     ("harm", "words"),
     [
-        ("lost", "1 readings of 'count' are missing"),
-        ("doubled", "1 readings of 'count' are there more than once"),
-        ("strange", "1 readings of 'count' are not of its plan"),
+        ("lost", "1 observations of 'count' are missing"),
+        ("doubled", "1 observations of 'count' are there more than once"),
+        ("strange", "1 observations of 'count' are not in its plan"),
     ],
 )
 def test_shards_that_lie_about_their_rows_do_not_pass_the_plan(tmp_path, harm, words):

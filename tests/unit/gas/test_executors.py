@@ -13,7 +13,7 @@ from toolkit.errors import InputError, NodeUnreachable, RunStopped, StudyError
 from toolkit.gas.calls import Call
 from toolkit.gas.observations import Origin
 from toolkit.gas.runs import views
-from toolkit.gas.runs.views import executor_failure, executor_name, most_tasks, opened_executor
+from toolkit.gas.runs.views import executor_failure, executor_name, max_ranges, opened_executor
 
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)
 CALL = Call(view="0x1::m::count")
@@ -140,7 +140,7 @@ def test_pools_are_opened_by_name_and_closed(text, kind):
 @pytest.mark.parametrize(("given", "tasks"), [("threads:2", 2), ("processes:64", 8), ("tcp://x:1", 8), (None, 8)])
 def test_a_named_pool_divides_the_pace_by_its_workers(given, tasks):
     """Ranges that only wait for a worker would leave their share of the pace unused."""
-    assert most_tasks(given, 8) == tasks
+    assert max_ranges(given, 8) == tasks
 
 
 def test_an_executor_of_the_callers_is_left_open():
@@ -157,7 +157,7 @@ def test_an_executor_of_the_callers_is_left_open():
 def test_a_name_that_is_no_executor_is_refused_with_the_forms(text):
     """With every form that there is."""
     with (
-        pytest.raises(InputError, match=r"the forms are threads:8, processes:4, or .* tcp://host:8786"),
+        pytest.raises(InputError, match=r"expected threads:8, processes:4, or .* tcp://host:8786"),
         opened_executor(text),
     ):
         pass
@@ -167,7 +167,7 @@ def test_without_dask_the_text_names_the_extra(monkeypatch):
     """What to install, and where else."""
     monkeypatch.setitem(sys.modules, "distributed", None)
     with (
-        pytest.raises(InputError, match=r"pip install 'ledger-toolkit\[dask\]', on the workers too"),
+        pytest.raises(InputError, match=r"pip install 'ledger-toolkit\[dask\]' here and on the workers"),
         opened_executor("tcp://x:1"),
     ):
         pass

@@ -64,7 +64,10 @@ def test_a_folder_without_locks_is_said_so(tmp_path, monkeypatch):
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr("toolkit.gas.runs.lock._lock", no_locks)
-    with pytest.raises(StudyError, match=r"has no locks \(No locks available\).*local disk"), locked(tmp_path):
+    with (
+        pytest.raises(StudyError, match=r"does not support locks \(No locks available\).*local disk"),
+        locked(tmp_path),
+    ):
         pass
     monkeypatch.undo()
     with locked(tmp_path):

@@ -109,10 +109,10 @@ def test_another_shard_does_not_mix(tmp_path):
     study = Study(node=made_node()[0], calls={"count": COUNT}, versions="0:100")
     study.run(tmp_path / "one", shard="1/2", progress=False)
     for other, name in (("2/2", "2/2"), (None, "1/1")):
-        with pytest.raises(StudyError, match=f"holds shard 1/2, not shard {name}"):
+        with pytest.raises(StudyError, match=f"has shard 1/2, not shard {name}"):
             study.run(tmp_path / "one", shard=other, progress=False)
     study.run(tmp_path / "whole", progress=False)
-    with pytest.raises(StudyError, match="holds a run of the whole study, not shard 1/2"):
+    with pytest.raises(StudyError, match="has a run of the whole study, not shard 1/2"):
         study.run(tmp_path / "whole", shard=(1, 2), progress=False)
 
 

@@ -150,7 +150,7 @@ def test_a_run_that_was_broken_off_goes_on(tmp_path):
         return answer(["1"], gas=gas_at(at(query)), head=ledger(HEAD))
 
     with pytest.raises(
-        KeyboardInterrupt, match=r"stopped; [\d,]+ observations are kept in .*; the same call or command goes on"
+        KeyboardInterrupt, match=r"stopped; [\d,]+ observations are stored in .*; the same call or command continues"
     ):
         run(out, node=made_node({"POST /view": breaking})[0], versions="0:2500")
     left = Run.open(out)
@@ -170,7 +170,7 @@ def test_an_interrupted_run_without_a_folder_says_where_it_is():
     """Nobody named a folder, so the text names the one to go on with."""
     node = made_node({"POST /view": lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)})[0]
     with pytest.raises(
-        KeyboardInterrupt, match=r"the same call with out='(.*ledger-toolkit-run-.*)' goes on"
+        KeyboardInterrupt, match=r"the same call with out='(.*ledger-toolkit-run-.*)' continues"
     ) as stopped:
         run(None, node=node)
     place = Path(str(stopped.value).split("'")[1])
@@ -185,7 +185,7 @@ def test_a_failed_run_without_a_folder_says_where_it_is():
         run(None, node=node)
     (note,) = failed.value.__notes__
     place = Path(note.split("'")[1])
-    assert note.startswith("stopped; 0 observations are kept in ")
+    assert note.startswith("stopped; 0 observations are stored in ")
     assert run(place).complete
     shutil.rmtree(place)
 
@@ -232,7 +232,7 @@ def test_another_study_does_not_mix(tmp_path):
     """A folder with a run of another study is refused, and stays as it was."""
     run(tmp_path / "run")
     before = (tmp_path / "run" / "run.json").read_bytes()
-    with pytest.raises(StudyError, match="holds a run of another study"):
+    with pytest.raises(StudyError, match="has a run of another study"):
         run(tmp_path / "run", title="another")
     assert (tmp_path / "run" / "run.json").read_bytes() == before
 
@@ -240,7 +240,7 @@ def test_another_study_does_not_mix(tmp_path):
 def test_another_chain_does_not_mix(tmp_path):
     """The same study on another chain is refused."""
     run(tmp_path / "run")
-    with pytest.raises(StudyError, match=r"holds a run of another ledger: .*expected chain id 4, got 2"):
+    with pytest.raises(StudyError, match=r"has a run of another ledger: .*expected chain id 4, got 2"):
         run(tmp_path / "run", node=made_node(chain_id=2)[0])
 
 

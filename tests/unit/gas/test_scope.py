@@ -58,7 +58,7 @@ def test_versions_that_are_the_same_everywhere_pass(versions):
     """Numbers, and dates, unless something was clipped on this machine."""
     study = Study(calls=[VIEW], versions=versions)
     check_shardable(study, [plan()])
-    with pytest.raises(StudyError, match="agree on the versions, but versions 0 to 4 are pruned; write bounds"):
+    with pytest.raises(StudyError, match="must read the same versions, but versions 0 to 4 are pruned; write bounds"):
         check_shardable(study, [plan(notes=["versions 0 to 4 are pruned"])])
 
 

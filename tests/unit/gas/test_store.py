@@ -132,7 +132,9 @@ def test_a_part_that_fails_leaves_nothing_behind(store, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(opening.os, "fsync", full)
-    with pytest.raises(StudyError, match="could not be written: No space left on device; what was written before is"):
+    with pytest.raises(
+        StudyError, match=r"could not be written: No space left on device\. The observations until then are stored"
+    ):
         store.add(table(row(2)))
     assert files(store) == before
     assert store.observations()["ledger_version"].tolist() == [1]
@@ -270,7 +272,7 @@ def test_a_manifest_that_cannot_be_used_is_said_so(store, text, words):
 def test_a_folder_without_a_run_says_so(tmp_path):
     """An empty folder is no run."""
     assert not RunStore(tmp_path).exists()
-    with pytest.raises(StudyError, match=r"holds no run: run\.json: No such file"):
+    with pytest.raises(StudyError, match=r"is not a run folder: run\.json: No such file"):
         RunStore(tmp_path).manifest()
 
 
@@ -286,7 +288,7 @@ def test_parts_without_a_manifest_are_not_taken_over(tmp_path):
 def test_a_file_where_the_folder_should_be_is_refused(tmp_path):
     """A path that is a file cannot become a folder."""
     (tmp_path / "run").write_text("x")
-    with pytest.raises(StudyError, match="cannot be made"):
+    with pytest.raises(StudyError, match="cannot be created"):
         RunStore(tmp_path / "run").create(manifest())
 
 

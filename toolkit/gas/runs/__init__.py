@@ -1,1 +1,1 @@
-"""Running a study: what is read where, how it is kept on disk, and the proof that it is whole."""
+"""How a study is run: reading observations, storing them, resuming, and proving that a run is complete."""

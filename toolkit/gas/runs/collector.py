@@ -40,31 +40,48 @@ if TYPE_CHECKING:
 __all__ = ["Collector", "check_there", "heard", "raise_unconfirmed"]
 
 _MAX_UNANSWERED = 20
-"""Calls in a row without an answer after which the node is asked whether it is there."""
+"""Number of consecutive calls without an answer after which the node is asked for its description."""
+
+_MAX_ROWS = 1_000
+_MAX_SECONDS = 2.0
+"""A run that is killed has to read at most so many rows again, or those of so many seconds."""
+_FIRST_ROWS = 10
+"""Number of rows after which the ledger is checked for the first time; doubled each time, up to `_MAX_ROWS`.
+
+A node that asks for a long wait after a few hundred calls does not answer checks either. Rows that were checked before
+need not be read again, so runs make progress however few calls are allowed.
+"""
+_MAX_UNCONFIRMED = 10_000
+"""Maximum number of rows that wait while the check of the ledger gets no answer."""
+_TICK_S = 0.25
+"""Interval at which the age of waiting rows is checked while no new rows come."""
+_LAST_LOOK_S = 1.5
+"""Maximum wait for the check of the ledger after reading has stopped."""
 
 Row = dict[str, Any]
 
 
 def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
-    """Pass observations on; those that got no answer wait for one that did, or for the node's own word.
+    """Yield observations; those without an answer wait for one with an answer, or for the node's own description.
 
     Parameters
     ----------
     rows : iterable of dict
-        Rows of the observation frame, as they come.
+        Rows of the observation frame.
     node : Node
 
     Yields
     ------
     dict
-        The same rows. An outage of single calls is a row like any other.
+        The same rows. Single calls without an answer are rows with an error.
 
     Raises
     ------
     NodeUnreachable
-        If many in a row, or the last, got no answer and the node is not there: what waits is dropped, to be read again.
+        If many calls in a row, or the last ones, got no answer and the node does not answer either. The waiting rows
+        are dropped, and read again by the next attempt.
     RunStopped
-        If the node asks for a longer wait than calls have patience for; what waits is dropped likewise.
+        If the node asks for a longer wait than a call allows; the waiting rows are dropped likewise.
     """
     waiting: list[Row] = []
     for row in _until_refused(rows, node):
@@ -72,7 +89,7 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
         if is_no_answer(row["error_code"]):
             if len(waiting) < _MAX_UNANSWERED:
                 continue
-            check_there(node, f"{len(waiting)} calls in a row got no answer")
+            check_there(node, f"{len(waiting)} consecutive calls got no answer")
         yield from waiting
         waiting = []
     if waiting:
@@ -81,7 +98,7 @@ def heard(rows: Iterable[Row], node: Node) -> Iterator[Row]:
 
 
 def _until_refused(rows: Iterable[Row], node: Node) -> Iterator[Row]:
-    """Pass observations on until a read that is not a row of its own is refused by the node's wish for a long wait."""
+    """Yield observations until a read that is not a row, such as of an ABI, is refused with a request to wait."""
     try:
         yield from rows
     except RateLimited as error:
@@ -90,16 +107,24 @@ def _until_refused(rows: Iterable[Row], node: Node) -> Iterator[Row]:
 
 
 def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
-    """Ask a node for what every node answers, its own description.
+    """Request the description of a node, which every node answers.
+
+    Parameters
+    ----------
+    node : Node
+    why : str
+        Why the node is asked, for the message.
+    admitted : bool, default False
+        Also raise an error if the node refuses access.
 
     Raises
     ------
     NodeUnreachable
-        If it does not answer that either.
+        If the node does not answer.
     Forbidden
-        If the node asks for an API key or a login, as of a worker process; with `admitted` only.
+        If `admitted` and the node requires an API key or a login, such as from a worker process.
     RunStopped
-        If it asks for a longer wait than calls have patience for.
+        If the node asks for a longer wait than a call allows.
     """
     try:
         node.info()
@@ -110,62 +135,45 @@ def check_there(node: Node, why: str, *, admitted: bool = False) -> None:
         _stop_if_told_to_wait(error, node)
         if is_no_answer(Failure.of(error).error_code):
             raise NodeUnreachable(
-                f"{node.name} is gone: {why}, nor does it say what it is ({error}). What was answered is kept; once "
-                "it is back, run the same study into the same folder and it goes on from there"
+                f"{node.name} does not answer any more ({why}): {error}. The answers until then are stored. To "
+                "continue, run the same study into the same folder once the node is back"
             ) from error
 
 
 def raise_unconfirmed(node: Node, error: Exception) -> NoReturn:
-    """Raise what to do after a node did not say which ledger it serves.
+    """Raise the error of a run whose node did not answer the check of its ledger.
 
     Parameters
     ----------
     node : Node
     error : Exception
-        What it said instead.
+        Raised by the check.
 
     Raises
     ------
     RunStopped
-        If it asks for a longer wait than calls have patience for.
+        If the node asks for a longer wait than a call allows.
     NodeUnreachable
         In any other case.
     """
     _stop_if_told_to_wait(error, node)
     raise NodeUnreachable(
-        f"{node.name} is gone: it does not say which ledger it serves ({error}). What was answered is kept; once it is "
-        "back, run the same study into the same folder and it goes on from there"
+        f"{node.name} does not answer any more (the check of its ledger): {error}. The answers until then are stored. "
+        "To continue, run the same study into the same folder once the node is back"
     ) from error
 
 
 def _stop_if_told_to_wait(error: Exception, node: Node) -> None:
-    """Raise RunStopped if the node said when to go on."""
+    """Raise RunStopped if the node said when requests are accepted again."""
     if isinstance(error, RateLimited) and error.retry_after_s:
         raise RunStopped(
-            f"{node.name} asks to be sent nothing until {resume_time(error.retry_after_s)} (Retry-After). What was "
-            "answered is kept; after that, run the same study into the same folder and it goes on from there"
+            f"{node.name} accepts no requests until {resume_time(error.retry_after_s)} (Retry-After). The answers "
+            "until then are stored. To continue, run the same study into the same folder after that time"
         ) from error
 
 
-_MAX_ROWS = 1_000
-_MAX_SECONDS = 2.0
-"""What a run that is killed has to read again at most: so many rows, or those that came in so long."""
-_FIRST_ROWS = 10
-"""Rows after which the ledger is confirmed for the first time; doubled each time, up to `_MAX_ROWS`.
-
-A node that asks for a long wait after a few hundred calls confirms nothing any more. What it confirmed before need not
-be read again, so that runs get on however few calls it allows.
-"""
-_MAX_UNCONFIRMED = 10_000
-"""Most rows that wait while the node does not say which ledger it serves."""
-_TICK_S = 0.25
-"""How often the age of waiting rows is looked at while no new ones come."""
-_LAST_LOOK_S = 1.5
-"""Longest wait for the node's word on its ledger when reading was stopped."""
-
-
 class _Batch(NamedTuple):
-    """The first rows and tables of those that wait, and how many observations they are."""
+    """The number of rows, of tables and of observations that are written together; the first of those that wait."""
 
     rows: int
     tables: int
@@ -173,24 +181,24 @@ class _Batch(NamedTuple):
 
 
 class Collector:
-    """Takes observations and writes them to a run: 1,000 at a time, and none later than 2 seconds after it came.
+    """Collects observations and writes them to a run, 1,000 at a time, and each at most 2 seconds after it came.
 
-    While the block runs, a thread writes what waits if no further rows come. The rest is written when the block ends,
-    however it ends. Before each write the node is compared with the ledger of the run, so that what is written is of
-    that ledger; as long as the node does not answer, rows wait.
+    While the block runs, a thread writes waiting rows if no further rows come. When the block ends, with or without an
+    error, the rest is written. Before each write the node's ledger is compared with that of the run, so that no row of
+    another ledger is written. While the node does not answer, rows wait.
 
     Parameters
     ----------
     store : RunStore
     bar : Progress
-        Moves with every observation.
+        Advances with every observation.
     guard : LedgerGuard, optional
-        Compares the node; without one nothing is compared.
+        Compares the ledgers; by default nothing is compared.
     unconfirmed : callable (datetime), optional
-        Called with the time of the first of the rows that are written although the node could not be asked, because
-        reading stopped: the next attempt has to read them again.
+        Called with the time of the first row that is written without the check, because reading stopped and the node
+        did not answer. The next attempt reads the rows from that time on again.
     clock : callable, optional
-        Seconds; replaced in tests.
+        Returns seconds; replaced in tests.
     """
 
     def __init__(
@@ -231,18 +239,18 @@ class Collector:
         if error is None:
             self.flush()
         elif not isinstance(error, LedgerChanged) and not isinstance(self._failure, LedgerChanged):
-            # The disk may be what failed, or the node what changed: the first error is the one to report.
+            # The first error is reported: a full disk, or a changed ledger, would fail here a second time.
             with suppress(StudyError, LedgerChanged):
                 self._flush_stopped()
 
     def take(self, row: dict[str, Any]) -> None:
-        """Take one observation."""
+        """Add one observation."""
         with self._lock:
             self._rows.append(row)
             self._took(1, failed=row["error_code"] is not None)
 
     def take_table(self, table: pa.Table) -> None:
-        """Take the observations of a range that was read elsewhere."""
+        """Add the observations of a range that was read by a worker."""
         with self._lock:
             self._tables.append(table)
             self._took(len(table), failed=len(table) - table["error_code"].null_count)
@@ -265,29 +273,29 @@ class Collector:
         return _Batch(len(self._rows), len(self._tables), self._waiting)
 
     def _write_if_confirmed(self, batch: _Batch) -> None:
-        """Write what came before the node is asked, if it confirms its ledger; else try again later."""
+        """Write the rows that came before the check, if the check succeeds; otherwise try again later."""
         writes = self._writes
         confirmed = self._guard is None or self._guard.confirms()
         with self._lock:
             if writes != self._writes or self._ended.is_set():
-                return  # written meanwhile, or about to be
+                return  # the rows are written already, or by the end of the block
             if confirmed:
                 self._write(batch)
             else:
                 self._due_rows, self._due_from = self._waiting + self._step, self._clock()
 
     def flush(self) -> None:
-        """Write what waits.
+        """Write the waiting rows.
 
         Raises
         ------
         LedgerChanged
-            If the node serves another ledger now; nothing is written.
+            If the node serves another ledger; nothing is written.
         NodeUnreachable
-            If the node does not say which ledger it serves; what waits is written, marked as unconfirmed.
+            If the node does not answer the check of its ledger. The rows are written, and marked as unconfirmed.
         RunStopped
-            If the node asks for a long wait instead, likewise; if rows cannot be written, now or in an earlier attempt
-            of the thread that writes while no rows come.
+            If the node asks for a long wait instead, likewise; or if rows cannot be written, now or earlier by the
+            thread.
         """
         with self._lock:
             self._raise_failure()
@@ -301,7 +309,7 @@ class Collector:
             self._write(self._batch())
 
     def _flush_stopped(self) -> None:
-        """Write what waits when reading has stopped: confirmed by one look at the node, or marked as unconfirmed."""
+        """Write the waiting rows after reading has stopped: checked once, or marked as unconfirmed."""
         with self._lock:
             self._forget_written()
             if not self._waiting:
@@ -312,7 +320,7 @@ class Collector:
                 self._write_unconfirmed()
 
     def _confirmed_in_time(self) -> bool:
-        """Look once at the node, for a moment at most: whoever pressed Ctrl-C does not wait for one that hangs."""
+        """Check the ledger once, for a short time: after Ctrl-C nobody waits for a node that does not answer."""
         if self._guard is None:
             return True
         guard = self._guard
@@ -323,12 +331,12 @@ class Collector:
                 outcome.append(guard.confirms())
             except LedgerChanged as error:
                 outcome.append(error)
-            except ClosedError:  # the wait is over, and so is the node's use
+            except ClosedError:  # the node was closed after the wait
                 pass
 
         thread = threading.Thread(target=look, name="toolkit-last-look", daemon=True)
         thread.start()
-        with suppress(KeyboardInterrupt):  # pressed again
+        with suppress(KeyboardInterrupt):  # a second Ctrl-C
             thread.join(_LAST_LOOK_S)
         found = outcome[0] if outcome else False
         if isinstance(found, LedgerChanged):
@@ -339,7 +347,7 @@ class Collector:
         times = [row["observed_at"] for row in self._rows]
         times += [pc.min(table["observed_at"]).as_py() for table in self._tables if len(table)]
         if times:
-            self._unconfirmed(min(times))  # before the rows: a kill in between marks too much, never too little
+            self._unconfirmed(min(times))  # before the rows: a kill in between marks too many rows, never too few
             self._write(self._batch())
 
     def _write(self, batch: _Batch) -> None:
@@ -352,7 +360,7 @@ class Collector:
         self._forget_written()
 
     def _forget_written(self) -> None:
-        """Drop the rows that are in the store: an interrupt may come after their writing and before this is known."""
+        """Drop the rows that are in the store; an interrupt may have come between their writing and this."""
         if self._writing is not None:
             before, (rows, tables, count) = self._writing
             if self._store.added == before + count:
@@ -373,7 +381,7 @@ class Collector:
                 with self._lock:
                     batch = self._batch() if self._is_due() else None
                 if batch is not None:
-                    self._write_if_confirmed(batch)  # asks the node without the lock, so that rows go on coming
-            except Exception as error:  # noqa: BLE001 - raised again where rows are taken
+                    self._write_if_confirmed(batch)  # without the lock, so that rows can be added during the check
+            except Exception as error:  # noqa: BLE001 - raised by the next call of take
                 self._failure = error
                 return

@@ -42,7 +42,7 @@ _MAX_NAMED = 3
 
 
 def prove_whole(store: RunStore, study: Study, plans: Sequence[Mapping[str, Any]], shard: Shard) -> None:
-    """Check the parts of a run against what its study and resolved plans ask for.
+    """Check that a run has every observation that its study and its resolved plans ask for, each once.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ def prove_whole(store: RunStore, study: Study, plans: Sequence[Mapping[str, Any]
     Raises
     ------
     StudyError
-        If a reading is missing, there twice, or not of the study, naming the call and the first versions.
+        If an observation is missing, is there twice, or is not of the study; the message names the call and the first
+        versions.
     """
     for plan in plans:
         read = versions_read(store, plan["node"])
@@ -64,7 +65,7 @@ def prove_whole(store: RunStore, study: Study, plans: Sequence[Mapping[str, Any]
         strange = sorted(read.keys() - names.keys())
         if strange:
             raise StudyError(
-                f"{store.path} holds observations of calls that are not in its study: {strange[:_MAX_NAMED]}"
+                f"{store.path} has observations of calls that are not in its study: {strange[:_MAX_NAMED]}"
             )
         for mark, versions in read.items():
             _refuse(store, names[mark], "there more than once", versions[1:][versions[1:] == versions[:-1]])
@@ -73,7 +74,7 @@ def prove_whole(store: RunStore, study: Study, plans: Sequence[Mapping[str, Any]
 
 
 def closing(store: RunStore) -> dict[str, Any]:
-    """Return what the manifest of a complete run says beyond its beginning, once its steps are written."""
+    """Return the entries that complete the manifest of a run, once its steps are written."""
     return {
         "counts": {
             "observations": store.rows(),
@@ -90,13 +91,13 @@ def closing(store: RunStore) -> dict[str, Any]:
 def _missing(
     store: RunStore, study: Study, plan: Mapping[str, Any], shard: Shard, read: Mapping[str, NDArray[np.uint64]]
 ) -> Iterator[tuple[Call, Sequence[int] | NDArray[np.uint64]]]:
-    """Yield each call with the versions that are missing of it, none where it is whole."""
+    """Yield each call with its missing versions; an empty list if nothing is missing."""
     if study.versions.search is None:
         planned = np.array(planned_of(plan, shard), np.uint64)
         for call in study.calls:
             if call.source == Source.VIEW:
                 found = read.get(call.fingerprint, planned[:0])
-                _refuse(store, call.name, "not of its plan", found[~np.isin(found, planned)])
+                _refuse(store, call.name, "not in its plan", found[~np.isin(found, planned)])
                 yield call, planned[~np.isin(planned, found)]
     else:
         views = shard_calls(study, shard, Source.VIEW)
@@ -113,7 +114,7 @@ def _missing(
 def _missing_transactions(
     store: RunStore, calls: Sequence[Call], call: Call, plan: Mapping[str, Any], shard: Shard
 ) -> list[int]:
-    """Return versions that are neither read nor covered by a row that says that they are missing."""
+    """Return versions that are neither read nor covered by a row with the error of a range that could not be read."""
     versions = shard_range(plan, shard)
     if not versions:
         return []
@@ -141,7 +142,8 @@ def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDA
         shown = ", ".join(str(int(version)) for version in versions[:_MAX_NAMED])
         more = ", ..." if len(versions) > _MAX_NAMED else ""
         raise StudyError(
-            f"{store.path} is not whole: {len(versions):,} readings of {name!r} are {what} (versions {shown}{more})"
+            f"{store.path} is not complete: {len(versions):,} observations of {name!r} are {what} "
+            f"(versions {shown}{more})"
         )
 
 
@@ -151,7 +153,7 @@ _OF_A_SHARD = ("shard", "started_at", "finished_at", "executor", "environment", 
 
 
 class _Part(NamedTuple):
-    """One shard's run."""
+    """The run of one shard."""
 
     store: RunStore
     manifest: dict[str, Any]
@@ -159,10 +161,18 @@ class _Part(NamedTuple):
 
 
 def merge_runs(paths: Iterable[str | Path], out: str | Path, load: Callable[[Mapping[str, Any]], Study]) -> Path:
-    """Merge the runs of all shards of a study; see `Run.merge`."""
+    """Merge the runs of all shards of a study and return the folder of the merged run; see `Run.merge`.
+
+    Parameters
+    ----------
+    paths : iterable of str or Path
+    out : str or Path
+    load : callable
+        Makes the study from its document in a manifest.
+    """
     parts = sorted((_opened(Path(path)) for path in paths), key=lambda part: part.shard)
     if not parts:
-        raise StudyError("merge takes the folders of a study's shards, got none")
+        raise StudyError("merge: expected the folders of all shards of a study, got none")
     _check_shards(parts)
     _check_agreement(parts)
     target = Path(out)
@@ -184,19 +194,23 @@ def _opened(path: Path) -> _Part:
     store = RunStore(path)
     manifest = store.manifest()
     if not manifest.get("shard"):
-        raise StudyError(f"{path} is no shard; shards are made by study.run(shard=(2, 5)) or study run --shard 2/5")
+        raise StudyError(
+            f"{path} is not the run of a shard, as study.run(shard=(2, 5)) or study run --shard 2/5 writes"
+        )
     if not manifest["complete"]:
-        raise StudyError(f"{path} is not complete; run its shard {manifest['shard']} again and it goes on")
+        raise StudyError(f"{path} is not complete; run its shard {manifest['shard']} again to continue")
     if rows_digest(store) != manifest["rows_digest"]:
-        raise StudyError(f"{path} does not hold the rows it was completed with; a part is damaged, missing or added")
+        raise StudyError(
+            f"{path} does not have the rows with which it was completed: a part was changed, removed or added"
+        )
     return _Part(store, manifest, Shard.parse(manifest["shard"]))
 
 
 def _check_shards(parts: Sequence[_Part]) -> None:
-    """Make sure that each shard is there, and once."""
+    """Check that each shard is there once."""
     numbers = sorted({part.shard.of for part in parts})
     if len(numbers) > 1:
-        raise StudyError(f"shards do not fit together: some are of {numbers[0]}, some of {numbers[-1]}")
+        raise StudyError(f"shards are of different divisions: some of {numbers[0]}, some of {numbers[-1]}")
     by_shard: dict[Shard, Path] = {}
     for part in parts:
         if part.shard in by_shard:
@@ -210,7 +224,7 @@ def _check_shards(parts: Sequence[_Part]) -> None:
 
 
 def _check_agreement(parts: Sequence[_Part]) -> None:
-    """Make sure that the shards are of the same study, resolved to the same versions of the same history."""
+    """Check that the shards are of the same study, resolved to the same versions of the same history."""
     first = parts[0]
     for part in parts[1:]:
         sides = f"{first.store.path} and {part.store.path}"
@@ -220,7 +234,7 @@ def _check_agreement(parts: Sequence[_Part]) -> None:
             for name in _SAME:
                 if one.get(name) != other.get(name):
                     got = f"{_short(one.get(name))} and {_short(other.get(name))}"
-                    raise StudyError(f"{sides} do not fit together: {name} of {one['node']} is {got}")
+                    raise StudyError(f"{sides} cannot be merged: {name} of {one['node']} is {got}")
 
 
 def _short(value: object) -> str:
@@ -229,7 +243,7 @@ def _short(value: object) -> str:
 
 
 def _build(parts: Sequence[_Part], store: RunStore, study: Study) -> None:
-    """Write the merged run, and prove it whole by the plan alone, whatever its shards say."""
+    """Write the merged run, and check by the plan alone that it is complete, whatever its shards say."""
     first = parts[0].manifest
     plans = [_joined(sides) for sides in zip(*(part.manifest["nodes"] for part in parts), strict=True)]
     store.make_folder()
@@ -270,12 +284,15 @@ def _joined(plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _steps(parts: Sequence[_Part], store: RunStore) -> tuple[pd.DataFrame, int]:
-    """Return the steps with the causes that the shards found, and how many lie between shards, so that none did."""
+    """Return the steps with the causes that the shards found, and the number of steps between two shards."""
     found = [frame for part in parts if (frame := part.store.steps()) is not None and len(frame)]
     known = {key for frame in found for key in zip(*plain_columns(frame, _STEP_KEY).values(), strict=True)}
     steps = steps_of(turning_points(store))
     between = [step for step in steps if tuple(getattr(step, name) for name in _STEP_KEY) not in known]
-    why = Cause("unknown", "it lies between two shards, so neither asked; run the study into this folder to ask")
+    why = Cause(
+        "unknown",
+        "the step is between two shards, so neither searched its cause; run the study into this folder to find it",
+    )
     frame = rows_frame(STEPS, step_columns(between, dict.fromkeys(between, why)))
     return _in_order(pd.concat([*found, frame], ignore_index=True) if found else frame, steps), len(between)
 

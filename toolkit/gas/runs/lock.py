@@ -1,4 +1,4 @@
-"""One writer per run folder: a lock that ends with its process, and that a second run in this process meets too."""
+"""The lock of a run folder: one writer at a time, among processes and within one. It ends with its process."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
     Yields
     ------
     callable
-        Raises `RunStopped` if the folder, or the lock in it, is no longer the one that was locked.
+        Raises `RunStopped` if the locked folder was moved or removed, or the lock in it was.
 
     Raises
     ------
     StudyError
-        If another run holds the lock; if ``run.lock`` is a link, a pipe or a file of someone else, which is left as
-        it is; or if the file system has no locks.
+        If another run holds the lock; if ``run.lock`` is a link, a pipe or a file of another program, which is not
+        changed; or if the file system does not support locks.
     """
     place = folder.resolve() / _NAME
     with _guard:
@@ -57,19 +57,19 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
         def check() -> None:
             if not _is_at(handle, place):
                 raise RunStopped(
-                    f"run folder {folder} was moved or removed, or its {_NAME} was, while the run was writing to it; "
-                    "nothing is written elsewhere. Put the folder back and run the same study into it to go on, or "
-                    "run the study into the folder's new place"
+                    f"run folder {folder}: the folder, or {_NAME} in it, was moved or removed during the run. Nothing "
+                    "more is written. Move the folder back, or use its new path, and run the same study into it to "
+                    "continue"
                 )
 
         try:
-            with suppress(OSError):  # for people to read; a full disk is reported by the files that matter
+            with suppress(OSError):  # information for people; a full disk shows when observations are written
                 os.ftruncate(handle, 0)
                 os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
             yield check
         finally:
-            # Removed while it is held, so that nobody is left with the lock of a removed file. Another file that is
-            # there by now belongs to someone else.
+            # Removed while locked, so that no other process holds the lock of a removed file. If another file has
+            # taken its place, that file belongs to another process.
             with suppress(OSError):
                 if _is_at(handle, place):
                     place.unlink()
@@ -80,7 +80,7 @@ def locked(folder: Path) -> Iterator[Callable[[], None]]:
 
 
 def _taken(place: Path, folder: Path) -> int:
-    """Open and lock the file. The lock of a file that was removed meanwhile is worth nothing, so this tries again."""
+    """Open and lock the file. A file that was removed in between does not lock anything, so the loop tries again."""
     while True:
         try:
             handle = open_descriptor(place, os.O_RDWR | os.O_CREAT, mode=0o644, follow=False)
@@ -101,8 +101,8 @@ def _taken(place: Path, folder: Path) -> int:
         except OSError as error:
             os.close(handle)
             raise StudyError(
-                f"run folder {folder}: its file system has no locks ({error.strerror}), so two runs could mix; "
-                "run into a folder on a local disk, and copy it when it is complete"
+                f"run folder {folder}: the file system does not support locks ({error.strerror}), so two runs could "
+                "write to it at once. Use a folder on a local disk, and copy it when the run is complete"
             ) from None
         os.close(handle)
 
@@ -116,11 +116,11 @@ def _is_at(handle: int, place: Path) -> bool:
 
 
 def _check_ours(handle: int, place: Path) -> None:
-    """Refuse a file that no run wrote: it would be overwritten, then removed."""
+    """Raise StudyError for a file that no run has written: it would be overwritten, then removed."""
     text = os.pread(handle, _MAX_TEXT + 1, 0) if hasattr(os, "pread") else os.read(handle, _MAX_TEXT + 1)
     if os.fstat(handle).st_nlink > 1 or len(text) > _MAX_TEXT or not _OURS.fullmatch(text):
         raise StudyError(
-            f"{place} is not a lock of this toolkit, and is left as it is; rename the file, or choose another folder"
+            f"{place} is not a lock file of this toolkit and is not changed; rename it, or choose another folder"
         )
 
 
@@ -135,7 +135,7 @@ if sys.platform == "win32":
     def _lock(handle: int) -> None:
         import msvcrt
 
-        # Far behind the text, for what is locked cannot be read by others.
+        # Far behind the text: other processes cannot read a locked range.
         os.lseek(handle, 1 << 20, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         os.lseek(handle, 0, os.SEEK_SET)
@@ -145,5 +145,5 @@ else:
     def _lock(handle: int) -> None:
         import fcntl
 
-        # Of the process, not of the open file: worker processes that were forked do not keep it when this one dies.
+        # A lock of the process, not of the open file: forked workers do not hold it after this process has ended.
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

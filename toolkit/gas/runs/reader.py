@@ -1,6 +1,7 @@
-"""Reads everything one node has to answer for a study, as far as it is not in the run already.
+"""Reads every observation of a study on one node that the run does not have yet.
 
-Views are read by the executor, simulations and pages of committed transactions in this process: there are few of them.
+Views are read over the executor, if there is one. Simulations and pages of committed transactions are few, and are
+always read in this process.
 """
 
 from __future__ import annotations
@@ -41,16 +42,25 @@ if TYPE_CHECKING:
 __all__ = ["NodeReader", "Where"]
 
 _BLOCK = 10_000
-"""Calls that are listed at once: what bounds the memory of a long plan."""
+"""Number of calls that are listed at once, to bound the memory of a long plan."""
 _PAGES = 50
-"""Pages of committed transactions after which the run notes how far it has come."""
+"""Number of pages of committed transactions after which the progress is stored in the manifest."""
 
 Task = tuple["Call", int]
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Which part of a study is read, and where."""
+    """Which part of a study is read, and where.
+
+    Attributes
+    ----------
+    executor : Executor or None
+        None reads views in this process.
+    max_tasks : int
+        Maximum number of ranges in flight on the executor.
+    shard : Shard
+    """
 
     executor: Executor | None = None
     max_tasks: int = 8
@@ -58,7 +68,7 @@ class Where:
 
 
 class NodeReader:
-    """Reads what is missing of every call on one node.
+    """Reads the missing observations of every call on one node.
 
     Parameters
     ----------
@@ -67,12 +77,12 @@ class NodeReader:
     plan : mapping
         The study as resolved on that node.
     store : RunStore
-        Where earlier attempts of the run have written.
+        Has the observations of earlier attempts.
     collector : Collector
         Takes the observations.
     where : Where
     note : callable
-        Given how far committed transactions are read (see `CommittedRead`), once their rows are written.
+        Called with the entry of `CommittedRead` when the rows of some pages are written.
     """
 
     def __init__(
@@ -121,11 +131,11 @@ class NodeReader:
             self._read_views((task for call in calls for task in self._missing(call, versions)), missing)
 
     def _missing(self, call: Call, versions: Sequence[int]) -> Iterator[Task]:
-        """Return the planned versions of a call that are not read yet, listed block by block."""
+        """Yield the planned versions of a call that are not read yet, listed block by block."""
         found = self._found(call)
         for start in range(0, len(versions), _BLOCK):
             block = np.array(versions[start : start + _BLOCK], np.uint64)
-            low, high = np.searchsorted(found, block[[0, -1]])  # both are sorted: little is looked through
+            low, high = np.searchsorted(found, block[[0, -1]])  # both are sorted, so a slice is enough
             yield from ((call, version) for version in block[~np.isin(block, found[low : high + 1])].tolist())
 
     def _read_searches(self, calls: Sequence[Call]) -> None:
@@ -147,7 +157,7 @@ class NodeReader:
             self._read_views(iter(tasks), len(tasks), learn)
 
     def _learn(self, calls: Sequence[Call], versions: Sequence[int]) -> None:
-        """Learn the called modules by bisection: a dozen looks, not one a version. Elsewhere each range does so."""
+        """Read the called modules by bisection: a dozen requests, not one per version. Workers do so for each range."""
         if self._where.executor is None:
             for call in calls:
                 learn_module(self._node, call, versions)
@@ -191,7 +201,7 @@ class NodeReader:
 
     def _simulation_row(self, call: Call) -> dict[str, Any]:
         request = call.request
-        assert isinstance(request, SimulationRequest)  # noqa: S101 - the source says so  # nosec B101
+        assert isinstance(request, SimulationRequest)  # noqa: S101 - the source is simulate@now  # nosec B101
         try:
             result = self._node.simulate(request)
         except (ClosedError, LedgerChanged):
@@ -207,7 +217,7 @@ class NodeReader:
     # committed transactions -----------------------------------------------------------------------------------
 
     def _read_committed(self, calls: Sequence[Call]) -> None:
-        """Read the transactions of each call's range page by page and keep those of the wanted functions."""
+        """Read the transactions of each call's range page by page, and keep those of the called functions."""
         versions = shard_range(self._plan, self._where.shard)
         if not calls or not versions:
             return
@@ -237,7 +247,7 @@ class NodeReader:
     def _read_pages(
         self, calls: Sequence[Call], known: Mapping[str, set[int]], pages: Sequence[tuple[int, int]]
     ) -> tuple[int, list[tuple[int, int]]]:
-        """Read some pages; return the number of transactions that were kept, and the ranges that are missing."""
+        """Read some pages; return the number of observations, and the ranges that could not be read."""
         found = 0
         failed: list[tuple[int, int]] = []
 
@@ -259,7 +269,7 @@ class NodeReader:
     def _page_rows(
         self, calls: Sequence[Call], known: Mapping[str, set[int]], answer: PageAnswer
     ) -> tuple[list[dict[str, Any]], list[Missing]]:
-        """Return the observations of an answer that are not known yet, and what of it is missing."""
+        """Return the new observations of an answer, and the ranges of it that could not be read."""
         by_function = {str(FunctionId.parse(call.function)): call for call in calls}
         missing = list(answer.missing)
         rows: list[dict[str, Any]] = []
@@ -270,7 +280,7 @@ class NodeReader:
         for (version, _), one, name in zip(answer.found, found, functions, strict=True):
             call = by_function.get(name)
             if isinstance(one, MalformedTransaction):
-                if call is not None or name is None:  # it is one of a call, or may be one of any
+                if call is not None or name is None:  # it is, or may be, a transaction of a call
                     missing.append(Missing(version, version, SchemaError(one.problem)))
                     rows += self._missing_rows(calls, known, missing[-1])
             elif call is not None and version not in known[call.fingerprint] and self._covers(call, version):
@@ -281,7 +291,7 @@ class NodeReader:
     def _missing_rows(
         self, calls: Sequence[Call], known: Mapping[str, set[int]], missing: Missing
     ) -> Iterator[dict[str, Any]]:
-        """Yield a row for every call whose range has versions that are missing."""
+        """Yield one row for each call whose range includes versions that could not be read."""
         for call in calls:
             first, last = committed_range(self._plan, call)
             versions = range(max(first, missing.first), min(last, missing.last) + 1)

@@ -43,12 +43,12 @@ __all__ = [
 ]
 
 KEY = ("node", "fingerprint", "ledger_version")
-"""What tells two observations of a run apart; the fingerprint tells the source too."""
+"""What identifies an observation of a run; the fingerprint depends on the source too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Nodes and calls in the order of a study.
+    """Nodes and calls in the order of a study; sorts rows by node, call, then version.
 
     Attributes
     ----------
@@ -61,12 +61,12 @@ class Order:
 
     @classmethod
     def of_run(cls, manifest: Mapping[str, Any]) -> Order:
-        """Return the order of the run of a manifest."""
+        """Return the order of a run from its manifest."""
         nodes = tuple(str(plan["node"]) for plan in manifest.get("nodes", ()))
         return cls(nodes, tuple(map(str, manifest.get("fingerprints", ()))))
 
     def keys(self, table: pa.Table) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return node place, call place and version of each row; what the study does not name comes last."""
+        """Return the positions of node and call and the version of each row; unknown nodes and calls are last."""
         return (
             _places(table["node"], self.nodes),
             _places(table["fingerprint"], self.fingerprints),
@@ -74,7 +74,7 @@ class Order:
         )
 
     def sorted(self, table: pa.Table) -> pa.Table:
-        """Return the rows in order; a table that is in order already comes back as it is."""
+        """Return the sorted rows; a table that is already sorted is returned unchanged."""
         nodes, calls, versions = self.keys(table)
         places = np.lexsort((versions, calls, nodes))
         if bool((places[1:] > places[:-1]).all()):
@@ -83,7 +83,7 @@ class Order:
 
 
 def _places(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[Any]:
-    """Return the place of each text among `names`, their number where it is not among them."""
+    """Return the position of each text in `names`; ``len(names)`` for a text that is not in it."""
     coded = (column if pa.types.is_dictionary(column.type) else column.dictionary_encode()).unify_dictionaries()
     named = pa.array(names, pa.string())
     found = []
@@ -96,26 +96,26 @@ def _places(column: pa.ChunkedArray, names: Sequence[str]) -> NDArray[Any]:
 Outcome = tuple[Any, ...]
 
 LEFT_OUT = ("node", "head_version", "error_message", "observed_at", "toolkit_version")
-"""Columns that the digest of rows leaves out: they tell when and by what was read, not what the ledger said.
+"""Columns that are not part of the digest of rows, since they depend on when and by what the ledger was read.
 
-A node counts as its place in the study, since its URL may have a port of the day; the head moves while one reads;
-messages are the node's prose and may name either.
+A node counts as its position in the study, since its URL may have a random port. The head moves during a run. Messages
+are text of the node, which may contain its name or the head.
 """
 
 
 AGAIN = ("error_code", "source", "node", "observed_at")
-"""The columns that `read_again` looks at."""
+"""The columns that `read_again` needs."""
 
 
 def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> dict[str, NDArray[np.uint64]]:
-    """Return the versions of each call that are in the parts, sorted, by fingerprint.
+    """Return the versions of each call that a run has read, sorted, by fingerprint.
 
     Parameters
     ----------
     store : RunStore
     node : str
     failed : bool, optional
-        Only the rows of failed calls, or only the others; all by default.
+        Only rows with an error, or only rows without; all by default.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def versions_read(store: RunStore, node: str, *, failed: bool | None = None) -> 
 
 
 def outcomes_read(store: RunStore, node: str, fingerprints: Iterable[str]) -> dict[str, dict[int, Outcome | None]]:
-    """Return what calls of a search ended with, by fingerprint and version; None where no answer came."""
+    """Return the outcomes of a step search's calls, by fingerprint and version; None for a call without an answer."""
     known: dict[str, dict[int, Outcome | None]] = {mark: {} for mark in fingerprints}
     for table in store.tables([*KEY, *OUTCOME_COLUMNS]):
         mine = table.filter(pc.equal(table["node"], node))
@@ -149,35 +149,35 @@ def outcomes_read(store: RunStore, node: str, fingerprints: Iterable[str]) -> di
 
 
 def outcome_of(values: Iterable[Any]) -> Outcome | None:
-    """Return what two observations are compared by, None where no answer came."""
+    """Return the values by which two observations are compared; None if the call got no answer."""
     outcome = tuple(values)
     return None if is_no_answer(outcome[-1]) else outcome
 
 
 def count_failures(store: RunStore) -> int:
-    """Return how many rows are failed calls."""
+    """Return the number of rows with an error."""
     return sum(len(table) - table["error_code"].null_count for table in store.tables(["error_code"]))
 
 
 def count_unanswered(store: RunStore) -> int:
-    """Return how many rows are to be read again, see `read_again`."""
+    """Return the number of rows that must be read again; see `read_again`."""
     return sum(pc.sum(read_again(table)).as_py() or 0 for table in store.tables(AGAIN))
 
 
 def read_again(table: pa.Table, unconfirmed: Mapping[str, datetime] | None = None) -> pa.ChunkedArray:
-    """Flag the rows that the next attempt reads again.
+    """Return which rows the next attempt must read again.
 
     Parameters
     ----------
     table : pyarrow.Table
         With the columns `AGAIN`.
     unconfirmed : mapping of str to datetime, optional
-        By node, the time from which on nobody knows which ledger its rows are of.
+        By node, the time from which its rows may be of another ledger.
 
     Returns
     -------
-    pyarrow.ChunkedArray
-        True for calls that got no answer, for missing committed transactions, and for unconfirmed rows.
+    pyarrow.ChunkedArray of bool
+        True for calls without an answer, for missing committed transactions and for unconfirmed rows.
     """
     errors = table["error_code"]
     again = pc.or_(unanswered(errors), pc.and_(pc.equal(table["source"], Source.COMMITTED), errors.is_valid()))
@@ -188,14 +188,14 @@ def read_again(table: pa.Table, unconfirmed: Mapping[str, datetime] | None = Non
 
 
 def unanswered(error_codes: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Flag the calls that got no answer, from their error codes."""
+    """Return which calls got no answer, from their error codes."""
     return pc.is_in(error_codes, pa.array(sorted(NO_ANSWER)))
 
 
 def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int]]:
-    """Return the calls of which every reading failed, by node and label: how often with which error.
+    """Return the calls of which every reading failed, by node and label: the number of rows by error code.
 
-    Calls that got no answer at all are not among them: they are read again.
+    Calls that got no answer at all are not included, since they are read again.
     """
     found: dict[tuple[str, str], dict[str | None, int]] = {}
     for table in store.tables(["node", "label", "error_code"]):
@@ -207,12 +207,12 @@ def failing_calls(store: RunStore) -> dict[tuple[str, str], dict[str | None, int
 
 
 def turning_points(store: RunStore) -> pd.DataFrame:
-    """Return the views on either side of every step: all that steps are told from, and little of a long run.
+    """Return the views on both sides of every step: all that steps are found from, and a small part of a long run.
 
     Returns
     -------
     DataFrame
-        The observation frame without the views whose answered neighbours both have the same outcome.
+        The observation frame without the views that have the same outcome as both answered neighbours.
     """
     needed = [*KEY, "source", *OUTCOME_COLUMNS]
     parts = list(store.tables(needed, coded=["node", "fingerprint", "source", "error_code"]))
@@ -229,10 +229,10 @@ def turning_points(store: RunStore) -> pd.DataFrame:
 
 
 def _turning(table: pa.Table, store: RunStore) -> NDArray[np.bool_]:
-    """Flag rows of answered views whose outcome differs from the one before or after of the same call."""
+    """Return which rows are answered views whose outcome differs from a neighbouring one of the same call."""
     errors = table["error_code"].cast(pa.string())
-    told = pc.and_(pc.equal(table["source"].cast(pa.string()), Source.VIEW), pc.invert(unanswered(errors)))
-    places = np.flatnonzero(told.to_numpy())
+    answered = pc.and_(pc.equal(table["source"].cast(pa.string()), Source.VIEW), pc.invert(unanswered(errors)))
+    places = np.flatnonzero(answered.to_numpy())
     nodes, calls, versions = (key[places] for key in store.order.keys(table))
     order = np.lexsort((versions, calls, nodes))
     places = places[order]
@@ -250,7 +250,7 @@ def _turning(table: pa.Table, store: RunStore) -> NDArray[np.bool_]:
 
 
 def _numbers(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return a column as numbers with 0 for null, and where it is null: two rows are equal where both are."""
+    """Return a column as numbers with 0 for null, and which values are null. Equal pairs mean equal values."""
     nulls = column.is_null().to_numpy()
     if pa.types.is_dictionary(column.type):
         chunks = column.unify_dictionaries().chunks
@@ -266,8 +266,8 @@ def _numbers(column: pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[Any]]:
 def rows_digest(store: RunStore) -> str:
     """Return a digest of a run's rows: 32 hex digits.
 
-    Two runs of one study on one ledger have the same, in whatever order, by whatever executor, in however many
-    attempts and parts they were read.
+    Two runs of one study on one ledger have the same digest. It does not depend on the executor, the order of reads,
+    the number of attempts or the division into parts.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def rows_digest(store: RunStore) -> str:
     Returns
     -------
     str
-        Of every row, sorted by node, call and version, over all columns but those of `LEFT_OUT`.
+        Of every row, sorted by node, call and version, over all columns except `LEFT_OUT`.
     """
     digest = hashlib.blake2b(digest_size=16)
     keys = list(store.tables(KEY, coded=KEY[:2]))
@@ -296,7 +296,7 @@ def rows_digest(store: RunStore) -> str:
 
 
 def _canonical(array: pa.Array) -> tuple[bytes, ...]:
-    """Return a column as bytes that depend on its values alone: nulls, lengths of texts, and values."""
+    """Return a column as bytes that depend only on its values: nulls, lengths of texts, values."""
     if not pa.types.is_string(array.type):
         values, nulls = _numbers(pa.chunked_array([array]))
         return nulls.tobytes(), values.astype(values.dtype.newbyteorder("<")).tobytes()

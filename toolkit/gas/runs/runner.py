@@ -26,7 +26,7 @@ from toolkit.gas.runs.reader import NodeReader, Where
 from toolkit.gas.runs.rows import count_unanswered, turning_points
 from toolkit.gas.runs.scope import WHOLE, Shard, check_shardable
 from toolkit.gas.runs.store import RunStore
-from toolkit.gas.runs.views import executor_name, most_tasks, opened_executor
+from toolkit.gas.runs.views import executor_name, max_ranges, opened_executor
 from toolkit.gas.steps import Cause, Step, step_columns, steps_of
 from toolkit.move import FunctionId, ModuleId
 
@@ -52,8 +52,8 @@ def run_study(
 ) -> Path:
     """Run a study and return the folder of the run; see `Study.run`."""
     if max_tasks < 1:
-        raise InputError(f"max_tasks is 1 or more, got {max_tasks}")
-    part, tasks = Shard.parse(shard), most_tasks(executor, max_tasks)
+        raise InputError(f"max_tasks must be 1 or more, got {max_tasks}")
+    part, tasks = Shard.parse(shard), max_ranges(executor, max_tasks)
     path = Path(mkdtemp(prefix="ledger-toolkit-run-") if out is None else out)
     store = RunStore(path)
     made = store.make_folder() or out is None
@@ -71,12 +71,12 @@ def run_study(
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None
                 except Exception as error:
-                    if out is None:  # nobody knows the folder yet
+                    if out is None:  # the caller does not know the folder yet
                         error.add_note(_stopped(store, named=False))
                     raise
     finally:
         if made:
-            with suppress(OSError):  # a run is in it
+            with suppress(OSError):  # not empty: a run is in it
                 path.rmdir()
     return path
 
@@ -84,7 +84,7 @@ def run_study(
 def _read_rows(
     study: Study, nodes: Sequence[Node], manifest: dict[str, Any], store: RunStore, where: Where, *, progress: bool
 ) -> None:
-    """Read what is missing on every node."""
+    """Read the missing observations on every node."""
     for node, plan in zip(nodes, manifest["nodes"], strict=True):
 
         def note(committed: dict[str, Any], plan: dict[str, Any] = plan) -> None:
@@ -104,21 +104,21 @@ def _read_rows(
 
 
 def _stopped(store: RunStore, *, named: bool) -> str:
-    """Say what a run that was broken off has kept and how to go on."""
+    """Return the message of an interrupted run: what is stored, and how to continue."""
     again = "the same call or command" if named else f"the same call with out={str(store.path)!r}"
     try:
-        count = f"{store.rows():,} observations are kept in {store.path}"
-    except StudyError as error:  # the folder is gone, or a part is damaged
+        count = f"{store.rows():,} observations are stored in {store.path}"
+    except StudyError as error:  # the folder was removed, or a part is damaged
         return f"stopped; {error}"
-    return f"stopped; {count}; {again} goes on from there"
+    return f"stopped; {count}; {again} continues the run"
 
 
 def _stopped_by(error: LedgerChanged, store: RunStore) -> str:
-    """Say that the node serves another ledger, what is kept, and what to do."""
+    """Return the message of a run that stopped because the node serves another ledger."""
     return (
-        f"the run was stopped: {error}. {store.rows():,} observations of the first ledger are kept in {store.path}; "
-        "those read since it was last seen are dropped. If the node serves the first ledger again, run the same study "
-        "into the same folder and it goes on; for the other ledger choose another folder"
+        f"the run was stopped: {error}. {store.rows():,} observations of the first ledger are stored in {store.path}; "
+        "those read since its last check are dropped. To continue, run the same study into the same folder when the "
+        "node serves the first ledger again; for the other ledger choose another folder"
     )
 
 
@@ -131,16 +131,16 @@ def _complete(
     shard: Shard,
     progress: bool,
 ) -> None:
-    """Prove that a run is whole, find its steps and their causes, and write that it is complete.
+    """Check that a run has every observation, find its steps and their causes, and mark it as complete.
 
     Raises
     ------
     StudyError
-        If a reading is missing, or there twice.
+        If an observation is missing, or there twice.
     LedgerChanged
-        If a node serves another ledger now, which causes may be of; nothing is written.
+        If a node serves another ledger, so that causes may be of that one; nothing is written.
     NodeUnreachable
-        If causes are not to be had because the node is gone.
+        If causes cannot be found because the node does not answer any more.
     """
     prove_whole(store, study, manifest["nodes"], shard)
     steps = steps_of(turning_points(store))
@@ -151,7 +151,7 @@ def _complete(
             mine = [step for step in steps if step.node == plan["node"]]
             found = causes_of(mine, node, functions, advance=bar.advance)
             if any(cause.kind == "unknown" for cause in found.values()):
-                check_there(node, "causes of steps are not to be had")
+                check_there(node, "causes of steps cannot be found")
             causes |= found
             plan["provenance"] = provenance(node, first=plan["first"], last=plan["last"], functions=functions.values())
             try:
@@ -167,7 +167,7 @@ _PACKAGES = ("pandas", "pyarrow", "pycurl")
 
 
 def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Shard, executor: str) -> dict[str, Any]:
-    """Start a run, or take up the one in the folder.
+    """Start a run, or resume the one in the folder.
 
     Parameters
     ----------
@@ -177,18 +177,18 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
         One per node of the study.
     shard : Shard
     executor : str
-        Where views are read, in words.
+        Where views are read, for the manifest.
 
     Returns
     -------
     dict
-        The manifest, as written. What the versions meant at the start of the run holds to its end.
+        The manifest, as written. The versions that were resolved at the start hold for the whole run.
 
     Raises
     ------
     StudyError
-        If the folder holds a run of another study, shard, chain or history, or one whose ``run.json`` and its copy
-        are both damaged.
+        If the folder has a run of another study, shard, chain or history, or one whose ``run.json`` and its copy are
+        both damaged.
 
     Warns
     -----
@@ -198,14 +198,14 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
     store.restore_manifest()
     taken_up = store.exists() and not _never_began(store, study)
     manifest = _taken_up(store, study, nodes, shard) if taken_up else _started(study, nodes, shard)
-    document = study.document()  # thresholds, waivers and the pace may have changed since
+    document = study.document()  # thresholds, waivers and the pace may differ from the first attempt
     if manifest["complete"]:
         if _needs_nothing(store, manifest):
             if manifest["study"] != document:
                 store.write_manifest(manifest | {"study": document})
             return manifest | {"study": document}
         manifest["complete"] = False
-        manifest.pop("steps_checksum", None)  # its steps are written again
+        manifest.pop("steps_checksum", None)  # the steps are written again
         store.write_manifest(manifest)
     if store.exists():
         unconfirmed = {plan["node"]: plan.pop("unconfirmed_since", None) for plan in manifest["nodes"]}
@@ -225,7 +225,7 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
 
 
 def _never_began(store: RunStore, study: Study) -> bool:
-    """Tell whether the run there is of another study, and was broken off before anything was read: it is begun anew."""
+    """Return whether the run in the folder is of another study and has no observations: it is started again."""
     manifest = store.manifest()
     return manifest["study_digest"] != study.digest and not manifest["complete"] and not store.part_files()
 
@@ -262,38 +262,38 @@ def _taken_up(store: RunStore, study: Study, nodes: Sequence[Node], shard: Shard
         now, then = study.document(), manifest["study"]
         differ = [name for name in now if now[name] != then.get(name)]
         raise StudyError(
-            f"{store.path} holds a run of another study ({', '.join(differ)} differ); choose another folder, or go on "
-            "with that study"
+            f"{store.path} has a run of another study ({', '.join(differ)} differ); choose another folder, or run "
+            "that study"
         )
     held = manifest.get("shard")
     if Shard.parse(held) != shard:
         raise StudyError(
-            f"{store.path} holds {f'shard {held}' if held else 'a run of the whole study'}, not shard {shard}; "
+            f"{store.path} has {f'shard {held}' if held else 'a run of the whole study'}, not shard {shard}; "
             "choose another folder"
         )
     for node, plan in zip(nodes, manifest["nodes"], strict=True):
         _check_ledger(store, node, plan)
     store.mend()
     for node, plan in zip(nodes, manifest["nodes"], strict=True):
-        plan["node_build"] = node.info().git_hash  # each row has the build that answered it
+        plan["node_build"] = node.info().git_hash  # each row has the build of the node that answered
     return manifest
 
 
 def _anchored(node: Node, plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan with the transaction that its ledger is recognised by: the last one of what is read."""
+    """Return a plan with the transaction by which its ledger is recognised: the last one in the range that is read."""
     version = min(max(plan["last"], *(plan["committed_span"] or [0])), plan["head"])
     anchor = LedgerAnchor.taken(node, version)
     if anchor.transaction_hash is not None:
         return {**plan, "anchor": {"version": version, "transaction_hash": anchor.transaction_hash}}
     note = (
-        f"transaction {version} could not be read, so whether the node serves one and the same ledger throughout is "
-        "checked by chain id, head and oldest version only"
+        f"transaction {version} could not be read, so only the chain id, the head and the oldest version show whether "
+        "the node serves the same ledger during the whole run"
     )
     return {**plan, "anchor": None, "notes": [*plan["notes"], note]}
 
 
 def ledger_guard(node: Node, plan: Mapping[str, Any]) -> LedgerGuard:
-    """Return what compares a node with the ledger that a plan was resolved on."""
+    """Return the guard that compares a node's ledger with the one that a plan was resolved on."""
     noted = plan.get("anchor") or {}
     version, found = noted.get("version"), noted.get("transaction_hash")
     anchor = LedgerAnchor(plan["chain_id"], plan["head"], plan.get("oldest_claimed"), version, found)
@@ -301,13 +301,13 @@ def ledger_guard(node: Node, plan: Mapping[str, Any]) -> LedgerGuard:
 
 
 def _check_ledger(store: RunStore, node: Node, plan: Mapping[str, Any]) -> None:
-    """Refuse to go on with a run if the node serves another ledger now, such as a test network after a reset."""
+    """Raise StudyError if the node serves another ledger than before, such as a test network after a reset."""
     try:
         ledger_guard(node, plan).check()
     except LedgerChanged as error:
         raise StudyError(
-            f"{store.path} holds a run of another ledger: {error}. Choose another folder for the ledger that the node "
-            "serves now, or run the study on a node of the first one"
+            f"{store.path} has a run of another ledger: {error}. Choose another folder for the ledger that the node "
+            "serves now, or run the study on a node of the first ledger"
         ) from None
 
 
@@ -334,9 +334,9 @@ def provenance(node: Node, *, first: int, last: int, functions: Iterable[str]) -
     Returns
     -------
     dict
-        ``gas_schedule`` and ``modules`` (by module id), each with ``first`` and ``last``: of the schedule its
-        ``feature_version``, number of ``parameters`` and ``digest``, of a module the digest of its bytecode and ABI.
-        None where it was not there or the node does not say.
+        ``gas_schedule`` and ``modules`` (by module id), each with ``first`` and ``last``. A schedule has its
+        ``feature_version``, number of ``parameters`` and ``digest``; a module has the digest of its bytecode and ABI.
+        None if the node does not have it.
     """
     evidence = Evidence(node)
     called = sorted({_module(function) for function in functions}, key=str)

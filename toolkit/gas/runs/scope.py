@@ -1,4 +1,4 @@
-"""Shards: one study split over several machines, so that their runs merge into the run of one. Pure."""
+"""What a run reads: the whole study or one shard of it, and which part of that has been read."""
 
 from __future__ import annotations
 
@@ -38,10 +38,17 @@ _FORM = re.compile(r"\s*(\d{1,6})\s*/\s*(\d{1,6})\s*")
 
 
 class Shard(NamedTuple):
-    """Which part of a study a run reads, counted from 1.
+    """The part of a study that a run reads.
 
-    Planned views and committed transactions are split into contiguous ranges of versions; step searches and
-    simulations go whole to one shard each.
+    Views of a version plan and committed transactions are split into contiguous ranges of versions. Each step search
+    and each simulation belongs to one shard.
+
+    Attributes
+    ----------
+    number : int
+        From 1 to `of`.
+    of : int
+        Number of shards.
     """
 
     number: int
@@ -49,33 +56,33 @@ class Shard(NamedTuple):
 
     @classmethod
     def parse(cls, given: Any) -> Shard:
-        """Read a shard as ``(2, 5)`` or ``"2/5"``; None is the whole study.
+        """Return a shard from ``(2, 5)`` or ``"2/5"``; None is the whole study.
 
         Raises
         ------
         InputError
-            If it has neither form, or its number is not among 1 to the number of shards.
+            If it has neither form, or its number is not between 1 and the number of shards.
         """
         if given is None:
             return WHOLE
         if isinstance(given, str) and (match := _FORM.fullmatch(given)):
             given = (int(match[1]), int(match[2]))
         if not isinstance(given, list | tuple) or [type(one) for one in given] != [int, int]:
-            raise InputError(f"a shard is written (2, 5) or 2/5, the second of five, got {given!r}")
+            raise InputError(f"shard: expected a form such as (2, 5) or 2/5, the second of five, got {given!r}")
         shard = cls(*given)
         if not 1 <= shard.number <= shard.of:
-            raise InputError(f"shard {shard}: the number is from 1 to {max(shard.of, 1)}")
+            raise InputError(f"shard {shard}: the first number must be from 1 to {max(shard.of, 1)}")
         return shard
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
     def slice(self, versions: Sequence[T]) -> Sequence[T]:
-        """Return the shard's own versions of sorted ones; all shards together have each once."""
+        """Return the part of sorted versions that the shard reads; each version belongs to exactly one shard."""
         return versions[len(versions) * (self.number - 1) // self.of : len(versions) * self.number // self.of]
 
     def has(self, place: int) -> bool:
-        """Tell whether the call at a place of the study is read whole by this shard."""
+        """Return whether the call at a position of the study belongs to this shard."""
         return place % self.of == self.number - 1
 
 
@@ -83,7 +90,7 @@ WHOLE = Shard(1, 1)
 
 
 def check_shardable(study: Study, plans: Sequence[Mapping[str, Any]]) -> None:
-    """Make sure that every machine resolves the study to the same versions.
+    """Check that every machine resolves the study to the same versions.
 
     Parameters
     ----------
@@ -105,13 +112,13 @@ def check_shardable(study: Study, plans: Sequence[Mapping[str, Any]]) -> None:
         held = f"{plan['node']} holds {plan['oldest']} to {plan['head']} now"
         if wanted is not None:
             raise StudyError(
-                f"shards have to agree on the versions, but {wanted!r} counts from the head, which moves; write both "
-                f"bounds as numbers, such as {plan['first']}:{plan['last']} ({held})"
+                f"all shards must read the same versions, but {wanted!r} counts from the head, which moves; write "
+                f"both bounds as numbers, such as {plan['first']}:{plan['last']} ({held})"
             )
         if plan["notes"]:
             raise StudyError(
-                f"shards have to agree on the versions, but {'; '.join(plan['notes'])}; write bounds that "
-                f"every machine can read ({held})"
+                f"all shards must read the same versions, but {'; '.join(plan['notes'])}; write bounds that every "
+                f"machine can read ({held})"
             )
 
 
@@ -123,12 +130,12 @@ def _counts_from_head(wanted: str | Sequence[int] | None) -> bool:
 
 
 def shard_calls(study: Study, shard: Shard, source: str) -> list[Call]:
-    """Return the calls of a source that a shard reads whole."""
+    """Return the calls of a source that belong to a shard as a whole."""
     return [call for place, call in enumerate(study.calls) if call.source == source and shard.has(place)]
 
 
 def planned_of(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
-    """Return the versions of a resolved plan that a shard reads of each view, sorted, each once."""
+    """Return the versions of a resolved plan that a shard reads for each view, sorted and without duplicates."""
     versions = planned_versions(plan)
     return shard.slice(versions if isinstance(versions, range) and versions.step > 0 else sorted(set(versions)))
 
@@ -141,16 +148,18 @@ def shard_range(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True)
 class CommittedRead:
-    """How far the committed transactions of a run are read. A page may hold none of the wanted ones, so it is noted.
+    """The committed transactions that a run has read.
+
+    It is stored in the manifest, since a page of transactions may hold none of the study's functions.
 
     Attributes
     ----------
     to : int
-        Last version that was looked at; -1 if nothing was.
+        Last version that was read; -1 if none was.
     rows : int
-        Transactions that were kept.
+        Number of observations of committed transactions.
     missing : list of (int, int)
-        Ranges up to `to` that were not read, both ends included.
+        Ranges up to `to` that could not be read, both ends included.
     """
 
     to: int = -1
@@ -161,14 +170,14 @@ class CommittedRead:
     def noted(
         cls, plan: Mapping[str, Any], calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]]
     ) -> CommittedRead:
-        """Return what the manifest says, or that nothing is read if rows that it counts are lost.
+        """Return the entry of the manifest, or an empty one if rows that it counts are missing.
 
         Parameters
         ----------
         plan : mapping
         calls : iterable of Call
         known : mapping of str to array
-            The versions of the rows that did not fail, by fingerprint.
+            The versions of the rows without an error, by fingerprint.
         """
         entry = plan.get("committed_read")
         if entry is None:
@@ -184,9 +193,9 @@ class CommittedRead:
 
 
 def next_versions(study: Study, plan: Mapping[str, Any], outcomes: Mapping[int, Outcome | None]) -> list[int]:
-    """Return the versions that a step search reads next of one call, none where it is over."""
+    """Return the versions that the step search of a call reads next; an empty list if the search is complete."""
     search = study.versions.search
-    assert search is not None  # noqa: S101 - our own mistake if not  # nosec B101
+    assert search is not None  # noqa: S101 - only called for studies with a step search  # nosec B101
     return next_round(
         outcomes, first=plan["first"], last=plan["last"], initial=search.initial, limit=search.max_requests
     )

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 __all__ = ["PART_ROWS", "RunStore", "bytes_checksum", "check_part", "manifest_checksum", "part_bytes"]
 
 _Mark = tuple[str, int, int, int]
-"""Name, inode, size and time of change of a part: they change when it is written again."""
+"""Name, inode, size and modification time of a part; they change when the part is rewritten."""
 
 FORMAT = 1
 PART_ROWS = 10_000
-"""Fewest rows of a part that is not written again."""
+"""Number of rows from which on a part is not rewritten."""
 _MANIFEST = "run.json"
 _COPY = "run.json.copy"
 _STEPS = "steps.parquet"
@@ -53,6 +53,11 @@ _PART = re.compile(r"part-\d{8}\.parquet")
 _LEFT_OVER = re.compile(r"\.(run\.json(\.copy)?|steps\.parquet|part-\d{8}\.parquet)\.\d+(-[0-9a-f]{8})?\.part")
 _TEXTS = [field.name for field in OBSERVATIONS.arrow() if pa.types.is_string(field.type)]
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
+_CHECKSUM_BYTES = 16
+_CHECKSUM_KEY = "ledger-toolkit.checksum"
+_NO_CHECKSUM = b"0" * 2 * _CHECKSUM_BYTES
+_CHECKSUM_MARK = b"blake2b-128:"
+_CHECKSUM = re.compile(_CHECKSUM_MARK + rb"([0-9a-f]{32})")
 
 
 class RunStore:
@@ -62,6 +67,12 @@ class RunStore:
     ----------
     path : Path
         Folder of the run.
+
+    Attributes
+    ----------
+    path : Path
+    added : int
+        Number of rows that this object has written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,16 +83,15 @@ class RunStore:
         self._check_lock: Callable[[], None] = _unlocked
         self._checked: dict[str, _Mark] = {}
         self.added = 0
-        """Rows that this object has written."""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder's lock: until the block ends, nothing is written once the folder was moved or removed.
+        """Hold the folder's lock while the block runs: nothing is written if the folder is moved or removed.
 
         Raises
         ------
         StudyError
-            As `locking.locked`.
+            See `lock.locked`.
         """
         with locked(self.path) as check:
             self._check_lock = check
@@ -95,23 +105,23 @@ class RunStore:
         return (self.path / _MANIFEST).is_file()
 
     def make_folder(self) -> bool:
-        """Make the folder if it is missing, and return whether it was."""
+        """Create the folder if it does not exist, and return whether it was created."""
         try:
             missing = not self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StudyError(f"run folder {self.path} cannot be made: {error.strerror}") from None
+            raise StudyError(f"run folder {self.path} cannot be created: {error.strerror}") from None
         return missing
 
     def create(self, manifest: Mapping[str, Any]) -> None:
         """Start a run in an empty or missing folder."""
         self.make_folder()
         if any(self.part_files()):
-            raise StudyError(f"{self.path} holds parts but no {_MANIFEST}; choose another folder")
+            raise StudyError(f"{self.path} has parts but no {_MANIFEST}; choose another folder")
         self.write_manifest(manifest)
 
     def discard(self, title: str) -> None:
-        """Remove the files of a run of the study of that title, to begin again; anything else in the folder stays."""
+        """Remove the files of a run of the study with this title, to start again; other files are not changed."""
         if not self.exists():
             return
         try:
@@ -128,18 +138,20 @@ class RunStore:
                     place.unlink(missing_ok=True)
 
     def manifest(self) -> dict[str, Any]:
-        """Read ``run.json``.
+        """Return the content of ``run.json``.
 
         Raises
         ------
         StudyError
-            If it is missing, damaged or not that of a run, with what can be recovered.
+            If it is missing, damaged or of another program. The message says what can be recovered.
         """
         place = self.path / _MANIFEST
         try:
             text = read_file(place)
         except OSError as error:
-            raise StudyError(f"{self.path} holds no run: {_MANIFEST}: {error.strerror}{self._way_out()}") from None
+            raise StudyError(
+                f"{self.path} is not a run folder: {_MANIFEST}: {error.strerror}{self._way_out()}"
+            ) from None
         try:
             return _manifest_of(text)
         except _DamagedError as error:
@@ -148,24 +160,24 @@ class RunStore:
             raise StudyError(f"{place} {error}; it was written by another version or program") from None
 
     def _copied(self) -> dict[str, Any] | None:
-        """Read the copy of ``run.json``; None if it is missing or damaged too."""
+        """Return the content of the copy of ``run.json``; None if that is missing or damaged too."""
         try:
             return _manifest_of(read_file(self.path / _COPY))
         except (OSError, ValueError):
             return None
 
     def _way_out(self) -> str:
-        """Say what can be recovered of a run without a usable ``run.json``."""
+        """Return the sentence that says what can be recovered of a run without a usable ``run.json``."""
         if self._copied() is not None:
             return (
-                f". {_COPY} beside it is whole and the observations in parts/ are kept: run the same study into this "
-                f"folder, which restores {_MANIFEST} and goes on"
+                f". {_COPY} is intact, and so are the observations in parts/. To restore {_MANIFEST} and continue, run "
+                "the same study into this folder"
             )
         if not self.part_files():
             return ""
         return (
-            f". Without it the run cannot go on. The observations in {self._parts} are kept and can be read with "
-            "pandas.read_parquet; run the study into another folder"
+            f". Without it the run cannot be continued; run the study into another folder. The observations in "
+            f"{self._parts} can be read with pandas.read_parquet"
         )
 
     def restore_manifest(self) -> None:
@@ -198,7 +210,7 @@ class RunStore:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write ``run.json`` with its checksum, then its copy."""
-        # As it will be read: what a key or a value becomes in JSON is what the checksum is of.
+        # The checksum is of the content as it is read back: JSON changes some keys and values.
         content = json.loads(json.dumps({"format": FORMAT, **manifest}))
         text = json.dumps(content | {"checksum": manifest_checksum(content)}, indent=1, sort_keys=True)
         for name in (_MANIFEST, _COPY):
@@ -214,17 +226,17 @@ class RunStore:
         return order
 
     def part_files(self) -> list[Path]:
-        """Return the parts in the order they were begun."""
-        self._check_lock()  # a folder that is gone is not one without parts
+        """Return the parts in the order in which they were started."""
+        self._check_lock()  # a removed folder must not look like one without parts
         return sorted(place for place in self._parts.glob("part-*.parquet") if _PART.fullmatch(place.name))
 
     def mend(self) -> None:
-        """Make the folder ready to be written: remove what a killed writer left, and set damaged parts aside.
+        """Prepare an existing folder for writing: remove files of a killed writer, and rename damaged parts.
 
         Warns
         -----
         UserWarning
-            Of each damaged part, whose rows are read again, and of damaged steps.
+            For each damaged part, whose rows are read again, and for damaged steps.
         """
         manifest = self.manifest()
         if self._copied() != manifest:
@@ -234,7 +246,7 @@ class RunStore:
         except StudyError:
             aside = _set_aside(self.path / _STEPS)
             warnings.warn(
-                f"{self.path / _STEPS} is damaged; renamed to {aside.name}, steps and their causes are found again",
+                f"{self.path / _STEPS} is damaged; renamed to {aside.name}; steps and their causes are found again",
                 UserWarning,
                 stacklevel=2,
             )
@@ -243,36 +255,36 @@ class RunStore:
                 place.unlink(missing_ok=True)
         for place in self.part_files():
             try:
-                self._read(place, OBSERVATIONS.names, _TEXTS)  # whole: a bad page shows in its checksum alone
+                self._read(place, OBSERVATIONS.names, _TEXTS)  # all columns: a damaged page shows only in its checksum
             except _UNREADABLE:
                 aside = _set_aside(place)
                 warnings.warn(
-                    f"{place} is damaged or cut short; renamed to {aside.name}, its rows are read again",
+                    f"{place} is damaged or cut short; renamed to {aside.name}; its rows are read again",
                     UserWarning,
                     stacklevel=2,
                 )
         self._last = None
 
     def rows(self) -> int:
-        """Return the number of rows, from the ends of the files alone."""
+        """Return the number of rows, from the metadata of the parts."""
         return sum(_readable(place, self._count) for place in self.part_files())
 
     def marks(self) -> tuple[_Mark, ...]:
-        """Return what changes when a part is added, removed or written again."""
+        """Return values that change when a part is added, removed or rewritten."""
         return tuple(_readable(place, _mark) for place in self.part_files())
 
     def add(self, table: pa.Table) -> None:
-        """Write observations, durably: when this returns, they survive the process and a loss of power.
+        """Write observations. When this returns, they survive the end of the process and a loss of power.
 
         Parameters
         ----------
         table : pyarrow.Table
-            Of the schema of observations.
+            With the schema of observations.
 
         Raises
         ------
         RunStopped
-            If they cannot be written, such as on a full disk; what was written before stays as it is.
+            If they cannot be written, such as on a full disk. Rows that were written before are not affected.
         """
         if not table.num_rows:
             return
@@ -281,17 +293,17 @@ class RunStore:
         self._write_part(self._parts / f"part-{number:08d}.parquet", whole)
         last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
         added = self.added + table.num_rows
-        # Nothing is called between these two, so an interrupt comes before or after both.
+        # One statement without calls: an interrupt comes before or after both assignments.
         self._last, self.added = last, added
 
     def drop_unanswered(self, unconfirmed: Mapping[str, datetime] | None = None) -> None:
-        """Remove the observations that are to be read again; a part without any is not written.
+        """Remove the observations that must be read again; parts without such rows are not rewritten.
 
         Parameters
         ----------
         unconfirmed : mapping of str to datetime, optional
-            By node, the time from which on its rows are removed whatever they say: when an earlier attempt stopped, it
-            could not be checked which ledger they are of.
+            By node, the time from which on all of its rows are removed, since an earlier attempt could not check their
+            ledger.
         """
         since = unconfirmed or {}
         for place in self.part_files():
@@ -309,7 +321,7 @@ class RunStore:
         self._write(place, part_bytes(to_pandas(table)))
 
     def _tail(self) -> tuple[int, pa.Table | None]:
-        """Return the number of the part to write next, and the rows that are in it already."""
+        """Return the number of the part to write next, and the rows that it already has."""
         if self._last is None:
             files = self.part_files()
             if not files:
@@ -328,7 +340,7 @@ class RunStore:
         columns : sequence of str, optional
             Columns to read; all by default.
         coded : sequence of str
-            Text columns to give as dictionaries: a code per row, each text once.
+            Text columns to return as dictionaries: each text once, and a code per row.
 
         Yields
         ------
@@ -339,22 +351,22 @@ class RunStore:
             yield _readable(place, lambda at: self._read(at, names, coded))
 
     def observations(self) -> pd.DataFrame:
-        """Read all parts as one observation frame, by node and call in the order of the study, then by version."""
+        """Return all rows as an observation frame, by node and call in the order of the study, then by version."""
         parts = list(self.tables(coded=_TEXTS))
         if not parts:
             return rows_frame(OBSERVATIONS, {})
-        # Texts stay codes until the rows are in order: a million rows are then a tenth of the bytes to move.
+        # Sorted while texts are codes: a million rows are then a tenth of the bytes to move.
         table = self.order.sorted(pa.concat_tables(parts).unify_dictionaries())
         del parts
         return to_pandas(table.cast(OBSERVATIONS.arrow()))
 
     def steps(self) -> pd.DataFrame | None:
-        """Read the steps; None if the run has not come that far.
+        """Return the stored steps; None if there are none.
 
         Raises
         ------
         StudyError
-            If the file is damaged, or is not the one that ``run.json`` has the checksum of.
+            If the file is damaged, or does not match its checksum in ``run.json``.
         """
         place = self.path / _STEPS
         if not place.exists():
@@ -371,8 +383,8 @@ class RunStore:
         except (ToolkitError, OSError) as error:
             why = str(error)
         raise StudyError(
-            f"{place} cannot be read ({why}); the observations are kept: run the same study into this folder, and "
-            "steps and their causes are found again"
+            f"{place} cannot be read ({why}); the observations are not affected. To find the steps and their causes "
+            "again, run the same study into this folder"
         )
 
     def write_steps(self, frame: pd.DataFrame) -> None:
@@ -382,7 +394,7 @@ class RunStore:
         self._write(self.path / _STEPS, file.getvalue())
 
     def steps_checksum(self) -> str | None:
-        """Return the checksum of the steps as they are on the disk, for ``run.json``; None if there are none."""
+        """Return the checksum of the stored steps, for ``run.json``; None if there are none."""
         place = self.path / _STEPS
         return bytes_checksum(read_file(place)) if place.exists() else None
 
@@ -395,10 +407,10 @@ class RunStore:
             with replacing(place, durable=True) as file:
                 file.write(data)
         except OSError as error:
-            self._check_lock()  # a folder that is gone is the cause to report
+            self._check_lock()  # a removed folder is the cause to report
             raise RunStopped(
-                f"{place} could not be written: {error.strerror or error}; what was written before is kept. "
-                "Remove the cause and run the same study into the same folder: it goes on from there"
+                f"{place} could not be written: {error.strerror or error}. The observations until then are stored. To "
+                "continue, remove the cause and run the same study into the same folder"
             ) from error
 
     # reading parts --------------------------------------------------------------------------------------------
@@ -415,7 +427,7 @@ class RunStore:
         return int(pq.read_metadata(self._checked_part(place)).num_rows)
 
     def _read(self, place: Path, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
-        """Read columns of a part; pages that changed on the disk since it was checked show in their own checksums."""
+        """Read columns of a part. Page checksums show pages that changed on the disk since the part was checked."""
         part = self._checked_part(place)
         with pq.ParquetFile(part, read_dictionary=list(coded), page_checksum_verification=True) as file:
             if file.schema_arrow.names != OBSERVATIONS.names:
@@ -425,7 +437,7 @@ class RunStore:
 
 
 class _DamagedError(ValueError):
-    """A manifest's text is not what was written."""
+    """The text of a manifest is not the text that was written."""
 
 
 def _manifest_of(text: bytes) -> dict[str, Any]:
@@ -434,7 +446,7 @@ def _manifest_of(text: bytes) -> dict[str, Any]:
     Raises
     ------
     _DamagedError
-        If the text is not what was written.
+        If the text is not the text that was written.
     ValueError
         If it is not a manifest of this format.
     """
@@ -445,7 +457,7 @@ def _manifest_of(text: bytes) -> dict[str, Any]:
     if isinstance(manifest, dict) and "checksum" in manifest:
         stated = manifest.pop("checksum")
         if manifest_checksum(manifest) != stated:
-            raise _DamagedError("its content does not match its checksum, so it was changed since it was written")
+            raise _DamagedError("its content does not match its checksum")
     known = isinstance(manifest, dict) and manifest.get("format") == FORMAT
     if not known or not all(isinstance(manifest.get(name), kind) for name, kind in _ENTRIES.items()):
         raise ValueError(f"is not a run of format {FORMAT}")
@@ -453,7 +465,7 @@ def _manifest_of(text: bytes) -> dict[str, Any]:
 
 
 def _set_aside(place: Path) -> Path:
-    """Rename a damaged file, so that its name is free and nothing of it is lost."""
+    """Rename a damaged file, so that its name is free and its content is not lost."""
     aside = place.with_name(f"{place.stem}.damaged-{place.lstat().st_mtime_ns}")
     try:
         place.replace(aside)
@@ -463,7 +475,7 @@ def _set_aside(place: Path) -> Path:
 
 
 def _unlocked() -> None:
-    """Check nothing: the folder is only read, or belongs to this process alone."""
+    """Do nothing: the check of a folder that is only read, or belongs to this process alone."""
 
 
 def _mark(place: Path) -> _Mark:
@@ -478,56 +490,49 @@ def _readable(place: Path, read: Callable[[Path], Any]) -> Any:
         return read(place)
     except _UNREADABLE as error:
         raise StudyError(
-            f"{place} cannot be read ({error}); run the same study into this folder: the part is set aside and its "
-            "rows are read again"
+            f"{place} cannot be read ({error}). To rename it and read its rows again, run the same study into this "
+            "folder"
         ) from None
-
-
-_SIZE = 16
-_KEY = "ledger-toolkit.checksum"
-_EMPTY = b"0" * 2 * _SIZE
-_MARK = b"blake2b-128:"
-_CHECKSUM = re.compile(_MARK + rb"([0-9a-f]{32})")
 
 
 def bytes_checksum(data: bytes | bytearray) -> str:
     """Return the checksum of bytes: 32 hex digits."""
-    return hashlib.blake2b(data, digest_size=_SIZE).hexdigest()
+    return hashlib.blake2b(data, digest_size=_CHECKSUM_BYTES).hexdigest()
 
 
 def manifest_checksum(manifest: Mapping[str, Any]) -> str:
-    """Return the checksum of a manifest's content, without its own entry, whatever the spaces and order of its text."""
+    """Return the checksum of a manifest without its own entry; spaces and order of the text do not matter."""
     content = {name: entry for name, entry in manifest.items() if name != "checksum"}
     return bytes_checksum(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
 
 
 def part_bytes(frame: pd.DataFrame) -> bytes:
-    """Return a frame as the bytes of a Parquet file that carries its own checksum.
+    """Return a frame as the bytes of a Parquet file that contains its own checksum.
 
-    The checksum is that of the file with zeros in the checksum's place. To other readers it is an entry of the
-    file's metadata like any other.
+    The checksum is that of the file with zeros in the place of the checksum. For other readers it is an ordinary entry
+    of the file's metadata.
     """
     file = io.BytesIO()
-    write_frame(frame, file, metadata={_KEY: (_MARK + _EMPTY).decode()})
+    write_frame(frame, file, metadata={_CHECKSUM_KEY: (_CHECKSUM_MARK + _NO_CHECKSUM).decode()})
     data = bytearray(file.getvalue())
-    place = data.rindex(_MARK) + len(_MARK)
-    data[place : place + len(_EMPTY)] = bytes_checksum(data).encode()
+    place = data.rindex(_CHECKSUM_MARK) + len(_CHECKSUM_MARK)
+    data[place : place + len(_NO_CHECKSUM)] = bytes_checksum(data).encode()
     return bytes(data)
 
 
 def check_part(data: bytes) -> None:
-    """Check a part's bytes against the checksum in them; a part without one, of another writer, is not checked.
+    """Compare the bytes of a part with the checksum in them; a part without one, of another program, is not checked.
 
     Raises
     ------
     ValueError
         If they do not match.
     """
-    place = data.rfind(_MARK)
+    place = data.rfind(_CHECKSUM_MARK)
     found = _CHECKSUM.match(data, place) if place >= 0 else None
     if found is None:
         return
     empty = bytearray(data)
-    empty[found.start(1) : found.end(1)] = _EMPTY
+    empty[found.start(1) : found.end(1)] = _NO_CHECKSUM
     if bytes_checksum(empty).encode() != found[1]:
         raise ValueError("its bytes do not match their checksum")

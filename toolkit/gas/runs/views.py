@@ -42,42 +42,53 @@ if TYPE_CHECKING:
     from toolkit.gas.calls import Call
 
 __all__ = [
-    "FEWEST",
+    "MIN_RANGE",
     "executor_failure",
     "executor_name",
     "learn_module",
-    "most_tasks",
+    "max_ranges",
     "observe_elsewhere",
     "observe_views",
     "opened_executor",
 ]
 
+MIN_RANGE = 100
+"""Minimum number of view calls in a range: a range costs a scheduler milliseconds, and a worker a connection."""
+_MAX_RANGE = 1_000
+_RANGES_PER_TASK = 4
 _POOL = re.compile(r"(threads|processes):([1-9]\d{0,3})")
 _SCHEDULER = re.compile(r"(tcp|tls|ucx|ws|wss)://\S+")
 _FORMS = "threads:8, processes:4, or the address of a Dask scheduler such as tcp://host:8786"
 _CONNECT_S = 10
 
+Row = dict[str, Any]
+Task = tuple["Call", int]
+
 
 @contextmanager
 def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
-    """Open the executor that a text names, and close it when the block ends; one that is given is left open.
+    """Open the executor that a text names, and close it when the block ends; an executor object is not closed.
 
     Parameters
     ----------
     given : Executor, str, Dask client or None
         ``"threads:8"``, ``"processes:4"``, ``"tcp://host:8786"`` (a Dask scheduler), or any executor.
 
+    Yields
+    ------
+    Executor or None
+
     Raises
     ------
     InputError
-        If the text has none of the forms, or Dask is not installed.
+        If the text has none of these forms, or Dask is not installed.
     StudyError
         If no scheduler answers.
     """
     if given is None or isinstance(given, Executor):
         yield given
         return
-    if hasattr(given, "get_executor"):  # a Dask client, as people have it at hand
+    if hasattr(given, "get_executor"):  # a Dask client
         yield given.get_executor()
         return
     text = str(given)
@@ -94,19 +105,19 @@ def opened_executor(given: Executor | str | None) -> Iterator[Executor | None]:
         with _cluster(text) as client:
             yield client.get_executor()
     else:
-        raise InputError(f"executor {text!r} is not understood; the forms are {_FORMS}")
+        raise InputError(f"executor: expected {_FORMS}, got {text!r}")
 
 
 def _pool(kind: str, size: int) -> ThreadPoolExecutor | ProcessPoolExecutor:
     if kind == "threads":
         return ThreadPoolExecutor(size, thread_name_prefix="toolkit-study")
-    # Not forked: this process has threads and sockets that a copy would share.
+    # Not forked: a copy would share the threads' locks and the sockets of this process.
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(size, mp_context=context, initializer=_begin_worker)
 
 
 def _begin_worker() -> None:
-    """Leave interrupts to the parent process, and end with it: a killed parent cannot end its workers."""
+    """Ignore interrupts, which the parent process handles, and end with the parent even if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="toolkit-parent", daemon=True).start()
 
@@ -119,7 +130,7 @@ def _end_with_parent() -> None:
 
 
 def _end_at_once(pool: ThreadPoolExecutor | ProcessPoolExecutor) -> None:
-    """End a pool after an interrupt or an error: what has not begun never begins, and worker processes are stopped.
+    """End a pool after an interrupt or an error: cancel what has not started, and stop worker processes.
 
     Threads cannot be stopped; the nodes that they read from are closed by then, which ends their reads.
     """
@@ -134,70 +145,61 @@ def _cluster(address: str) -> Any:
         from distributed import Client
     except ImportError:
         raise InputError(
-            f"executor {address}: Dask is not installed here; pip install 'ledger-toolkit[dask]', on the workers too"
+            f"executor {address}: Dask is not installed; pip install 'ledger-toolkit[dask]' here and on the workers"
         ) from None
     try:
         return Client(address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call] # Dask has no types
     except (OSError, ValueError) as error:
-        raise StudyError(f"executor {address}: no Dask scheduler answers there ({error})") from None
+        raise StudyError(f"executor {address}: no Dask scheduler answers at this address ({error})") from None
 
 
-def most_tasks(given: Executor | str | None, max_tasks: int) -> int:
-    """Return the ranges in flight: no more than a named pool has workers, for each takes its share of the pace."""
+def max_ranges(given: Executor | str | None, max_tasks: int) -> int:
+    """Return the number of ranges in flight: at most the workers of a named pool, as each has a share of the pace."""
     match = _POOL.fullmatch(given) if isinstance(given, str) else None
     return min(max_tasks, int(match[2])) if match else max_tasks
 
 
 def executor_name(executor: Executor | None, max_tasks: int) -> str:
-    """Say in a few words where views are read."""
+    """Return a short description of where views are read, for the manifest."""
     if executor is None:
         return "in this process"
     return f"{type(executor).__module__}.{type(executor).__qualname__}, at most {max_tasks} ranges at once"
 
 
 def executor_failure(error: BaseException) -> RunStopped | None:
-    """Return what to tell where the executor failed and not the reading; None for any other error."""
+    """Return the error to raise if the executor failed, not the read; None for any other error."""
     if isinstance(error, ToolkitError):
         return None
     lost = isinstance(error, BrokenExecutor | CancelledError) or type(error).__module__.startswith("distributed")
     if not lost and not isinstance(error, ImportError | OSError):
         return None
     if isinstance(error, ImportError):
-        why = "a worker needs the same ledger-toolkit and Python as here"
+        why = "workers must have the same versions of ledger-toolkit and Python as this process"
     elif isinstance(error, BrokenProcessPool):
-        why = 'a worker died; in a script, what starts processes stands under `if __name__ == "__main__":`'
+        why = 'a worker died; in a script, start processes under `if __name__ == "__main__":`'
     else:
-        why = "a worker died or the cluster went away"
+        why = "a worker died or the cluster is unreachable"
     return RunStopped(
-        f"the executor failed: {type(error).__name__}: {str(error)[:300]} ({why}). What came until then is kept; "
-        "run the same study into the same folder, with a new executor, and it goes on from there"
+        f"the executor failed: {type(error).__name__}: {str(error)[:300]} ({why}). The observations until then are "
+        "stored. To continue, run the same study into the same folder with a new executor"
     )
 
 
-FEWEST = 100
-"""View calls of one task, at the least: a task costs a scheduler milliseconds, and a worker a connection."""
-_MOST = 1_000
-_RANGES_PER_TASK = 4
-
-Row = dict[str, Any]
-Task = tuple["Call", int]
-
-
 def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator[Row]:
-    """Run view calls at their versions, all at once; a call that fails is a row like any other.
+    """Run view calls at their versions over the bulk engine.
 
     Parameters
     ----------
     node : Node
     origin : Origin
-        What the rows share.
+        The values that all rows share.
     tasks : sequence of (Call, int)
         Calls with the ledger version to read.
 
     Yields
     ------
     dict
-        Rows of the observation frame, as they come.
+        Rows of the observation frame, in the order of the answers. A call that fails is a row with its error.
     """
     ready = {call.fingerprint: node.prepare_views(_view(call)) for call, _ in tasks}
 
@@ -208,7 +210,7 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
         except (
             InputError,
             SchemaError,
-        ) as error:  # they fit the last version's code, so the function was another one here
+        ) as error:  # the arguments fit the newest code, but not the code of this version
             return error
 
     for place, outcome in send_all(node, tasks, prepare):
@@ -223,7 +225,7 @@ def observe_views(node: Node, origin: Origin, tasks: Sequence[Task]) -> Iterator
 def _view(call: Call) -> ViewFunction:
     request = call.request
     if not isinstance(request, ViewFunction):
-        raise InputError(f"call {call.name!r} is no view, so it cannot be read at past versions")
+        raise InputError(f"call {call.name!r} is not a view, so it cannot be read at past versions")
     return request
 
 
@@ -237,36 +239,36 @@ def observe_elsewhere(
     max_tasks: int,
     take: Callable[[pa.Table], Any],
 ) -> None:
-    """Run view calls over an executor in ranges of 100 to 1,000.
+    """Run view calls over an executor, in ranges of 100 to 1,000.
 
-    Each range runs its own bulk engine over a copy of `node` with its share of the rate and of the requests in
-    flight. It answers with a table, so workers need no disk and no folder in common.
+    Each range runs its own bulk engine over a copy of `node` with its share of the rate and of the requests in flight.
+    It returns a table, so workers need no disk and no shared folder.
 
     Parameters
     ----------
     executor : concurrent.futures.Executor
-        Threads, processes, a cluster: `node`, `origin` and the calls are picklable.
+        Threads, processes or a cluster. `node`, `origin` and the calls are pickled.
     node : Node
     origin : Origin
     tasks : iterable of (Call, int)
-        Read only as fast as ranges end.
+        Consumed as ranges end.
     count : int
         Number of tasks.
     max_tasks : int
-        Most ranges in flight.
+        Maximum number of ranges in flight.
     take : callable
-        Given the observations of each range, here, as they end.
+        Called in this process with the observations of each range, when it ends.
 
     Raises
     ------
     RunStopped
-        If the executor fails, such as when its workers die.
+        If the executor fails, such as when a worker dies.
     LedgerChanged
         If an answer is of another chain.
     NodeUnreachable
-        If the node is gone: what a range had read until then is to be read again.
+        If the node does not answer any more. The rows of the affected ranges are read again by the next attempt.
     """
-    size = min(_MOST, max(FEWEST, -(-count // (_RANGES_PER_TASK * max_tasks))))
+    size = min(_MAX_RANGE, max(MIN_RANGE, -(-count // (_RANGES_PER_TASK * max_tasks))))
     waiting = iter(tasks)
     pending: set[Future[pa.Table]] = set()
     with node.with_share(max(1, min(max_tasks, -(-count // size)))) as share:
@@ -288,22 +290,22 @@ def observe_elsewhere(
                 raise
             raise failure from error
         finally:
-            # An interrupt or an error: what has not begun never begins.
+            # After an interrupt or an error, ranges that have not started are cancelled.
             for future in pending:
                 future.cancel()
 
 
 def _observe_range(node: Node, origin: Origin, tasks: list[Task]) -> pa.Table:
-    with node.with_share(1) as copy:  # in threads nothing was pickled: each range needs sockets of its own
+    with node.with_share(1) as copy:  # in threads nothing is pickled, and each range needs its own sockets
         copy.expect_chain(origin.chain_id)
         for call in {call.fingerprint: call for call, _ in tasks}.values():
             learn_module(copy, call, sorted(version for other, version in tasks if other is call))
-        # Else each call waits for its ABI, one after the other, or each row is a 401 of its own.
-        check_there(copy, "a range of calls was about to be read", admitted=True)
+        # Otherwise calls would wait for their ABI one after the other, or every row would be a 401.
+        check_there(copy, "before reading a range of calls", admitted=True)
         return OBSERVATIONS.table(row_columns(list(heard(observe_views(copy, origin, tasks), copy))))
 
 
 def learn_module(node: Node, call: Call, versions: Sequence[int]) -> None:
-    """Learn the called module over sorted versions by bisection, so that the reads need not ask for an ABI at each."""
+    """Read the called module over sorted versions by bisection, so that no ABI is requested at each version."""
     function = FunctionId.parse(call.function)
     node.abis.prepare(function.address, function.module, versions)
