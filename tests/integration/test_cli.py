@@ -107,7 +107,7 @@ def test_a_study_with_a_typo_is_one_line(tmp_path):
     study = tmp_path / "typo.toml"
     study.write_text('[versions]\nplan = "0:-1/5"\n[[call]]\nview = "0xcafe::registry::size"\nargumets = []\n')
     line = one_clear_line(toolkit_command("study", "run", str(study), "--out", str(tmp_path / "run")), 2)
-    assert "call 1: `argumets` is no key here" in line
+    assert "call 1: `argumets` is not a key here" in line
     assert not (tmp_path / "run").exists()
 
 

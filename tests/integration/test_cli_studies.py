@@ -30,7 +30,7 @@ def test_the_starter_plans_and_runs_as_it_is(command, tmp_path):
     views = sum(call["requests"] for call in calls.values() if call["source"] != "committed")
     assert json.loads(done.stdout)["counts"]["observations"] >= views
     again = one_clear_line(command("study", "new", "study.toml", cwd=tmp_path), 2)
-    assert "exists already and is left as it is" in again
+    assert "exists and is not changed" in again
 
 
 def test_a_plan_in_words_sends_nothing_and_ends_well(command):
@@ -64,7 +64,7 @@ def test_a_mistake_in_a_study_is_one_line(command, tmp_path, name):
     study.write_text('[versions]\nplan = "0:9"\n[[call]]\nlabel = "size"\nview = "0x1::m::f"\nargumets = []\n')
     more = ["--out", str(tmp_path / "run")] if name == "run" else []
     line = one_clear_line(command("study", name, str(study), *more), 2)
-    assert "call 1 ('size'): `argumets` is no key here; did you mean `arguments`?" in line
+    assert "call 1 ('size'): `argumets` is not a key here; did you mean `arguments`?" in line
 
 
 def test_a_dead_call_is_a_note_after_the_run(command, tmp_path):

@@ -424,7 +424,7 @@ def test_a_file_cannot_say_yes(tmp_path):
     """Who names the host must not also be who allows it the key."""
     place = study_file(tmp_path, "https://gateway.test")
     place.write_text("use_api_key = true\n" + place.read_text())
-    with pytest.raises(StudyError, match="who runs it says so, with --use-api-key"):
+    with pytest.raises(StudyError, match="use the option --use-api-key"):
         toolkit.Study.load(place)
 
 

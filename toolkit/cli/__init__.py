@@ -1,7 +1,7 @@
-"""The command ``ledger-toolkit``: parse, call one public function, print.
+"""The command ``ledger-toolkit``: it parses arguments, calls one public function and prints the result.
 
-Exit codes are those of `EXIT_CODES`. Results go to stdout. An error is one line on stderr; ``--debug`` or
-``LEDGER_TOOLKIT_DEBUG=1`` prints its traceback before.
+Exit codes are those of `EXIT_CODES`. Results are printed to stdout. An error is one line on stderr; with ``--debug`` or
+``LEDGER_TOOLKIT_DEBUG=1`` its traceback is printed before.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ __all__ = ["app", "main"]
 
 BAD_INPUT, REFUSED, UNREACHABLE, STOPPED, INTERNAL, INTERRUPTED, UNHEARD = 2, 3, 4, 5, 70, 130, 141
 EXIT_CODES = (
-    "Exit codes: 0 done (rows that failed, and simulations that would fail, are answers), 1 a call regressed "
-    "(compare), 2 bad input, or a file that cannot be read or written, 3 the node refused, 4 no answer, 5 the machine "
-    "broke it off (a full disk, no memory, a lost worker; the same command continues a run) or the node's ledger was "
-    "replaced, 6 a gate could not judge (compare), 70 an internal error, "
-    "130 interrupted, 141 the reader of the output went away."
+    "Exit codes: 0 success (failed rows, and simulations that would fail, are results), 1 a call regressed (compare), "
+    "2 bad input, or a file that cannot be read or written, 3 the node refused a request, 4 the node does not answer, "
+    "5 the command was stopped (a full disk, no memory, a lost worker, a node that asks for a long wait; the same "
+    "command continues a run) or the node's ledger was replaced, 6 a gate could not judge a call (compare), "
+    "70 an internal error, 130 interrupted, 141 the reader of the output was closed."
 )
-# What the machine lacks, while the command and its files are in order.
+# Errors of the machine, not of the command or its files.
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 _DEBUG = "LEDGER_TOOLKIT_DEBUG"
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
 
 
 class _InterruptedError(Exception):
-    """Ctrl-C; typer would end the command without a word."""
+    """Ctrl-C; typer would end the command without a message."""
 
 
 class _Group(TyperGroup):
-    """The commands, of which an interrupted one says what it kept."""
+    """A group of commands; the message of an interrupted command is printed."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -85,9 +85,9 @@ app.command()(schedules.schedule)
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help=f"Print the traceback of an error, as {_DEBUG}=1 does.")
+        bool, typer.Option("--debug", help=f"Print the traceback of an error; the same as {_DEBUG}=1.")
     ] = False,
 ) -> None:
     if debug:
@@ -104,24 +104,40 @@ def _study(context: typer.Context) -> None:
 
 
 def _help_without_command(context: typer.Context) -> None:
-    """Print the help of a group of commands that is called without one, and end well."""
+    """Print the help of a group of commands that is called without one, and exit with code 0."""
     if context.invoked_subcommand is None:
         print(context.get_help())
         raise typer.Exit
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; errors are one line on stderr."""
+    """Run the command and return its exit code; an error is one line on stderr.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Arguments of the command; those of the process by default.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> from toolkit.cli import main
+    >>> main(["node", "--port", "http"])
+    2
+    """
     warnings.showwarning = _warn
     _debug.set(os.environ.get(_DEBUG, "0") not in {"", "0"})
     streams = (sys.stdin, sys.stdout, sys.stderr)
-    if None in streams:  # closed: no file or socket that is opened later may take its descriptor
+    if None in streams:  # a closed descriptor must not be reused by a file or socket that is opened later
         while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(streams):
             pass
         os.close(descriptor)
     for stream in streams[1:]:
         reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:  # text from a chain may not fit the terminal's encoding
+        if reconfigure is not None:  # the terminal's encoding may lack characters of a text from the chain
             reconfigure(errors="backslashreplace")
     try:
         _check_utf8(sys.argv[1:] if arguments is None else arguments)
@@ -130,36 +146,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except BrokenPipeError:
         return _unheard()
-    except SystemExit as stop:  # so typer ends where it meets a broken pipe itself
+    except SystemExit as stop:  # raised by typer for a broken pipe
         if not isinstance(stop.__context__, BrokenPipeError):
             raise
         return _unheard()
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - each has its code and its line
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - every error has an exit code and one line
         return _fail(error)
     return code if isinstance(code, int) else 0
 
 
 def _check_utf8(arguments: Sequence[str]) -> None:
-    """Refuse bytes that are not UTF-8, which Python gives as lone surrogates; no file format or node takes them."""
+    """Raise InputError for bytes that are not UTF-8, which Python decodes to lone surrogates that nothing accepts."""
     for place, text in enumerate(arguments, start=1):
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise InputError(f"argument {place} is not UTF-8: {text!r}; rename the file, or write the text in UTF-8")
+            raise InputError(f"argument {place} is not UTF-8: {text!r}; rename the file, or encode the text in UTF-8")
 
 
 def _unheard() -> int:
-    """End as other commands do whose reader went away: not well, for a verdict may be unread, nor as a regression."""
+    """Return the exit code of a command whose reader closed the output: not 0 or 1, since a verdict may be unread."""
     _drop_output()
     return UNHEARD
 
 
 def _drop_output() -> None:
-    """Send what is still buffered nowhere, so that Python does not fail on it once more at its exit."""
+    """Redirect stdout to the null device, so that Python does not fail on buffered output at its exit."""
     with suppress(AttributeError, OSError, ValueError):  # stdout may be None, or not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: BaseException) -> int:
-    """Print an error as one line, after its traceback if that is asked for, and return its exit code."""
+    """Print an error as one line, after its traceback with ``--debug``, and return its exit code."""
     from toolkit._present.text import visible
 
     code, text = _meaning(error)
@@ -183,23 +199,23 @@ def _meaning(error: BaseException) -> tuple[int, str]:
     if isinstance(error, OSError):
         place = "" if error.filename is None else f"cannot use {os.fsdecode(error.filename)}: "
         if error.filename is None and error.errno and error.strerror == os.strerror(error.errno):
-            _drop_output()  # files are opened by their names, and libraries write texts of their own
+            _drop_output()  # an error without file name and with a text of the system: the output, not a file
             place = "cannot write the output: "
         code = STOPPED if error.errno in _EXHAUSTED else BAD_INPUT
         return code, f"error: {place}{error.strerror or error}"
     if isinstance(error, MemoryError):
-        return STOPPED, "error: out of memory; read fewer rows at once, or end what else runs on this machine"
-    # What typer raises for a wrong command line has no public base class, but formats its own text.
+        return STOPPED, "error: out of memory; read fewer rows at once, or end other processes"
+    # The errors of typer have no public base class, but a method that formats their text.
     words = getattr(error, "format_message", None)
     if words is not None:
         return BAD_INPUT, f"error: {words()} Try --help."
-    told = str(error)
-    what = f"{type(error).__name__}: {told}" if told else type(error).__name__
+    message = str(error)
+    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return INTERNAL, f"internal error: {what}; please report this line with the command ({_DEBUG}=1 adds a traceback)"
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning, such as a clipped version plan, as one line."""
+    """Print a warning, such as about a clipped version plan, as one line."""
     if sys.stderr is None:
         return
     from toolkit._present.text import visible
@@ -208,6 +224,7 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _code_of(error: ToolkitError) -> int:
+    """Return the exit code of an error of the toolkit."""
     if isinstance(error, NodeUnreachable):
         return UNREACHABLE
     if isinstance(error, RunStopped | LedgerChanged):

@@ -1,4 +1,4 @@
-"""Commands that ask a node: info, probe, view, table-item, simulate."""
+"""Commands that send requests: info, probe, view, table-item, simulate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["info", "probe", "simulate", "table_item", "view"]
 
 
 class SimulationRows(StrEnum):
-    """The frames of a simulation, by their names on it."""
+    """The frames of a simulation, by attribute."""
 
     transactions = "transactions"
     changes = "changes"
@@ -37,7 +37,7 @@ class SimulationRows(StrEnum):
 
 
 def info(where: NodeOption = "embedded", as_json: JsonOption = False) -> None:
-    """Tell what a node is and which ledger versions it holds."""
+    """Print what a node is and which ledger versions it has."""
     with connected(where) as reached:
         answer = reached.info()
         facts = {
@@ -58,7 +58,7 @@ def probe(
     where: Annotated[str, typer.Argument(metavar="NODE", help="A network's name or an http(s) URL.")] = "embedded",
     as_json: JsonOption = False,
 ) -> None:
-    """Find out, with about 20 requests, what a node really answers before a study relies on it."""
+    """Find out, with about 20 requests, which requests a node answers, before a study relies on it."""
     with connected(where) as reached:
         found = reached.probe()
     print_facts(found.facts(), as_json=as_json)
@@ -66,7 +66,7 @@ def probe(
 
 def view(  # noqa: PLR0917 - typer makes options of parameters
     function: Annotated[str, typer.Argument(help="address::module::function")],
-    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments: JSON, or plain text.")] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments, as JSON or plain text.")] = None,
     types: TypesOption = None,
     ledger_version: VersionOption = None,
     versions: VersionsOption = None,
@@ -75,9 +75,9 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a view function, at one version or at many.
+    """Run a view function at one ledger version or at many.
 
-    With --versions or --out failed reads are rows with their error_code, and the exit code is 0.
+    With --versions or --out, failed reads are rows with an error_code, and the exit code is 0.
     """
     check_suffix(out)
     from toolkit.wire import ViewFunction
@@ -103,12 +103,12 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
         wanted = ledger_version if versions is None else versions
         frame = fetch_views(reached, call, versions=wanted, progress=not quiet)
-    _tell(frame, out, as_json=as_json)
+    _print_rows(frame, out, as_json=as_json)
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
-    handle: Annotated[str, typer.Argument(help="Table handle: hex of 32 bytes.")],
-    key: Annotated[str, typer.Argument(help="The key: JSON, or plain text.")],
+    handle: Annotated[str, typer.Argument(help="Table handle, as hex of 32 bytes.")],
+    key: Annotated[str, typer.Argument(help="Key, as JSON or plain text.")],
     key_type: Annotated[str, typer.Option(help="Move type of the keys.")],
     value_type: Annotated[str, typer.Option(help="Move type of the values.")],
     ledger_version: VersionOption = None,
@@ -118,9 +118,9 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Read an item of a table, at one version or at many. A node cannot list the keys of a table.
+    """Read an item of a table at one ledger version or at many. A node cannot list the keys of a table.
 
-    With --versions or --out failed reads are rows with their error_code, and the exit code is 0.
+    With --versions or --out, failed reads are rows with an error_code, and the exit code is 0.
     """
     check_suffix(out)
     wanted = argument(key)
@@ -143,29 +143,37 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
             versions=ledger_version if versions is None else versions,
             progress=not quiet,
         )
-    _tell(frame, out, as_json=as_json)
+    _print_rows(frame, out, as_json=as_json)
 
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
     function: Annotated[str, typer.Argument(help="address::module::function")],
-    sender: Annotated[str, typer.Option(help="Sending account; no key is needed.")],
-    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments: JSON, or plain text.")] = None,
+    sender: Annotated[str, typer.Option(help="Account that sends the transaction; no key is needed.")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments, as JSON or plain text.")] = None,
     types: TypesOption = None,
-    public_key: Annotated[str | None, typer.Option(help="The sender's ed25519 public key; none is needed.")] = None,
-    secondary_signer: Annotated[list[str] | None, typer.Option(help="A further signer's address; repeat it.")] = None,
-    secondary_public_key: Annotated[list[str] | None, typer.Option(help="Their keys: one each, or none.")] = None,
-    fee_payer: Annotated[str | None, typer.Option(help="Account that pays; 0x0 charges nobody.")] = None,
-    fee_payer_public_key: Annotated[str | None, typer.Option(help="The key of the account that pays.")] = None,
+    public_key: Annotated[str | None, typer.Option(help="Ed25519 public key of the sender; not needed.")] = None,
+    secondary_signer: Annotated[
+        list[str] | None, typer.Option(help="Address of a further signer; may be repeated.")
+    ] = None,
+    secondary_public_key: Annotated[
+        list[str] | None, typer.Option(help="Public key of a further signer; one for each, or none.")
+    ] = None,
+    fee_payer: Annotated[str | None, typer.Option(help="Account that pays the gas; 0x0 charges nobody.")] = None,
+    fee_payer_public_key: Annotated[str | None, typer.Option(help="Public key of the account that pays.")] = None,
     gas_unit_price: Annotated[int | None, typer.Option(min=0, help="Octas per gas unit; estimated by default.")] = None,
     max_gas_amount: Annotated[int | None, typer.Option(min=0, help="Gas units; estimated by default.")] = None,
-    replay_protection_nonce: Annotated[int | None, typer.Option(min=0, help="Makes it orderless.")] = None,
-    estimate_gas_unit_price: Annotated[bool | None, typer.Option(help="Use the node's price.")] = None,
-    estimate_max_gas_amount: Annotated[bool | None, typer.Option(help="Use all the sender can afford.")] = None,
+    replay_protection_nonce: Annotated[
+        int | None, typer.Option(min=0, help="Nonce of an orderless transaction.")
+    ] = None,
+    estimate_gas_unit_price: Annotated[bool | None, typer.Option(help="Let the node estimate the price.")] = None,
+    estimate_max_gas_amount: Annotated[
+        bool | None, typer.Option(help="Let the node use all gas that the sender can afford.")
+    ] = None,
     estimate_prioritized_gas_unit_price: Annotated[
-        bool, typer.Option("--estimate-prioritized-gas-unit-price", help="Use the node's prioritised price.")
+        bool, typer.Option("--estimate-prioritized-gas-unit-price", help="Let the node estimate the prioritised price.")
     ] = False,
     frame: Annotated[
-        SimulationRows | None, typer.Option(help="Which rows --out writes; transactions by default.")
+        SimulationRows | None, typer.Option(help="Rows that --out writes; transactions by default.")
     ] = None,
     out: OutOption = None,
     where: NodeOption = "embedded",
@@ -173,11 +181,11 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
 ) -> None:
     """Simulate an entry function at the node's head. Nothing is signed, submitted or stored.
 
-    A transaction that would fail is an answer too: exit code 0, and "success": false with --json.
+    A transaction that would fail is a result too: the exit code is 0, and --json prints "success": false.
     """
     check_suffix(out)
     if frame is not None and out is None:
-        raise InputError("--frame says which rows --out writes: give --out too")
+        raise InputError("--frame requires --out: it names the rows that --out writes")
     rows = (frame or SimulationRows.transactions).value
     from toolkit.wire import EntryFunction, SimulationRequest
 
@@ -238,7 +246,7 @@ def _one_version(ledger_version: int | None, versions: str | None, out: Path | N
     return versions is None and out is None
 
 
-def _tell(frame: pd.DataFrame, out: Path | None, *, as_json: bool) -> None:
+def _print_rows(frame: pd.DataFrame, out: Path | None, *, as_json: bool) -> None:
     if out is None:
         print_frame(frame, as_json=as_json)
         return

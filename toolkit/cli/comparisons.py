@@ -1,4 +1,4 @@
-"""The command ``compare``: two runs side by side, and a gate that fails a build."""
+"""The command compare: two runs side by side, and a gate that fails a build."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["NOT_JUDGED", "REGRESSED", "compare"]
 
 REGRESSED = 1
-"""Exit code of a gate that found a regression; nothing else ends with it."""
+"""Exit code of a gate that found a regression; no other command returns it."""
 
 NOT_JUDGED = 6
 """Exit code of a gate that found no regression, but could not judge a call that is not waived."""
@@ -29,7 +29,7 @@ _BY_ENDING = {".md": "markdown", ".json": "json", ".txt": "text"}
 
 
 class Format(StrEnum):
-    """How a comparison is written."""
+    """The formats of a comparison."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
@@ -37,26 +37,32 @@ class Format(StrEnum):
 
 
 def compare(  # noqa: PLR0917 - typer makes options of parameters
-    before: Annotated[str, typer.Argument(help="Folder of a run, or DIR@VERSION: the run as it stood there.")],
+    before: Annotated[str, typer.Argument(help="Folder of a run, or DIR@VERSION for the run up to a ledger version.")],
     after: Annotated[str, typer.Argument(help="Folder of a run, or DIR@VERSION.")],
     fail_over: Annotated[
         list[str] | None,
-        typer.Option(help="Most a call may rise: 2% or 50 (gas units). Repeat it for both; either counts."),
+        typer.Option(
+            help="Maximum rise of a call: 2% or 50 (gas units). May be given twice, then either limit counts."
+        ),
     ] = None,
     study: Annotated[
-        Path | None, typer.Option(help="Study file with thresholds and waivers; by default the after run's study.")
+        Path | None,
+        typer.Option(help="Study file with thresholds and waivers; by default the study of the second run."),
     ] = None,
     waivers: Annotated[
-        Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of the study's.")
+        Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
     ] = None,
     source: Annotated[
-        str | None, typer.Option(help="view@version, simulate@now or committed only; FIRST,SECOND mixes two.")
+        str | None,
+        typer.Option(help="Compare view@version, simulate@now or committed only; FIRST,SECOND compares two of them."),
     ] = None,
-    form: Annotated[Format | None, typer.Option("--format", help="By default as --out ends, else text.")] = None,
+    form: Annotated[
+        Format | None, typer.Option("--format", help="By default that of the ending of --out, or text.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write: .md, .json or .txt.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 2: bad input; 6: could not judge."""
+    """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: a call could not be judged."""
     from toolkit.gas.comparison import compare as compared
     from toolkit.gas.study import Study
     from toolkit.reports.comparison import FORMATS
@@ -66,7 +72,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     rules = Study.load(study) if study else None
     with warnings.catch_warnings():
         if out is None:
-            warnings.simplefilter("ignore")  # what is printed tells them
+            warnings.simplefilter("ignore")  # the output includes them
         comparison = compared(before, after, source=pair)
     rules = rules or comparison.study
     gate = _judged(comparison, fail_over, rules, waivers)
@@ -92,12 +98,12 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> str:
         return "text"
     found = _BY_ENDING.get(out.suffix.lower())
     if found is None:
-        raise InputError(f"--out {out}: the name ends in {', '.join(_BY_ENDING)}, or --format says how it is written")
+        raise InputError(f"--out {out}: the name must end in {', '.join(_BY_ENDING)}, or --format must be given")
     return found
 
 
 def _judged(comparison: Comparison, fail_over: list[str] | None, study: Any, waivers: Path | None) -> Gate | None:
-    """Judge by what is given; where nothing sets a limit there is no gate."""
+    """Return the verdict of a gate by the given limits; None if nothing sets a limit."""
     from toolkit.gas.gate import Rules
     from toolkit.gas.study_file import read_waiver_file
 

@@ -1,4 +1,4 @@
-"""The command that compares gas schedules."""
+"""The command schedule: the gas schedules of two ledger versions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["schedule"]
 
 
 def schedule(  # noqa: PLR0917 - typer makes options of parameters
-    before: Annotated[str, typer.Argument(help="A ledger version, or a date such as 2026-05-01.")],
-    after: Annotated[str | None, typer.Argument(help="The same; the node's head by default.")] = None,
+    before: Annotated[str, typer.Argument(help="Ledger version, or a date such as 2026-05-01.")],
+    after: Annotated[str | None, typer.Argument(help="Ledger version or date; the head by default.")] = None,
     whole: Annotated[bool, typer.Option("--all", help="Print every parameter that differs.")] = False,
     out: OutOption = None,
     where: NodeOption = "embedded",
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the gas schedules of two ledger versions: what changed, in words, then parameter by parameter."""
+    """Compare the gas schedules of two ledger versions: a summary, then the parameters that differ."""
     from toolkit._present.text import visible
     from toolkit.gas.schedules import schedule_diff, schedule_words
 
@@ -37,11 +37,11 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
     if out is not None:
         write_frame(frame, out)
     if as_json:
-        told = [
+        both = [
             {"ledger_version": version, "feature_version": side.feature_version, "parameters": len(side.entries)}
             for version, side in zip(versions, sides, strict=True)
         ]
-        print_json({"node": name, "before": told[0], "after": told[1], "summary": words, "rows": records(frame)})
+        print_json({"node": name, "before": both[0], "after": both[1], "summary": words, "rows": records(frame)})
         return
     print(visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {name}: {words}.", 600))
     if out is not None:
@@ -51,7 +51,7 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
 
 
 def _version(node: Node, text: str | None) -> int:
-    """Read a ledger version, or find the first one at or after a date."""
+    """Return a ledger version from its text, or the first one at or after a date; the head for None."""
     if text is None:
         return node.ledger().version
     if text.isascii() and text.isdigit():
@@ -59,4 +59,4 @@ def _version(node: Node, text: str | None) -> int:
     try:
         return node.version_at(text)
     except InputError as error:
-        raise InputError(f"{text!r} is no ledger version, and as a date: {error}") from None
+        raise InputError(f"expected a ledger version or a date, got {text!r}: {error}") from None

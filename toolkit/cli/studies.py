@@ -24,7 +24,7 @@ def demo(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run the demo study against the embedded node and write its report. Needs no network and no keys."""
+    """Run the demo study on the embedded node and write its report. Needs no network and no keys."""
     from toolkit import reports
     from toolkit.gas.runs.store import RunStore
     from toolkit.gas.study import Study
@@ -40,20 +40,20 @@ def demo(
 
 def node(
     *,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 takes a free one.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 8080,
     seed: Annotated[int, typer.Option(help="Seed of the history.")] = 7,
     versions: Annotated[int, typer.Option(min=200, max=1_000_000, help="Ledger versions of the history.")] = 5_000,
-    window: Annotated[int | None, typer.Option(min=1, help="Versions kept; older ones are pruned.")] = None,
-    latency: Annotated[str, typer.Option(help="Wait before each answer, like 20ms or 1s.")] = "0ms",
-    fault: Annotated[
-        list[str] | None, typer.Option(help="What goes wrong and how often, like 429:0.05; may be repeated.")
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Number of versions that are not pruned; all by default.")
     ] = None,
-    first: Annotated[
-        str, typer.Option(help="What goes wrong with the first requests, in turn, like 503*3,ok,cut.")
-    ] = "",
-    brand: Annotated[str, typer.Option(help="The maker's token in header names.")] = "APTOS",
+    latency: Annotated[str, typer.Option(help="Delay of each answer, such as 20ms or 1s.")] = "0ms",
+    fault: Annotated[
+        list[str] | None, typer.Option(help="Fault and its rate, such as 429:0.05; may be repeated.")
+    ] = None,
+    first: Annotated[str, typer.Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
+    brand: Annotated[str, typer.Option(help="Vendor name in response headers.")] = "APTOS",
 ) -> None:
-    """Serve the embedded ledger on loopback until Ctrl-C. Its gas is a model, not a Move VM's."""
+    """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas is a model, not that of a Move VM."""
     import threading
 
     from toolkit import embedded
@@ -68,24 +68,28 @@ def node(
         try:
             threading.Event().wait()
         except KeyboardInterrupt:
-            raise typer.Exit(130) from None  # how it is meant to end, so without a word
+            raise typer.Exit(130) from None  # the usual end, so without a message
 
 
 def study_run(
-    study: Annotated[str, typer.Argument(help="A TOML file, or demo.")],
-    out: Annotated[Path, typer.Option(help="Folder of the run; one that was broken off there is continued.")],
+    study: Annotated[str, typer.Argument(help="TOML file of a study, or demo.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; an incomplete run in it is continued.")],
     *,
     executor: Annotated[
-        str | None, typer.Option(help="Where views are read: threads:8, processes:4, or tcp://host:8786 (Dask).")
+        str | None, typer.Option(help="Where views are read: threads:8, processes:4 or tcp://host:8786 (Dask).")
     ] = None,
-    max_tasks: Annotated[int, typer.Option(min=1, help="Most ranges of calls in flight on the executor.")] = 8,
-    shard: Annotated[str | None, typer.Option(help="Read one part only, such as 2/5; merge the parts later.")] = None,
+    max_tasks: Annotated[
+        int, typer.Option(min=1, help="Maximum number of ranges of calls in flight on the executor.")
+    ] = 8,
+    shard: Annotated[
+        str | None, typer.Option(help="Read one part only, such as 2/5, to be merged by study merge.")
+    ] = None,
     nodes: StudyNodeOption = None,
     use_api_key: UseKeyOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a study and write its observations. Broken off at any moment, the same command goes on where it stopped."""
+    """Run a study and write its observations. If it is interrupted, the same command continues the run."""
     loaded = loaded_study(study, nodes, use_api_key=use_api_key)
     run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
     _print_run(run, {"run": str(out)}, as_json=as_json)
@@ -93,10 +97,10 @@ def study_run(
 
 def study_merge(
     shards: Annotated[list[Path], typer.Argument(help="Folders of the complete runs of all shards, in any order.")],
-    out: Annotated[Path, typer.Option(help="Folder of the merged run; missing or empty.")],
+    out: Annotated[Path, typer.Option(help="Folder of the merged run; must be missing or empty.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Merge the shards of a study into one run, and prove that nothing is missing or doubled."""
+    """Merge the shards of a study into one run, after checking that nothing is missing or doubled."""
     from toolkit.gas.study import Run
 
     _print_run(Run.merge(shards, out), {"run": str(out)}, as_json=as_json)
@@ -119,7 +123,7 @@ def report(
 
 
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
-    """Print what a run found: the steps first, then what was not judged, then the counts."""
+    """Print the result of a run: the steps, then what was not judged, then the counts."""
     from toolkit._present.text import visible
     from toolkit.gas.judged import unjudged_words
 
@@ -142,19 +146,19 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     for line in lines:
         print(visible(line, 400))
     if silent := counts.get("unanswered", 0):
-        print(f"{silent} calls got no answer; run the same command again, and they alone are read again")
+        print(f"{silent} calls got no answer; run the same command again to read them")
     for note in run.notes:
         print(f"note: {visible(note, 400)}")
     resumed = run.manifest["resumed_rows"]
-    earlier = f", {resumed} kept from before it was broken off" if resumed and run.manifest.get("attempts") else ""
+    earlier = f", {resumed} of them from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
     print(f"{counts['observations']} observations, {counts['failures']} of them failed calls{earlier}: {run.path}")
 
 
 def study_new(
-    file: Annotated[Path, typer.Argument(help="File to write, such as study.toml; one that exists is left alone.")],
+    file: Annotated[Path, typer.Argument(help="File to write, such as study.toml; an existing file is not changed.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a commented study file to start from. It runs as it is, against the embedded node."""
+    """Write a commented study file to start from. It can be run unchanged, on the embedded node."""
     from toolkit.gas.study_file import write_starter
 
     written = write_starter(file)
@@ -166,13 +170,13 @@ def study_new(
 
 
 def study_plan(
-    study: Annotated[str, typer.Argument(help="A TOML file, or demo.")],
+    study: Annotated[str, typer.Argument(help="TOML file of a study, or demo.")],
     *,
     nodes: StudyNodeOption = None,
     use_api_key: UseKeyOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell how many requests a study sends, how long it takes and what is pruned, without sending them."""
+    """Print how many requests a study would send, how long it would take and what is pruned, without sending them."""
     plan = loaded_study(study, nodes, use_api_key=use_api_key).plan()
     if as_json:
         print_json(plan.document())
@@ -183,7 +187,7 @@ def study_plan(
 def study_schema(
     out: Annotated[Path | None, typer.Option(help="File to write, such as study.schema.json.")] = None,
 ) -> None:
-    """Print the JSON Schema of study files, by which an editor checks and completes them."""
+    """Print the JSON Schema of study files, with which editors check and complete them."""
     from toolkit.gas.study import Study
 
     text = json.dumps(Study.json_schema(), indent=1, ensure_ascii=True)

@@ -20,7 +20,7 @@ __all__ = ["OF_THE_FILE", "FileModel", "misspelt", "named_place", "placed"]
 T = TypeVar("T")
 
 OF_THE_FILE = ("title", "node", "nodes", "requests_per_second")
-"""Keys that belong at the top of a study file. TOML assigns a key that is written further down to the table above it."""
+"""Keys for the top of a study file. TOML assigns a key that is written further down to the table above it."""
 
 _EXPECTED = {
     "string_type": "expected text",

@@ -40,7 +40,7 @@ NO_ANSWER = frozenset(
 _DIGESTED = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")
 """Columns of a change that its digest covers."""
 _SEQUENCE_NUMBER = "0x1::account::Account"
-"""Each simulation writes the sender's sequence number here: it changes by itself, so digests leave it out."""
+"""The resource with the sequence number of an account, which every simulation changes; digests leave it out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ __all__ = [
 
 
 def resolve_study(study: Study, node: Node) -> dict[str, Any]:
-    """Resolve a study's versions on one node.
+    """Resolve a study's versions on one node. They hold for the whole run, also when it is resumed.
 
     Parameters
     ----------
@@ -52,18 +52,17 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``node``, ``node_build``, ``model``, ``chain_id``, ``head``, ``oldest``, ``oldest_claimed`` (without what
-        a probe found), ``first``, ``last``, ``versions``
-        (listed ones), ``step`` (of a range), ``notes`` (what was clipped or cannot be read), ``committed`` (the ranges
-        of calls that have one of their own, by fingerprint) and ``committed_span`` (first and last version of them
-        all). What was resolved holds for the whole run, also when it is resumed.
+        ``node``, ``node_build``, ``model``, ``chain_id``, ``head``, ``oldest``, ``oldest_claimed`` (as the node says,
+        without what a probe found), ``first``, ``last``, ``versions`` (if they are listed), ``step`` (of a range),
+        ``notes`` (what was clipped or cannot be read), ``committed`` (the ranges of calls that have their own, by
+        fingerprint) and ``committed_span`` (the first and the last version of all these ranges).
 
     Raises
     ------
     InputError
         If the versions cannot be read on this node.
     StudyError
-        If the arguments of a call do not fit its function at the last version that is read, naming the call.
+        If the arguments of a call do not fit its function at the last version that is read; the message names the call.
     """
     info = node.info()
     head, oldest = info.ledger.version, node.oldest_readable(info.ledger)
@@ -76,7 +75,7 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
     claimed = info.ledger.oldest_version
     plan = resolve_versions(wanted, head=head, oldest=oldest, version_at=version_at, claimed=claimed)
     versions = plan.versions
-    listed = not isinstance(wanted, str)  # a range is clipped, listed versions are kept
+    listed = not isinstance(wanted, str)  # only ranges are clipped
     notes = [*plan.notes, *(_out_of_reach(versions, head=head, oldest=oldest) if listed else ())]
     committed = {}
     for call in study.calls:
@@ -115,20 +114,20 @@ def connected(study: Study, stack: ExitStack) -> list[Node]:
 
 
 def planned_versions(plan: Mapping[str, Any]) -> Sequence[int]:
-    """Return the versions that a resolved plan reads of each view."""
+    """Return the versions of a resolved plan at which each view is read."""
     if plan["versions"] is not None:
         return list(plan["versions"])
     return range(plan["first"], plan["last"] + 1, plan["step"])
 
 
 def committed_range(plan: Mapping[str, Any], call: Call) -> tuple[int, int]:
-    """Return the first and last version whose transactions a committed call looks at."""
+    """Return the first and last version of the transactions that a committed call reads."""
     first, last = plan.get("committed", {}).get(call.fingerprint, (plan["first"], plan["last"]))
     return first, last
 
 
 def committed_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pages (first version, number of versions) that hold every version of some ranges, each once."""
+    """Return the pages (first version, number of versions) that contain every version of some ranges, each once."""
     pages: list[tuple[int, int]] = []
     reached = -1
     for first, last in sorted(ranges):
@@ -139,7 +138,7 @@ def committed_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _check_arguments(call: Call, node: Node, version: int) -> None:
-    """Refuse arguments that do not fit the function; if its ABI cannot be read, the rows of the call say so."""
+    """Raise StudyError if arguments do not fit the function; nothing is checked if its ABI cannot be read."""
     abis = node.abis.at(version)
     try:
         function = function_abi(call.function, abis)
@@ -161,18 +160,18 @@ def _misfit(call: Call, version: int, error: Exception) -> StudyError:
 
 
 def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[str]:
-    """Say which versions that were listed one by one cannot be read: they become rows with the node's error."""
+    """Return notes about listed versions that cannot be read: they become rows with the node's error."""
     pruned = sum(version < oldest for version in versions)
     beyond = sum(version > head for version in versions)
-    gone = f"{pruned} of {len(versions)} listed versions: pruned, the oldest is {oldest}; their rows say so"
-    early = f"{beyond} of {len(versions)} listed versions: above the head {head}; their rows say so"
+    gone = f"{pruned} of {len(versions)} listed versions are pruned (the oldest is {oldest}); their rows have an error"
+    early = f"{beyond} of {len(versions)} listed versions are above the head {head}; their rows have an error"
     return [text for count, text in ((pruned, gone), (beyond, early)) if count]
 
 
 BYTES: dict[str, int] = {Source.VIEW: 1_000, Source.SIMULATE: 10_000, Source.COMMITTED: 5_400 * PAGE}
-"""Bytes of one request and its answer, headers included. A committed transaction is 5.4 kB in the mean of 10,000."""
-FASTEST = 2_000.0
-"""Calls per second that this machine turns into rows at most; a far node is slower, and known by its latency."""
+"""Assumed bytes of one request and its answer with headers; 5.4 kB is the mean of 10,000 committed transactions."""
+MAX_CALLS_PER_SECOND = 2_000.0
+"""Maximum rate at which one machine turns answers into rows; a distant node is slower, due to its latency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +184,9 @@ class CallPlan:
     first, last : int
         Ledger versions between which it is read, both included.
     requests, requests_most : int
-        Requests at least, and at most; they differ for a step search only.
+        Minimum and maximum number of requests; they differ for a step search only.
     bytes, bytes_most : int
-        Bytes sent and received, by an assumed size of each request and answer.
+        Bytes sent and received, from an assumed size of each request and answer.
     """
 
     label: str
@@ -211,17 +210,18 @@ class NodePlan:
     model : bool
         True for the embedded node, whose gas is a model.
     chain_id, head, oldest : int
-        The chain; the newest and the oldest version the node holds.
+        The chain; the newest and the oldest version of the node.
     latency_s : float
-        Time of one ``GET /v1`` in seconds, measured.
+        Measured time of one ``GET /v1`` in seconds.
     in_flight : int
-        Requests at once.
+        Maximum number of requests in flight.
     pace : float or None
-        Requests per second that were asked for at most.
+        Maximum requests per second, as configured.
     rounds : int
-        Most rounds of a step search, each of which waits for the one before it; 0 where nothing is searched.
+        Maximum number of rounds of a step search, each of which needs the answers of the one before; 0 without a
+        search.
     pages : int
-        Pages of committed transactions, which all calls of such transactions share.
+        Pages of committed transactions, which all calls of committed transactions share.
     calls : tuple of CallPlan
     notes : tuple of str
         What is pruned, or does not exist yet.
@@ -243,17 +243,17 @@ class NodePlan:
 
     @property
     def per_second(self) -> float:
-        """Requests per second to expect: the pace, what the latency allows, or what this machine can take in."""
-        return min(self.pace or FASTEST, self.in_flight / max(self.latency_s, 1e-6), FASTEST)
+        """Expected requests per second: limited by the pace, by the latency, or by this machine."""
+        return min(self.pace or MAX_CALLS_PER_SECOND, self.in_flight / max(self.latency_s, 1e-6), MAX_CALLS_PER_SECOND)
 
     @property
     def requests(self) -> tuple[int, int]:
-        """Requests at least and at most; calls of committed transactions share their pages."""
+        """Minimum and maximum number of requests; calls of committed transactions share their pages."""
         return _summed([(call.requests, call.requests_most) for call in self._own()], more=self.pages)
 
     @property
     def bytes(self) -> tuple[int, int]:
-        """Bytes at least and at most."""
+        """Minimum and maximum number of bytes."""
         return _summed(
             [(call.bytes, call.bytes_most) for call in self._own()], more=self.pages * BYTES[Source.COMMITTED]
         )
@@ -263,7 +263,7 @@ class NodePlan:
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """Seconds at least and at most."""
+        """Minimum and maximum number of seconds."""
         least, most = (count / self.per_second for count in self.requests)
         return least, most + self.rounds * self.latency_s
 
@@ -276,6 +276,13 @@ class Plan:
     ----------
     title : str
     nodes : tuple of NodePlan
+
+    Examples
+    --------
+    >>> from toolkit import Study, ViewFunction
+    >>> supply = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> Study(calls=[supply], versions="0:-1/50").plan().requests
+    (50, 50)
     """
 
     title: str
@@ -283,17 +290,17 @@ class Plan:
 
     @property
     def requests(self) -> tuple[int, int]:
-        """Requests at least and at most, over all nodes."""
+        """Minimum and maximum number of requests, over all nodes."""
         return _summed([node.requests for node in self.nodes])
 
     @property
     def bytes(self) -> tuple[int, int]:
-        """Bytes at least and at most, over all nodes."""
+        """Minimum and maximum number of bytes, over all nodes."""
         return _summed([node.bytes for node in self.nodes])
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """Seconds at least and at most; nodes are read one after another."""
+        """Minimum and maximum number of seconds; nodes are read one after another."""
         both = [node.seconds for node in self.nodes]
         return sum(least for least, _ in both), sum(most for _, most in both)
 
@@ -303,13 +310,13 @@ class Plan:
         return tuple(f"{node.node}: {note}" for node in self.nodes for note in node.notes)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per node and call: versions, requests and bytes at least and at most."""
+        """Return one row per node and call: versions, minimum and maximum number of requests and bytes."""
         rows = [{"node": node.node, **asdict(call)} for node in self.nodes for call in node.calls]
         return rows_frame(PLAN, {name: [row[name] for row in rows] for name in PLAN.names})
 
     def document(self) -> dict[str, Any]:
-        """Return the plan as JSON can hold it."""
-        told = [
+        """Return the plan as values that JSON can represent."""
+        nodes = [
             asdict(node)
             | {"requests": list(node.requests), "bytes": list(node.bytes), "seconds": [*map(_rounded, node.seconds)]}
             for node in self.nodes
@@ -320,7 +327,7 @@ class Plan:
             "bytes": list(self.bytes),
             "seconds": [*map(_rounded, self.seconds)],
             "assumed_bytes_per_request": dict(BYTES),
-            "nodes": told,
+            "nodes": nodes,
         }
 
     def __repr__(self) -> str:
@@ -331,7 +338,7 @@ class Plan:
 
 
 def plan_study(study: Study, node: Node | None) -> Plan:
-    """Plan a study; see `Study.plan`."""
+    """Return the plan of a study; see `Study.plan`."""
     with ExitStack() as stack:
         nodes = [node] if node is not None else connected(study, stack)
         return Plan(study.title, tuple(_node_plan(study, reached) for reached in nodes))
@@ -363,7 +370,7 @@ def _node_plan(study: Study, node: Node) -> NodePlan:
 
 
 def _latency_s(node: Node) -> float:
-    """Measure one answer; a paced node is asked once: then comes the pace."""
+    """Measure the time of one answer; a node with a pace is asked once, since further times would include the pace."""
     times = []
     for _ in range(1 if node.requests_per_second else 3):
         began = perf_counter()

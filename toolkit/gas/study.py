@@ -50,36 +50,46 @@ __all__ = ["Call", "Run", "Study", "VersionChoice"]
 
 _MAX_NAMED = 10
 _JUDGING = frozenset({"thresholds", "waiver", "requests_per_second"})
-"""Keys that change nothing of what is observed; they may change while a run goes on, so no digest holds them."""
+"""Keys that do not change what is observed. They may change while a run is resumed, so they are not in the digest."""
 
 
 class Study(FileModel):
-    """A gas study.
+    """A gas study: which calls are observed on which nodes at which ledger versions.
 
     Parameters
     ----------
-    node : str or Node, default "embedded"
-        Where to read; `nodes` takes several. A user name and password in a URL stay in the memory of this process:
-        `nodes`, documents, digests, run folders and pickles do not have them.
     calls : sequence or mapping
-        Calls as `ViewFunction`, `SimulationRequest`, or mappings as in a study file; a mapping of label to call.
+        Calls as `ViewFunction`, `SimulationRequest`, or mappings as in a study file; or a mapping of label to call.
     versions : version plan or FindSteps
-        Which ledger versions the views are read at.
+        The ledger versions at which views are read.
+    node : str or Node, default "embedded"
+        Where to read. A user name and password in a URL are held by this object only: they are not in `nodes`,
+        documents, digests, run folders or pickles.
+    nodes : sequence of str, optional
+        Several nodes, instead of `node`.
     title : str, default "Gas study"
-    requests_per_second : float, optional
-        Most requests started per second on each node that is named; a `Node` has a pace of its own.
+        The title of reports.
     thresholds : Threshold, str or int, optional
-        How much dearer a call may become before a comparison fails: ``"2%"``, ``50`` gas units, or both in a list.
+        How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, or both in a list.
     waivers : sequence of Waiver or mapping, optional
         Calls that are excused, with a reason and an expiry date.
+    requests_per_second : float, optional
+        Maximum number of requests started per second on each named node; a `Node` has its own pace.
     use_api_key : bool, default False
-        Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL. The public networks by name always
-        get it, and a `Node` has credentials of its own. A study file cannot say this: it may come from somebody else.
+        Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL. Public networks that are named always
+        get it, and a `Node` has its own credentials. A study file has no such key, since it may be of somebody else.
 
     Raises
     ------
     StudyError
-        If something cannot be used, naming the place.
+        If a value cannot be used; the message names the place.
+
+    Examples
+    --------
+    >>> from toolkit import Study, ViewFunction
+    >>> study = Study(calls=[ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])])
+    >>> study.nodes, study.versions.plan
+    (('embedded',), '0:-1/200')
     """
 
     title: str = "Gas study"
@@ -119,7 +129,7 @@ class Study(FileModel):
         self._logins, self._use_api_key = logins, use_api_key
 
     def __getstate__(self) -> dict[Any, Any]:
-        """Pickle the study without the logins of its nodes."""
+        """Return the state to pickle, without the logins of the nodes."""
         state = super().__getstate__()
         return {**state, "__pydantic_private__": {**(state["__pydantic_private__"] or {}), "_logins": {}}}
 
@@ -132,13 +142,13 @@ class Study(FileModel):
         nodes: Sequence[str] | None = None,
         use_api_key: bool = False,
     ) -> Study:
-        """Load a study: ``"demo"``, which ships with the package, or the path of a TOML file.
+        """Load a study: ``"demo"``, which is part of the package, or the path of a TOML file.
 
         Parameters
         ----------
         source : str or Path
         node : str or Node, optional
-            Where to read, instead of what the file says; such as a URL with the login that the file does not have.
+            Where to read, instead of the node of the file; such as a URL with a login, which a file should not have.
         nodes : sequence of str, optional
             Several nodes, instead of those of the file.
         use_api_key : bool, default False
@@ -151,7 +161,14 @@ class Study(FileModel):
         Raises
         ------
         StudyError
-            If the file cannot be read, is no TOML, or something in it cannot be used, naming the place.
+            If the file cannot be read, is not TOML, or a value in it cannot be used; the message names the place.
+
+        Examples
+        --------
+        >>> from toolkit import Study
+        >>> study = Study.load("demo")
+        >>> study.nodes, len(study.calls)
+        (('embedded',), 12)
         """
         document = read_toml(source, "study")
         try:
@@ -182,7 +199,7 @@ class Study(FileModel):
         Raises
         ------
         StudyError
-            If a key is unknown or a value cannot be used, naming the place.
+            If a key is unknown or a value cannot be used; the message names the place.
         """
         checked_keys(document)
         given = {name: value for name, value in document.items() if name not in {"call", "waiver"}}
@@ -191,11 +208,11 @@ class Study(FileModel):
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
-        """Return the JSON Schema of study files, by which an editor checks and completes them."""
+        """Return the JSON Schema of study files, with which editors check and complete them."""
         return file_schema()
 
     def document(self) -> dict[str, Any]:
-        """Return the study as the content of a study file, with every default spelled out and grids written out."""
+        """Return the study as the content of a study file, with defaults and the calls of grids written out."""
         document: dict[str, Any] = {
             "title": self.title,
             "nodes": list(self.nodes),
@@ -211,9 +228,9 @@ class Study(FileModel):
         return document
 
     def connections(self) -> list[dict[str, Any]]:
-        """Return for each node that is named the `connect` settings that nothing but this process may hold.
+        """Return the `connect` arguments of each named node; they contain secrets that are not stored anywhere.
 
-        The API key of the environment is left out if nobody said that the host may have it.
+        The API key of the environment is only included for hosts that may receive it.
         """
         return [
             {
@@ -225,7 +242,7 @@ class Study(FileModel):
 
     @property
     def digest(self) -> str:
-        """Digest of what the study observes: 32 hex digits. Thresholds, waivers and the pace are not in it."""
+        """Digest of what the study observes: 32 hex digits. Thresholds, waivers and the pace are not part of it."""
         observed = {name: value for name, value in self.document().items() if name not in _JUDGING}
         observed["call"] = [
             {name: value for name, value in call.items() if name not in _JUDGING} for call in observed["call"]
@@ -234,10 +251,10 @@ class Study(FileModel):
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def plan(self) -> Plan:
-        """Tell what a run would send, how long it would take and what it cannot read, without sending it.
+        """Return what a run would send, how long it would take and what it cannot read, without sending it.
 
-        Asks each node for its head, its oldest version and the called modules only (and for block times, where the
-        versions are dates).
+        Requests the head, the oldest version and the called modules of each node only (and block times, if versions are
+        given as dates).
 
         Returns
         -------
@@ -248,9 +265,9 @@ class Study(FileModel):
         InputError
             If the versions cannot be read on a node.
         StudyError
-            If the arguments of a call do not fit its function, naming the call.
+            If the arguments of a call do not fit its function; the message names the call.
         NodeError, NodeUnreachable
-            If a node does not tell its ledger.
+            If a node does not return the state of its ledger.
         """
         return plan_study(self, self._node)
 
@@ -265,23 +282,23 @@ class Study(FileModel):
     ) -> Run:
         """Observe every call and write the run.
 
-        May be broken off at any moment, by Ctrl-C, a kill or a full disk: the same call goes on where it stopped.
+        A run may be interrupted at any moment, by Ctrl-C, a kill or a full disk: the same call continues it.
 
         Parameters
         ----------
         out : str or Path, optional
-            Folder of the run; made where it is missing. A run that was broken off there is continued. By default a
-            temporary folder that lives as long as the returned run.
+            Folder of the run; created if it does not exist. An incomplete run of the same study in it is continued. By
+            default a temporary folder that is removed together with the returned run.
         executor : concurrent.futures.Executor or str, optional
             Where views are read, in ranges of 100 to 1,000 calls: any executor, a ``dask.distributed.Client`` or its
-            ``get_executor()``, ``"threads:8"``, ``"processes:4"``, or ``"tcp://host:8786"`` (a Dask scheduler; needs
-            the extra ``dask``). By default here, over the bulk engine. In a script, a pool of processes is started
-            under ``if __name__ == "__main__":``, as Python wants it.
-            Simulations and committed transactions are read here in any case. Ranges answer with their rows, so
-            workers need this package and a way to the node, but no disk and no folder in common.
+            ``get_executor()``, ``"threads:8"``, ``"processes:4"``, or ``"tcp://host:8786"`` (a Dask scheduler; requires
+            the extra ``dask``). By default in this process, over the bulk engine. In a script, start a pool of
+            processes under ``if __name__ == "__main__":``, as Python requires. Simulations and committed transactions
+            are always read in this process. Workers return rows, so they need this package and a connection to the
+            node, but no disk and no shared folder.
         max_tasks : int, default 8
-            Most ranges in flight on the executor, best the number of its workers: each range gets its share of the
-            node's rate and requests in flight. A pool that is named has no more than its workers.
+            Maximum number of ranges in flight on the executor, best the number of its workers: each range gets a share
+            of the node's rate and requests in flight. A pool that is named by a text has no more ranges than workers.
         shard : (int, int) or str, optional
             Read only this part of the study, such as ``(2, 5)`` or ``"2/5"``, to be merged by `Run.merge`.
         progress : bool, default True
@@ -293,22 +310,35 @@ class Study(FileModel):
 
         Raises
         ------
+        InputError
+            If an argument or the versions cannot be used.
         StudyError
-            If the arguments of a call do not fit its function, naming the call; if the folder holds a run of another
-            study, shard, chain or history, or something that is no run; if another run is writing to it; if it cannot
-            be written; if the executor fails; or if shards could not agree on the versions.
+            If the arguments of a call do not fit its function; if the folder has a run of another study, shard, chain
+            or history, or other files; if another run is writing to it; if no scheduler answers; or if shards would
+            read different versions.
         RunStopped
-            Among others if a node serves another ledger than before, by the chain id of any answer or by a transaction
-            that is read again before rows are written. No row of the other ledger is in the folder.
+            If the folder cannot be written, the executor fails, a node asks for a long wait, or a node serves another
+            ledger than before, by the chain id of any answer or by a transaction that is read again before rows are
+            written. The folder has no row of the other ledger.
+        NodeUnreachable
+            If a node does not answer any more. What it answered is stored.
         KeyboardInterrupt
-            After an interrupt, saying what is kept and where.
+            After Ctrl-C; the message says what is stored and where.
 
         Notes
         -----
-        Where the machines have an object store only: the folder has to be on a disk, since stores give no locks and no
-        renames. On a cluster it is on the machine that calls this, and workers need none. Machines without a cluster
-        read one shard each onto their own disk; copy the complete folders to the store, and from there to where they
-        are merged. The parts of a run in a store can be read in place by DuckDB, Polars or pandas.
+        The folder must be on a disk, since object stores have no locks and no renames. On a cluster it is on the
+        machine that calls this. Machines without a cluster read one shard each onto their own disk; the complete
+        folders can be copied to an object store, and from there to the machine that merges them. DuckDB, Polars and
+        pandas can read the parts of a run in an object store.
+
+        Examples
+        --------
+        >>> from toolkit import Study, ViewFunction
+        >>> supply = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+        >>> run = Study(calls=[supply], versions="0:-1/5").run(progress=False)
+        >>> run.complete, len(run.observations)
+        (True, 5)
         """
         path = run_study(
             self, out, node=self._node, progress=progress, executor=executor, max_tasks=max_tasks, shard=shard
@@ -317,7 +347,7 @@ class Study(FileModel):
 
 
 def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], dict[str, SecretStr]]:
-    """Return the names of a study's nodes, each checked to be one and without a login, and the logins by name."""
+    """Return the names of a study's nodes, checked and without logins, and the logins by name."""
     if isinstance(node, Node):
         if nodes is not None:
             raise StudyError("give either node or nodes, not both")
@@ -326,7 +356,7 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], d
         raise StudyError("give either node or nodes, not both")
     named: Any = [node or "embedded"] if nodes is None else nodes
     if not isinstance(named, list | tuple) or not named:
-        # The value itself may have a password.
+        # The value is not shown: it may contain a password.
         got = "an empty list" if isinstance(named, list | tuple) else f"a {type(named).__name__}"
         raise StudyError(f"`nodes`: expected a list of names or URLs with at least one, got {got}")
     names: list[str] = []
@@ -346,7 +376,7 @@ def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], d
         if login is not None:
             logins[names[-1]] = SecretStr(login)
     if len(set(names)) < len(names):
-        raise StudyError(f"`nodes`: {', '.join(names)}: a node is named twice")
+        raise StudyError(f"`nodes`: {', '.join(names)}: each node must be named once")
     return tuple(names), logins
 
 
@@ -355,7 +385,7 @@ def _with_login(name: str, login: SecretStr | None) -> str:
 
 
 def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waiver, ...]:
-    """Refuse a waiver that is not of a call or a source of the study: a misspelt label would excuse nothing."""
+    """Raise StudyError for a waiver of a call or source that the study does not have: it would excuse nothing."""
     labels = [call.name for call in calls]
     for number, waiver in enumerate(waivers, start=1):
         place = named_place("waiver", number, waiver.name)
@@ -381,10 +411,26 @@ class Run:
     temporary : bool, default False
         Remove the folder when the run is no longer used.
 
+    Attributes
+    ----------
+    path : Path
+    manifest : dict
+        Content of ``run.json``: the study, the resolved versions, counts and provenance.
+
     Raises
     ------
     StudyError
-        If the folder holds no run.
+        If the folder is not that of a run, or its ``run.json`` is damaged.
+
+    Examples
+    --------
+    >>> from toolkit import Study, ViewFunction
+    >>> supply = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> run = Study(calls=[supply], versions="100:104").run(progress=False)
+    >>> run.observations["ledger_version"].tolist()
+    [100, 101, 102, 103, 104]
+    >>> len(run.at(102))
+    1
     """
 
     def __init__(self, path: str | Path, *, temporary: bool = False) -> None:
@@ -397,22 +443,36 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
-        """Open the run in a folder."""
+        """Open the run in a folder.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        StudyError
+            If the folder is not that of a run, or its ``run.json`` is damaged.
+        """
         return cls(path)
 
     @classmethod
     def merge(cls, paths: Iterable[str | Path], out: str | Path) -> Run:
         """Merge the runs of all shards of a study into one run.
 
-        Nothing is asked of a node. A step between two shards has the cause ``unknown``; running the study with the
-        merged folder as `out` reads nothing again and finds it.
+        No request is sent. A step between two shards has the cause ``unknown``; running the study with the merged
+        folder as `out` finds it, without reading observations again.
 
         Parameters
         ----------
         paths : iterable of str or Path
-            Folders of complete runs, one per shard, in any order; they stay as they are.
+            Folders of complete runs, one per shard, in any order; they are not changed.
         out : str or Path
-            Folder of the merged run: missing or empty, and made whole or not at all.
+            Folder of the merged run: missing or empty. It is written whole or not at all.
 
         Returns
         -------
@@ -422,7 +482,8 @@ class Run:
         ------
         StudyError
             If a shard is missing, there twice, not complete or damaged; if shards are of different studies, chains,
-            histories or resolved versions; or if a planned reading is missing or doubled in the whole.
+            histories or resolved versions; if a planned observation is missing or doubled in the result; or if `out` is
+            not empty or cannot be written.
         """
         return cls(merge_runs(paths, out, Study.from_document))
 
@@ -432,18 +493,18 @@ class Run:
 
     @property
     def complete(self) -> bool:
-        """Whether every planned observation is there."""
+        """Whether the run has every planned observation."""
         return bool(self.manifest.get("complete"))
 
     @property
     def digest(self) -> str:
-        """Digest of the rows, computed from the parts as they are on the disk now: 32 hex digits.
+        """Digest of the rows as they are on the disk: 32 hex digits.
 
-        Runs of one study on one ledger have the same digest, however they were read: in one go or resumed, here or on
-        a cluster, whole or merged from shards. Every column counts but those that tell when and by what was read:
-        ``node`` (a node counts as its place in the study), ``head_version``, ``error_message``, ``observed_at`` and
-        ``toolkit_version``. It is computed again if a part was added, removed or changed since. What a complete run
-        had when it was completed is ``manifest["rows_digest"]``.
+        Runs of one study on one ledger have the same digest, whether they were resumed, read on a cluster or merged
+        from shards. All columns count except those that depend on when and by what was read: ``node`` (a node counts as
+        its position in the study), ``head_version``, ``error_message``, ``observed_at`` and ``toolkit_version``. It is
+        computed again if a part was added, removed or changed. The digest at the time of completion is
+        ``manifest["rows_digest"]``.
 
         Raises
         ------
@@ -473,9 +534,9 @@ class Run:
         expected = self.manifest.get("counts", {}).get("observations", len(frame)) if self.complete else len(frame)
         if len(frame) != expected:
             raise StudyError(
-                f"{self.path} has {len(frame):,} observations, expected {expected:,}: parts are missing or were added "
-                "since the run was completed. Run the same study into this folder, and what is missing is read again; "
-                "what is there can be read with pandas.read_parquet"
+                f"{self.path} has {len(frame):,} observations, expected {expected:,}: parts were removed or added "
+                "since the run was completed. To read what is missing, run the same study into this folder; the "
+                "parts can be read with pandas.read_parquet"
             )
         return frame
 
@@ -483,8 +544,8 @@ class Run:
     def steps(self) -> pd.DataFrame:
         """Every step in gas, success or error: between which versions, by how much, and its cause.
 
-        Of a run that was broken off, or lost its ``steps.parquet``, the steps have the cause ``unknown``: finding it
-        needs the node, so run the same study into the folder.
+        The steps of a run that is not complete, or has lost its ``steps.parquet``, have the cause ``unknown``: finding
+        causes requires the node, so run the same study into the folder.
 
         Raises
         ------
@@ -495,7 +556,7 @@ class Run:
         if stored is not None:
             return stored
         steps = steps_of(turning_points(self._store))
-        lost = Cause("unknown", "steps.parquet is missing; run the same study into the folder to find causes again")
+        lost = Cause("unknown", "steps.parquet is missing; run the same study into the folder to find the causes again")
         return rows_frame(STEPS, step_columns(steps, dict.fromkeys(steps, lost) if self.complete else {}))
 
     @cached_property
@@ -505,7 +566,7 @@ class Run:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Calls of which every reading failed, a line each: most likely the study needs a correction."""
+        """One line for each call of which every reading failed: most likely the study needs a correction."""
         several = len(self.manifest["nodes"]) > 1
         return tuple(
             visible(
@@ -518,10 +579,13 @@ class Run:
         )
 
     def explain(self) -> str:
-        """Return plain words: each step with its version, its size and its cause, then what was not judged.
+        """Return each step with its version, size and cause, then what was not judged, in sentences.
 
-        Steps are found for views only. Committed transactions and simulations are observed but not judged, and the
-        last lines say so.
+        Only views are judged for steps. The last lines name the committed transactions and simulations, which are not.
+
+        Returns
+        -------
+        str
 
         Raises
         ------
@@ -531,5 +595,20 @@ class Run:
         return "\n".join(run_words(self.steps, self.coverage))
 
     def at(self, version: int) -> pd.DataFrame:
-        """Return the last observation of each call at or before a ledger version."""
+        """Return the last observation of each call at or before a ledger version.
+
+        Parameters
+        ----------
+        version : int
+
+        Returns
+        -------
+        DataFrame
+            The observation frame.
+
+        Raises
+        ------
+        StudyError
+            If a part is damaged, or parts of a complete run are missing.
+        """
         return last_observations(self.observations, version=version)

@@ -1,4 +1,4 @@
-"""Study files: reading one from disk, its keys, and the JSON Schema for editors."""
+"""Study files: reading TOML, checking its keys, and the JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ from toolkit.gas.versions import VersionChoice
 __all__ = ["SHIPPED", "StudyFile", "checked_keys", "file_schema", "read_toml", "read_waiver_file", "write_starter"]
 
 SHIPPED = ("demo",)
-"""Studies that come with the package."""
+"""Names of the studies that are part of the package."""
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _STARTER = "starter.toml"
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 
 
 class StudyFile(FileModel):
-    """A gas study: which calls to observe on which nodes at which ledger versions."""
+    """A gas study: which calls are observed on which nodes at which ledger versions."""
 
     model_config = ConfigDict(json_schema_extra={"not": {"required": ["node", "nodes"]}})
 
     title: str = "Gas study"
-    """What reports are headed with."""
+    """The title of reports."""
     node: str = "embedded"
     """Where to read: embedded, mainnet, testnet, devnet, local, or an http(s) URL."""
     nodes: Annotated[list[str], Field(min_length=1)] | None = None
     """Several nodes, instead of `node`."""
     requests_per_second: Annotated[float, Field(gt=0)] | None = None
-    """Most requests started per second on each node; unlimited by default."""
+    """Maximum number of requests started per second on each node; unlimited by default."""
     versions: VersionChoice
-    """Which ledger versions the views are read at."""
+    """The ledger versions at which views are read."""
     call: Annotated[list[CallEntry], Field(min_length=1)]
     """The calls; write [[call]] before each."""
     thresholds: Threshold | None = None
-    """How much dearer any call may become before a comparison fails."""
+    """How much more gas any call may use before a comparison fails."""
     waiver: tuple[Waiver, ...] = ()
     """Calls that are excused, or sources that need not be judged, for a time; write [[waiver]] before each."""
 
 
 def read_toml(source: str | Path, what: str) -> dict[str, Any]:
-    """Read a TOML file that may be anything.
+    """Read a TOML file from an untrusted source.
 
     Parameters
     ----------
     source : str or Path
     what : str
-        ``study``, or what else is read, for texts.
+        What is read, for messages: ``study``, which may also be the name of one that is part of the package, or other.
 
     Returns
     -------
@@ -67,26 +67,26 @@ def read_toml(source: str | Path, what: str) -> dict[str, Any]:
     Raises
     ------
     StudyError
-        If there is no such file, or it is no TOML of a reasonable size.
+        If the file does not exist, cannot be read, is too large, or is not TOML.
     """
     text = _text(source, what)
-    if _LONG_KEY.search(text):  # tomllib takes time by the square of a key's parts
-        raise StudyError(f"{what} {source}: a key with more than 64 parts is no key of a {what}")
+    if _LONG_KEY.search(text):  # the time of tomllib is quadratic in the parts of a key
+        raise StudyError(f"{what} {source}: a key must have at most 64 parts")
     try:
         return tomllib.loads(text)
     except RecursionError:
         raise StudyError(f"{what} {source}: nested too deeply to be a {what}") from None
-    except ValueError as error:  # also for a number of thousands of digits
+    except ValueError as error:  # also for an integer with thousands of digits
         raise StudyError(f"{what} {source}: not TOML: {str(error)[:200]}") from None
 
 
 def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
-    """Read a TOML file of ``[[waiver]]`` entries and nothing else.
+    """Read a TOML file that has ``[[waiver]]`` entries only.
 
     Raises
     ------
     StudyError
-        If the file cannot be read, or something in it cannot be used, naming the place.
+        If the file cannot be read, or a value in it cannot be used; the message names the place.
     """
     document = read_toml(source, "waivers")
     for key in document:
@@ -99,13 +99,13 @@ def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
 
 
 def checked_keys(document: Any) -> None:
-    """Refuse a document whose keys or tables are not those of a study file, naming the key."""
+    """Raise StudyError for a document with a key or a table that a study file does not have."""
     known = StudyFile.model_fields
     for key in document:
         if key == "use_api_key":
             raise StudyError(
-                f"`{key}` is not a key of a study file, which may come from somebody else: who runs it says so, with "
-                "--use-api-key or Study.load(..., use_api_key=True)"
+                f"`{key}` is not a key of a study file, which may be of somebody else; use the option --use-api-key or "
+                "Study.load(..., use_api_key=True)"
             )
         if key not in known:
             raise StudyError(misspelt(key, known, "of a study file"))
@@ -115,7 +115,7 @@ def checked_keys(document: Any) -> None:
         raise StudyError("`thresholds`: expected a table such as [thresholds] with percent = 2")
     for name in ("call", "waiver"):
         if isinstance(document.get(name), dict):
-            raise StudyError(f"`{name}`: a study has a list of them; write [[{name}]] with two brackets before each")
+            raise StudyError(f"`{name}`: expected a list; write [[{name}]] with two brackets before each entry")
 
 
 def file_schema() -> dict[str, Any]:
@@ -133,12 +133,12 @@ def file_schema() -> dict[str, Any]:
 
 
 def write_starter(path: str | Path) -> Path:
-    """Write a commented study file to start from, which runs as it is.
+    """Write a commented study file to start from; it can be run unchanged.
 
     Raises
     ------
     StudyError
-        If there is something at the path already, or nothing can be written there.
+        If the path exists, or cannot be written.
     """
     place = Path(path)
     text = resources.files("toolkit.gas").joinpath("studies", _STARTER).read_text("utf-8")
@@ -146,7 +146,7 @@ def write_starter(path: str | Path) -> Path:
         with place.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
-        raise StudyError(f"{place} exists already and is left as it is; choose another name") from None
+        raise StudyError(f"{place} exists and is not changed; choose another name") from None
     except OSError as error:
         raise StudyError(f"{place} cannot be written: {error.strerror}") from None
     return place
@@ -157,14 +157,14 @@ def _text(source: str | Path, what: str) -> str:
         return resources.files("toolkit.gas").joinpath("studies", f"{source}.toml").read_text("utf-8")
     path = Path(source)
     try:
-        content = read_file(path, limit=_MOST_BYTES + 1)
+        content = read_file(path, limit=_MAX_BYTES + 1)
     except OSError as error:
-        more = f", or one that ships: {', '.join(SHIPPED)}" if what == "study" else ""
-        raise StudyError(f"{what} {path}: {error.strerror}; give a TOML file{more}") from None
-    except ValueError:  # a NUL, which no path has
-        raise StudyError(f"{what} {visible(path)}: no path of a file") from None
-    if len(content) > _MOST_BYTES:
-        raise StudyError(f"{what} {path}: the file is larger than {_MOST_BYTES:,} bytes")
+        more = f", or the name of a study in the package: {', '.join(SHIPPED)}" if what == "study" else ""
+        raise StudyError(f"{what} {path}: {error.strerror}; expected a TOML file{more}") from None
+    except ValueError:  # a NUL character
+        raise StudyError(f"{what} {visible(path)}: not a path of a file") from None
+    if len(content) > _MAX_BYTES:
+        raise StudyError(f"{what} {path}: the file is larger than {_MAX_BYTES:,} bytes")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError:
@@ -172,15 +172,15 @@ def _text(source: str | Path, what: str) -> str:
 
 
 def _without_null(schema: Any) -> Any:
-    """Drop the null of optional keys: TOML has none, and an editor would offer it."""
+    """Return a schema without the null of optional keys: TOML has no null, and an editor would offer it."""
     if isinstance(schema, list):
         return [_without_null(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: _without_null(item) for name, item in schema.items() if not (name == "default" and item is None)}
-    choices = kept.get("anyOf")
+    schema = {name: _without_null(item) for name, item in schema.items() if not (name == "default" and item is None)}
+    choices = schema.get("anyOf")
     if choices and {"type": "null"} in choices:
         choices = [choice for choice in choices if choice != {"type": "null"}]
-        del kept["anyOf"]
-        kept = {**choices[0], **kept} if len(choices) == 1 else {"anyOf": choices, **kept}
-    return kept
+        del schema["anyOf"]
+        schema = {**choices[0], **schema} if len(choices) == 1 else {"anyOf": choices, **schema}
+    return schema

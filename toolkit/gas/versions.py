@@ -38,7 +38,7 @@ class VersionChoice(FileModel):
     initial: int = 33
     """Number of versions of the search's first, even grid."""
     max_requests: int = 2000
-    """Maximum number of requests of the search per call; a step that is not resolved then is reported as an interval."""
+    """Maximum number of requests of the search per call; steps that are not resolved then are reported as intervals."""
 
     @field_validator("plan", mode="before")
     @classmethod
@@ -149,7 +149,8 @@ def next_round(
 
     Notes
     -----
-    For a function with s steps, none of them hidden within a cell of the grid, a search reads at most ``initial + s * ceil(log2(cell))`` versions, in ``1 + ceil(log2(cell))`` rounds, if every read is answered.
+    For a function with s steps, none of them hidden within a cell of the grid, a search reads at most ``initial + s *
+    ceil(log2(cell))`` versions, in ``1 + ceil(log2(cell))`` rounds, if every read is answered.
 
     Examples
     --------

@@ -98,7 +98,7 @@ def test_shards_of_other_divisions_studies_and_histories_are_refused(tmp_path):
     """Thirds and halves, two titles, two ledgers: said, with the folders."""
     halves = shards(tmp_path / "halves", 2, calls={"count": COUNT})
     thirds = shards(tmp_path / "thirds", 3, calls={"count": COUNT})
-    with pytest.raises(StudyError, match="some are of 2, some of 3"):
+    with pytest.raises(StudyError, match="some of 2, some of 3"):
         Run.merge([halves[0], thirds[1]], tmp_path / "m")
     other = shards(tmp_path / "titled", 2, calls={"count": COUNT}, title="another")
     with pytest.raises(StudyError, match="are shards of different studies"):

@@ -162,18 +162,18 @@ MISTAKES = [
     pytest.param("title = ", "not TOML", id="not TOML"),
     pytest.param(GOOD.encode() + b"\xff", "not UTF-8", id="not UTF-8"),
     pytest.param(
-        edited('title = "Good"', "titel = 1"), "`titel` is no key of a study file; did you mean `title`", id="key"
+        edited('title = "Good"', "titel = 1"), "`titel` is not a key of a study file; did you mean `title`", id="key"
     ),
     pytest.param(edited('title = "Good"', "title = 5"), "`title`", id="title is a number"),
-    pytest.param(edited("[[call]]", "[[calls]]"), "`calls` is no key of a study file", id="calls"),
-    pytest.param(edited("[versions]", "[version]"), "`version` is no key", id="version"),
+    pytest.param(edited("[[call]]", "[[calls]]"), "`calls` is not a key of a study file", id="calls"),
+    pytest.param(edited("[versions]", "[version]"), "`version` is not a key", id="version"),
     pytest.param(
         edited('[versions]\nplan = "0:-1/200"', 'versions = "0:-1"'), r"`versions`: expected a table", id="table"
     ),
     pytest.param(edited('[versions]\nplan = "0:-1/200"', ""), "`versions`: expected a table", id="no versions"),
     pytest.param(edited('plan = "0:-1/200"', ""), "versions: give either plan or find_steps", id="neither"),
     pytest.param(edited('200"', '200"\nfind_steps = "0:-1"'), "versions: give either plan or find_steps", id="both"),
-    pytest.param(edited("plan", "plna"), "versions: `plna` is no key here; did you mean `plan`", id="plan key"),
+    pytest.param(edited("plan", "plna"), "versions: `plna` is not a key here; did you mean `plan`", id="plan key"),
     pytest.param(edited("0:-1/200", "0-1"), "versions: version plan '0-1' is not understood; the forms are", id="plan"),
     pytest.param(
         edited('plan = "0:-1/200"', 'find_steps = "0:-1/5"'), "versions: FindSteps takes a plain range", id="search"
@@ -185,7 +185,9 @@ MISTAKES = [
         edited('plan = "0:-1/200"', 'find_steps = "0:-1"\ninitial = "x"'), "versions, `initial`", id="no number"
     ),
     pytest.param(
-        edited("view = ", "veiw = "), r"call 1 \('supply'\): `veiw` is no key here; did you mean `view`", id="view key"
+        edited("view = ", "veiw = "),
+        r"call 1 \('supply'\): `veiw` is not a key here; did you mean `view`",
+        id="view key",
     ),
     pytest.param(
         edited('view = "0x1::coin::supply"', ""),
@@ -203,7 +205,7 @@ MISTAKES = [
         edited('AptosCoin"]', 'AptosCoin<"]'), r"call 1 \('supply'\), `type_arguments.1`: .*AptosCoin<", id="type"
     ),
     pytest.param(
-        edited('sender = "0xa11ce"', ""), r"call 2 \('transfer'\), `sender`: a simulation needs one", id="no sender"
+        edited('sender = "0xa11ce"', ""), r"call 2 \('transfer'\), `sender`: a simulation requires one", id="no sender"
     ),
     pytest.param(edited("0xa11ce", "alice"), r"call 2 \('transfer'\), `sender`: .*alice", id="sender"),
     pytest.param(
@@ -213,7 +215,7 @@ MISTAKES = [
     ),
     pytest.param(
         edited('label = "registrations"', 'sender = "0x1"'),
-        "call 3, `sender`: it belongs to",
+        "call 3, `sender`: only a simulation has this key",
         id="sender of none",
     ),
     pytest.param(edited('"transfer"', '"supply"'), r"call 2 \('supply'\) has the same label", id="label twice"),
@@ -227,7 +229,7 @@ MISTAKES = [
         edited('node = "mainnet"', 'node = "mainnet"\nnodes = ["testnet"]'), "either node or nodes", id="node and nodes"
     ),
     pytest.param(edited('node = "mainnet"', "node = 5"), "node 5: a node is named by text", id="node is a number"),
-    pytest.param(GOOD[: GOOD.index("[[call]]")], "a study needs at least one call", id="no calls"),
+    pytest.param(GOOD[: GOOD.index("[[call]]")], "a study must have at least one call", id="no calls"),
     pytest.param(
         GOOD
         + '[[call]]\nlabel = "again"\nview = "0x01::coin::supply"\ntype_arguments = ["0x1::aptos_coin::AptosCoin"]\n',
@@ -254,7 +256,7 @@ class TestOtherMistakes:
 
     def test_a_missing_file_names_those_that_ship(self, tmp_path):
         """The refusal says what could be loaded instead."""
-        with pytest.raises(StudyError, match=r"No such file.*one that ships: demo"):
+        with pytest.raises(StudyError, match=r"No such file.*a study in the package: demo"):
             Study.load(tmp_path / "none.toml")
 
     def test_a_folder_is_no_study(self, tmp_path):
@@ -277,9 +279,9 @@ class TestOtherMistakes:
 
     def test_a_call_is_one_of_three_things(self):
         """The place and the type are told."""
-        with pytest.raises(StudyError, match=r"call 2: a call is a ViewFunction.*got str"):
+        with pytest.raises(StudyError, match=r"call 2: expected a ViewFunction.*got str"):
             Study(calls=[ViewFunction("0x1::m::f"), "0x1::m::g"])
-        with pytest.raises(StudyError, match=r"call 'x': a call is a ViewFunction.*got int"):
+        with pytest.raises(StudyError, match=r"call 'x': expected a ViewFunction.*got int"):
             Study(calls={"x": 5})
 
     def test_a_simulation_that_a_study_cannot_keep_is_refused(self):
@@ -292,7 +294,7 @@ class TestOtherMistakes:
 
     def test_unknown_options_are_refused(self):
         """A misspelt keyword is named."""
-        with pytest.raises(StudyError, match="`titel` is no key here"):
+        with pytest.raises(StudyError, match="`titel` is not a key here"):
             Study(calls=[ViewFunction("0x1::m::f")], titel="x")
 
 

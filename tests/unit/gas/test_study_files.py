@@ -69,7 +69,7 @@ def test_a_hostile_file_is_one_clear_line(load, content):
     [
         ('thresholds = "2%"\n' + VIEW, r"`thresholds`: expected a table such as \[thresholds\] with percent = 2"),
         (VIEW + 'thresholds = "2%"\n', "call 1, `thresholds`: expected a table, got '2%'"),
-        (VIEW + "requests_per_second = 5\n", r"`requests_per_second` is no key here; .* above the first \[table\]"),
+        (VIEW + "requests_per_second = 5\n", r"`requests_per_second` is not a key here; .* above the first \[table\]"),
         ('requests_per_second = "fast"\n' + VIEW, "`requests_per_second`: expected a number, got 'fast'"),
         ("requests_per_second = -1\n" + VIEW, "`requests_per_second`: expected a number greater than 0, got -1"),
         (VIEW.replace('"0:-1"', "[1.5]"), "versions, `plan`: expected a version plan such as .*got .1.5"),
@@ -101,7 +101,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 
 def test_a_name_that_is_no_path_is_refused():
     """A NUL in a name is no file."""
-    with pytest.raises(StudyError, match="no path of a file"):
+    with pytest.raises(StudyError, match="not a path of a file"):
         Study.load("a\0b.toml")
 
 
@@ -219,7 +219,7 @@ def test_the_starter_is_never_written_over_a_file(tmp_path):
     """What is there stays."""
     place = tmp_path / "study.toml"
     place.write_text("mine")
-    with pytest.raises(StudyError, match="exists already and is left as it is"):
+    with pytest.raises(StudyError, match="exists and is not changed"):
         write_starter(place)
     assert place.read_text() == "mine"
     with pytest.raises(StudyError, match="cannot be written"):
@@ -279,16 +279,16 @@ def test_every_study_comes_back_from_its_document(given_calls, count):
 
 def test_a_node_named_twice_is_refused():
     """Its rows could not be told apart."""
-    with pytest.raises(StudyError, match="named twice"):
+    with pytest.raises(StudyError, match="must be named once"):
         Study(calls=[{"view": "0x1::m::f"}], nodes=["mainnet", "mainnet"])
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        ({"view": "0x1::m::f", "versions": "0:9"}, "call 1, `versions`: it belongs to committed transactions"),
-        ({"committed": "0x1::m::f", "arguments": [1]}, "call 1, `arguments`: it belongs to a view or simulation"),
-        ({"committed": "0x1::m::f", "versions": "0:9/3"}, "call 1, `versions`: that of committed .* a plain range"),
+        ({"view": "0x1::m::f", "versions": "0:9"}, "call 1, `versions`: only committed transactions have this key"),
+        ({"committed": "0x1::m::f", "arguments": [1]}, "call 1, `arguments`: only a view or simulation has this key"),
+        ({"committed": "0x1::m::f", "versions": "0:9/3"}, "call 1, `versions`: expected a range of committed"),
         ({"committed": "0x1::m::f", "versions": "0-9"}, "call 1, `versions`: version plan '0-9' is not understood"),
     ],
 )

@@ -86,44 +86,48 @@ def test_labels_and_fingerprints_are_unique(arguments):
 
 
 MISTAKES = [
-    pytest.param({"grid": {}}, r"call 1 \('f'\), `grid`: a grid has arguments, type_arguments or sender", id="empty"),
-    pytest.param({"grid": {"arguments": []}}, "`grid`: a grid has", id="no values"),
+    pytest.param(
+        {"grid": {}}, r"call 1 \('f'\), `grid`: a grid must have arguments, type_arguments or sender", id="empty"
+    ),
+    pytest.param({"grid": {"arguments": []}}, "`grid`: a grid must have", id="no values"),
     pytest.param({"grid": 5}, "`grid`: expected a table, got 5", id="no table"),
     pytest.param(
-        {"grid": {"argumets": [[1]]}}, "`grid`: `argumets` is no key here; did you mean `arguments`", id="key"
+        {"grid": {"argumets": [[1]]}}, "`grid`: `argumets` is not a key here; did you mean `arguments`", id="key"
     ),
     pytest.param(
         {"grid": {"arguments": [1, 2]}}, "`grid.arguments.1`: expected a list, got 1", id="values are no lists"
     ),
     pytest.param(
-        {"arguments": [1], "grid": {"arguments": [[1]]}}, "`arguments` stands in the call and in its grid", id="twice"
+        {"arguments": [1], "grid": {"arguments": [[1]]}}, "`arguments` is in the call and in its grid", id="twice"
     ),
     pytest.param(
-        {"grid": {"arguments": [[1], [1]]}}, "its grid makes twice the same (label|request)", id="the same values"
+        {"grid": {"arguments": [[1], [1]]}}, "two calls of its grid have the same (label|request)", id="the same values"
     ),
     pytest.param(
-        {"grid": {"sender": [ALICE]}}, r"^call 1 \('f'\), grid entry 1, `sender`: it belongs", id="sender of a view"
+        {"grid": {"sender": [ALICE]}},
+        r"^call 1 \('f'\), grid entry 1, `sender`: only a simulation",
+        id="sender of a view",
     ),
     pytest.param(
         {"grid": {"arguments": [[1.5]]}}, "grid entry 1, `arguments.1`: Move does not have floating", id="a float"
     ),
     pytest.param(
         {"grid": {"arguments": [[1]] * 40, "type_arguments": [["u8"]] * 40}},
-        "makes 1,600 calls; the most is 1,000",
+        "makes 1,600 calls; the maximum is 1,000",
         id="too many",
     ),
     pytest.param(
         {"label": "{arg}", "grid": {"arguments": [[1]]}},
-        r"`label`: \{arg\} is filled by no list of the grid",
+        r"`label`: \{arg\} is not a list of the grid",
         id="name",
     ),
     pytest.param(
         {"label": "{sender}", "grid": {"arguments": [[1]]}},
-        r"there are \{arguments\} and",
+        r"expected \{arguments\} or",
         id="a list that is not there",
     ),
     pytest.param(
-        {"label": "{arguments.3}", "grid": {"arguments": [[1]]}}, r"\{arguments.3\} is past the end of '1'", id="past"
+        {"label": "{arguments.3}", "grid": {"arguments": [[1]]}}, r"\{arguments.3\} is beyond the end of '1'", id="past"
     ),
 ]
 
@@ -137,7 +141,7 @@ def test_a_mistake_in_a_grid_is_told_with_its_place(keys, words):
 
 def test_a_template_that_names_two_calls_the_same_is_told():
     """The label must hold what differs."""
-    with pytest.raises(StudyError, match=r"its grid makes twice the same label, 'f 1'"):
+    with pytest.raises(StudyError, match=r"two calls of its grid have the same label, 'f 1'"):
         study({"label": "f {arguments.0}", "view": F, "grid": {"arguments": [[1, 2], [1, 3]]}})
 
 

@@ -111,7 +111,7 @@ def test_a_waiver_holds_through_its_last_day():
         ({"expires": "soon"}, r"waiver 1 \('a'\), `expires`"),
         ({"expires": None}, r"`expires`: expected a date"),
         ({"reason": ""}, r"waiver 1 \('a'\), `reason`"),
-        ({"reson": "x"}, r"waiver 1 \('a'\): `reson` is no key here; did you mean `reason`"),
+        ({"reson": "x"}, r"waiver 1 \('a'\): `reson` is not a key here; did you mean `reason`"),
         ({"call": ""}, "waiver 1, `call`"),
     ],
 )
