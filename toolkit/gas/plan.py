@@ -163,8 +163,8 @@ def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[st
     """Return notes about listed versions that cannot be read: they become rows with the node's error."""
     pruned = sum(version < oldest for version in versions)
     beyond = sum(version > head for version in versions)
-    gone = f"{pruned} of {len(versions)} listed versions are pruned (the oldest is {oldest}); their rows have an error"
-    early = f"{beyond} of {len(versions)} listed versions are above the head {head}; their rows have an error"
+    gone = f"{pruned} of {len(versions)} listed versions: pruned, the oldest is {oldest}; their rows have an error"
+    early = f"{beyond} of {len(versions)} listed versions: above the head {head}; their rows have an error"
     return [text for count, text in ((pruned, gone), (beyond, early)) if count]
 
 

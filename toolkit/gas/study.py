@@ -168,7 +168,7 @@ class Study(FileModel):
         >>> from toolkit import Study
         >>> study = Study.load("demo")
         >>> study.nodes, len(study.calls)
-        (('embedded',), 12)
+        (('embedded',), 10)
         """
         document = read_toml(source, "study")
         try:

@@ -17,6 +17,7 @@ FUNCTION = "0xca11::m::count"
 ALICE, BOB = "0xa11ce", "0xb0b"
 HANDLE = "0x" + "0" * 63 + "7"
 BEFORE = "9"
+SCHEDULE = "GET /accounts/0x1/resource/0x1%3A%3Agas_schedule%3A%3AGasScheduleV2"
 M = module("m", address="0xca11", functions=[function("count")])
 NEWER = module("m", address="0xca11", functions=[function("count", ["u8"]), function("new")], code="0x02")
 
@@ -690,3 +691,32 @@ def test_nothing_a_node_answers_ends_the_search_for_causes(changes, answers, sig
         cause = cause_of(one, node, FUNCTION)
         assert cause.kind in {"schedule", "code", "config", "state", "mixed", "node", "unexplained", "unknown"}
         assert cause.explanation.isprintable()
+
+
+def test_modules_that_cannot_be_read_are_not_equal():
+    """If the node does not serve modules, nothing is claimed about the called one."""
+    schedule = answer({"type": "x", "data": {"feature_version": "1", "entries": [{"key": "a", "val": "1"}]}})
+    fake = FakeNode({SCHEDULE: schedule, "GET /accounts/0x1/module/m": refused(403, "api_disabled")})
+    cause = cause_of(step(9, 50), Node(URL, transport=fake), "0x1::m::f")
+    assert cause.kind == "unknown"
+    assert "nor the called module changed" not in cause.explanation
+
+
+def test_an_upgrade_is_not_told_as_a_publication_without_reading():
+    """If the node does not serve modules, a write is reported as a write."""
+    written = {
+        "address": "0x1",
+        "state_key_hash": "0x1",
+        "type": "write_module",
+        "data": {"bytecode": "0x02", "abi": module("m")["abi"]},
+    }
+    transaction = user_transaction(10, type="user_transaction", changes=[written])
+    fake = FakeNode(
+        {
+            "GET /transactions/by_version/10": answer(transaction),
+            "GET /accounts/0x1/module/m": refused(403, "api_disabled"),
+        }
+    )
+    cause = cause_of(step(9, 10), Node(URL, transport=fake), "0x1::m::f")
+    assert cause.kind == "code"
+    assert "published" not in cause.explanation

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, user_transaction
+from tests.unit.gas.observed import frame, row
 from toolkit.client.node import Node
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
 from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observations import Origin, Source, fingerprint, row_columns
+from toolkit.gas.observations import Origin, Source, fingerprint, last_observations, row_columns
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -108,3 +109,9 @@ def test_fingerprints_leave_out_what_changes_by_itself():
     assert fingerprint(call, Source.VIEW) != fingerprint(call, Source.SIMULATE)
     assert fingerprint(call, Source.VIEW) == fingerprint(ViewFunction("0x01::m::f", arguments=["1"]), Source.VIEW)
     assert len(mark) == 32
+
+
+def test_the_last_observations_of_two_nodes_are_kept_apart():
+    """Each node has its own last observation."""
+    found = last_observations(frame(row(5, 10), row(900, 20, node="http://other.test/v1")))
+    assert sorted(found["gas_used"].tolist()) == [10, 20]

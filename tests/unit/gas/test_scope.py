@@ -48,7 +48,7 @@ def plan(**more):
 def test_versions_that_count_from_the_head_are_refused(versions):
     """The head moves from machine to machine; the text gives the numbers to write."""
     with pytest.raises(
-        StudyError, match=r"counts from the head, which moves; write .* such as 0:9 \(n holds 0 to 99 now"
+        StudyError, match=r"counts from the head, which moves; write .* such as 0:9 \(n has versions 0 to 99 now"
     ):
         check_shardable(Study(calls=[VIEW], versions=versions), [plan()])
 

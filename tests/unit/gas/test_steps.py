@@ -123,3 +123,10 @@ def test_no_steps_are_an_empty_frame():
     steps = rows_frame(STEPS, step_columns([], {}))
     assert len(steps) == 0
     assert list(steps.columns) == STEPS.names
+
+
+def test_a_call_that_got_no_answer_is_no_step():
+    """A call without an answer is not compared: an outage is not a step."""
+    assert steps_of(frame(row(1, 10), row(2, error="unreachable"), row(3, 10))) == []
+    found = steps_of(frame(row(1, 10), row(2, error="http_503"), row(3, 12)))
+    assert [(one.version_before, one.version_after) for one in found] == [(1, 3)]

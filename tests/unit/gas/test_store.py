@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -20,6 +21,7 @@ from toolkit.frames.schema import OBSERVATIONS, STEPS
 from toolkit.gas.runs import store as module
 from toolkit.gas.runs.lock import locked
 from toolkit.gas.runs.store import PART_ROWS, RunStore
+from toolkit.gas.study import Run
 
 
 @pytest.fixture
@@ -330,3 +332,45 @@ def test_the_manifest_is_readable_json(store):
     assert json.loads(text)["format"] == 1
     assert text.endswith("}\n")
     assert text.count("\n") > 4
+
+
+def test_a_run_without_its_parts_folder_goes_on(tmp_path):
+    """A folder for parts that got lost, as an empty one does in git, is created again."""
+    store = RunStore(tmp_path / "run")
+    store.create(manifest())
+    store.add(table(row(1)))
+    shutil.rmtree(tmp_path / "run" / "parts")
+    store.mend()
+    store.add(table(row(1)))
+    assert len(store.observations()) == 1
+
+
+def test_a_file_of_the_user_is_neither_a_part_nor_discarded(tmp_path):
+    """Only the store's own names are its parts."""
+    store = RunStore(tmp_path / "run")
+    store.create(manifest())
+    store.add(table(row(1)))
+    mine = tmp_path / "run" / "parts" / "part-of-my-own.parquet"
+    shutil.copy(store.part_files()[0], mine)
+    store.add(table(row(2)))
+    assert store.observations()["ledger_version"].tolist() == [1, 2]
+    store.discard("mine")
+    assert mine.exists()
+
+
+@pytest.mark.parametrize("text", ['{"format": 1}', '{"format": 1, "study": 5}'])
+def test_a_manifest_with_parts_missing_is_a_study_error(tmp_path, text):
+    """A manifest without its keys is a study error."""
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(StudyError):
+        _ = Run.open(tmp_path).study
+    with pytest.raises(StudyError):
+        RunStore(tmp_path).discard("x")
+
+
+def test_files_of_a_run_are_as_readable_as_any_other(tmp_path):
+    """Files of a run have the permissions that any new file has."""
+    store = RunStore(tmp_path / "run")
+    store.create(manifest())
+    (tmp_path / "other").write_text("x")
+    assert (tmp_path / "run" / "run.json").stat().st_mode == (tmp_path / "other").stat().st_mode

@@ -317,3 +317,10 @@ def test_thresholds_and_waivers_are_made_in_python():
     waiver = toolkit.Waiver(call="a", reason="known", expires="2026-12-31")
     study = Study(calls={"a": {"view": "0x1::m::f"}}, thresholds=toolkit.Threshold(percent=2), waivers=[waiver])
     assert (study.thresholds, study.waivers) == (toolkit.Threshold.of("2%"), (waiver,))
+
+
+def test_bytes_are_arguments_of_a_study():
+    """Bytes as arguments survive being written down, with the same fingerprint."""
+    study = Study(calls=[ViewFunction("0x1::m::f", arguments=[b"\xff\x00"])])
+    again = Study.from_document(study.document())
+    assert again.calls[0].fingerprint == study.calls[0].fingerprint

@@ -109,7 +109,7 @@ def check_shardable(study: Study, plans: Sequence[Mapping[str, Any]]) -> None:
     choices = [study.versions.find_steps or study.versions.plan, *ranges]
     wanted = next((choice for choice in choices if _counts_from_head(choice)), None)
     for plan in plans:
-        held = f"{plan['node']} holds {plan['oldest']} to {plan['head']} now"
+        held = f"{plan['node']} has versions {plan['oldest']} to {plan['head']} now"
         if wanted is not None:
             raise StudyError(
                 f"all shards must read the same versions, but {wanted!r} counts from the head, which moves; write "

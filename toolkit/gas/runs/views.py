@@ -283,7 +283,7 @@ def observe_elsewhere(
                 for future in ended:
                     take(future.result())
                 for future in done.difference(ended):
-                    future.result()  # raises, once what came beside it is taken
+                    future.result()  # raises, after the tables of other ranges were taken
         except Exception as error:
             failure = executor_failure(error)
             if failure is None:
