@@ -393,7 +393,7 @@ class TestSimulate:
 
     def test_rows_without_a_file_are_refused(self, command):
         """An option that would do nothing says what it needs."""
-        assert "give --out too" in line_of(command(*self.TRANSFER, "--frame", "events"), 2)
+        assert "--frame requires --out" in line_of(command(*self.TRANSFER, "--frame", "events"), 2)
 
     def test_what_failed_is_an_answer_by_the_help_too(self, command):
         """Exit code 0 of rows and simulations that failed is documented where it is looked for."""

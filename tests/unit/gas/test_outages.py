@@ -200,7 +200,7 @@ def test_lost_steps_are_found_again(tmp_path, damage):
     if damage == "missing":
         place.unlink()
         told = Run.open(tmp_path).steps["explanation"].tolist()
-        assert told == ["steps.parquet is missing; run the same study into the folder to find causes again"] * 2
+        assert told == ["steps.parquet is missing; run the same study into the folder to find the causes again"] * 2
         again = run(tmp_path)
     else:
         place.write_bytes(place.read_bytes()[:-50])
