@@ -1,6 +1,7 @@
-"""Wide integers (u128 u256 i128 i256) for Arrow and pandas, exact sums, and frames to Arrow and Parquet and back.
+"""Wide integers (u128, u256, i128, i256) for Arrow and pandas, exact sums, and frames in Arrow and Parquet.
 
-Knows nothing of Move. Importing it imports neither pandas nor pyarrow; names load when first used.
+Importing the package imports neither pandas nor pyarrow. Names are imported on first use, and the dtypes and Arrow
+types are registered as soon as pandas and pyarrow are imported.
 """
 
 from __future__ import annotations

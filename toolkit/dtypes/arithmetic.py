@@ -1,6 +1,7 @@
-"""Operators of wide columns: exact, on Python ints where numpy has no such number.
+"""Arithmetic of wide columns: exact operators, exact sums of integer columns, and scaling to floats.
 
-A result keeps the column's dtype (the wider one of two); one out of range is refused, never wrapped.
+The result of an operator has the wider dtype of the two sides. A result out of range raises SchemaError; it never
+wraps.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WideOperators", "exact_sum", "plain_number", "scaled"]
 
-_LARGEST_POWER = 256  # of anything but 0 and ±1, more cannot fit
+_MAX_POWER = 256  # larger powers fit only of 0 and ±1
 _COMPARE = {
     "eq": pc.equal,
     "ne": pc.not_equal,
@@ -43,7 +44,7 @@ _COMPARE = {
 
 
 class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-stubs leave it untyped
-    """Arithmetic and comparison of `WideIntArray`, hooked in the way pandas asks for."""
+    """Operators of `WideIntArray`, as pandas creates them for extension arrays."""
 
     @classmethod
     def _create_arithmetic_method(cls, op: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,12 +93,12 @@ def _checked(left: WideIntArray, other: Any) -> Any:
 
 
 def _kind(other: Any) -> WideKind | None:
-    """Kind of a wide array, None of anything else."""
+    """Return the kind of a wide array, None for other values."""
     return getattr(getattr(other, "dtype", None), "wide", None)
 
 
 def _words(other: Any, rows: int) -> tuple[Words, pa.BooleanArray | None] | None:
-    """Return whole columns and ints as words with their validity, None where that is not what they are."""
+    """Return integer columns and ints as words with their validity, None for other values."""
     if isinstance(other, int):
         if not -(1 << 256) < other < 1 << 256:
             return None
@@ -115,7 +116,7 @@ def _words(other: Any, rows: int) -> tuple[Words, pa.BooleanArray | None] | None
 
 
 def _objects(other: Any, rows: int) -> list[Any]:
-    """Return the other side as Python values, None where missing."""
+    """Return the other side as Python values, None if missing."""
     if not is_list_like(other):
         values = [plain_number(other)] * rows
     else:
@@ -124,7 +125,7 @@ def _objects(other: Any, rows: int) -> list[Any]:
 
 
 def plain_number(value: Any) -> Any:
-    """Return a scalar of numpy as Python's: numpy rounds an int to a float before it compares the two."""
+    """Return a numpy scalar as a Python scalar: numpy compares an int with a float as floats."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -154,7 +155,7 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
 
 
 def _integer(value: Any, name: str, kind: WideKind) -> int:
-    """Return an operand as an int; floats, bools and text are refused."""
+    """Return an operand as an int; raise TypeError for floats, bools and text."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return int(value)
     raise TypeError(
@@ -164,10 +165,10 @@ def _integer(value: Any, name: str, kind: WideKind) -> int:
 
 
 def _power(base: int, exponent: int) -> int:
-    """Return base ** exponent, without building numbers that cannot fit."""
+    """Return base ** exponent without computing numbers that cannot fit."""
     if exponent < 0:
         raise SchemaError(f"{base} ** {exponent} is not an integer; toolkit.scaled(series) gives floats")
-    if abs(base) > 1 and exponent > _LARGEST_POWER:
+    if abs(base) > 1 and exponent > _MAX_POWER:
         raise SchemaError(f"{base} ** {exponent} does not fit any wide integer")
     return int(base**exponent)
 
@@ -179,7 +180,7 @@ def _packed(
     valid: pa.BooleanArray,
     name: str,
 ) -> WideIntArray:
-    """Store words where both sides are present."""
+    """Return an array of the words; rows that are false in `valid` are missing."""
     try:
         storage = limbs.pack_checked(words, kind, valid)
     except SchemaError as error:
@@ -188,13 +189,13 @@ def _packed(
 
 
 def _both(left: WideIntArray, valid: pa.BooleanArray | None) -> pa.BooleanArray:
-    """Tell the rows where both sides are present."""
+    """Return the rows in which both sides are present."""
     mine = pc.is_valid(left.storage)
     return mine if valid is None else pc.and_(mine, valid)
 
 
 def _stored(like: WideIntArray, values: list[int | None], kind: WideKind, name: str) -> WideIntArray:
-    """Store Python ints."""
+    """Return an array of Python ints."""
     try:
         storage = from_ints(values, kind)
     except SchemaError as error:
@@ -203,7 +204,7 @@ def _stored(like: WideIntArray, values: list[int | None], kind: WideKind, name: 
 
 
 def _widen(error: SchemaError, name: str) -> SchemaError:
-    """Say what to do about a result out of range."""
+    """Return the error with a hint about results out of range."""
     return SchemaError(
         f"result of {name}: {error}; convert one side first: series.astype('i256'), or series.astype(object) for "
         "Python ints of any size (before diff() as well)",
@@ -212,7 +213,7 @@ def _widen(error: SchemaError, name: str) -> SchemaError:
 
 
 def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
-    """Apply a comparison; numbers compare exactly whatever their widths."""
+    """Apply a comparison, exact for all widths."""
     kind, name = left.dtype.wide, op.__name__
     if isinstance(other, int) and kind.low <= other <= kind.high:
         return reductions.booleans(_COMPARE[name](left.storage, left.boxed(int(other))))
@@ -230,7 +231,7 @@ def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
 
 
 def exact_sum(series: pd.Series) -> int:
-    """Sum a column of integers exactly; pandas' own sum of ``uint64[pyarrow]`` wraps silently.
+    """Return the exact sum of a column of integers. The pandas sum of ``uint64[pyarrow]`` wraps silently.
 
     Parameters
     ----------
@@ -245,7 +246,7 @@ def exact_sum(series: pd.Series) -> int:
     Raises
     ------
     SchemaError
-        If the column holds anything but integers.
+        If the column has values other than integers.
 
     Examples
     --------
@@ -260,7 +261,7 @@ def exact_sum(series: pd.Series) -> int:
 
 
 def scaled(series: pd.Series, decimals: int = 8) -> pd.Series:
-    """Divide a column of integers by ``10**decimals``, as floats for plots: **not exact**.
+    """Divide a column of integers by ``10**decimals``, as floats for plots. The result is **not exact**.
 
     Parameters
     ----------
@@ -272,18 +273,24 @@ def scaled(series: pd.Series, decimals: int = 8) -> pd.Series:
     Returns
     -------
     Series of float64, length n
-        Missing rows are NaN. About 16 digits are right; ``attrs["toolkit"]`` says that these are floats.
+        Missing rows are NaN. About 16 digits are correct. ``attrs["toolkit"]`` records the division.
 
     Raises
     ------
     SchemaError
-        If the column holds anything but integers.
+        If the column has values other than integers.
     InputError
-        If `decimals` is no number of places, 0 or more.
+        If `decimals` is not a non-negative int.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> scaled(pd.Series([150_000_000], dtype="u128")).tolist()
+    [1.5]
     """
     places: object = decimals
     if isinstance(places, bool) or not isinstance(places, int) or places < 0:
-        raise InputError(f"decimals must be a whole number, 0 or more, got {shown(decimals)}")
+        raise InputError(f"decimals must be a non-negative int, got {shown(decimals)}")
     series = pd.Series(series)
     if series.dtype == object:
         values = np.array([np.nan if pd.isna(value) else float(value) for value in series], np.float64)
@@ -297,7 +304,7 @@ def scaled(series: pd.Series, decimals: int = 8) -> pd.Series:
 
 
 def _column_words(series: pd.Series, caller: str) -> Words:
-    """Return a column of integers as words, 0 where missing."""
+    """Return a column of integers as words, 0 for missing rows."""
     array: Any = series.array
     if _kind(array) is not None:
         return cast("Words", array.words())
@@ -312,7 +319,7 @@ def _column_words(series: pd.Series, caller: str) -> Words:
 
 
 def _integers(series: pd.Series) -> list[int]:
-    """Return the Python ints of an object column, refusing anything else."""
+    """Return the Python ints of an object column; raise SchemaError for other values."""
     values = [value for value in series if not pd.isna(value)]
     for value in values:
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)):

@@ -45,7 +45,7 @@ __all__ = [
 _UNSIGNED = r"^(0|[1-9][0-9]*)$"
 _SIGNED = r"^(0|-?[1-9][0-9]*)$"
 _DECIMAL_DIGITS = 76  # the widest Arrow decimal
-_PADDED = {128: 40, 256: 80}  # the longest numbers have 39 and 78 digits; in eights
+_PADDED = {128: 40, 256: 80}  # multiples of eight that hold the longest numbers, of 39 and 78 digits
 _BYTES = 32
 
 
@@ -60,28 +60,32 @@ class WideIntScalar(pa.ExtensionScalar):  # type: ignore[misc]  # pyarrow has no
 class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
     """A wide integer over fixed-size bytes: big-endian, sign bit flipped for signed ones.
 
-    Byte order is number order, so Arrow sorts, Parquet statistics and filters need not know the type.
+    Bytes have the order of the numbers, so Arrow's sorting, Parquet's statistics and filters work without the type.
 
     Parameters
     ----------
     name : {'u128', 'u256', 'i128', 'i256'}
-        Which one.
 
     Raises
     ------
     InputError
-        If `name` is none of the four.
+        If `name` is another name.
+
+    Examples
+    --------
+    >>> WideIntType("u256").wide.bits
+    256
     """
 
     def __init__(self, name: str) -> None:
         if name not in KINDS:
-            raise InputError(f"no wide integer type {shown(name)}: expected one of {', '.join(KINDS)}")
+            raise InputError(f"unknown wide integer type {shown(name)}: expected one of {', '.join(KINDS)}")
         self._wide = KINDS[name]
         super().__init__(pa.binary(self._wide.width), f"toolkit.{name}")
 
     @property
     def wide(self) -> WideKind:
-        """Name, range and width of the numbers."""
+        """Name, range and width of the type."""
         return self._wide
 
     def __arrow_ext_serialize__(self) -> bytes:
@@ -109,7 +113,7 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
 
 @cache
 def wide_type(name: str) -> WideIntType:
-    """Return the Arrow type of that name (``"u128"``); the same object each time."""
+    """Return the Arrow type with a name such as ``"u128"``, always the same object."""
     return WideIntType(name)
 
 
@@ -134,7 +138,7 @@ def i256() -> WideIntType:
 
 
 def register_arrow_types() -> None:
-    """Make pyarrow restore the four types from files and messages; a second call changes nothing."""
+    """Register the types with pyarrow, so that it restores them from files; a second call has no effect."""
     for name in KINDS:
         with contextlib.suppress(pa.ArrowKeyError):  # already registered
             pa.register_extension_type(wide_type(name))
@@ -146,11 +150,11 @@ def wide_from_ints(values: Iterable[int | None], wide: WideIntType, *, column: s
     Parameters
     ----------
     values : iterable of int or None
-        The numbers; None becomes null.
+        None becomes null.
     wide : WideIntType
         ``u128()``, ``u256()``, ``i128()`` or ``i256()``.
     column : str, optional
-        Name to give in errors.
+        Name of the column in errors.
 
     Returns
     -------
@@ -159,32 +163,37 @@ def wide_from_ints(values: Iterable[int | None], wide: WideIntType, *, column: s
     Raises
     ------
     SchemaError
-        If a value is no integer (bool and float included) or out of range.
+        If a value is not an integer (bools and floats are not), or out of range.
+
+    Examples
+    --------
+    >>> wide_to_ints(wide_from_ints([2**200, None], u256())) == [2**200, None]
+    True
     """
     return pa.ExtensionArray.from_storage(wide, from_ints(values, wide.wide, column=column))
 
 
 def wide_to_ints(array: pa.ExtensionArray | pa.ChunkedArray) -> list[int | None]:
-    """Return the numbers of a wide column as Python ints, None where null.
+    """Return the numbers of a wide column as Python ints, None for null.
 
     Raises
     ------
     InputError
-        If `array` is no wide column.
+        If `array` is not a wide column.
     """
     kind = kind_of(array)
     return to_ints(whole(array).storage, kind)
 
 
 def kind_of(array: pa.Array | pa.ChunkedArray) -> WideKind:
-    """Return the kind of a wide column, or refuse another array."""
+    """Return the kind of a wide column; raise InputError for another array."""
     if not isinstance(array.type, WideIntType):
         raise InputError(f"expected a wide integer column (u128, u256, i128, i256), got {array.type}")
     return array.type.wide
 
 
 def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None) -> pa.ExtensionArray:
-    """Read decimal text into a wide column, exactly.
+    """Convert decimal text to a wide column, exactly.
 
     Parameters
     ----------
@@ -193,17 +202,22 @@ def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None
     wide : WideIntType
         ``u128()``, ``u256()``, ``i128()`` or ``i256()``.
     column : str, optional
-        Name to give in errors.
+        Name of the column in errors.
 
     Returns
     -------
     pyarrow.ExtensionArray, length n
-        Null where the text was null.
+        Null for null text.
 
     Raises
     ------
     SchemaError
-        If a text is no canonical number or out of range; names the first such row.
+        If a text is not a canonical number, or out of range; with the first such row.
+
+    Examples
+    --------
+    >>> wide_to_text(wide_from_text(["-1", None], i128())).to_pylist()
+    ['-1', None]
     """
     kind = wide.wide
     strings = _strings(texts, kind.name, column)
@@ -215,54 +229,59 @@ def wide_from_text(texts: Texts, wide: WideIntType, *, column: str | None = None
 
 
 def uint_from_text(texts: Texts, bits: int = 64, *, column: str | None = None) -> pa.Array:
-    """Read decimal text into uint8, uint16, uint32 or uint64, exactly.
+    """Convert decimal text to uint8, uint16, uint32 or uint64, exactly.
 
     Parameters
     ----------
     texts : pyarrow string array, or sequence of str or None
-        Canonical decimal text; ``"0x10"``, ``"007"``, ``"+1"`` and ``"1e3"`` are refused.
+        Canonical decimal text; ``"0x10"``, ``"007"``, ``"+1"`` and ``"1e3"`` raise.
     bits : {8, 16, 32, 64}, default 64
         Width of the result.
     column : str, optional
-        Name to give in errors.
+        Name of the column in errors.
 
     Returns
     -------
     pyarrow.Array, length n
-        Null where the text was null.
+        Null for null text.
 
     Raises
     ------
     SchemaError
-        If a text is no canonical number or out of range; names the first such row.
+        If a text is not a canonical number, or out of range; with the first such row.
     InputError
         If `bits` is another number.
+
+    Examples
+    --------
+    >>> uint_from_text(["18446744073709551615"]).to_pylist()
+    [18446744073709551615]
     """
     return _native(texts, f"u{_width(bits)}", 0, (1 << bits) - 1, column)
 
 
 def int_from_text(texts: Texts, bits: int = 64, *, column: str | None = None) -> pa.Array:
-    """Read decimal text into int8, int16, int32 or int64, exactly; otherwise as `uint_from_text`."""
+    """Convert decimal text to int8, int16, int32 or int64, exactly; otherwise like `uint_from_text`."""
     high = (1 << (_width(bits) - 1)) - 1
     return _native(texts, f"i{bits}", -high - 1, high, column)
 
 
 def _width(bits: int) -> int:
-    """Check a native width."""
+    """Return `bits` if it is the width of a native integer; raise InputError if not."""
     if bits not in {8, 16, 32, 64}:
-        raise InputError(f"no native integer of {shown(bits)} bits: expected 8, 16, 32 or 64")
+        raise InputError(f"bits must be 8, 16, 32 or 64, got {shown(bits)}")
     return bits
 
 
 def _native(texts: Texts, name: str, low: int, high: int, column: str | None) -> pa.Array:
-    """Check text, then let Arrow cast it."""
+    """Check text, then cast it with Arrow."""
     strings = _strings(texts, name, column)
     _check(strings, name, low, high, column)
     return strings.cast(pa.type_for_alias(f"{'int' if low else 'uint'}{name[1:]}"))
 
 
 def _strings(texts: Texts, name: str, column: str | None) -> pa.StringArray:
-    """Return one string array; numbers and other objects in `texts` are refused."""
+    """Return texts as one string array; raise SchemaError for numbers and other objects."""
     if isinstance(texts, (pa.Array, pa.ChunkedArray)):
         array = whole(texts)
         if pa.types.is_null(array.type) or pa.types.is_large_string(array.type):
@@ -280,12 +299,12 @@ def _strings(texts: Texts, name: str, column: str | None) -> pa.StringArray:
 
 
 def _where(column: str | None) -> str:
-    """Start of a message that may know its column."""
+    """Return the start of a message, with the column if it is known."""
     return f"column {shown(column)}, " if column is not None else ""
 
 
 def _refused(text: object, name: str, row: int, column: str | None) -> SchemaError:
-    """Error for a text that is no canonical number."""
+    """Return the error for a text that is not a canonical number."""
     sign = "an optional '-', " if name.startswith("i") else ""
     return SchemaError(
         f"{_where(column)}row {row}: {shown(text)} is not {name} text: expected {sign}decimal digits "
@@ -296,7 +315,7 @@ def _refused(text: object, name: str, row: int, column: str | None) -> SchemaErr
 
 
 def _check(texts: pa.StringArray, name: str, low: int, high: int, column: str | None) -> None:
-    """Refuse anything but canonical numbers in range."""
+    """Raise SchemaError unless all texts are canonical numbers in range."""
     good = pc.match_substring_regex(texts, _SIGNED if low < 0 else _UNSIGNED)
     if pc.all(good).as_py() is False:
         row = pc.index(good, False).as_py()
@@ -314,7 +333,7 @@ def _check(texts: pa.StringArray, name: str, low: int, high: int, column: str | 
 
 
 def _beyond(texts: pa.StringArray, limit: str) -> pa.BooleanArray:
-    """Tell which canonical numbers of the limit's sign are larger in size than it: by length, then by text."""
+    """Return which canonical numbers of the sign of `limit` are larger in size: by length, then as text."""
     length = pc.binary_length(texts)
     longer = pc.greater(length, len(limit))
     if not pc.any(pc.greater_equal(length, len(limit))).as_py():
@@ -323,14 +342,14 @@ def _beyond(texts: pa.StringArray, limit: str) -> pa.BooleanArray:
 
 
 def _valid(array: pa.Array) -> pa.BooleanArray | None:
-    """Return the validity of an array, None where nothing is null."""
+    """Return the validity of an array, or None if it has no nulls."""
     return pc.is_valid(array) if array.null_count else None
 
 
 def _limb_matrix(texts: pa.StringArray, bits: int, block: int = 8192) -> NDArray[np.uint8]:
-    """Return checked numbers as two's complement, big-endian, shape (n, bits / 8); missing ones as 0.
+    """Return checked numbers in two's complement, big-endian, shape (n, bits / 8); 0 for null.
 
-    Eight digits at a time into 32-bit limbs, in numpy: Arrow's casts stop at 76 digits, `int` is slower.
+    Converts eight digits at a time to 32-bit limbs in numpy: Arrow's casts support 76 digits only, and `int` is slower.
     """
     texts = pc.fill_null(texts, "0") if texts.null_count else texts
     width, count = _PADDED[bits], bits // 32
@@ -338,9 +357,9 @@ def _limb_matrix(texts: pa.StringArray, bits: int, block: int = 8192) -> NDArray
     padded = pc.ascii_lpad(pc.ascii_ltrim(texts, "-"), width, "0")
     result = np.zeros((len(texts), count), ">u4")
     if len(texts):
-        start = padded.offset * width  # every row has the same length now
+        start = padded.offset * width  # all rows have the same length
         digits = np.frombuffer(padded.buffers()[2], np.uint8, len(texts) * width, start).reshape(-1, width)
-        for at in range(0, len(texts), block):  # blocks that stay in the processor's cache
+        for at in range(0, len(texts), block):  # blocks that fit the processor's cache
             for place, limb in enumerate(_limbs(_eights(digits[at : at + block]), count)):
                 result[at : at + block, count - 1 - place] = limb
     if below.any():
@@ -349,9 +368,9 @@ def _limb_matrix(texts: pa.StringArray, bits: int, block: int = 8192) -> NDArray
 
 
 def _eights(digits: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Read digits of shape (n, 8 * k) as k numbers of eight digits each, shape (k, n), most significant first.
+    """Return digits of shape (n, 8 * k) as k numbers of eight digits each, shape (k, n), most significant first.
 
-    All eight characters of a 64-bit word at once: neighbours are joined to pairs, pairs to fours, fours to eights.
+    Converts the eight characters of a 64-bit word at once: to pairs of digits, then fours, then eights.
     """
     word = digits.view("<u8")
     word = (word & np.uint64(0x0F0F_0F0F_0F0F_0F0F)) * np.uint64(10 * 2**8 + 1) >> np.uint64(8)
@@ -385,7 +404,7 @@ def _negated(limbs: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
-    """Write a wide column as canonical decimal text.
+    """Return a wide column as canonical decimal text.
 
     Parameters
     ----------
@@ -395,12 +414,12 @@ def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
     Returns
     -------
     pyarrow.StringArray, length n
-        Null where the number was null.
+        Null for null numbers.
 
     Raises
     ------
     InputError
-        If `array` is no wide column.
+        If `array` is not a wide column.
     """
     kind = kind_of(array)
     storage = whole(array).storage
@@ -424,7 +443,7 @@ def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
 
 
 def _beyond_decimal(little: NDArray[np.uint8], *, signed: bool) -> NDArray[np.bool_]:
-    """Tell which 32-byte numbers may need more than 76 digits, by their top 64 bits."""
+    """Return which 32-byte numbers may have more than 76 digits, by their top 64 bits."""
     limit = 10**_DECIMAL_DIGITS >> 192
     top = np.ascontiguousarray(little[:, 24:])
     if signed:

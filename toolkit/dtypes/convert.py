@@ -1,4 +1,4 @@
-"""Anything pandas may hand over, to wide storage: ints, digit text, Arrow arrays, other wide arrays."""
+"""Conversion of values of any kind to wide storage: integers, number text, Arrow arrays, other wide arrays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def storage_from(values: Any, kind: WideKind) -> pa.FixedSizeBinaryArray:
         Wide arrays, Arrow arrays, pandas or numpy arrays, or a sequence of ints and digit strings.
         None, NaN, NaT and ``pd.NA`` are missing.
     kind : WideKind
-        What to store.
+        Type to store.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def storage_from(values: Any, kind: WideKind) -> pa.FixedSizeBinaryArray:
     Raises
     ------
     SchemaError
-        If a value is no integer (floats and bools are none), or out of range.
+        If a value is not an integer (floats and bools are not), or out of range.
     """
     if isinstance(values, (pd.Series, pd.Index)):
         values = values.array
@@ -52,14 +52,14 @@ def storage_from(values: Any, kind: WideKind) -> pa.FixedSizeBinaryArray:
 
 
 def _from_arrow(array: pa.Array, kind: WideKind) -> pa.FixedSizeBinaryArray:
-    """Take over wide, text and integer Arrow data."""
+    """Convert wide, text and integer Arrow data."""
     valid = pc.is_valid(array) if array.null_count else None
     if isinstance(array.type, WideIntType):
         if array.type.wide == kind:
             return array.storage
         return limbs.pack_checked(limbs.unpack(array.storage, array.type.wide), kind, valid)
     if array.type == pa.binary(kind.width):
-        return array  # the bytes of a file whose type name was lost on the way
+        return array  # storage from a file that was read without the extension type
     if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
         return wide_from_text(array, wide_type(kind.name)).storage
     if pa.types.is_integer(array.type):
@@ -69,16 +69,16 @@ def _from_arrow(array: pa.Array, kind: WideKind) -> pa.FixedSizeBinaryArray:
 
 
 def _from_objects(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:
-    """Take Python objects one by one."""
+    """Convert Python objects one by one."""
     missing = pd.isna(np.array([*values, None], dtype=object))[:-1]
-    values = [None if gone else value for value, gone in zip(values, missing, strict=True)]
+    values = [None if absent else value for value, absent in zip(values, missing, strict=True)]
     if any(isinstance(value, str) for value in values):
         return _from_mixed(values, kind)
     return from_ints(values, kind)
 
 
 def _from_mixed(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:
-    """Read digit strings among the values as text is read elsewhere."""
+    """Convert values some of which are number text."""
     rows = [row for row, value in enumerate(values) if isinstance(value, str)]
     try:
         read = wide_from_text([values[row] for row in rows], wide_type(kind.name)).storage

@@ -1,11 +1,11 @@
-"""The pandas side of wide integers: the dtype and the array. Registered with pandas when imported.
+"""The pandas extension dtype, array and index of wide integers. Importing this module registers the dtype with pandas.
 
-Sums, statistics and groupby are in `reductions`, operators in `arithmetic`, labels in `index`. pandas offers no way to
+Sums, statistics and groupby are in `reductions`, operators in `arithmetic`. pandas does not let extension dtypes
 support these operations, which raise: ``nlargest`` and ``nsmallest`` (sort instead), ``merge_asof``, some merges on
 keys of two different integer dtypes (cast one side first), ``DataFrame.eval`` of u256 with plain integers (use
 operators), ``DataFrame.plot`` with missing rows (plot ``toolkit.scaled(series)``), ``interpolate``, and what pandas
 computes with floats only: windows (``rolling``, ``expanding``, ``ewm``), ``corr``, ``cov``, ``cut`` and ``qcut``.
-``describe`` shows numbers as the nearest floats.
+``Series.describe`` returns the nearest floats.
 """
 
 # ruff: noqa: FBT001, FBT002, SLF001  # pandas fixes these signatures, and its protocol for arrays is underscored
@@ -48,13 +48,13 @@ class WideIntIndex(pd.Index):
     Raises
     ------
     InexactError
-        If labels are floats of 2**53 and more: they stand for several integers.
+        If a label is a float of at least 2**53, which several integers are rounded to.
     """
 
-    # pandas decides both of these by `type(self) is Index`; an index of another extension dtype has the same answers.
+    # pandas decides both by `type(self) is Index`; an index of another extension dtype has the same values.
 
     def _get_engine_target(self) -> Any:
-        """Return what labels are looked up in: Python ints."""
+        """Return the values in which labels are looked up: Python ints."""
         return self._values.astype(object)  # type: ignore[attr-defined]
 
     @property
@@ -63,11 +63,11 @@ class WideIntIndex(pd.Index):
         return False
 
     def _get_indexer_strict(self, key: Any, axis_name: str) -> Any:
-        """Find a list of labels, as ``.loc`` asks for it."""
+        """Return the positions of a list of labels, for ``.loc``."""
         return super()._get_indexer_strict(_exact(key), axis_name)  # type: ignore[misc]
 
     def _maybe_cast_listlike_indexer(self, target: Any) -> Any:
-        """Take the labels that are looked for."""
+        """Convert labels to an index; raise InexactError for large floats."""
         index = super()._maybe_cast_listlike_indexer(_exact(target))  # type: ignore[misc]
         if index.dtype.kind == "f":
             labels = index.to_numpy(dtype=np.float64, na_value=0)
@@ -81,7 +81,7 @@ class WideIntIndex(pd.Index):
         return index
 
     def drop(self, labels: Any, errors: Any = "raise") -> Any:
-        """Return the index without some labels, as ``Index.drop`` does."""
+        """Return the index without some labels; see ``Index.drop``."""
         return super().drop(_exact(labels), errors=errors)
 
 
@@ -92,16 +92,22 @@ class WideIntDtype(ExtensionDtype):
     Parameters
     ----------
     name : {'u128', 'u256', 'i128', 'i256'}
-        Which one; ``dtype="u128"`` works wherever pandas takes a dtype.
+        ``dtype="u128"`` works wherever pandas accepts a dtype.
 
     Raises
     ------
     TypeError
-        If `name` is none of the four (pandas asks for this class).
+        If `name` is another name; pandas expects this class.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> pd.Series([2**100, None], dtype="u128").sum() == 2**100
+    True
     """
 
     type: ClassVar[builtins.type] = int
-    kind = "O"  # what they are in numpy; for "i" and "u" pandas takes paths for 64 bits and goes through floats
+    kind = "O"  # the kind of Python ints in numpy; with "i" or "u" pandas would convert to 64 bits and to floats
     na_value = pd.NA
     _metadata = ("name",)
     _is_numeric = True
@@ -113,7 +119,7 @@ class WideIntDtype(ExtensionDtype):
         self._wide = KINDS[name]
 
     @property
-    def name(self) -> str:  # type: ignore[override]  # the stubs know an attribute only; pandas itself has properties
+    def name(self) -> str:  # type: ignore[override]  # an attribute in the stubs; pandas has properties too
         """Name of the dtype."""
         return self._wide.name
 
@@ -144,7 +150,7 @@ class WideIntDtype(ExtensionDtype):
 
     @classmethod
     def construct_from_string(cls, string: str) -> WideIntDtype:
-        """Return the dtype of that name."""
+        """Return the dtype with this name."""
         if not isinstance(string, str):
             raise TypeError(f"'construct_from_string' expects a string, got {type(string)}")
         return cls(string)
@@ -156,7 +162,7 @@ class WideIntDtype(ExtensionDtype):
         return WideIntArray(storage_from(whole(array), self._wide), self)
 
     def _get_common_dtype(self, dtypes: list[Any]) -> WideIntDtype | None:
-        """Return the dtype that holds all integers of these dtypes, or None: pandas then uses Python objects."""
+        """Return the dtype that holds the integers of all dtypes, or None, for which pandas uses Python objects."""
         kinds = [dtype.wide for dtype in dtypes if isinstance(dtype, WideIntDtype)]
         rest = {getattr(dtype, "kind", "") for dtype in dtypes if not isinstance(dtype, WideIntDtype)}
         if "i" in rest:
@@ -169,18 +175,23 @@ class WideIntDtype(ExtensionDtype):
 class WideIntArray(WideOperators, ExtensionArray):
     """A wide integer column of a frame, backed by Arrow bytes.
 
-    Build one with ``pd.array([1, 2**200, None], dtype="u256")``.
+    Create one by ``pd.array([1, 2**200, None], dtype="u256")``.
 
     Parameters
     ----------
     storage : pyarrow.FixedSizeBinaryArray, length n
-        Values as `toolkit.dtypes.storage` lays them out.
+        Values in the layout of `toolkit.dtypes.storage`.
     dtype : WideIntDtype
-        Which of the four.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> (pd.array([1, 2**200], dtype="u256") + 1).tolist() == [2, 2**200 + 1]
+    True
     """
 
     __array_priority__ = 1000
-    __pandas_priority__ = 1500  # above other arrays, so that they leave an operator with this one to it
+    __pandas_priority__ = 1500  # higher than other arrays, which then return NotImplemented
     _dtype: WideIntDtype
     storage: pa.FixedSizeBinaryArray
 
@@ -192,7 +203,7 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     @classmethod
     def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> WideIntArray:
-        """Build from ints, digit strings, Arrow arrays or another wide array."""
+        """Create an array from ints, number text, Arrow arrays or another wide array."""
         del copy  # Arrow data is immutable
         if dtype is None:
             dtype = getattr(scalars, "dtype", None)
@@ -203,29 +214,29 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     @classmethod
     def _from_sequence_of_strings(cls, strings: Any, *, dtype: Any, copy: bool = False) -> WideIntArray:
-        """Build from text, as ``read_csv`` hands it over."""
+        """Create an array from text, for ``read_csv``."""
         return cls._from_sequence(strings, dtype=dtype, copy=copy)
 
     @classmethod
     def _from_factorized(cls, values: Any, original: WideIntArray) -> WideIntArray:
-        """Rebuild after factorization of Python ints."""
+        """Create an array from factorized Python ints."""
         return cls._from_sequence(values, dtype=original.dtype)
 
     @classmethod
     def _from_scalars(cls, scalars: Any, *, dtype: Any) -> WideIntArray:
-        """Build from values known to be scalars of this dtype."""
+        """Create an array from scalars of this dtype."""
         return cls._from_sequence(scalars, dtype=dtype)
 
     @classmethod
     def _concat_same_type(cls, to_concat: Sequence[WideIntArray]) -> WideIntArray:
-        """Join arrays of one dtype."""
+        """Concatenate arrays of one dtype."""
         return cls(pa.concat_arrays([array.storage for array in to_concat]), to_concat[0].dtype)
 
     def _cast_pointwise_result(self, values: Any) -> Any:
-        """Give results of element-wise Python functions a dtype: this one, or what Arrow finds."""
+        """Return results of element-wise functions as an array: of this dtype, or as `inferred`."""
         return reductions.inferred(list(values), self._dtype)
 
-    # Facts
+    # Properties
 
     @property
     def dtype(self) -> WideIntDtype:
@@ -234,14 +245,14 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Size in bytes."""
         return int(self.storage.nbytes)
 
     def __len__(self) -> int:
         return len(self.storage)
 
     def isna(self) -> NDArray[np.bool_]:
-        """Tell which rows are missing."""
+        """Return which rows are missing."""
         if not self.storage.null_count:
             return np.zeros(len(self), bool)
         return cast("NDArray[np.bool_]", self.storage.is_null().to_numpy(zero_copy_only=False))
@@ -264,20 +275,20 @@ class WideIntArray(WideOperators, ExtensionArray):
         return iter(self._objects())
 
     def _objects(self) -> list[Any]:
-        """Python ints, ``pd.NA`` where missing."""
+        """Return Python ints, ``pd.NA`` for missing rows."""
         numbers = to_ints(self.storage, self._dtype.wide)
         return [pd.NA if number is None else number for number in numbers] if self._hasna else numbers
 
     def tolist(self) -> list[Any]:
-        """Return Python ints, ``pd.NA`` where missing."""
+        """Return Python ints, ``pd.NA`` for missing rows."""
         return self._objects()
 
     def unboxed(self, data: bytes | None) -> Any:
-        """One stored value as Python sees it."""
+        """Return one stored value as a Python int or ``pd.NA``."""
         return pd.NA if data is None else to_int(data, self._dtype.wide)
 
     def boxed(self, value: Any) -> pa.Scalar:
-        """One Python value as it is stored."""
+        """Return one Python value as it is stored."""
         return storage_from([value], self._dtype.wide)[0]
 
     def __getitem__(self, item: Any) -> Any:
@@ -313,11 +324,11 @@ class WideIntArray(WideOperators, ExtensionArray):
         Parameters
         ----------
         indices : sequence of int
-            Positions; with `allow_fill`, -1 stands for `fill_value`.
+            Positions; with `allow_fill`, -1 is a row of `fill_value`.
         allow_fill : bool, default False
-            Whether -1 means a missing row and not the last one.
+            Whether -1 is a filled row and not the last row.
         fill_value : int, optional
-            Value of missing rows; ``pd.NA`` by default.
+            ``pd.NA`` by default.
 
         Returns
         -------
@@ -328,7 +339,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         IndexError
             If a position is out of bounds.
         ValueError
-            If `allow_fill` and a position is below -1.
+            If a position is below -1 with `allow_fill`.
         """
         rows = np.asarray(indices, dtype=np.intp)
         lowest = -1 if allow_fill else -len(self)
@@ -347,11 +358,11 @@ class WideIntArray(WideOperators, ExtensionArray):
         return self.like(taken)
 
     def like(self, storage: pa.FixedSizeBinaryArray) -> WideIntArray:
-        """Another array of this dtype."""
+        """Return an array of this dtype."""
         return type(self)(storage, self._dtype)
 
     def copy(self) -> WideIntArray:
-        """Return another array on the same (immutable) bytes."""
+        """Return an array that shares the immutable bytes."""
         return self.like(self.storage)
 
     # Conversion
@@ -371,20 +382,20 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
-            raise ValueError("a wide integer array cannot be seen by numpy without a copy")
+            raise ValueError("a wide integer array cannot be converted to numpy without a copy")
         return self._numpy(dtype, None)
 
     def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> NDArray[Any]:
-        """Return numpy data: Python ints as objects, or exactly what `dtype` asks for.
+        """Return a numpy array of Python ints, or of `dtype`.
 
         Parameters
         ----------
         dtype : numpy dtype, optional
             ``object`` by default.
         copy : bool, default False
-            Always a copy.
+            Ignored: the result is always a copy.
         na_value : object, optional
-            What stands for missing rows; ``pd.NA`` by default.
+            Value of missing rows; ``pd.NA`` by default.
 
         Returns
         -------
@@ -393,18 +404,18 @@ class WideIntArray(WideOperators, ExtensionArray):
         Raises
         ------
         InexactError
-            If `dtype` is a float and `na_value` is NaN, which is how pandas asks for floats unasked by the user.
-            ``to_numpy("float64")`` and ``astype("float64")`` return the nearest floats, NaN where missing.
+            If `dtype` is a float and `na_value` is NaN, which is how pandas requests floats that the user did not ask
+            for. ``to_numpy("float64")`` and ``astype("float64")`` return the nearest floats, NaN for missing rows.
         ValueError
-            If `dtype` has no missing value and rows are missing.
+            If rows are missing and `dtype` cannot represent that.
         OverflowError
             If a number does not fit an integer `dtype`.
         """
         del copy
-        unasked = isinstance(na_value, float) and math.isnan(na_value)
-        if unasked and dtype is not None and np.dtype(dtype).kind == "f":
+        implicit = isinstance(na_value, float) and math.isnan(na_value)
+        if implicit and dtype is not None and np.dtype(dtype).kind == "f":
             raise InexactError(
-                f"{self._dtype} is not turned into floats unasked (pandas asks for it in rolling, expanding, ewm, "
+                f"{self._dtype} is not converted to floats implicitly (pandas does so in rolling, expanding, ewm, "
                 "corr, cov, cut and qcut). Exact: sum, mean, median, var, std and quantile of columns and groups; for "
                 "a rolling sum of n rows totals = series.cumsum(), then totals - totals.shift(n, fill_value=0); for "
                 "bins edges.searchsorted(series). As floats: series.astype('float64') or toolkit.scaled(series)"
@@ -427,29 +438,29 @@ class WideIntArray(WideOperators, ExtensionArray):
         return objects.astype(target, copy=False)
 
     def floats(self) -> NDArray[np.float64]:
-        """Nearest floats, NaN where missing."""
+        """Return the nearest floats, NaN for missing rows."""
         floats = limbs.to_float(self.words())
         if self._hasna:
             floats[self.isna()] = np.nan
         return floats
 
     def words(self) -> NDArray[np.uint64]:
-        """Words of `limbs`, 0 where missing."""
+        """Return the words of `limbs`, 0 for missing rows."""
         return limbs.unpack(self.storage, self._dtype.wide)
 
     def nonzero(self) -> pa.BooleanArray:
-        """Tell which numbers are not 0."""
+        """Return which numbers are not 0."""
         return pc.not_equal(self.storage, self.boxed(0))
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """Convert; other wide dtypes, text and integers exactly, floats only where asked for.
+        """Convert to another dtype: exactly to wide dtypes, integers and text, and to the nearest floats.
 
         Parameters
         ----------
         dtype : dtype
             Any pandas dtype.
         copy : bool, default True
-            Nothing is ever shared that could change.
+            Whether to return another array if the dtype is the same. The bytes are immutable.
 
         Returns
         -------
@@ -484,18 +495,18 @@ class WideIntArray(WideOperators, ExtensionArray):
     # Order, uniqueness, groups
 
     def _values_for_argsort(self) -> NDArray[Any]:
-        """Bytes of fixed width, whose order is the order of the numbers."""
+        """Return bytes of fixed width, whose order is that of the numbers."""
         width = self._dtype.wide.width
         return np.ascontiguousarray(byte_matrix(self.storage)).view(f"S{width}").reshape(len(self))
 
     def codes(self) -> tuple[NDArray[np.intp], WideIntArray]:
-        """Dense ranks from 0 (missing: -1), and the distinct values in order."""
+        """Return dense ranks from 0, -1 for missing rows, and the distinct values in order."""
         present = ~self.isna()
-        kept = self.like(self.storage.drop_null())
-        _, first, inverse = np.unique(kept._values_for_argsort(), return_index=True, return_inverse=True)
+        numbers = self.like(self.storage.drop_null())
+        _, first, inverse = np.unique(numbers._values_for_argsort(), return_index=True, return_inverse=True)
         codes = np.full(len(self), -1, np.intp)
         codes[present] = inverse
-        return codes, kept.take(first)
+        return codes, numbers.take(first)
 
     def _rank(self, **options: Any) -> Any:
         codes, _ = self.codes()
@@ -519,11 +530,11 @@ class WideIntArray(WideOperators, ExtensionArray):
         return codes, self.like(encoded.dictionary)
 
     def unique(self) -> WideIntArray:
-        """Return distinct values in order of appearance."""
+        """Return the distinct values in order of appearance."""
         return self.like(self.storage.unique())
 
     def isin(self, values: Any) -> NDArray[np.bool_]:
-        """Return which rows are among `values`; numbers of any type compare exactly, missing matches missing."""
+        """Return which rows are among `values`; comparisons are exact, and missing equals missing."""
         wanted = values.tolist() if hasattr(values, "tolist") else [plain_number(value) for value in values]
         known = {value for value in wanted if not reductions.is_missing(value)}
         missing = any(map(reductions.is_missing, wanted))
@@ -547,7 +558,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         return pd.Series(counts, index=pd.Index(self.like(counted.field("values"))), name="count")
 
     def _values_for_json(self) -> NDArray[Any]:
-        """Text: JSON readers make floats of long numbers."""
+        """Return text, since JSON readers convert long numbers to floats."""
         return np.array([None if value is pd.NA else str(value) for value in self], object)
 
     def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **options: Any) -> Any:
@@ -568,12 +579,12 @@ class WideIntArray(WideOperators, ExtensionArray):
     def _groupby_quantile(
         self, *, qs: NDArray[np.float64], interpolation: str, starts: Any, ends: Any, **options: Any
     ) -> Any:
-        del options  # rows come sorted by group: starts and ends are enough
+        del options  # rows are sorted by group, so that starts and ends are sufficient
         parts = [self.storage.slice(start, end - start) for start, end in zip(starts, ends, strict=True)]
         return reductions.quantiles(self, parts, qs, interpolation)
 
     def interpolate(self, **options: Any) -> WideIntArray:
-        """Refuse: between two integers there are fractions.
+        """Raise InexactError, since values between integers are not integers.
 
         Raises
         ------
@@ -587,14 +598,14 @@ class WideIntArray(WideOperators, ExtensionArray):
         )
 
     def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
-        """Map values with a function, dict or Series; numbers of a dict stay exact, also with rows that it misses.
+        """Map values with a function, dict or Series; numbers of a dict stay exact even if rows have no match.
 
         Parameters
         ----------
         mapper : callable, dict or Series
-            What to map with.
+            Function, or values by number.
         na_action : {None, 'ignore'}, default None
-            If 'ignore', missing rows stay missing without being looked up.
+            If 'ignore', missing rows are not passed to `mapper`.
 
         Returns
         -------
@@ -614,19 +625,19 @@ class WideIntArray(WideOperators, ExtensionArray):
 
 
 def _exact(labels: Any) -> Any:
-    """Return labels without a dtype as Python objects, untouched by numpy; anything else as it is."""
+    """Return lists of labels as an object index, which numpy cannot round; other values unchanged."""
     if hasattr(labels, "dtype") or not is_list_like(labels):
         return labels
     return pd.Index(list(labels), dtype=object)
 
 
 def _plain(item: Any) -> Any:
-    """Undo the one-tuples and ellipses that pandas passes through."""
+    """Return the item of one-tuples and ellipses that pandas passes."""
     if isinstance(item, tuple):
-        kept = [part for part in item if part is not Ellipsis]
-        if len(kept) > 1:
+        parts = [part for part in item if part is not Ellipsis]
+        if len(parts) > 1:
             raise IndexError("too many indices for array.")
-        return kept[0] if kept else slice(None)
+        return parts[0] if parts else slice(None)
     return slice(None) if item is Ellipsis else item
 
 

@@ -1,7 +1,7 @@
-"""Arithmetic on whole wide columns in numpy, exact: five 64-bit words a number, two's complement.
+"""Exact arithmetic on wide columns in numpy, with five 64-bit words per number in two's complement.
 
-A block of words has shape (5, n), least significant word first. 320 bits hold every sum and difference
-of two 256-bit numbers, so range is checked once, when a block is packed.
+Words have shape (5, n), the least significant word first. 320 bits hold every sum and difference of two 256-bit
+numbers, so the range is checked only when words are packed.
 """
 
 from __future__ import annotations
@@ -67,24 +67,24 @@ def words_of(values: NDArray[np.integer]) -> Words:
 
 
 def _sign(word: Words) -> Words:
-    """Spread the top bit of a word over a whole word."""
+    """Return a word of ones or zeros, by the top bit of each word."""
     return np.where(word >> _TOP, _ONES, np.uint64(0))
 
 
 def negative(words: Words) -> NDArray[np.bool_]:
-    """Tell which numbers are below zero."""
+    """Return which numbers are negative."""
     return np.asarray(words[-1] >> _TOP, dtype=bool)
 
 
 def fits(words: Words, kind: WideKind) -> NDArray[np.bool_]:
-    """Tell which numbers are within the range of `kind`."""
+    """Return which numbers are in the range of `kind`."""
     used = kind.width // 8
     rest = _sign(words[used - 1]) if kind.signed else np.uint64(0)
     return np.asarray((words[used:] == rest).all(axis=0))
 
 
 def pack(words: Words, kind: WideKind, valid: pa.BooleanArray | None) -> pa.FixedSizeBinaryArray:
-    """Store numbers already known to fit `kind`."""
+    """Store numbers that are known to fit `kind`."""
     used = kind.width // 8
     matrix = words[:used][::-1].T.astype(">u8")
     if kind.signed:
@@ -93,7 +93,7 @@ def pack(words: Words, kind: WideKind, valid: pa.BooleanArray | None) -> pa.Fixe
 
 
 def pack_checked(words: NDArray[np.uint64], kind: WideKind, valid: pa.BooleanArray | None) -> pa.FixedSizeBinaryArray:
-    """Pack words as `kind`, or name the first row that does not fit."""
+    """Store numbers as `kind`; raise SchemaError with the first row that does not fit."""
     bad = ~fits(words, kind)
     if valid is not None:
         bad &= valid.to_numpy(zero_copy_only=False)
@@ -121,7 +121,7 @@ def subtract(first: Words, second: Words) -> Words:
 
 
 def to_float(words: Words) -> NDArray[np.float64]:
-    """Return the nearest floats, give or take one unit in the last place."""
+    """Return the numbers as floats, within one unit in the last place of the nearest ones."""
     below = negative(words)
     size = np.where(below, subtract(np.zeros_like(words), words), words)
     result = np.zeros(words.shape[1], np.float64)
@@ -131,7 +131,7 @@ def to_float(words: Words) -> NDArray[np.float64]:
 
 
 def _halves(words: Words) -> Words:
-    """Split into ten 32-bit halves, so that 2**32 of them add up without a carry lost."""
+    """Split words into 32-bit halves in 64-bit words, so that up to 2**32 of them can be added without overflow."""
     halves = np.empty((2 * WORDS, words.shape[1]), np.uint64)
     halves[0::2] = words & _LOW_HALF
     halves[1::2] = words >> _HALF
@@ -139,7 +139,7 @@ def _halves(words: Words) -> Words:
 
 
 def _joined(halves: list[int], below: int) -> int:
-    """Put ten summed halves together; each negative number stood for 2**320 more than itself."""
+    """Combine the sums of the ten halves; each negative number was added as itself plus 2**320."""
     return sum(half << (32 * place) for place, half in enumerate(halves)) - (below << (64 * WORDS))
 
 
@@ -149,9 +149,9 @@ def total(words: Words) -> int:
 
 
 def group_sums(words: Words, ids: NDArray[np.intp], groups: int) -> list[int]:
-    """Return the exact sum of each group; rows with a negative id belong to none."""
-    kept = ids >= 0
-    words, ids = words[:, kept], ids[kept]
+    """Return the exact sum of each group; rows with a negative id are in no group."""
+    grouped = ids >= 0
+    words, ids = words[:, grouped], ids[grouped]
     sums = np.zeros((2 * WORDS, groups), np.uint64)
     for row, half in zip(sums, _halves(words), strict=True):
         np.add.at(row, ids, half)

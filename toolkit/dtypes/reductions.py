@@ -1,7 +1,8 @@
-"""Sums, extremes, statistics and groups of wide columns.
+"""Reductions of wide columns: sums, extremes, statistics and groups.
 
-Sums, products, minima and maxima are exact Python ints. Means and other statistics are the nearest float64 of the
-exact result (`statistics`).
+Sums, products, minima and maxima are exact Python ints. Means and other statistics are computed exactly and rounded
+once, to the nearest float64: the mean of ``[1, -2**255 + 1, 2**255 - 1]`` is 1/3, but 0.0 in float arithmetic. `std`,
+`sem` and `skew` take a square root after that.
 """
 
 # ruff: noqa: SLF001  # pandas' protocol for arrays is underscored
@@ -48,23 +49,23 @@ _ORDINAL = frozenset({"rank", "idxmin", "idxmax"})
 
 
 def arrow_backed(array: pa.Array, dtype: Any) -> Any:
-    """Wrap an Arrow array as one of pandas' Arrow-backed dtypes."""
+    """Return an Arrow array as an array of one of pandas' Arrow-backed dtypes."""
     return dtype.__from_arrow__(pa.chunked_array([array]))
 
 
 def booleans(array: pa.Array) -> Any:
-    """Wrap Arrow booleans as a ``bool[pyarrow]`` array."""
+    """Return Arrow booleans as a ``bool[pyarrow]`` array."""
     return arrow_backed(array, pd.ArrowDtype(pa.bool_()))
 
 
 def floats(values: Any) -> Any:
-    """Wrap floats as a ``double[pyarrow]`` array; None and NaN are missing."""
+    """Return floats as a ``double[pyarrow]`` array; None and NaN are missing."""
     array = pa.array(values, pa.float64(), from_pandas=True)
     return arrow_backed(array, pd.ArrowDtype(pa.float64()))
 
 
 def inferred(values: Sequence[Any], dtype: WideIntDtype) -> Any:
-    """Give element-wise results a dtype: `dtype` for ints that fit, Arrow bools and floats, else objects."""
+    """Return element-wise results as an array: of `dtype` for ints that fit, Arrow bools and floats, else objects."""
     clean = [None if is_missing(value) else value for value in values]
     present = [value for value in clean if value is not None]
     numbers = [value for value in present if isinstance(value, (int, np.integer)) and not isinstance(value, bool)]
@@ -81,20 +82,20 @@ def inferred(values: Sequence[Any], dtype: WideIntDtype) -> Any:
 
 
 def is_missing(value: object) -> bool:
-    """Tell a missing scalar from a value, whatever the value is."""
+    """Return whether a scalar is missing: None, ``pd.NA`` or NaN."""
     return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
 
 
 def _objects(values: Sequence[Any]) -> Any:
-    """Keep results as pandas finds them."""
+    """Return results with the dtype that pandas infers."""
     array = np.empty(len(values), object)
-    for row, value in enumerate(values):  # one by one: numpy would spread a list over rows
+    for row, value in enumerate(values):  # one by one: numpy would distribute a list over rows
         array[row] = value
     return pd.Series(array, dtype=object).infer_objects().array
 
 
 def _sum_kind(kind: WideKind) -> WideKind:
-    """Give sums and products of 128-bit columns 256 bits, as pandas widens small integers."""
+    """Return the 256-bit kind for sums and products, as pandas widens small integers."""
     return KINDS[f"{kind.name[0]}256"]
 
 
@@ -109,12 +110,12 @@ def _product(array: WideIntArray) -> int:
 def reduce_array(
     array: WideIntArray, name: str, *, skipna: bool, keepdims: bool, min_count: int = 0, **options: Any
 ) -> Any:
-    """Reduce a column to one value, or with `keepdims` to an array of one.
+    """Reduce a column to one value, or with `keepdims` to an array of length 1.
 
     Raises
     ------
     TypeError
-        If pandas asks for something integers do not have.
+        If integers do not have this reduction.
     SchemaError
         With `keepdims` (a whole frame's sum), if a sum does not fit 256 bits.
     """
@@ -130,7 +131,7 @@ def reduce_array(
     missing |= name in {"min", "max"} and not present
     missing |= name in {"sum", "prod"} and present < min_count
     result = pd.NA if missing and name not in {"any", "all"} else _exact(array, name, skipna=skipna, present=present)
-    return _kept(array, name, result) if keepdims else result
+    return _as_array(array, name, result) if keepdims else result
 
 
 def _exact(array: WideIntArray, name: str, *, skipna: bool, present: int) -> Any:
@@ -150,8 +151,8 @@ def _exact(array: WideIntArray, name: str, *, skipna: bool, present: int) -> Any
     raise TypeError(f"cannot perform {name} with type {array.dtype}")
 
 
-def _kept(array: WideIntArray, name: str, result: Any) -> Any:
-    """Wrap one result as an array of one."""
+def _as_array(array: WideIntArray, name: str, result: Any) -> Any:
+    """Return one result as an array of length 1."""
     if name in {"any", "all"}:
         return booleans(pa.array([None if result is pd.NA else result], pa.bool_()))
     kind = _sum_kind(array.dtype.wide) if name in {"sum", "prod"} else array.dtype.wide
@@ -159,7 +160,7 @@ def _kept(array: WideIntArray, name: str, result: Any) -> Any:
 
 
 def _wide(like: WideIntArray, values: list[int | None], kind: WideKind) -> WideIntArray:
-    """Build an array of another kind from ints."""
+    """Return an array of another kind."""
     return type(like)(from_ints(values, kind), type(like.dtype)(kind.name))
 
 
@@ -172,12 +173,12 @@ _STEPS: dict[str, Callable[[int, int], int]] = {
 
 
 def accumulate(array: WideIntArray, name: str, *, skipna: bool) -> WideIntArray:
-    """Run cumsum, cumprod, cummin or cummax, exactly."""
+    """Return the exact cumsum, cumprod, cummin or cummax."""
     return _running(array, name, repeat(0, len(array)), skipna=skipna)
 
 
 def _running(array: WideIntArray, name: str, ids: Any, *, skipna: bool) -> WideIntArray:
-    """Accumulate within each group; rows with a negative id belong to none."""
+    """Accumulate within each group; rows with a negative id are in no group."""
     step = _STEPS[name]
     state: dict[int, int | None] = {}
     results: list[int | None] = []
@@ -196,12 +197,12 @@ def _running(array: WideIntArray, name: str, ids: Any, *, skipna: bool) -> WideI
 def groupby(  # noqa: PLR0911 - one for each family of operations
     array: WideIntArray, how: str, *, ids: NDArray[np.intp], ngroups: int, min_count: int, **options: Any
 ) -> Any:
-    """Do one groupby operation for pandas.
+    """Return the result of a groupby operation.
 
     Raises
     ------
     NotImplementedError
-        If this operation is not one of those above; pandas then calls the column's own method group by group.
+        For other operations; pandas then calls the method of the column for each group.
     """
     options |= {"ids": ids, "ngroups": ngroups, "min_count": min_count}
     skipna = options.get("skipna", True)
@@ -234,7 +235,7 @@ def groupby(  # noqa: PLR0911 - one for each family of operations
 
 
 def _grouped(array: WideIntArray, ids: NDArray[np.intp], ngroups: int, *, skipna: bool) -> list[list[int] | None]:
-    """Return the numbers of each group; without `skipna`, None for a group that misses one."""
+    """Return the numbers of each group; without `skipna`, None for a group with a missing number."""
     groups: list[list[int]] = [[] for _ in range(ngroups)]
     missing: set[int] = set()
     for group, number in zip(ids.tolist(), to_ints(array.storage, array.dtype.wide), strict=True):

@@ -1,6 +1,6 @@
-"""Register the wide dtypes with pandas and Arrow, whichever of them is imported before or after this package.
+"""Registration of the wide integer types with pandas and Arrow, which may be imported before or after this package.
 
-Imports neither: a library that is not loaded yet is waited for with an import hook.
+This module imports neither: an import hook registers the types once a library has been imported.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def _with_pandas() -> None:
     import toolkit.dtypes.extension  # noqa: F401  # registers its dtype on import
 
 
-class _Waiting:
-    """A finder that finds nothing itself: it runs an action once a library has been imported."""
+class _ImportHook:
+    """An import hook that runs an action once a library has been imported; other finders find the library."""
 
     def __init__(self) -> None:
         self.actions: dict[str, Callable[[], None]] = {}
@@ -35,7 +35,7 @@ class _Waiting:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Let the other finders look, and have the loader call back."""
+        """Return the spec of the other finders, with a loader that runs the action after the module."""
         action = self.actions.get(name)
         if action is None:
             return None
@@ -47,11 +47,11 @@ class _Waiting:
         return None
 
     def _call_after(self, loader: Any, name: str, action: Callable[[], None]) -> None:
-        """Wrap one loader's one run."""
+        """Run `action` after the loader has executed the module."""
         run = loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            del loader.exec_module  # the instance's, so that the loader is as it was
+            del loader.exec_module  # restores the method of the class
             run(module)
             self.actions.pop(name, None)
             action()
@@ -59,15 +59,15 @@ class _Waiting:
         loader.exec_module = exec_module
 
 
-_waiting = _Waiting()
+_hook = _ImportHook()
 
 
 def install() -> None:
-    """Register now with what is loaded, later with the rest; a second call changes nothing."""
+    """Register with the libraries that are imported, and later with the others; a second call has no effect."""
     for name, action in {"pyarrow": _with_pyarrow, "pandas": _with_pandas}.items():
         if name in sys.modules:
             action()
         else:
-            _waiting.actions[name] = action
-    if _waiting.actions and _waiting not in sys.meta_path:
-        sys.meta_path.insert(0, _waiting)
+            _hook.actions[name] = action
+    if _hook.actions and _hook not in sys.meta_path:
+        sys.meta_path.insert(0, _hook)

@@ -37,7 +37,7 @@ __all__ = [
 
 WideName = Literal["u128", "u256", "i128", "i256"]
 
-_SHOWN_CHARACTERS = 90  # a whole u256 with its quotes fits; hostile text does not flood a message
+_SHOWN_CHARACTERS = 90  # enough for a u256 with its quotes
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,27 +80,27 @@ KINDS: dict[str, WideKind] = {
 
 
 def common_kind(first: WideKind, second: WideKind) -> WideKind:
-    """Return the kind that holds both, or i256 where only that comes close (u256 with a signed one)."""
+    """Return the kind that holds the values of both; i256 for u256 and a signed kind, which no kind holds."""
     if first.signed == second.signed:
         return max(first, second, key=lambda kind: kind.bits)
     return KINDS["i256"]
 
 
 def shown(value: object) -> str:
-    """Return `value` as a message may show it: escaped, and short whatever was sent."""
+    """Return the repr of a value, cut to a length that fits a message."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
 def whole(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return `array` as one chunk, without a copy where it is one already."""
+    """Return `array` as one chunk, without a copy if it has one chunk."""
     if not isinstance(array, pa.ChunkedArray):
         return array
     return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
 
 
 def byte_matrix(storage: pa.FixedSizeBinaryArray) -> NDArray[np.uint8]:
-    """View the bytes as an array of shape (n, width); null rows hold anything."""
+    """Return the bytes as a view of shape (n, width); the content of null rows is undefined."""
     width, count = storage.type.byte_width, len(storage)
     data = storage.buffers()[1]
     if data is None or not count:
@@ -109,7 +109,7 @@ def byte_matrix(storage: pa.FixedSizeBinaryArray) -> NDArray[np.uint8]:
 
 
 def from_matrix(matrix: NDArray[np.uint8], valid: pa.BooleanArray | None) -> pa.FixedSizeBinaryArray:
-    """Wrap an array of shape (n, width) as Arrow storage; rows where `valid` (no slice) is false become null."""
+    """Return an array of shape (n, width) as Arrow storage; rows that are false in `valid` (not a slice) are null."""
     count, width = matrix.shape
     bitmap = None if valid is None else valid.buffers()[1]
     data = pa.py_buffer(np.ascontiguousarray(matrix))
@@ -122,7 +122,7 @@ def to_int(data: bytes, kind: WideKind) -> int:
 
 
 def to_ints(storage: pa.FixedSizeBinaryArray, kind: WideKind) -> list[int | None]:
-    """Return Python ints, None where null."""
+    """Return Python ints, None for null."""
     low, read = kind.low, int.from_bytes
     if not storage.null_count:
         return [read(data) + low for data in storage.to_pylist()]
@@ -130,7 +130,7 @@ def to_ints(storage: pa.FixedSizeBinaryArray, kind: WideKind) -> list[int | None
 
 
 def from_ints(values: Iterable[Any], kind: WideKind, *, column: str | None = None) -> pa.FixedSizeBinaryArray:
-    """Store Python ints (or numpy's), None as null; anything else, and numbers out of range, are refused."""
+    """Store integers of Python or numpy, None as null; raise SchemaError for other values and numbers out of range."""
     values = values if isinstance(values, list) else list(values)
     low, high, width = kind.low, kind.high, kind.width
     rows: list[bytes | None] = []
@@ -151,7 +151,7 @@ def from_ints(values: Iterable[Any], kind: WideKind, *, column: str | None = Non
 
 
 def misfit(value: object, kind: WideKind, *, row: int | None = None, column: str | None = None) -> SchemaError:
-    """Build the error for a value that is no number of this kind."""
+    """Return the error for a value that is not a number of this kind."""
     where = f"column {shown(column)}, " if column is not None else ""
     where += f"row {row}: " if row is not None else ""
     text = f"{where}{shown(value)} does not fit {kind.name}: expected an integer {kind.low}..{kind.high}"

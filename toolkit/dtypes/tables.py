@@ -1,8 +1,8 @@
-"""Arrow tables to typed frames and back, with what is known of each column; the data dictionary of a frame.
+"""Frames in Arrow tables and Parquet files, with metadata of each column.
 
-Every column of a frame is Arrow-backed. Two choices follow from what plain ``pandas.read_parquet`` can restore
-by a dtype's name: text is ``string`` (pandas' own Arrow-backed dtype with ``pd.NA``; the name
-``string[pyarrow]`` of an ArrowDtype comes back as just that), times are ``timestamp[us, tz=UTC][pyarrow]``.
+Every column of a frame is Arrow-backed. ``pandas.read_parquet`` without this package restores dtypes by their names, so
+text has the dtype ``string`` (the name ``string[pyarrow]`` of an ArrowDtype would be read as that dtype, too), and
+times have ``timestamp[us, tz=UTC][pyarrow]``.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ __all__ = ["describe", "read_parquet", "to_arrow", "to_pandas", "write_frame", "
 _ATTRS = "toolkit"
 _PANDAS = b"pandas"
 _SHOWN_META = ("unit", "source", "typing")
-_MOST_TEXT = 2**31
-"""Bytes of text that a column of Arrow's `string` holds."""
+_MAX_TEXT_BYTES = 2**31
+"""Maximum size of the text of an Arrow column of type `string`."""
 
 register_arrow_types()
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """Turn an Arrow table into a typed frame.
+    """Convert an Arrow table to a typed frame.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     Returns
     -------
     DataFrame, shape (n, columns)
-        Text as ``string``, wide integers as their dtype, all else as ``ArrowDtype``; a table that came from
-        a frame gets that frame's dtypes, index and attrs back. ``attrs["toolkit"]`` is
-        ``{column: {key: text}}`` and JSON-serialisable.
+        Text has the dtype ``string``, wide integers have theirs, other columns have an ``ArrowDtype``. For a table made
+        of a frame, dtypes, index and attrs of that frame are restored. ``attrs["toolkit"]`` is
+        ``{column: {key: text}}`` and JSON-serializable.
 
     Raises
     ------
@@ -59,46 +59,47 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     names = table.schema.names
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        raise InputError(f"columns {shown(twice)} come more than once: give each column of a table its own name")
+        raise InputError(f"column names must be unique, got {shown(twice)} more than once")
     stored = _pandas_metadata(table.schema)
     if stored is None or not set(names) <= {column["field_name"] for column in stored["columns"]}:
         stored, table = None, table.replace_schema_metadata(None)
     frame: pd.DataFrame = table.to_pandas(types_mapper=_dtype if stored is None else _nested_dtype)
     known = {field.name: _field_metadata(field) for field in table.schema}
     known = {name: facts for name, facts in known.items() if facts}
-    kept = frame.attrs.get(_ATTRS, {})
-    if known or kept:
-        frame.attrs[_ATTRS] = {**known, **kept}
+    stored_facts = frame.attrs.get(_ATTRS, {})
+    if known or stored_facts:
+        frame.attrs[_ATTRS] = {**known, **stored_facts}
     return frame
 
 
 def to_arrow(frame: pd.DataFrame) -> pa.Table:
-    """Turn a frame into an Arrow table that `to_pandas` turns back into it.
+    """Convert a frame to an Arrow table, which `to_pandas` converts back.
 
     Parameters
     ----------
     frame : DataFrame, shape (n, columns)
-        Column names are text, each once.
+        With unique column names that are strings.
 
     Returns
     -------
     pyarrow.Table
-        Fields carry ``frame.attrs["toolkit"]`` as metadata; dtypes, index and attrs are in the schema's.
+        Metadata of fields is that of ``frame.attrs["toolkit"]``; the metadata of the schema has dtypes, index and
+        attrs.
 
     Raises
     ------
     InputError
-        If a column name is no text, or comes more than once.
+        If column names are not unique strings.
     SchemaError
-        If a column of Python objects has no one Arrow type.
+        If a column of Python objects has no common Arrow type.
     """
     names: list[Any] = list(frame.columns)
     if not all(isinstance(name, str) for name in names) or not frame.columns.is_unique:
-        raise InputError(f"columns must have unique text names to go to Arrow, got {shown(names)}")
+        raise InputError(f"column names must be unique strings, got {shown(names)}")
     try:
         table = pa.Table.from_pandas(frame)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise SchemaError(f"a column of Python objects has no one Arrow type: {error}") from error
+        raise SchemaError(f"a column of Python objects has no common Arrow type: {error}") from error
     facts = frame.attrs.get(_ATTRS, {})
     fields = [_with_metadata(field, facts.get(field.name, {})) for field in table.schema]
     metadata = dict(table.schema.metadata)
@@ -112,22 +113,29 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     frame : DataFrame
-        Any frame; those of this toolkit say more.
+        Any frame; those of this toolkit have more metadata.
 
     Returns
     -------
     DataFrame, shape (columns of `frame`, 6)
-        ``column``, ``type``, ``unit``, ``source``, ``typing`` (text, missing where not known) and ``nulls``
-        (int64, rows).
+        ``column``, ``type``, ``unit``, ``source``, ``typing`` (text, missing if not known) and ``nulls``
+        (int64, number of rows).
 
     Raises
     ------
     InputError
-        If `frame` is none.
+        If `frame` is not a DataFrame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> describe(pd.DataFrame({"gas_used": pd.array([5, None], dtype="u128")}))[["column", "type", "nulls"]]
+         column  type  nulls
+    0  gas_used  u128      1
     """
     given: Any = frame
     if not isinstance(given, pd.DataFrame):
-        raise InputError(f"describe takes a DataFrame, got a {type(given).__name__}")
+        raise InputError(f"frame must be a DataFrame, got {type(given).__name__}")
     facts = frame.attrs.get(_ATTRS, {})
     rows = [
         {
@@ -143,12 +151,12 @@ def describe(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _type_name(dtype: Any) -> str:
-    """Name a dtype as Arrow does, where it is Arrow's."""
+    """Return the name of a dtype, for an ArrowDtype that of its Arrow type."""
     return str(dtype.pyarrow_dtype) if isinstance(dtype, pd.ArrowDtype) else str(dtype)
 
 
 def _dtype(arrow: pa.DataType) -> Any:
-    """Pandas dtype of an Arrow type; None leaves it to the type itself or to pandas."""
+    """Return the pandas dtype of an Arrow type; None leaves the choice to the type or to pandas."""
     if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
         return pd.StringDtype("pyarrow", na_value=pd.NA)
     if isinstance(arrow, WideIntType):
@@ -159,13 +167,13 @@ def _dtype(arrow: pa.DataType) -> Any:
 
 
 def _nested_dtype(arrow: pa.DataType) -> Any:
-    """Pandas dtype of the Arrow types whose names pandas cannot read back; None for all others."""
+    """Return the pandas dtype of Arrow types whose names pandas cannot parse; None for others."""
     by_name = pa.types.is_nested(arrow) or pa.types.is_decimal(arrow) or pa.types.is_fixed_size_binary(arrow)
     return pd.ArrowDtype(arrow) if by_name else None
 
 
 def _pandas_metadata(schema: pa.Schema) -> dict[str, Any] | None:
-    """Return what pandas wrote about a table, if it did."""
+    """Return the metadata that pandas stored in a schema, or None."""
     raw = (schema.metadata or {}).get(_PANDAS)
     if raw is None:
         return None
@@ -177,7 +185,7 @@ def _pandas_metadata(schema: pa.Schema) -> dict[str, Any] | None:
 
 
 def _readable(stored: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
-    """Let plain pandas read the table: ``object`` in place of dtype names it cannot parse or may not know."""
+    """Replace dtype names that plain pandas cannot parse by ``object``, so that it can read the table."""
     for column in stored["columns"]:
         place = schema.get_field_index(column["field_name"])
         if place >= 0 and (
@@ -188,35 +196,36 @@ def _readable(stored: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
 
 
 def _field_metadata(field: pa.Field) -> dict[str, str]:
-    """Read a field's own metadata, without what Arrow and Parquet keep there."""
+    """Return the metadata of a field, without entries of Arrow and Parquet."""
     facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
     return {key: value for key, value in facts.items() if not key.startswith(("ARROW:", "PARQUET:"))}
 
 
 def _with_metadata(field: pa.Field, facts: Mapping[str, Any]) -> pa.Field:
-    """Return the field with what is known of its column."""
+    """Return the field with metadata of its column."""
     return field.with_metadata({key: str(value) for key, value in facts.items()}) if facts else field
 
 
 def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a frame to one Parquet file, whole or not at all.
+    """Write a frame to a Parquet file, atomically.
 
-    Plain ``pandas.read_parquet`` reads flat frames back exactly; nested columns it gives as Python objects,
-    and wide ones as bytes where this package is not imported.
+    Without this package, ``pandas.read_parquet`` restores flat frames exactly; it returns nested columns as Python
+    objects and wide columns as bytes.
 
     Parameters
     ----------
     frame : DataFrame, shape (n, columns)
-        Column names are text, each once.
+        With unique column names that are strings.
     path : path-like
-        File to write; one that exists is replaced.
+        File to write; an existing file is replaced.
 
     Raises
     ------
     InputError
-        If a column name is no text, or comes more than once.
+        If column names are not unique strings.
     SchemaError
-        If a column of Python objects has no one Arrow type, or holds structs without fields, which Parquet has not.
+        If a column of Python objects has no common Arrow type, or a column has structs without fields, which Parquet
+        does not support.
     OSError
         If the file cannot be written, or the path is a folder, a named pipe or a device.
     """
@@ -225,7 +234,7 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
 
 
 def write_frame(frame: pd.DataFrame, file: BinaryIO, *, metadata: Mapping[str, str] | None = None) -> None:
-    """Write a frame as Parquet to an open file, with entries of `metadata` beside the frame's own."""
+    """Write a frame as Parquet to an open file, with additional metadata."""
     table = _narrowed(to_arrow(frame))
     for field in table.schema:
         if _has_empty_struct(field.type):
@@ -246,15 +255,15 @@ def _has_empty_struct(kind: pa.DataType) -> bool:
 
 
 def _narrowed(table: pa.Table) -> pa.Table:
-    """Give text the type `string` that schemas say, where pandas holds it as `large_string` and it fits."""
+    """Convert text that pandas stores as `large_string` to `string`, the type of the schemas, if it fits."""
     for place, field in enumerate(table.schema):
-        if pa.types.is_large_string(field.type) and table.column(place).nbytes < _MOST_TEXT:
+        if pa.types.is_large_string(field.type) and table.column(place).nbytes < _MAX_TEXT_BYTES:
             table = table.set_column(place, field.with_type(pa.string()), table.column(place).cast(pa.string()))
     return table
 
 
 def _encodings(schema: pa.Schema) -> dict[str, object]:
-    """Delta-pack 64-bit numbers and times: versions, times and gas take half the space (nested frames: as usual)."""
+    """Return encodings that store 64-bit numbers and times as deltas, in half the space, for flat schemas."""
     if any(pa.types.is_nested(field.type) for field in schema):
         return {}
     packed = [field.name for field in schema if pa.types.is_int64(field.type) or pa.types.is_uint64(field.type)]
@@ -264,12 +273,12 @@ def _encodings(schema: pa.Schema) -> dict[str, object]:
 
 
 def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Read a frame from one Parquet file, with dtypes, index and attrs as they were written.
+    """Read a frame from a Parquet file, with the dtypes, index and attrs that were written.
 
     Parameters
     ----------
     path : path-like
-        File to read; one of another tool gives a typed frame too.
+        File to read; files of other tools are read as typed frames too.
     columns : sequence of str, optional
         Columns to read; all by default.
 
@@ -280,7 +289,7 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
     Raises
     ------
     InputError
-        If the file is not a Parquet file, is damaged, or has no such column.
+        If the file is not a Parquet file, is damaged, or does not have these columns.
     OSError
         If the file cannot be opened, or is a named pipe or a device.
     """
@@ -292,8 +301,7 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
                     raise InputError(f"{path} has no column {absent}; it has {file.schema_arrow.names}")
                 table = file.read(columns=None if columns is None else list(columns), use_pandas_metadata=True)
             return to_pandas(table)
-        # Beyond its own errors, Arrow raises OSError for bytes that cannot be decoded, and damaged descriptions of a
-        # frame raise whatever pandas meets in them.
+        # Arrow also raises OSError for invalid bytes, and pandas raises many kinds of errors for damaged metadata.
         except ToolkitError:
             raise
         except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, MemoryError) as error:

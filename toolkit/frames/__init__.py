@@ -1,4 +1,4 @@
-"""Decoded answers and layouts -> typed DataFrames. No I/O; never changes a frame that is passed in."""
+"""Typed DataFrames from decoded answers, without I/O. Frames that are passed in are never modified."""
 
 from toolkit.frames.calls import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
 from toolkit.frames.columns import rows_frame

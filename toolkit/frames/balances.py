@@ -1,4 +1,4 @@
-"""What a transaction does to balances: coins and fungible assets per owner, from its events and writes. No I/O."""
+"""Balance changes of a transaction, of coins and fungible assets per owner, from its events and state changes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["balance_frame"]
 APT = "0x1::aptos_coin::AptosCoin"
 _APT_METADATA = "0xa"
 _COIN_STORE = re.compile(r"0x1::coin::CoinStore<(.+)>")
-_OTHER_SHAPES = (KeyError, TypeError, AttributeError, ToolkitError)
-"""What an event or store of a chain that shapes them otherwise runs into: it moves nothing that could be told."""
+_SHAPE_ERRORS = (KeyError, TypeError, AttributeError, ToolkitError)
+"""Errors of events and stores of another shape, on other chains; such events are ignored."""
 _DIRECTION = {
     "0x1::coin::CoinDeposit": 1,
     "0x1::coin::CoinWithdraw": -1,
@@ -43,7 +43,7 @@ _DIRECTION = {
 
 @dataclass(slots=True)
 class _Movement:
-    """What moved for one owner and asset."""
+    """Sums of one owner and asset."""
 
     standard: str
     deposited: int = 0
@@ -53,7 +53,7 @@ class _Movement:
 
 
 class _Stores:
-    """The stores that a transaction wrote: whose they are, of which asset, and what they hold."""
+    """The stores that a transaction wrote, with their owners, assets and balances."""
 
     def __init__(self, changes: dict[str, list[Any]]) -> None:
         self.handles: dict[tuple[str, int], str] = {}
@@ -63,7 +63,7 @@ class _Stores:
         columns = (changes[name] for name in ("address", "resource_type", "data"))
         for address, resource, text in zip(*columns, strict=True):
             if resource is not None and text is not None:
-                with suppress(*_OTHER_SHAPES):
+                with suppress(*_SHAPE_ERRORS):
                     self._note(address, resource, parse_json(text, "data"))
 
     def _note(self, address: str, resource: str, data: Any) -> None:
@@ -81,7 +81,7 @@ class _Stores:
 
 
 def balance_frame(transaction: UserTransaction) -> pd.DataFrame:
-    """Return one row per owner and asset whose balance a transaction moves, the fee included.
+    """Return one row per owner and asset whose balance a transaction changes, fees included.
 
     Parameters
     ----------
@@ -91,13 +91,11 @@ def balance_frame(transaction: UserTransaction) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns of the data dictionary's ``balances``; sorted by owner, then asset.
+        Columns of `BALANCES`, sorted by owner, then asset.
 
-    Notes
-    -----
-    ``change`` is deposited - withdrawn - fee. The fee is gas used times price, less the storage refund; it has no
-    event of its own. Movements come from the coin and fungible asset events, which name the account or the
-    store; an event whose store the transaction did not write is told by its store's address.
+    Notes ----- ``change`` is deposited - withdrawn - fee. The fee is gas used times price, less the storage refund; no
+    event reports it. Deposits and withdrawals are those of the coin and fungible asset events, which have the account
+    or the store. If the transaction did not write the store of an event, the owner is the address of the store.
     """
     _, changes, events = transaction_rows([transaction])
     stores = _Stores(changes)
@@ -120,7 +118,7 @@ def _movements(events: dict[str, list[Any]], stores: _Stores) -> Iterator[tuple[
     for kind, account, number, text in zip(*columns, strict=True):
         direction = _DIRECTION.get(kind)
         if direction is not None:
-            with suppress(*_OTHER_SHAPES):
+            with suppress(*_SHAPE_ERRORS):
                 yield _movement(direction, parse_json(text, "data"), account, number, stores)
 
 
@@ -136,14 +134,14 @@ def _movement(direction: int, data: Any, account: str, number: int, stores: _Sto
 
 
 def _canonical(coin_type: str) -> str:
-    """Spell a coin type one way, so that events and stores meet."""
+    """Return a coin type in canonical form, so that those of events and stores are equal."""
     return str(parse_type_tag(coin_type))
 
 
 def _add_fee(transaction: UserTransaction, stores: _Stores, moved: dict[tuple[str, str], _Movement]) -> None:
     split = transaction.gas_breakdown()
     payer = _payer(transaction)
-    # Before 2023 there was no FeeStatement: the fee was gas used times price, and storage was in it.
+    # Transactions before 2023 have no FeeStatement: their fee was gas used times price, including storage.
     fee = transaction.gas_used * transaction.gas_unit_price if split is None else split.net_octas
     if payer == "0x0" or (split is None and not fee):
         return

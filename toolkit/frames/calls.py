@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from toolkit.dtypes import to_pandas
@@ -20,9 +21,19 @@ if TYPE_CHECKING:
 
     from toolkit.move import Layout
 
-__all__ = ["Failure", "TableItemRecord", "ViewRecord", "item_frame", "outcome_columns", "view_frame"]
+__all__ = ["Failure", "Presence", "TableItemRecord", "ViewRecord", "item_frame", "outcome_columns", "view_frame"]
 
 _GONE = 410
+
+
+class Presence(StrEnum):
+    """Whether a table item exists at a version."""
+
+    PRESENT = "present"
+    MISSING = "missing"
+    DELETED = "deleted"
+    """Present at an earlier version of the same frame."""
+    PRUNED = "pruned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: Exception) -> Failure:
-        """Describe an error that a call ended with; where the node told no code, the code says what came instead."""
+        """Return the failure for an error. Without an error code of the node, the code is the kind of the error."""
         if isinstance(error, NodeError):
             code = error.error_code or f"http_{error.status}"
             return cls(error.status, code, error.message or str(error), error.vm_error_code)
@@ -52,21 +63,21 @@ class ViewRecord:
     Attributes
     ----------
     call : str or None
-        The call as the caller named it.
+        Name of the call.
     ledger_version : int or None
-        The version read; None where the head was asked and no answer came.
+        Version that was read; None if the head was to be read and there is no answer.
     head_version : int or None
     gas_used : int or None
     values : tuple or None
-        Return values in the toolkit's Python forms; None where the call failed.
+        Return values in their Python form; None if the call failed.
     layouts : tuple of Layout, or None
-        Layouts of the return values; None where no ABI was known.
+        Layouts of the return values; None if no ABI is known.
     raw : str or None
-        The answer as JSON text.
+        Answer as JSON text.
     failure : Failure or None
     ledger_timestamp : datetime or None
     types : tuple of str
-        Move types of the return values, for texts.
+        Move types of the return values, for messages.
     """
 
     call: str | None
@@ -83,7 +94,7 @@ class ViewRecord:
 
 @dataclass(frozen=True, slots=True)
 class TableItemRecord:
-    """One table item at one version; `value` is None where `failure` says why."""
+    """One table item at one version; `value` is None if there is a `failure`."""
 
     key: Any
     ledger_version: int | None
@@ -111,25 +122,25 @@ def view_frame(
     named: bool = False,
     layouts: tuple[Layout, ...] | None = None,
 ) -> pd.DataFrame:
-    """Build the frame of view calls, one row per record, in their order.
+    """Return the frame of view calls, one row per record in the same order.
 
     Parameters
     ----------
     records : sequence of ViewRecord
     typed : bool, default True
-        False gives one ``value`` column of JSON text, whatever the calls return.
+        If False, the return values are one ``value`` column of JSON text.
     flatten : bool, default False
         Replace struct columns by one column per field, ``value.field``.
     named : bool, default False
         Put the ``call`` column first.
     layouts : tuple of Layout, optional
-        Of the return values, for a frame in which no call tells them.
+        Layouts of the return values, used if no record has them.
 
     Returns
     -------
     DataFrame, shape (n, 8 + number of value columns)
         ``ledger_version``, ``ledger_timestamp``, ``head_version``, then ``value`` (or ``value_0``, ``value_1``, ...),
-        then ``gas_used`` and how a failed call failed.
+        then ``gas_used`` and the columns of failures.
 
     Raises
     ------
@@ -161,21 +172,21 @@ def item_frame(
     value_layout: Layout | None,
     flatten: bool = False,
 ) -> pd.DataFrame:
-    """Build the frame of table items, one row per record.
+    """Return the frame of table items, one row per record.
 
     Parameters
     ----------
     records : sequence of TableItemRecord
     key_layout, value_layout : Layout or None
-        None: the column is inferred from JSON.
+        If None, the type of the column is inferred from JSON.
     flatten : bool, default False
         Replace struct columns by one column per field.
 
     Returns
     -------
     DataFrame, shape (n, >= 10)
-        ``key``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, ``value``, ``presence``, then how a failed
-        read failed.
+        ``key``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, ``value``, ``presence``, then the columns
+        of failures.
     """
     table = TABLE_ITEMS.table(
         {
@@ -192,8 +203,8 @@ def item_frame(
     return to_pandas(_inserted(table, values, after="head_version").add_column(0, *keys))
 
 
-def _presence(records: Sequence[TableItemRecord]) -> list[str | None]:
-    """Tell items that are there, were never seen, were deleted, and cannot be known because the version is pruned."""
+def _presence(records: Sequence[TableItemRecord]) -> list[Presence | None]:
+    """Return the presence of each item; None if the node's answer does not say."""
     first_seen: dict[str, int] = {}
     for record in records:
         if record.failure is None and record.ledger_version is not None:
@@ -202,15 +213,15 @@ def _presence(records: Sequence[TableItemRecord]) -> list[str | None]:
     return [_one_presence(record, first_seen.get(repr(record.key))) for record in records]
 
 
-def _one_presence(record: TableItemRecord, first_seen: int | None) -> str | None:
+def _one_presence(record: TableItemRecord, first_seen: int | None) -> Presence | None:
     if record.failure is None:
-        return "present"
+        return Presence.PRESENT
     if record.failure.status == _GONE:
-        return "pruned"
+        return Presence.PRUNED
     if record.failure.error_code != "table_item_not_found":
         return None
-    was_there = first_seen is not None and (record.ledger_version or 0) > first_seen
-    return "deleted" if was_there else "missing"
+    seen_before = first_seen is not None and (record.ledger_version or 0) > first_seen
+    return Presence.DELETED if seen_before else Presence.MISSING
 
 
 def _given_column(name: str, layout: Layout | None, values: Sequence[Any]) -> NamedColumn:
@@ -254,7 +265,7 @@ def _json_values(record: ViewRecord) -> tuple[Any, ...] | None:
 
 
 def _differing_types(records: Sequence[ViewRecord]) -> str:
-    """Tell which calls or versions return what, in a few words."""
+    """Return the message for calls or versions that return different types."""
     seen: dict[Any, str] = {}
     for record in records:
         if record.values is not None:

@@ -37,7 +37,7 @@ NamedColumn = tuple[pa.Field, pa.Array]
 
 
 def typed_column(name: str, layout: Layout, values: Sequence[Any], *, source: str, typing: str) -> NamedColumn:
-    """Build a column of values that share a layout; None is null."""
+    """Return a column of values of one layout; None is null."""
     try:
         array = column(layout, values)
     except SchemaError as error:
@@ -46,9 +46,10 @@ def typed_column(name: str, layout: Layout, values: Sequence[Any], *, source: st
 
 
 def inferred_column(name: str, values: Sequence[Any], *, source: str) -> NamedColumn:
-    """Build a column of JSON values of no known type.
+    """Return a column of JSON values of unknown type.
 
-    Digit strings stay strings; what disagrees, or has fractions (no Move value has), becomes JSON text.
+    Strings of digits stay strings. Values without a common type, or with fractions, which Move values do not have,
+    become JSON text.
     """
     try:
         array = pa.array(values)
@@ -68,13 +69,13 @@ def _has_floats(kind: pa.DataType) -> bool:
 
 
 def text_column(name: str, texts: Sequence[str | None], *, source: str) -> NamedColumn:
-    """Build a column of JSON text."""
+    """Return a column of JSON text."""
     array = pa.array(texts, type=pa.string())
     return described_field(name, array.type, source=source, typing="untyped", meaning=JSON_TEXT), array
 
 
 def flattened(named: NamedColumn, layout: Layout | None) -> list[NamedColumn]:
-    """Replace a struct column by one column per field, named ``column.field``; without a layout as Arrow has them."""
+    """Return a struct column as one column per field, named ``column.field``, other columns unchanged."""
     field, array = named
     if not pa.types.is_struct(field.type):
         return [named]
@@ -86,16 +87,16 @@ def flattened(named: NamedColumn, layout: Layout | None) -> list[NamedColumn]:
 
 
 def compact_json(value: Any) -> str:
-    """Return a JSON value as text without spaces, keys as they stand."""
+    """Return a JSON value as text without spaces."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def rows_frame(schema: Schema, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Build the frame of a fixed schema; columns without values are null, an empty answer keeps the schema."""
+    """Return the frame of a schema, also if there are no rows; columns without values are null."""
     return to_pandas(schema.table(values))
 
 
 def plain_columns(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return columns of a frame as lists of plain Python values: None where pandas says missing, ints exact."""
+    """Return columns of a frame as lists of Python values, with exact ints, and None for missing values."""
     table = to_arrow(frame[list(names)])
     return {name: table[name].to_pylist() for name in names}

@@ -1,4 +1,4 @@
-"""Keys of a table, found in what transactions wrote: a node itself cannot list them. No I/O."""
+"""Keys of a table, collected from state changes, since nodes cannot list them."""
 
 from __future__ import annotations
 
@@ -24,39 +24,43 @@ __all__ = ["table_keys"]
 def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: AbiSource | None = None) -> pd.DataFrame:
     """Return the keys of a table that transactions or simulations wrote or deleted.
 
-    A node cannot list a table. These are the keys that *these* transactions touched, no more.
+    Nodes cannot list the keys of a table. The result has only the keys that these transactions changed.
 
     Parameters
     ----------
     source : DataFrame, or an object with ``changes``
-        State changes, or what has them: `Simulation`, or what the fetch functions return.
+        State changes, or an object that has them, such as a `Simulation` or the result of `fetch_transactions`.
     handle : str
         Table handle.
     key_type : str, optional
-        Move type of the keys. Without it keys stay BCS bytes.
+        Move type of the keys. Without it the keys are BCS bytes.
     abis : AbiSource, optional
-        Where struct keys are looked up, such as ``node.abis.at(version)``.
+        Source of the ABIs of struct keys, such as ``node.abis.at(version)``.
 
     Returns
     -------
     DataFrame, shape (number of keys, 5)
-        ``key``, then ``first_version``, ``last_version``, ``changes`` and ``deleted``; by first version.
+        ``key``, then ``first_version``, ``last_version``, ``changes`` and ``deleted``; sorted by first version.
 
     Raises
     ------
     InputError
-        If `source` has no state changes.
+        If `source` does not have state changes.
     SchemaError
-        If a key does not decode as `key_type`.
+        If a key cannot be decoded as `key_type`.
     """
     changes = getattr(source, "changes", source)
     if not {"handle", "key", "version", "type"} <= set(getattr(changes, "columns", ())):
-        raise InputError(f"table_keys takes a frame of state changes or what has one, got {type(source).__name__}")
+        raise InputError(
+            f"source must be a frame of state changes or an object that has one, got {type(source).__name__}"
+        )
     wanted = parse_table_handle(handle)
     columns = plain_columns(changes, ["handle", "key", "version", "type"])
     found: dict[bytes, dict[str, Any]] = {}
     rows = [row for row in zip(*columns.values(), strict=True) if row[0] == wanted and row[1] is not None]
-    for _, key, version, kind in sorted(rows, key=lambda row: row[2] or 0):  # stable: a version's own order stays
+    for _, key, version, kind in sorted(
+        rows, key=lambda row: row[2] or 0
+    ):  # stable, so the order within a version is preserved
         entry = found.setdefault(key, {"first_version": version, "changes": 0})
         entry |= {
             "last_version": version,

@@ -1,4 +1,4 @@
-"""The data dictionary: every column of every frame, with its Arrow type, unit, meaning and source field."""
+"""The data dictionary: the schemas of all frames, each column with its Arrow type, unit, meaning and source."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class Column:
     name : str
     type : pyarrow.DataType
     meaning : str
-        One phrase for a reader.
+        A phrase.
     unit : str
         Empty for text, flags and counts without a unit.
     source : str
-        Where the value comes from: a header, a field of an answer, a parameter of the caller.
+        Origin of the value: a header, a field of an answer, or a parameter of the caller.
     required : bool
-        True where a null would be a mistake of ours.
+        Whether the column cannot have nulls.
     """
 
     name: str
@@ -62,14 +62,14 @@ class Column:
     required: bool = False
 
     def field(self) -> pa.Field:
-        """Return the Arrow field, metadata included."""
+        """Return the Arrow field with its metadata."""
         return described_field(
             self.name, self.type, unit=self.unit, source=self.source, typing="schema", meaning=self.meaning
         )
 
 
 def described_field(name: str, kind: pa.DataType, **about: str) -> pa.Field:
-    """Return an Arrow field that carries `about` (unit, source, typing, meaning) as metadata, empty ones left out."""
+    """Return an Arrow field with the non-empty entries of `about` (unit, source, typing, meaning) as metadata."""
     return pa.field(name, kind, metadata={key: text for key, text in about.items() if text})
 
 
@@ -89,12 +89,12 @@ class Schema:
         return [column.name for column in self.columns]
 
     def table(self, values: Mapping[str, Sequence[Any]]) -> pa.Table:
-        """Build an Arrow table from one sequence of Python values per column.
+        """Return an Arrow table of one sequence of Python values per column.
 
         Parameters
         ----------
         values : mapping of str to sequence
-            Columns that are missing are all null.
+            Missing columns are null.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class Schema:
         Raises
         ------
         SchemaError
-            If a value does not fit its column, naming column and row.
+            If a value does not fit its column; with column and row.
         """
         unknown = set(values) - set(self.names)
         if unknown:
@@ -126,7 +126,7 @@ def _array(column: Column, values: Sequence[Any] | None, rows: int) -> pa.Array:
             raise SchemaError(f"column {column.name!r} needs a value in every row, got none", column=column.name)
         return pa.nulls(rows, column.type)
     if pa.types.is_integer(column.type) and float in set(map(type, values)):
-        # pyarrow cuts 2.5 to 2 without a word, and a float of a large integer is not that integer.
+        # pyarrow truncates 2.5 to 2 silently, and large integers are not exact as floats.
         row = next(place for place, value in enumerate(values) if type(value) is float)
         text = f"column {column.name!r} is {column.type}; row {row} holds {values[row]!r}, a float, which is not exact"
         raise SchemaError(text, column=column.name, rows=[row])
@@ -146,7 +146,7 @@ def _array(column: Column, values: Sequence[Any] | None, rows: int) -> pa.Array:
 
 
 def _misfit(column: Column, values: Sequence[Any], error: Exception) -> SchemaError:
-    """Find the first value that does not fit, for the text."""
+    """Return the error with the first value that does not fit."""
     for row, value in enumerate(values):
         try:
             pa.array([value], type=column.type)
@@ -184,7 +184,7 @@ OUTCOME = (
     ),
     _text("error_message", "what went wrong, cut after 2,000 characters", source="error body: message"),
 )
-"""How a call failed; the same columns in every frame that has one row per call."""
+"""Columns of failures, the same in every frame with one row per call."""
 
 _READ = (
     _u64("ledger_version", "version that was read", source="request, or the head when it answered"),
@@ -201,7 +201,7 @@ VIEWS = Schema(
         *OUTCOME,
     ),
 )
-"""Columns of a view frame around the value columns, which stand after ``head_version``."""
+"""Columns of a view frame, besides the value columns, which follow ``head_version``."""
 
 TABLE_ITEMS = Schema(
     "table items",
@@ -215,7 +215,7 @@ TABLE_ITEMS = Schema(
         *OUTCOME,
     ),
 )
-"""Columns of a table item frame around ``key`` (first) and ``value`` (after ``head_version``)."""
+"""Columns of a table item frame, besides ``key``, which is first, and ``value``, which follows ``head_version``."""
 
 TRANSACTIONS = Schema(
     "transactions",
@@ -309,7 +309,7 @@ BALANCES = Schema(
         _u64("balance_after", "what the store holds then, where it was written", "base units", source="changes"),
     ),
 )
-"""One row per owner and asset whose balance one transaction moves."""
+"""One row per owner and asset whose balance a transaction changes."""
 
 DIFF = Schema(
     "state diff",
@@ -335,7 +335,7 @@ KEYS = Schema(
         Column("deleted", pa.bool_(), "whether the last of these changes deleted it", source="changes[].type"),
     ),
 )
-"""Columns of a table key frame after ``key``."""
+"""Columns of a table key frame, after ``key``."""
 
 PLAN = Schema(
     "plan",
@@ -351,7 +351,7 @@ PLAN = Schema(
         _u64("bytes_most", "the same at most", "bytes", required=True),
     ),
 )
-"""One row per node and call of a study that is not run yet."""
+"""One row per node and call of a study that has not run yet."""
 
 OBSERVATIONS = Schema(
     "observations",
@@ -434,7 +434,7 @@ SCHEDULE_DIFF = Schema(
 
 
 def _sides(name: str, kind: pa.DataType, meaning: str, unit: str = "") -> tuple[Column, Column]:
-    """Return a column for either side of a comparison."""
+    """Return a column for each side of a comparison."""
     return (
         Column(f"{name}_before", kind, f"{meaning} before", unit),
         Column(f"{name}_after", kind, f"{meaning} after", unit),
@@ -490,7 +490,7 @@ def data_dictionary() -> str:
     Returns
     -------
     str
-        One section per frame, in the order of the layers.
+        One section per frame.
     """
     return "\n".join(_section(one) for one in _SCHEMAS)
 

@@ -1,4 +1,4 @@
-"""Decoded transactions -> the three frames, and typed frames of one resource or event type. No I/O."""
+"""Frames of transactions, state changes and events, and typed frames of one resource or event type."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def transaction_frames(
     failures: Sequence[tuple[int, Failure]] = (),
     by: Literal["request", "version"] = "request",
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Build the frames of transactions, state changes and events.
+    """Return the frames of transactions, state changes and events.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ def transaction_frames(
         As `toolkit.wire` decodes them, simulated or committed. A malformed one is a row with the error code
         ``schema_error`` and no changes or events.
     requests : sequence of int, optional
-        Position of each transaction's request in a batch; null where there was none.
+        Position of each transaction's request in a batch; null by default.
     failures : sequence of (int, Failure), optional
-        Requests that no transaction answers, or versions without one: rows of their own, put where they belong.
+        Requests or versions without a transaction. They are separate rows, in the order of `by`.
     by : {"request", "version"}, default "request"
-        What the numbers of `failures` are.
+        Whether the numbers of `failures` are requests or versions.
 
     Returns
     -------
@@ -68,11 +68,11 @@ def transaction_frames(
 def _with_failures(
     columns: dict[str, list[Any]], failures: Sequence[tuple[int, Failure]], by: str
 ) -> dict[str, list[Any]]:
-    """Append a row per failure, then put all rows in the order of what they are numbered by."""
+    """Add a row per failure, and sort all rows by request or version."""
     extra = outcome_columns([failure for _, failure in failures]) | {by: [number for number, _ in failures]}
     missing = [None] * len(failures)
     merged = {name: list(values) + extra.get(name, missing) for name, values in columns.items()}
-    # A transaction of an unknown kind may have no version: it stays behind the one before it.
+    # A transaction of an unknown kind may have no version; it stays after the preceding one.
     numbers = list(accumulate(merged[by], lambda before, number: before if number is None else number, initial=-1))
     order = sorted(range(len(missing) + len(columns[by])), key=lambda row: numbers[row + 1])
     return {name: [values[row] for row in order] for name, values in merged.items()}
@@ -81,20 +81,20 @@ def _with_failures(
 def payload_frame(
     frame: pd.DataFrame, type_column: str, tag: str, layout: Layout, *, identity: Sequence[str]
 ) -> pd.DataFrame:
-    """Build the typed frame of the rows whose payload is of one type.
+    """Return the typed frame of the rows whose payload has one type.
 
     Parameters
     ----------
     frame : DataFrame
         State changes or events.
     type_column : str
-        Column with the type's text; types are compared by value, not by spelling.
+        Column of the type; types are compared by value, not as text.
     tag : str
-        The wanted type.
+        Type of the payloads.
     layout : Layout
-        Its layout.
+        Layout of the type.
     identity : sequence of str
-        Columns kept in front of the payload's fields.
+        Columns that precede the fields of the payload.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def _payload_columns(layout: Layout, payloads: list[Any], tag: str) -> list[Name
 
 @lru_cache(maxsize=4096)
 def _canonical(text: str) -> str:
-    """Spell a type canonically; text that is no type stands for itself."""
+    """Return a type in canonical form; text that is not a type is returned unchanged."""
     try:
         return str(parse_type_tag(text))
     except InputError:

@@ -72,5 +72,5 @@ def test_scaled_gives_floats_and_says_so():
 @pytest.mark.parametrize("decimals", [-1, 1.5, True, "8"])
 def test_decimals_are_a_number_of_places(decimals):
     """A wrong number of places is the caller's error."""
-    with pytest.raises(InputError, match="decimals must be a whole number"):
+    with pytest.raises(InputError, match="decimals must be a non-negative int"):
         dtypes.scaled(pd.Series([1]), decimals)

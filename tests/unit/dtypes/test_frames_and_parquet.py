@@ -119,7 +119,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
     """A refused frame leaves the old file and no half of a new one."""
     path = tmp_path / "a.parquet"
     path.write_bytes(b"old")
-    with pytest.raises(SchemaError, match="no one Arrow type"):
+    with pytest.raises(SchemaError, match="no common Arrow type"):
         dtypes.write_parquet(pd.DataFrame({"a": pd.Series([1, "x", b"y"], dtype=object)}), path)
     with pytest.raises(InputError, match="unique text names"):
         dtypes.write_parquet(pd.DataFrame({1: [1]}), path)
@@ -144,7 +144,7 @@ def test_describe_is_the_data_dictionary():
     assert pd.isna(found.loc["text", "unit"])
     assert dtypes.describe(pd.DataFrame()).shape == (0, 6)
     for what in (5, None, pd.Series([1])):
-        with pytest.raises(InputError, match="describe takes a DataFrame, got a"):
+        with pytest.raises(InputError, match="frame must be a DataFrame, got "):
             dtypes.describe(what)
 
 

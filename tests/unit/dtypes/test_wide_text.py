@@ -146,7 +146,7 @@ def test_native_integers_refuse_what_arrow_takes(text):
 
 def test_other_widths_are_refused():
     """There is no uint of 7 bits."""
-    with pytest.raises(InputError, match="expected 8, 16, 32 or 64"):
+    with pytest.raises(InputError, match="must be 8, 16, 32 or 64"):
         dtypes.uint_from_text(["1"], 7)
 
 
