@@ -121,7 +121,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
     path.write_bytes(b"old")
     with pytest.raises(SchemaError, match="no common Arrow type"):
         dtypes.write_parquet(pd.DataFrame({"a": pd.Series([1, "x", b"y"], dtype=object)}), path)
-    with pytest.raises(InputError, match="unique text names"):
+    with pytest.raises(InputError, match="unique strings"):
         dtypes.write_parquet(pd.DataFrame({1: [1]}), path)
     assert [file.name for file in tmp_path.iterdir()] == ["a.parquet"]
     assert path.read_bytes() == b"old"
