@@ -60,8 +60,11 @@ def findings(texts: list[tuple[int, str]]) -> list[str]:
     return [f"line {line}: {match[0]!r}" for line, text in texts for match in PATTERN.finditer(text)]
 
 
+# Texts that stay: VM status of transactions in the seeded history, whose digest is pinned.
+PINNED = {"There is no open order of that id"}
+
 # Packages whose texts are being rewritten; strict, so that a finished one leaves the list.
-UNFINISHED = {"client", "dtypes", "embedded", "frames", "gas", "plots", "reports"}
+UNFINISHED = {"client", "dtypes", "frames", "gas", "plots", "reports"}
 PACKAGES = sorted({path.relative_to(ROOT / "toolkit").parts[0] for path in (ROOT / "toolkit").rglob("*.py")})
 
 
@@ -74,7 +77,8 @@ def test_modules_avoid_the_words_of_the_list(package, request):
     found = []
     for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
         name = path.relative_to(ROOT)
-        found += [f"{name} {each}" for each in findings(python_texts(path))]
+        texts = [(line, text) for line, text in python_texts(path) if text not in PINNED]
+        found += [f"{name} {each}" for each in findings(texts)]
         found += [f"{name}: constant {match[0]!r}" for match in CONSTANT.finditer(path.read_text("utf-8"))]
     assert found == [], "\n".join(["avoided phrases:", *found])
 

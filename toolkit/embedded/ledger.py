@@ -436,7 +436,7 @@ class Ledger(LedgerReader):
         Parameters
         ----------
         payload : EncodedPayload
-            What the transaction runs.
+            Payload of the transaction.
         sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price
             As for `commit`.
 

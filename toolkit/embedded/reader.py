@@ -40,7 +40,7 @@ UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class MilestoneKind(StrEnum):
-    """What a milestone changed."""
+    """The kind of change that a milestone made."""
 
     SCHEDULE = "schedule"
     CODE = "code"

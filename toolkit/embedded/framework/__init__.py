@@ -1,4 +1,4 @@
-"""The framework at 0x1, as far as clients and courses need it, written as contracts."""
+"""The part of the framework at 0x1 that clients and courses need, written as contracts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ DEFAULT_ACCOUNTS: dict[str, int] = {
 }
 """Accounts of a new ledger with their balances in octas: governance, the minting account, alice and bob."""
 
-#: Everything published at genesis.
 FRAMEWORK: tuple[type[Module], ...] = (
     Account,
     AptosAccount,
@@ -71,6 +70,7 @@ FRAMEWORK: tuple[type[Module], ...] = (
     TransactionValidation,
     TypeInfoModule,
 )
+"""The modules published at genesis."""
 
 
 def genesis(
@@ -82,12 +82,12 @@ def genesis(
     epoch_us: int,
     accounts: Sequence[tuple[str, int]],
 ) -> None:
-    """Write the first state: time, chain id, gas schedule, features, the gas coin, and accounts that hold it.
+    """Write the first state: time, chain id, gas schedule, features, the gas coin, and accounts.
 
     Parameters
     ----------
     session : Session
-        An execution that charges nothing.
+        An execution without charges.
     chain_id : int
         u8.
     schedule : Schedule
@@ -97,7 +97,7 @@ def genesis(
     epoch_us : int
         Length of an epoch, microseconds.
     accounts : sequence of (address, octas)
-        Accounts to make, with what they hold.
+        Accounts to create, with their balances.
     """
     session.module(Timestamp).set_time(0)
     session.module(ChainId).initialize(chain_id)

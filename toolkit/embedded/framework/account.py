@@ -1,4 +1,4 @@
-"""``0x1::account`` and the checks that frame every transaction."""
+"""``0x1::account``, nonces of orderless transactions, and ``0x1::transaction_validation``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Account", "NonceValidation", "TransactionValidation"]
 
 
 class Account(Module, address="0x1"):
-    """Accounts: who may sign, and how many transactions they sent."""
+    """Accounts: authentication keys and sequence numbers."""
 
     class CoinRegisterEvent(Struct, abilities="drop store"):
         """A coin was registered."""
@@ -50,12 +50,12 @@ class Account(Module, address="0x1"):
         account: address
 
     class CapabilityOffer(Struct, Generic[T0], abilities="store"):
-        """Who was offered a capability, if anybody."""
+        """The address that a capability is offered to, if any."""
 
-        # `for` is a keyword of Python: the annotation is added below.
+        # `for` is a keyword in Python, so the annotation is added below.
 
     class Account(Resource, abilities="key store"):
-        """One account."""
+        """An account."""
 
         authentication_key: bytes
         sequence_number: u64
@@ -67,21 +67,21 @@ class Account(Module, address="0x1"):
 
     EACCOUNT_ALREADY_EXISTS: AbortCode = already_exists(1, "Account already exists")
 
-    CapabilityOffer.__annotations__["for"] = Option[address]  # type: ignore[misc]  # an annotation, built by hand
+    CapabilityOffer.__annotations__["for"] = Option[address]  # type: ignore[misc]  # an annotation set at run time
 
     @view
     def exists_at(self, addr: address) -> bool:
-        """Tell whether an account exists."""
+        """Return True if an account exists."""
         return self.exists(Account.Account, addr)
 
     @view
     def get_sequence_number(self, addr: address) -> u64:
-        """Return how many transactions an account sent; 0 where there is none yet."""
+        """Return the sequence number of an account, 0 if it does not exist."""
         return self.borrow(Account.Account, addr).sequence_number if self.exists(Account.Account, addr) else 0
 
     @view
     def get_authentication_key(self, addr: address) -> bytes:
-        """Return an account's authentication key."""
+        """Return the authentication key of an account."""
         if not self.exists(Account.Account, addr):
             return address_to_bytes(addr)
         return self.borrow(Account.Account, addr).authentication_key
@@ -108,34 +108,34 @@ class Account(Module, address="0x1"):
         return new_address
 
     def increment_sequence_number(self, addr: address) -> None:
-        """Count one more transaction of an account."""
+        """Increment the sequence number of an account."""
         with self.borrow_mut(Account.Account, addr) as account:
             account.sequence_number += 1
 
 
 class NonceValidation(Module, address="0x1"):
-    """Nonces of orderless transactions, kept until they expire.
+    """Nonces of orderless transactions, stored until they expire.
 
-    The chain keeps them in buckets; one table item per nonce is enough here.
+    Public networks store them in buckets; the embedded ledger stores one table item per nonce.
     """
 
     class NonceKey(Struct, abilities="copy drop store"):
-        """Whose nonce."""
+        """A nonce and its sender."""
 
         sender_address: address
         nonce: u64
 
     class NonceHistory(Resource):
-        """Nonces, with when each expires (seconds)."""
+        """Expiration time (seconds) by nonce."""
 
         nonce_table: Table[NonceValidation.NonceKey, u64]
 
     def initialize(self) -> None:
-        """Start without nonces."""
+        """Store an empty table of nonces."""
         self.move_to("0x1", NonceValidation.NonceHistory(nonce_table=self.new_table()))
 
     def is_used(self, sender: address, nonce: u64, now: u64) -> bool:
-        """Tell whether an account used a nonce that has not expired."""
+        """Return True if an account has used a nonce that has not expired."""
         key = NonceValidation.NonceKey(sender_address=sender, nonce=nonce)
         table = self.borrow(NonceValidation.NonceHistory, "0x1").nonce_table
         return table.borrow_with_default(key, 0) > now
@@ -147,10 +147,10 @@ class NonceValidation(Module, address="0x1"):
 
 
 class TransactionValidation(Module, address="0x1"):
-    """What the VM runs before and after a transaction; the ledger calls it without charging."""
+    """Functions that the VM runs before and after a transaction, without charges."""
 
     def count(self, sender: address, nonce: int | None, expires_at: int) -> None:
-        """Record that an account sent a transaction: its number goes up, or its nonce is used."""
+        """Record a transaction of an account: increment its sequence number, or store its nonce."""
         if nonce is not None:
             self.use(NonceValidation).use_nonce(sender, nonce, expires_at)
             return

@@ -1,4 +1,4 @@
-"""``0x1::aptos_account``: transfers that make the receiving account on the way."""
+"""``0x1::aptos_account``: transfers that create the receiving account if necessary."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["AptosAccount"]
 
 
 class AptosAccount(Module, address="0x1"):
-    """Accounts that hold the gas coin."""
+    """Creation of accounts and transfers to them."""
 
     EACCOUNT_NOT_FOUND = not_found(1, "Account does not exist.")
     EMISMATCHING_RECIPIENTS_AND_AMOUNTS_LENGTH = invalid_argument(
@@ -33,25 +33,25 @@ class AptosAccount(Module, address="0x1"):
 
     @entry
     def create_account(self, auth_key: address) -> None:
-        """Create an account that can hold the gas coin."""
+        """Create an account with a store of the gas coin."""
         self.use(Account).create_account(auth_key)
         self.use(Coin).register(APTOS_COIN, auth_key)
 
     @entry
     def transfer(self, source: signer, to: address, amount: u64) -> None:
-        """Transfer the gas coin, making the receiving account if it does not exist."""
+        """Transfer the gas coin; create the receiving account if it does not exist."""
         self._transfer(APTOS_COIN, source, to, amount)
 
     @entry
     def transfer_coins(self, coin_type: TypeArgument, source: signer, to: address, amount: u64) -> None:
-        """Transfer any coin, making the receiving account if it does not exist."""
+        """Transfer a coin; create the receiving account if it does not exist."""
         self._transfer(coin_type, source, to, amount)
 
     @entry
     def transfer_fungible_assets(
         self, source: signer, metadata: Object[FungibleAsset.Metadata], to: address, amount: u64
     ) -> None:
-        """Transfer a fungible asset, making the receiving account if it does not exist."""
+        """Transfer a fungible asset; create the receiving account if it does not exist."""
         self.use(Account).create_account_if_does_not_exist(to)
         self.use(PrimaryFungibleStore).transfer(METADATA, source, metadata, to, amount)
 
@@ -64,7 +64,7 @@ class AptosAccount(Module, address="0x1"):
 
     @view
     def can_receive_direct_coin_transfers(self, account: address) -> bool:
-        """Tell whether anybody may send an account coins it did not register; here always."""
+        """Return whether an account accepts coins that it has not registered; always True on the embedded ledger."""
         del account
         return True
 

@@ -1,4 +1,4 @@
-"""What the ledger says about itself: time, blocks, epochs, chain id."""
+"""``0x1::timestamp``, ``chain_id``, ``reconfiguration`` and ``block``: time, chain id, epochs and blocks."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Timestamp(Module, address="0x1"):
 
 
 class ChainId(Module, address="0x1"):
-    """Which chain this is."""
+    """The chain id."""
 
     class ChainId(Resource):
-        """The number of the chain."""
+        """The chain id."""
 
         id: u8
 
@@ -64,7 +64,7 @@ class Reconfiguration(Module, address="0x1"):
         epoch: u64
 
     class NewEpochEvent(Struct, abilities="drop store"):
-        """An epoch began (older kind of event)."""
+        """An epoch began (event with a handle)."""
 
         epoch: u64
 
@@ -81,12 +81,12 @@ class Reconfiguration(Module, address="0x1"):
         return self.borrow(Reconfiguration.Configuration, "0x1").epoch
 
     def initialize(self) -> None:
-        """Begin epoch 0."""
+        """Start epoch 0."""
         start = Reconfiguration.Configuration(epoch=0, last_reconfiguration_time=0, events=event_handle("0x1", 2))
         self.move_to("0x1", start)
 
     def begin(self, epoch: u64, microseconds: u64) -> None:
-        """Begin an epoch."""
+        """Start an epoch."""
         with self.borrow_mut(Reconfiguration.Configuration, "0x1") as current:
             current.epoch = epoch
             current.last_reconfiguration_time = microseconds
@@ -109,7 +109,7 @@ class Block(Module, address="0x1"):
         time_microseconds: u64
 
     class NewBlockEvent(Struct, abilities="drop store"):
-        """A block began (older kind of event)."""
+        """A block began (event with a handle)."""
 
         hash: address
         epoch: u64
@@ -141,11 +141,11 @@ class Block(Module, address="0x1"):
 
     @view
     def get_epoch_interval_secs(self) -> u64:
-        """Return how long an epoch lasts, seconds."""
+        """Return the length of an epoch, seconds."""
         return self.borrow(Block.BlockResource, "0x1").epoch_interval // MICROSECONDS
 
     def initialize(self, epoch_interval: u64) -> None:
-        """Begin with block 0."""
+        """Store block 0."""
         start = Block.BlockResource(
             height=0,
             epoch_interval=epoch_interval,
@@ -155,7 +155,7 @@ class Block(Module, address="0x1"):
         self.move_to("0x1", start)
 
     def block_prologue(self, started: Block.NewBlock) -> None:
-        """Begin a block: set height and time."""
+        """Start a block: set height and time."""
         with self.borrow_mut(Block.BlockResource, "0x1") as block:
             block.height = started.height
             block.new_block_events.counter += 1

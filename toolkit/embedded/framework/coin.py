@@ -54,20 +54,20 @@ MAX_U128 = 2**128 - 1
 
 
 class Coin(Module, address="0x1", code_bytes=12_000):
-    """Coins."""
+    """Coins of any type, in a `CoinStore` per account and type."""
 
     class Coin(Struct, Generic[T0], abilities="store"):
-        """Some amount of one coin type; it can be neither copied nor dropped."""
+        """An amount of one coin type; it cannot be copied or dropped."""
 
         value: u64
 
     class DepositEvent(Struct, abilities="drop store"):
-        """Coins came in (older kind of event)."""
+        """A deposit of coins (event with a handle)."""
 
         amount: u64
 
     class WithdrawEvent(Struct, abilities="drop store"):
-        """Coins went out (older kind of event)."""
+        """A withdrawal of coins (event with a handle)."""
 
         amount: u64
 
@@ -80,7 +80,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         withdraw_events: EventModule.EventHandle[Coin.WithdrawEvent]
 
     class CoinInfo(Resource, Generic[T0]):
-        """What a coin type is called, and how much of it there is."""
+        """Name, symbol, decimals and supply of a coin type."""
 
         name: String
         symbol: String
@@ -88,24 +88,24 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         supply: Option[OptionalAggregator.OptionalAggregator]
 
     class CoinConversionMap(Resource):
-        """Which fungible asset is the pair of a coin type."""
+        """The paired fungible asset by coin type."""
 
         coin_to_fungible_asset_map: Table[TypeInfoModule.TypeInfo, Object[FungibleAsset.Metadata]]
 
     class PairedCoinType(Resource, group=OBJECT_GROUP):
-        """Which coin type a fungible asset is the pair of."""
+        """The coin type that a fungible asset is paired with."""
 
         type: TypeInfoModule.TypeInfo
 
     class CoinDeposit(Event):
-        """Coins came in."""
+        """A deposit of coins."""
 
         coin_type: String
         account: address
         amount: u64
 
     class CoinWithdraw(Event):
-        """Coins went out."""
+        """A withdrawal of coins."""
 
         coin_type: String
         account: address
@@ -133,12 +133,12 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @view
     def decimals(self, coin_type: TypeArgument) -> u8:
-        """Return how many decimals a coin has."""
+        """Return the number of decimals of a coin."""
         return self._info(coin_type).decimals
 
     @view
     def supply(self, coin_type: TypeArgument) -> Option[u128]:
-        """Return how much of a coin there is, its paired fungible asset included, where that is counted."""
+        """Return the supply of a coin including its paired fungible asset, or None if it is not tracked."""
         counted = self._info(coin_type).supply
         paired = self.paired_metadata(coin_type)
         if counted is None or counted.integer is None:
@@ -149,7 +149,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @view
     def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
-        """Return the fungible asset that is the pair of a coin, where there is one and the feature is on."""
+        """Return the fungible asset paired with a coin, or None if there is none or the feature is off."""
         if not self.exists(Coin.CoinConversionMap, "0x1"):
             return None
         if not self.use(Features).is_enabled(COIN_TO_FUNGIBLE_ASSET):
@@ -158,7 +158,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @view
     def balance(self, coin_type: TypeArgument, owner: address) -> u64:
-        """Return how much of a coin an account holds, as coins and as the paired fungible asset."""
+        """Return an account's balance of a coin, including the paired fungible asset."""
         held = self._coins(coin_type, owner)
         paired = self.paired_metadata(coin_type)
         if paired is None:
@@ -167,12 +167,12 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @view
     def is_balance_at_least(self, coin_type: TypeArgument, owner: address, amount: u64) -> bool:
-        """Tell whether an account holds at least an amount."""
+        """Return True if an account holds at least an amount."""
         return self.balance(coin_type, owner) >= amount
 
     @view
     def is_account_registered(self, coin_type: TypeArgument, account_addr: address) -> bool:
-        """Tell whether an account can hold a coin, in a store of coins or as the paired fungible asset."""
+        """Return True if an account can hold a coin, in a coin store or as the paired fungible asset."""
         if self.exists(Coin.CoinStore, account_addr, coin_type):
             return True
         paired = self.paired_metadata(coin_type)
@@ -182,17 +182,17 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @view
     def is_coin_initialized(self, coin_type: TypeArgument) -> bool:
-        """Tell whether a type is a coin."""
+        """Return True if a type is an initialized coin."""
         return self.exists(Coin.CoinInfo, self._issuer(coin_type), coin_type)
 
     @entry
     def transfer(self, coin_type: TypeArgument, account: signer, to: address, amount: u64) -> None:
-        """Move coins from the signer to another account, which must hold this coin already."""
+        """Transfer coins to an account that has registered the coin."""
         self.deposit(coin_type, to, self.withdraw(coin_type, account, amount))
 
     @entry
     def migrate_to_fungible_store(self, coin_type: TypeArgument, account: signer) -> None:
-        """Turn the signer's coins into the paired fungible asset, in the signer's primary store."""
+        """Convert the signer's coins to the paired fungible asset in the signer's primary store."""
         paired = self.paired_metadata(coin_type)
         if paired is None:
             self.abort(self.EPAIRED_FUNGIBLE_ASSET_NOT_FOUND)
@@ -204,7 +204,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @public
     def register(self, coin_type: TypeArgument, account: signer) -> None:
-        """Let the signer hold a coin."""
+        """Create the signer's store of a coin."""
         if self.is_account_registered(coin_type, account):
             return
         store: Coin.CoinStore[Any] = Coin.CoinStore(
@@ -217,7 +217,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @public
     def withdraw(self, coin_type: TypeArgument, account: signer, amount: u64) -> Coin[T0]:
-        """Take coins out of the signer's store; what it lacks, out of the paired fungible asset."""
+        """Withdraw coins from the signer's store, and the rest from the paired fungible asset."""
         has_store, short = self.exists(Coin.CoinStore, account, coin_type), amount
         if has_store:
             with self.borrow_mut(Coin.CoinStore, account, coin_type) as store:
@@ -232,7 +232,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     @public
     def deposit(self, coin_type: TypeArgument, account_addr: address, coin: Coin[T0]) -> None:
-        """Put coins into an account's store; where it has none, as the paired fungible asset."""
+        """Deposit coins in an account's store, or as the paired fungible asset if it has no store."""
         if not self.exists(Coin.CoinStore, account_addr, coin_type):
             self.require(self.is_account_registered(coin_type, account_addr), self.ECOIN_STORE_NOT_PUBLISHED)
             self._count(coin_type, -coin.value)
@@ -246,7 +246,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         self.emit(event)
 
     def initialize(self, coin_type: TypeArgument, account: signer, name: String, symbol: String, decimals: u8) -> None:
-        """Make a type a coin, its supply counted."""
+        """Initialize a coin type with a tracked supply."""
         self.require(account == self._issuer(coin_type), self.ECOIN_INFO_ADDRESS_MISMATCH)
         self.require(not self.exists(Coin.CoinInfo, account, coin_type), self.ECOIN_INFO_ALREADY_PUBLISHED)
         counted = OptionalAggregator.OptionalAggregator(
@@ -255,12 +255,12 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         self.move_to(account, Coin.CoinInfo(name=name, symbol=symbol, decimals=decimals, supply=counted), coin_type)
 
     def mint(self, coin_type: TypeArgument, amount: u64) -> Coin[T0]:
-        """Make new coins."""
+        """Mint coins."""
         self._count(coin_type, amount)
         return Coin.Coin(value=amount)
 
     def collect_fee(self, coin_type: TypeArgument, payer: address, amount: int) -> None:
-        """Burn a fee from an account, or (a negative amount) mint it what storage refunds beyond the fee."""
+        """Burn a fee of an account, or mint the refund if the amount is negative."""
         left = amount
         if self.exists(Coin.CoinStore, payer, coin_type):
             with self.borrow_mut(Coin.CoinStore, payer, coin_type) as store:
@@ -273,7 +273,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
             self.use(PrimaryFungibleStore).mint(str(self._pair(coin_type)), payer, -left)
 
     def create_pairing(self, coin_type: StructTag) -> None:
-        """Make the fungible asset that is the pair of the gas coin."""
+        """Create the fungible asset that is paired with the gas coin."""
         info = self._info(coin_type)
         self.use(FungibleAsset).create_at(PAIRED_APT, "0x1", info.symbol, info.name, info.decimals)
         self.move_to(PAIRED_APT, Coin.PairedCoinType(type=self._type_info(coin_type)))
@@ -282,7 +282,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         pairs.add(self._type_info(coin_type), Object(PAIRED_APT))
 
     def _pair(self, coin_type: TypeArgument) -> Object[FungibleAsset.Metadata] | None:
-        """Return the metadata object paired with a coin, or None; what is no struct is no coin, and has none."""
+        """Return the metadata object paired with a coin, or None; a type that is not a struct has none."""
         pairs = self.borrow(Coin.CoinConversionMap, "0x1").coin_to_fungible_asset_map
         if not isinstance(coin_type, StructTag):
             return None
@@ -298,13 +298,13 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         )
 
     def _coins(self, coin_type: TypeArgument, owner: str) -> int:
-        """Return how many coins an account's store holds, 0 without one."""
+        """Return the number of coins in an account's store, 0 without a store."""
         if not self.exists(Coin.CoinStore, owner, coin_type):
             return 0
         return self.borrow(Coin.CoinStore, owner, coin_type).coin.value
 
     def _take_paired(self, coin_type: TypeArgument, account: str, amount: int) -> None:
-        """Take what is short out of the paired fungible asset, as coins again."""
+        """Convert an amount of the paired fungible asset back to coins."""
         self.require(self.is_account_registered(coin_type, account), self.ECOIN_STORE_NOT_PUBLISHED)
         paired = self.paired_metadata(coin_type)
         self.require(paired is not None, self.EINSUFFICIENT_BALANCE)
@@ -324,16 +324,16 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         return self.borrow(Coin.CoinInfo, issuer, coin_type)
 
     def _issuer(self, coin_type: TypeArgument) -> str:
-        """Return the address a coin type was defined at."""
+        """Return the address of the module that defines a coin type."""
         return coin_type.address if isinstance(coin_type, StructTag) else "0x0"
 
 
 class UnflaggedCoin(Coin, revision=2, code_bytes=12_000):
-    """The same module of a later release: the pairing of coins is no feature any more that could be off."""
+    """The module of a later release, in which the pairing of coins does not depend on a feature flag."""
 
     @view
     def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
-        """Return the fungible asset that is the pair of a coin, where there is one."""
+        """Return the fungible asset paired with a coin, or None."""
         return self._pair(coin_type) if self.exists(Coin.CoinConversionMap, "0x1") else None
 
 
@@ -341,13 +341,13 @@ class AptosCoin(Module, address="0x1"):
     """The gas coin."""
 
     class AptosCoin(Struct, abilities="key"):
-        """Stands for the coin; no value of it is ever made."""
+        """The type argument that identifies the coin; it has no values."""
 
     ENO_CAPABILITIES = permission_denied(1, "Account does not have mint capability")
 
     @entry
     def mint(self, account: signer, dst_addr: address, amount: u64) -> None:
-        """Mint coins to an account, made on the way if it does not exist; for the core resources account only."""
+        """Mint coins to an account and create it if necessary; only for the core resources account."""
         self.require(account == CORE_RESOURCES, self.ENO_CAPABILITIES)
         self.use(Account).create_account_if_does_not_exist(dst_addr)
         coins = self.use(Coin)

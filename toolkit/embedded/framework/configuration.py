@@ -1,4 +1,4 @@
-"""What governance sets, and what publishing records: gas schedule, feature flags, fees, packages."""
+"""``0x1::gas_schedule``, ``features``, ``transaction_fee`` and ``code``: what governance sets, fees and packages."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ if TYPE_CHECKING:
 
 __all__ = ["COIN_TO_FUNGIBLE_ASSET", "Code", "CopyableAny", "Features", "GasSchedule", "TransactionFee"]
 
-#: Number of the feature by which coins have a fungible asset as their pair (the chain's own number).
 COIN_TO_FUNGIBLE_ASSET = 60
+"""Number of the feature that pairs coins with fungible assets, as on public networks."""
+
 _FEATURES = 1024
 
 
 class GasSchedule(Module, address="0x1"):
-    """What everything costs."""
+    """The gas schedule."""
 
     class GasEntry(Struct):
-        """One parameter."""
+        """A parameter and its value."""
 
         key: String
         val: u64
@@ -57,7 +58,7 @@ class GasSchedule(Module, address="0x1"):
 
     @entry
     def set_gas_schedule(self, aptos_framework: signer, gas_schedule_blob: bytes) -> None:
-        """Replace the gas schedule; the framework's own signer, so governance, only."""
+        """Replace the gas schedule; only for the framework's signer, hence governance."""
         self.require(aptos_framework == "0x1", self.ENOT_FRAMEWORK)
         kind = self.session.code.struct(GasSchedule.GasScheduleV2, ())
         self.charge("aptos_framework.util.from_bytes.base")
@@ -75,10 +76,10 @@ class GasSchedule(Module, address="0x1"):
 
 
 class Features(Module, address="0x1"):
-    """Which features of the framework are on; of the chain's many, one changes what runs here."""
+    """Feature flags of the framework; only `COIN_TO_FUNGIBLE_ASSET` has an effect on the embedded ledger."""
 
     class Features(Resource):
-        """One bit per feature, the lowest bit of each byte first."""
+        """One bit per feature, the least significant bit of each byte first."""
 
         features: bytes
 
@@ -87,7 +88,7 @@ class Features(Module, address="0x1"):
 
     @view
     def is_enabled(self, feature: u64) -> bool:
-        """Tell whether a feature is on."""
+        """Return True if a feature is on."""
         if not self.exists(Features.Features, "0x1"):
             return False
         bits = int.from_bytes(self.borrow(Features.Features, "0x1").features, "little")
@@ -95,9 +96,9 @@ class Features(Module, address="0x1"):
 
     @entry
     def change_feature_flags(self, framework: signer, enable: vector[u64], disable: vector[u64]) -> None:
-        """Switch features on and off; the framework's own signer, so governance, only.
+        """Switch features on and off; only for the framework's signer, hence governance.
 
-        It holds from the next transaction on, as on chains of former years; today's wait for the next epoch.
+        The change applies from the next transaction, as on older networks; on current ones, from the next epoch.
         """
         self.require(framework == "0x1", self.EFRAMEWORK_SIGNER_NEEDED)
         with self.borrow_mut(Features.Features, "0x1") as flags:
@@ -109,7 +110,7 @@ class Features(Module, address="0x1"):
             flags.features = bits.to_bytes(max(len(flags.features), -(-bits.bit_length() // 8)), "little")
 
     def _bit(self, feature: int) -> int:
-        """Return a feature's bit; bounded, because anybody may simulate a call with any number."""
+        """Return the bit of a feature; limited, because any number can be passed in a simulation."""
         self.require(feature < _FEATURES, self.ENO_SUCH_FEATURE)
         return 1 << feature
 
@@ -120,10 +121,10 @@ class Features(Module, address="0x1"):
 
 
 class TransactionFee(Module, address="0x1"):
-    """What a transaction paid."""
+    """Fees of transactions."""
 
     class FeeStatement(Event):
-        """Parts of a fee: gas units, and octas where named so."""
+        """Parts of a fee, in gas units unless the name says octas."""
 
         total_charge_gas_units: u64
         execution_gas_units: u64
@@ -133,10 +134,10 @@ class TransactionFee(Module, address="0x1"):
 
 
 class CopyableAny(Module, address="0x1"):
-    """A value together with its type."""
+    """Values with their types."""
 
     class Any(Struct):
-        """Some value."""
+        """A value with the name of its type."""
 
         type_name: String
         data: bytes
@@ -146,18 +147,18 @@ class Code(Module, address="0x1"):
     """Published packages."""
 
     class UpgradePolicy(Struct):
-        """Whether a package may be upgraded: 1 compatibly, 2 not at all."""
+        """Upgrade policy of a package: 1 compatible, 2 immutable."""
 
         policy: u8
 
     class PackageDep(Struct):
-        """A package another one needs."""
+        """A package that another one depends on."""
 
         account: address
         package_name: String
 
     class ModuleMetadata(Struct):
-        """One module of a package."""
+        """A module of a package."""
 
         name: String
         source: bytes
@@ -165,7 +166,7 @@ class Code(Module, address="0x1"):
         extension: Option[CopyableAny.Any]
 
     class PackageMetadata(Struct):
-        """One package."""
+        """A package."""
 
         name: String
         upgrade_policy: Code.UpgradePolicy
@@ -191,11 +192,7 @@ class Code(Module, address="0x1"):
 
     @entry
     def publish_package_txn(self, owner: signer, metadata_serialized: bytes, code: vector[bytes]) -> None:
-        """Publish a package.
-
-        The ledger publishes Python classes, and so runs `publish_package` itself; bytecode from elsewhere it cannot
-        read, and a transaction that carries some ends here.
-        """
+        """Abort: the embedded ledger cannot read bytecode; `Ledger.publish` calls `publish_package` instead."""
         del owner, metadata_serialized, code
         self.abort(permission_denied(7, "This ledger's contracts are Python classes: use Ledger.publish"))
 
@@ -208,20 +205,20 @@ class Code(Module, address="0x1"):
         written: Sequence[Definition],
         deps: Sequence[tuple[str, str]],
     ) -> None:
-        """Record a package: new, or the next upgrade of the one of that name.
+        """Add a package to the registry of an address, or record an upgrade.
 
         Parameters
         ----------
         owner : str
             Canonical address.
         package : str
-            Its name.
+            Name of the package.
         modules : sequence of Definition
-            All modules it has from now on.
+            All modules of the package.
         written : sequence of Definition
-            Those whose code this transaction brings.
+            Modules whose code the transaction writes.
         deps : sequence of (canonical address, package name)
-            Packages it needs.
+            Packages that this one depends on.
         """
         for definition in written:
             self.charge("aptos_framework.code.request_publish.per_byte", len(definition.bytecode))
@@ -233,8 +230,8 @@ class Code(Module, address="0x1"):
         with self.borrow_mut(Code.PackageRegistry, owner) as registry:
             before = [known for known in registry.packages if known.name == package]
             number = before[0].upgrade_number + 1 if before else 0
-            kept = [known for known in registry.packages if known.name != package]
-            registry.packages = [*kept, package_metadata(package, modules, number, deps)]
+            others = [known for known in registry.packages if known.name != package]
+            registry.packages = [*others, package_metadata(package, modules, number, deps)]
         self.emit(Code.PublishPackage(code_address=owner, is_upgrade=bool(before)))
 
     def _has_package(self, account: str, package: str) -> bool:
@@ -244,9 +241,9 @@ class Code(Module, address="0x1"):
 
     @entry
     def retract_module(self, aptos_framework: signer, owner: address, name: String) -> None:
-        """Delete a module: the framework's own signer, so governance, only.
+        """Delete a module; only for the framework's signer, hence governance.
 
-        Public networks have no such function; here it shows what a deleted module looks like.
+        Public networks do not have this function; it shows how calls of a deleted module fail.
         """
         self.require(aptos_framework == "0x1", GasSchedule.ENOT_FRAMEWORK)
         self.session.delete_module(owner, name)
@@ -258,7 +255,7 @@ class Code(Module, address="0x1"):
 def package_metadata(
     name: str, modules: Sequence[Definition], upgrade_number: int, deps: Sequence[tuple[str, str]]
 ) -> Code.PackageMetadata:
-    """Describe a package as its registry keeps it."""
+    """Return the metadata of a package, as stored in a registry."""
     described = [
         Code.ModuleMetadata(name=definition.name, source=b"", source_map=b"", extension=None) for definition in modules
     ]

@@ -1,4 +1,4 @@
-"""``0x1::fungible_asset`` and ``0x1::primary_fungible_store``: assets that are objects, and one store per owner."""
+"""``0x1::fungible_asset`` and ``0x1::primary_fungible_store``: assets as objects, with one primary store per owner."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ METADATA = StructTag("0x1", "fungible_asset", "Metadata")
 
 
 class FungibleAsset(Module, address="0x1"):
-    """Assets: what they are called, how much there is, and stores that hold them."""
+    """Fungible assets: metadata, supply and stores."""
 
     class Metadata(Resource, group=OBJECT_GROUP):
-        """What an asset is called."""
+        """Name, symbol and decimals of an asset."""
 
         name: String
         symbol: String
@@ -48,26 +48,26 @@ class FungibleAsset(Module, address="0x1"):
         project_uri: String
 
     class Supply(Resource, group=OBJECT_GROUP):
-        """How much of an asset there is, and may be at most."""
+        """Current and maximum supply of an asset."""
 
         current: u128
         maximum: Option[u128]
 
     class FungibleStore(Resource, group=OBJECT_GROUP):
-        """Some amount of one asset."""
+        """An amount of one asset."""
 
         metadata: Object[FungibleAsset.Metadata]
         balance: u64
         frozen: bool
 
     class Deposit(Event):
-        """Some of an asset came in."""
+        """A deposit in a store."""
 
         store: address
         amount: u64
 
     class Withdraw(Event):
-        """Some of an asset went out."""
+        """A withdrawal from a store."""
 
         store: address
         amount: u64
@@ -89,33 +89,33 @@ class FungibleAsset(Module, address="0x1"):
 
     @view
     def decimals(self, kind: TypeArgument, metadata: Object[T0]) -> u8:
-        """Return how many decimals an asset has."""
+        """Return the number of decimals of an asset."""
         del kind
         return self.borrow(FungibleAsset.Metadata, metadata).decimals
 
     @view
     def supply(self, kind: TypeArgument, metadata: Object[T0]) -> Option[u128]:
-        """Return how much of an asset there is."""
+        """Return the supply of an asset."""
         del kind
         return self.borrow(FungibleAsset.Supply, metadata).current
 
     @view
     def balance(self, kind: TypeArgument, store: Object[T0]) -> u64:
-        """Return how much a store holds."""
+        """Return the balance of a store, 0 if it does not exist."""
         del kind
         return self.borrow(FungibleAsset.FungibleStore, store).balance if self.store_exists(store) else 0
 
     @view
     def store_exists(self, store: address) -> bool:
-        """Tell whether there is a store at an address."""
+        """Return True if there is a store at an address."""
         return self.exists(FungibleAsset.FungibleStore, store)
 
     def create(self, creator: address, symbol: str, name: str, decimals: int) -> str:
-        """Make an asset, an object of its creator, and return its address."""
+        """Create an asset as an object of its creator and return its address."""
         return self.create_at(named_object_address(creator, symbol.encode()), creator, symbol, name, decimals)
 
     def create_at(self, at: address, creator: address, symbol: str, name: str, decimals: int) -> str:
-        """Make an asset at an address of one's choice."""
+        """Create an asset at a given address and return the address."""
         self.use(ObjectModule).create(at, creator, transferable=True)
         metadata = FungibleAsset.Metadata(name=name, symbol=symbol, decimals=decimals, icon_uri="", project_uri="")
         self.move_to(at, metadata)
@@ -123,13 +123,13 @@ class FungibleAsset(Module, address="0x1"):
         return at
 
     def ensure_store(self, store: address, owner: address, metadata: address) -> None:
-        """Make a store unless it exists."""
+        """Create a store unless it exists."""
         if not self.store_exists(store):
             self.use(ObjectModule).create(store, owner, transferable=False)
             self.move_to(store, FungibleAsset.FungibleStore(metadata=Object(metadata), balance=0, frozen=False))
 
     def withdraw(self, store: address, amount: u64) -> None:
-        """Take some of an asset out of a store."""
+        """Withdraw an amount from a store."""
         self.require(self.store_exists(store), self.EINSUFFICIENT_BALANCE)
         with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
             self.require(held.balance >= amount, self.EINSUFFICIENT_BALANCE)
@@ -137,55 +137,55 @@ class FungibleAsset(Module, address="0x1"):
         self.emit(FungibleAsset.Withdraw(store=store, amount=amount))
 
     def deposit(self, store: address, amount: u64) -> None:
-        """Put some of an asset into a store."""
+        """Deposit an amount in a store."""
         self.require(self.store_exists(store), self.ESTORE_NOT_FOUND)
         with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
             held.balance += amount
         self.emit(FungibleAsset.Deposit(store=store, amount=amount))
 
     def count(self, metadata: address, change: int) -> None:
-        """Count what was minted, or (a negative change) burned."""
+        """Add a change, negative if assets are burned, to the supply."""
         with self.borrow_mut(FungibleAsset.Supply, metadata) as supply:
             supply.current += change
 
 
 class PrimaryFungibleStore(Module, address="0x1"):
-    """One store per owner and asset, at an address that follows from both."""
+    """One store per owner and asset, at an address derived from both."""
 
     @view
     def primary_store_address(self, kind: TypeArgument, owner: address, metadata: Object[T0]) -> address:
-        """Return where an owner's store of an asset is."""
+        """Return the address of an owner's primary store of an asset."""
         del kind
         return derived_object_address(owner, metadata)
 
     @view
     def primary_store_exists(self, kind: TypeArgument, account: address, metadata: Object[T0]) -> bool:
-        """Tell whether an owner has a store of an asset."""
+        """Return True if an owner has a primary store of an asset."""
         del kind
         return self.use(FungibleAsset).store_exists(derived_object_address(account, metadata))
 
     @view
     def balance(self, kind: TypeArgument, account: address, metadata: Object[T0]) -> u64:
-        """Return how much of an asset an owner holds."""
+        """Return an owner's balance of an asset."""
         return self.use(FungibleAsset).balance(kind, Object(derived_object_address(account, metadata)))
 
     @entry
     def transfer(
         self, kind: TypeArgument, sender: signer, metadata: Object[T0], recipient: address, amount: u64
     ) -> None:
-        """Move some of an asset, making the receiver's store on the way."""
+        """Transfer an amount of an asset; create the recipient's store if it does not exist."""
         del kind
         assets = self.use(FungibleAsset)
         assets.withdraw(derived_object_address(sender, metadata), amount)
         self._deposit(metadata, recipient, amount)
 
     def mint(self, metadata: address, to: address, amount: u64) -> None:
-        """Make some of an asset."""
+        """Mint an amount of an asset."""
         self.use(FungibleAsset).count(metadata, amount)
         self._deposit(metadata, to, amount)
 
     def burn(self, metadata: address, owner: address, amount: u64) -> None:
-        """Take some of an asset from an owner's store, for good."""
+        """Burn an amount of an asset of an owner."""
         self.use(FungibleAsset).withdraw(derived_object_address(owner, metadata), amount)
         self.use(FungibleAsset).count(metadata, -amount)
 

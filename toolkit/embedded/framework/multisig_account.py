@@ -1,4 +1,4 @@
-"""``0x1::multisig_account``: accounts that act once enough of their owners agree."""
+"""``0x1::multisig_account``: accounts that execute transactions once enough owners have approved them."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = ["MultisigAccount"]
 
 
 class MultisigAccount(Module, address="0x1"):
-    """Multisig accounts and the transactions their owners vote on."""
+    """Multisig accounts and the transactions that their owners vote on."""
 
     class Vote(Struct):
-        """One owner's vote."""
+        """The vote of an owner."""
 
         owner: address
         approved: bool
 
     class MultisigTransaction(Struct):
-        """A payload that waits for votes."""
+        """A proposed payload with its votes."""
 
         payload: bytes
         votes: vector[MultisigAccount.Vote]
@@ -46,7 +46,7 @@ class MultisigAccount(Module, address="0x1"):
         creation_time_secs: u64
 
     class MultisigAccount(Resource):
-        """One multisig account."""
+        """A multisig account."""
 
         owners: vector[address]
         num_signatures_required: u64
@@ -55,7 +55,7 @@ class MultisigAccount(Module, address="0x1"):
         next_sequence_number: u64
 
     class CreateTransaction(Event):
-        """A payload was put to the vote."""
+        """A payload was proposed."""
 
         multisig_account: address
         creator: address
@@ -71,14 +71,14 @@ class MultisigAccount(Module, address="0x1"):
         approved: bool
 
     class ExecutionError(Struct):
-        """Why a payload failed."""
+        """The error of a failed payload."""
 
         abort_location: String
         error_type: String
         error_code: u64
 
     class TransactionExecutionSucceeded(Event):
-        """A payload ran."""
+        """A payload was executed successfully."""
 
         multisig_account: address
         executor: address
@@ -87,7 +87,7 @@ class MultisigAccount(Module, address="0x1"):
         num_approvals: u64
 
     class TransactionExecutionFailed(Event):
-        """A payload ran and failed; what it wrote is undone."""
+        """The execution of a payload failed; its writes were undone."""
 
         multisig_account: address
         executor: address
@@ -114,7 +114,7 @@ class MultisigAccount(Module, address="0x1"):
         metadata_keys: vector[String],
         metadata_values: vector[bytes],
     ) -> None:
-        """Create a multisig account of the signer and others; metadata is taken and not kept."""
+        """Create a multisig account of the signer and other owners; the metadata is ignored."""
         del metadata_keys, metadata_values
         owners = [owner, *additional_owners]
         self.require(len(set(owners)) == len(owners), self.EDUPLICATE_OWNER)
@@ -133,7 +133,7 @@ class MultisigAccount(Module, address="0x1"):
 
     @entry
     def create_transaction(self, owner: signer, multisig_account: address, payload: bytes) -> None:
-        """Put a payload to the vote; its creator approves it."""
+        """Propose a payload; its creator approves it."""
         self.require(payload, self.EPAYLOAD_CANNOT_BE_EMPTY)
         self._check_owner(owner, multisig_account)
         proposed = MultisigAccount.MultisigTransaction(
@@ -169,17 +169,17 @@ class MultisigAccount(Module, address="0x1"):
 
     @view
     def num_signatures_required(self, multisig_account: address) -> u64:
-        """Return how many owners must approve."""
+        """Return the number of required approvals."""
         return self._account(multisig_account).num_signatures_required
 
     @view
     def next_sequence_number(self, multisig_account: address) -> u64:
-        """Return the number the next proposed payload will have."""
+        """Return the sequence number of the next proposed payload."""
         return self._account(multisig_account).next_sequence_number
 
     @view
     def last_resolved_sequence_number(self, multisig_account: address) -> u64:
-        """Return the number of the last payload that was run."""
+        """Return the sequence number of the last executed payload."""
         return self._account(multisig_account).last_executed_sequence_number
 
     @view
@@ -191,22 +191,22 @@ class MultisigAccount(Module, address="0x1"):
 
     @view
     def can_be_executed(self, multisig_account: address, sequence_number: u64) -> bool:
-        """Tell whether a payload is next and has enough approvals."""
+        """Return True if a payload is the next one and has enough approvals."""
         account = self._account(multisig_account)
         is_next = sequence_number == account.last_executed_sequence_number + 1
         return is_next and self._approvals(multisig_account, sequence_number) >= account.num_signatures_required
 
-    def find_problem(self, executor: address, multisig_account: address, given: bytes | None) -> str | None:
-        """Return the status name of what keeps the next payload from running, or None.
+    def find_problem(self, executor: address, multisig_account: address, payload: bytes | None) -> str | None:
+        """Return the status name of the reason why the next payload cannot be executed, or None.
 
         Parameters
         ----------
         executor : address
-            Who sends the transaction.
+            Sender of the transaction.
         multisig_account : address
-            The account.
-        given : bytes, optional
-            The payload the transaction carries, which must be the stored one.
+            Address of the multisig account.
+        payload : bytes, optional
+            Payload of the transaction, which must equal the stored one.
         """
         if not self.exists(MultisigAccount.MultisigAccount, multisig_account):
             return "ACCOUNT_NOT_MULTISIG"
@@ -219,15 +219,15 @@ class MultisigAccount(Module, address="0x1"):
         if self._approvals(multisig_account, number) < account.num_signatures_required:
             return "MULTISIG_TRANSACTION_INSUFFICIENT_APPROVALS"
         stored = account.transactions.borrow(number).payload
-        return None if given in {None, stored} else "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH"
+        return None if payload in {None, stored} else "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH"
 
     def next_payload(self, multisig_account: address) -> bytes:
-        """Return the stored payload that is to run next."""
+        """Return the stored payload that is executed next."""
         account = self._account(multisig_account)
         return account.transactions.borrow(account.last_executed_sequence_number + 1).payload
 
     def record_success(self, executor: address, multisig_account: address, payload: bytes) -> None:
-        """Record that the next payload ran."""
+        """Record that the next payload was executed successfully."""
         number, approvals = self._resolve(multisig_account)
         self.emit(
             MultisigAccount.TransactionExecutionSucceeded(
@@ -240,7 +240,7 @@ class MultisigAccount(Module, address="0x1"):
         )
 
     def record_failure(self, executor: address, multisig_account: address, payload: bytes, error: VmError) -> None:
-        """Record that the next payload ran and failed."""
+        """Record that the execution of the next payload failed."""
         number, approvals = self._resolve(multisig_account)
         described = MultisigAccount.ExecutionError(
             abort_location=error.location,
@@ -259,7 +259,7 @@ class MultisigAccount(Module, address="0x1"):
         )
 
     def _resolve(self, multisig_account: str) -> tuple[int, int]:
-        """Take the next payload out; return its number and how many approved it."""
+        """Remove the next payload; return its sequence number and number of approvals."""
         with self.borrow_mut(MultisigAccount.MultisigAccount, multisig_account) as account:
             account.last_executed_sequence_number += 1
             number = account.last_executed_sequence_number

@@ -1,4 +1,4 @@
-"""``0x1::object``: things with an address of their own, whose resources are stored as one group."""
+"""``0x1::object``: objects with their own address, whose resources are stored as one resource group."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from toolkit.move import address_from_bytes, address_to_bytes
 
 __all__ = ["OBJECT_GROUP", "ObjectModule"]
 
-#: The group that the resources of an object are stored in.
 OBJECT_GROUP = "0x1::object::ObjectGroup"
+"""The resource group of an object's resources."""
 
 _FROM_SEED, _FROM_OWNER = b"\xfe", b"\xfc"
 _FIRST_CREATION_NUM = 0x4000000000000
@@ -36,16 +36,16 @@ class ObjectModule(Module, address="0x1", name="object"):
     """Objects and their owners."""
 
     class ObjectGroup(Struct, abilities="drop"):
-        """Marks the group that an object's resources are stored in."""
+        """The resource group of an object's resources."""
 
     class TransferEvent(Struct, abilities="drop store"):
-        """An object changed hands (older kind of event)."""
+        """An object was transferred (event with a handle)."""
 
         object: address
         to: address
 
     class ObjectCore(Resource, group=OBJECT_GROUP):
-        """What every object has."""
+        """The resource that every object has."""
 
         guid_creation_num: u64
         owner: address
@@ -53,7 +53,7 @@ class ObjectModule(Module, address="0x1", name="object"):
         transfer_events: EventModule.EventHandle[ObjectModule.TransferEvent]
 
     class Transfer(Event):
-        """An object changed hands."""
+        """An object was transferred."""
 
         object: address
         to: address
@@ -63,20 +63,20 @@ class ObjectModule(Module, address="0x1", name="object"):
     ENO_UNGATED_TRANSFERS = permission_denied(3, "The object does not have ungated transfers enabled")
 
     @view
-    def owner(self, kind: TypeArgument, object: Object[T0]) -> address:  # noqa: A002 - the name an ABI reader expects
-        """Return an object's owner."""
+    def owner(self, kind: TypeArgument, object: Object[T0]) -> address:  # noqa: A002 - the name in the ABI
+        """Return the owner of an object."""
         del kind
         self.require(self.exists(ObjectModule.ObjectCore, object), self.EOBJECT_DOES_NOT_EXIST)
         return self.borrow(ObjectModule.ObjectCore, object).owner
 
     @view
     def is_owner(self, kind: TypeArgument, object: Object[T0], owner: address) -> bool:  # noqa: A002 - as above
-        """Tell whether an account owns an object."""
+        """Return True if an account owns an object."""
         return self.owner(kind, object) == owner
 
     @entry
     def transfer(self, kind: TypeArgument, owner: signer, object: Object[T0], to: address) -> None:  # noqa: A002 - as above
-        """Give an object to another account."""
+        """Transfer an object to another account."""
         del kind
         self.require(self.exists(ObjectModule.ObjectCore, object), self.EOBJECT_DOES_NOT_EXIST)
         with self.borrow_mut(ObjectModule.ObjectCore, object) as core:
@@ -86,11 +86,11 @@ class ObjectModule(Module, address="0x1", name="object"):
         self.emit(ObjectModule.Transfer(object=object, to=to))
 
     def is_object(self, at: address) -> bool:
-        """Tell whether there is an object at an address."""
+        """Return True if there is an object at an address."""
         return self.exists(ObjectModule.ObjectCore, at)
 
     def create(self, at: address, owner: address, *, transferable: bool) -> str:
-        """Make an object at an address and return the address, which signs for it."""
+        """Create an object at an address and return the address, which is its signer."""
         core = ObjectModule.ObjectCore(
             guid_creation_num=_FIRST_CREATION_NUM + 1,
             owner=owner,
@@ -102,11 +102,11 @@ class ObjectModule(Module, address="0x1", name="object"):
 
 
 def named_object_address(creator: str, seed: bytes) -> str:
-    """Return the address of an object that a creator made from a seed."""
+    """Return the address of an object that a creator creates from a seed."""
     return address_from_bytes(hashlib.sha3_256(address_to_bytes(creator) + seed + _FROM_SEED).digest())
 
 
 def derived_object_address(owner: str, source: str) -> str:
-    """Return the address of an object that belongs to an owner by way of another object."""
+    """Return the address of an object derived from an owner and another object."""
     data = address_to_bytes(owner) + address_to_bytes(source) + _FROM_OWNER
     return address_from_bytes(hashlib.sha3_256(data).digest())

@@ -1,4 +1,4 @@
-"""Modules that are little more than the types they define: string, option, table, guid, event, type_info."""
+"""Modules that only define types: string, option, table, guid, event, type_info, optional_aggregator."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ class StringModule(Module, address="0x1", name="string"):
 
 
 class OptionModule(Module, address="0x1", name="option"):
-    """Values that may be absent."""
+    """Optional values."""
 
     class Option(Struct, Generic[T0]):
-        """No element or one."""
+        """A vector with no element or one element."""
 
         vec: vector[T0]
 
 
 class TableModule(Module, address="0x1", name="table"):
-    """Tables; their functions are native, so only the type is here."""
+    """Tables; their functions are native, so the module only defines the type."""
 
     class Table(Struct, Generic[T0, T1], abilities="store"):
-        """A handle under which items are stored."""
+        """The handle under which items are stored."""
 
         handle: address
 
 
 class Guid(Module, address="0x1"):
-    """Identifiers made of an address and a count."""
+    """Identifiers that consist of an address and a number."""
 
     class ID(Struct):
         """An identifier."""
@@ -70,26 +70,26 @@ class Guid(Module, address="0x1"):
 
 
 class EventModule(Module, address="0x1", name="event"):
-    """Events of the older kind, counted per handle."""
+    """Events with handles, counted per handle."""
 
     class EventHandle(Struct, Generic[T0], abilities="store"):
-        """How many events were emitted to an identifier."""
+        """The number of events emitted to an identifier."""
 
         counter: u64
         guid: Guid.GUID
 
 
 def event_handle(owner: str, creation_num: int) -> EventModule.EventHandle[Any]:
-    """Return a fresh event handle of an account."""
+    """Return a new event handle of an account."""
     identifier = Guid.ID(creation_num=creation_num, addr=owner)
     return EventModule.EventHandle(counter=0, guid=Guid.GUID(id=identifier))
 
 
 class TypeInfoModule(Module, address="0x1", name="type_info"):
-    """Types described by value."""
+    """Descriptions of types."""
 
     class TypeInfo(Struct):
-        """Where a struct type comes from."""
+        """Address, module and name of a struct type."""
 
         account_address: address
         module_name: bytes
@@ -97,10 +97,10 @@ class TypeInfoModule(Module, address="0x1", name="type_info"):
 
 
 class OptionalAggregator(Module, address="0x1"):
-    """Numbers that are either counted in parallel or plain integers; here always the latter."""
+    """Numbers that are aggregators or plain integers; on the embedded ledger always the latter."""
 
     class Aggregator(Struct, abilities="store"):
-        """Stand-in for an aggregator, which this ledger never makes."""
+        """An aggregator, which the embedded ledger never creates."""
 
         handle: address
         key: address
@@ -113,7 +113,7 @@ class OptionalAggregator(Module, address="0x1"):
         limit: u128
 
     class OptionalAggregator(Struct, abilities="store"):
-        """One of the two."""
+        """An aggregator or an integer."""
 
         aggregator: Option[OptionalAggregator.Aggregator]
         integer: Option[OptionalAggregator.Integer]

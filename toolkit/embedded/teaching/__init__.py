@@ -1,4 +1,4 @@
-"""Contracts to learn from: names, an order book, a vault that gets cheaper, gold and its price, a module taken back."""
+"""Contracts for courses: a name registry, an order book, a vault with a cheaper upgrade, gold with a price feed."""
 
 from __future__ import annotations
 

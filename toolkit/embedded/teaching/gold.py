@@ -30,23 +30,23 @@ SPREAD_PERCENT = 2
 
 
 class Gold(Module, address="0x901d"):
-    """Gold."""
+    """Gold, a fungible asset; the publisher mints it."""
 
     class Mine(Resource):
-        """Where the asset is."""
+        """The address of the asset."""
 
         metadata: address
 
     E_NOT_MINER = permission_denied(1, "Only the mine's account may mint")
 
     def init_module(self, account: signer) -> None:
-        """Make the asset."""
+        """Create the asset."""
         metadata = self.use(FungibleAsset).create(account, "GOLD", "Gold", 3)
         self.move_to(account, Gold.Mine(metadata=metadata))
 
     @entry
     def mint(self, account: signer, to: address, amount: u64) -> None:
-        """Make new gold."""
+        """Mint gold."""
         self.require(account == self.definition.address, self.E_NOT_MINER)
         self.use(PrimaryFungibleStore).mint(self.metadata(), to, amount)
 
@@ -57,30 +57,30 @@ class Gold(Module, address="0x901d"):
 
 
 class PriceFeed(Module, address="0xfeed", code_bytes=30_000):
-    """The price of gold, octas per unit, as several reporters see it."""
+    """The price of gold in octas per unit, reported by several reporters."""
 
     class Report(Struct):
-        """What one reporter said last."""
+        """The latest price of one reporter."""
 
         price: u64
 
     class Feed(Resource):
-        """Reports by number of the reporter, and their median."""
+        """Reports by reporter, and their median."""
 
         reports: Table[u64, PriceFeed.Report]
         median: u64
 
     class Reported(Event):
-        """A reporter named a price."""
+        """A price was reported."""
 
         reporter: u64
         price: u64
 
     E_NOT_OPERATOR = permission_denied(1, "Only the feed's account may report")
-    E_NO_SUCH_REPORTER = invalid_argument(2, "There is no reporter of that number")
+    E_NO_SUCH_REPORTER = invalid_argument(2, "The reporter does not exist")
 
     def init_module(self, account: signer) -> None:
-        """Start with one price from everybody."""
+        """Store the same first price for every reporter."""
         self.move_to(account, PriceFeed.Feed(reports=self.new_table(), median=FIRST_PRICE))
         feed = self.borrow(PriceFeed.Feed, account)
         for number in range(REPORTERS):
@@ -88,7 +88,7 @@ class PriceFeed(Module, address="0xfeed", code_bytes=30_000):
 
     @entry
     def report(self, account: signer, reporter: u64, price: u64) -> None:
-        """Name a price for one of the reporters."""
+        """Report the price of one reporter."""
         self.require(account == self.definition.address, self.E_NOT_OPERATOR)
         self.require(reporter < REPORTERS, self.E_NO_SUCH_REPORTER)
         with self.borrow_mut(PriceFeed.Feed, "0xfeed") as feed:
@@ -98,7 +98,7 @@ class PriceFeed(Module, address="0xfeed", code_bytes=30_000):
 
     @view
     def price(self) -> u64:
-        """Return the median of what everybody said last, by asking for each report."""
+        """Return the median of the latest prices, computed from all reports."""
         return self._median_of(self.borrow(PriceFeed.Feed, "0xfeed"))
 
     def _median_of(self, feed: Feed) -> int:
@@ -107,19 +107,19 @@ class PriceFeed(Module, address="0xfeed", code_bytes=30_000):
 
 
 class CheaperPriceFeed(PriceFeed, revision=2, code_bytes=30_000):
-    """The same feed: the price comes from the median it keeps."""
+    """An upgrade of the feed that returns the stored median."""
 
     @view
     def price(self) -> u64:
-        """Return the median of what everybody said last, as the latest report left it."""
+        """Return the stored median of the latest prices."""
         return self.borrow(PriceFeed.Feed, "0xfeed").median
 
 
 class Desk(Module, address="0xde5c", code_bytes=20_000, uses=[PriceFeed]):
-    """Quotes for gold; the desk keeps nothing and asks the feed."""
+    """Quotes for gold, computed from the price of the feed."""
 
     @view
     def quote(self, quantity: u64) -> u64:
-        """Return what the desk asks for a quantity, octas."""
+        """Return the price of a quantity, octas."""
         price = self.use(PriceFeed).price()
         return quantity * price * (100 + SPREAD_PERCENT) // 100

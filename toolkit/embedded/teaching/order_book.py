@@ -1,4 +1,4 @@
-"""An order book kept in one vector: every reader walks all of it, so reading costs more as it grows."""
+"""An order book in a single vector: every view iterates over all orders, so its gas rises as the book grows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
     """Buy and sell orders, oldest first; they are never matched."""
 
     class Order(Struct):
-        """One order: price in octas, quantity in units."""
+        """An order: price in octas, quantity in units."""
 
         id: u64
         owner: address
@@ -41,7 +41,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
         next_id: u64
 
     class Trader(Resource):
-        """How many orders an account has open; it is deleted with the last of them."""
+        """Number of open orders of an account; deleted with the last order."""
 
         open_orders: u64
 
@@ -64,7 +64,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
     E_NOT_OWNER = permission_denied(3, "The order belongs to somebody else")
 
     def init_module(self, account: signer) -> None:
-        """Start with an empty book."""
+        """Store an empty book."""
         self.move_to(account, OrderBook.Book(orders=[], next_id=1))
 
     @entry
@@ -82,8 +82,8 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
         self.emit(OrderBook.OrderPlaced(id=order.id, owner=account, is_bid=is_bid, price=price, quantity=quantity))
 
     @entry
-    def cancel(self, account: signer, id: u64) -> None:  # noqa: A002 - the name an ABI reader expects
-        """Cancel an order of one's own."""
+    def cancel(self, account: signer, id: u64) -> None:  # noqa: A002 - the name in the ABI
+        """Cancel one of the signer's orders."""
         with self.borrow_mut(OrderBook.Book, "0xb00c") as book:
             found = [order for order in self.each(book.orders) if order.id == id]
             self.require(found, self.E_NO_SUCH_ORDER)
@@ -97,7 +97,7 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
 
     @entry
     def close_day(self, account: signer, keep: u64) -> None:
-        """Drop the oldest orders, so that `keep` stay; for the book's own account."""
+        """Drop the oldest orders, so that `keep` remain; only for the account of the book."""
         self.require(account == self.definition.address, self.E_NOT_OWNER)
         with self.borrow_mut(OrderBook.Book, "0xb00c") as book:
             dropped = book.orders[: max(0, len(book.orders) - keep)]
@@ -110,16 +110,16 @@ class OrderBook(Module, address="0xb00c", code_bytes=40_000):
 
     @view
     def depth(self) -> u64:
-        """Return the quantity on both sides of the book."""
+        """Return the total quantity of all orders."""
         return sum(order.quantity for order in self.each(self.borrow(OrderBook.Book, "0xb00c").orders))
 
     @view
     def best_bid(self) -> Option[u64]:
-        """Return the highest price somebody would pay."""
+        """Return the highest price of a buy order, or None."""
         orders = self.borrow(OrderBook.Book, "0xb00c").orders
         return max((order.price for order in self.each(orders) if order.is_bid), default=None)
 
     @view
     def open_orders_of(self, account: address) -> u64:
-        """Return how many orders an account has open."""
+        """Return the number of open orders of an account."""
         return self.borrow(OrderBook.Trader, account).open_orders if self.exists(OrderBook.Trader, account) else 0

@@ -1,4 +1,4 @@
-"""A name registry on a table: reading a name costs the same however many there are."""
+"""A name registry in a table, whose views cost the same for any number of names; and a module that is deleted later."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["Registry", "Trial"]
 
 
 class Registry(Module, address="0xcafe", code_bytes=24_000):
-    """Names, each owned by one account."""
+    """Names and their owners."""
 
     class Record(Struct):
-        """Who owns a name, and since when (seconds)."""
+        """The owner of a name and the time of registration (seconds)."""
 
         owner: address
         registered_at: u64
@@ -39,13 +39,13 @@ class Registry(Module, address="0xcafe", code_bytes=24_000):
         size: u64
 
     class Registered(Event):
-        """A name got an owner."""
+        """A name was registered or transferred."""
 
         name: String
         owner: address
 
     class Released(Event):
-        """A name lost its owner."""
+        """A name was released."""
 
         name: String
 
@@ -54,12 +54,12 @@ class Registry(Module, address="0xcafe", code_bytes=24_000):
     E_NOT_OWNER = permission_denied(3, "The name belongs to somebody else")
 
     def init_module(self, account: signer) -> None:
-        """Start with no names."""
+        """Store an empty registry."""
         self.move_to(account, Registry.Registry(records=self.new_table(), size=0))
 
     @entry
     def register(self, account: signer, name: String) -> None:
-        """Take a name that is free."""
+        """Register a name that is not taken."""
         now = self.use(Timestamp).now_seconds()
         with self.borrow_mut(Registry.Registry, "0xcafe") as registry:
             self.require(not registry.records.contains(name), self.E_TAKEN)
@@ -69,7 +69,7 @@ class Registry(Module, address="0xcafe", code_bytes=24_000):
 
     @entry
     def transfer(self, account: signer, name: String, to: address) -> None:
-        """Give a name to another account."""
+        """Transfer a name to another account."""
         records = self.borrow(Registry.Registry, "0xcafe").records
         self.require(records.contains(name), self.E_UNKNOWN)
         with records.borrow_mut(name) as record:
@@ -79,7 +79,7 @@ class Registry(Module, address="0xcafe", code_bytes=24_000):
 
     @entry
     def release(self, account: signer, name: String) -> None:
-        """Give a name back."""
+        """Release a name."""
         with self.borrow_mut(Registry.Registry, "0xcafe") as registry:
             self.require(registry.records.contains(name), self.E_UNKNOWN)
             self.require(registry.records.remove(name).owner == account, self.E_NOT_OWNER)
@@ -88,12 +88,12 @@ class Registry(Module, address="0xcafe", code_bytes=24_000):
 
     @view
     def size(self) -> u64:
-        """Return how many names are registered."""
+        """Return the number of registered names."""
         return self.borrow(Registry.Registry, "0xcafe").size
 
     @view
     def record_of(self, name: String) -> Record:
-        """Return who owns a name."""
+        """Return the record of a name."""
         records = self.borrow(Registry.Registry, "0xcafe").records
         self.require(records.contains(name), self.E_UNKNOWN)
         return records.borrow(name)
@@ -105,7 +105,7 @@ class Registry(Module, address="0xcafe", code_bytes=24_000):
 
 
 class Trial(Module, address="0xcafe"):
-    """Something that did not last."""
+    """A module that the seeded history deletes: its functions stop existing at one version."""
 
     @view
     def greeting(self) -> String:

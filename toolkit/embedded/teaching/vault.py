@@ -1,4 +1,4 @@
-"""A vault that invests in strategies; its upgrade answers the same questions from one number it already keeps."""
+"""A vault that invests in strategies, and an upgrade whose views read one stored total instead of every strategy."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ PRICE_SCALE = 100_000_000
 
 
 class Vault(Module, address="0xfa17", code_bytes=60_000):
-    """Shares of a sum that is spread over strategies."""
+    """Shares of assets that are invested in several strategies."""
 
     class Strategy(Struct):
-        """What is invested in one place, octas."""
+        """The assets of one strategy, octas."""
 
         assets: u64
 
@@ -41,14 +41,14 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
         shares: u64
 
     class Deposited(Event):
-        """Somebody put octas in and got shares."""
+        """Octas were deposited for shares."""
 
         account: address
         amount: u64
         shares: u64
 
     class Withdrawn(Event):
-        """Somebody gave shares back and got octas."""
+        """Shares were redeemed for octas."""
 
         account: address
         amount: u64
@@ -59,7 +59,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
     E_NOT_MANAGER = permission_denied(3, "Only the vault's account may do this")
 
     def init_module(self, account: signer) -> None:
-        """Start with empty strategies."""
+        """Store a vault with empty strategies."""
         self.use(Coin).register(APTOS_COIN, account)
         self.move_to(account, Vault.Vault(strategies=self.new_table(), owners=self.new_table(), assets=0, shares=0))
         vault = self.borrow(Vault.Vault, account)
@@ -68,7 +68,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
 
     @entry
     def deposit(self, account: signer, amount: u64) -> None:
-        """Put octas in; they go to the strategies in turn."""
+        """Deposit octas in one of the strategies."""
         with self.borrow_mut(Vault.Vault, "0xfa17") as vault:
             shares = self._shares_for(vault, amount)
             self.require(shares > 0, self.E_TOO_SMALL)
@@ -80,7 +80,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
 
     @entry
     def withdraw(self, account: signer, shares: u64) -> None:
-        """Give shares back; the last one deletes the owner's entry."""
+        """Redeem shares; an owner without shares is deleted."""
         with self.borrow_mut(Vault.Vault, "0xfa17") as vault:
             held = vault.owners.borrow_with_default(account, 0)
             self.require(0 < shares <= held, self.E_NOT_ENOUGH_SHARES)
@@ -96,7 +96,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
 
     @entry
     def harvest(self, account: signer, strategy: u64, gain: u64) -> None:
-        """Book what a strategy earned."""
+        """Record the gain of a strategy."""
         self.require(account == self.definition.address, self.E_NOT_MANAGER)
         with self.borrow_mut(Vault.Vault, "0xfa17") as vault:
             with vault.strategies.borrow_mut(strategy % STRATEGIES) as place:
@@ -105,14 +105,14 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
 
     @view
     def share_price(self) -> u64:
-        """Return octas per share, times 10^8, by asking every strategy."""
+        """Return octas per share, times 10^8, computed from every strategy."""
         vault = self.borrow(Vault.Vault, "0xfa17")
         assets = sum(vault.strategies.borrow(number).assets for number in self.each(range(STRATEGIES)))
         return assets * PRICE_SCALE // vault.shares if vault.shares else PRICE_SCALE
 
     @view
     def balance_of(self, account: address) -> u64:
-        """Return how many shares an account has."""
+        """Return the number of shares of an account."""
         return self.borrow(Vault.Vault, "0xfa17").owners.borrow_with_default(account, 0)
 
     def _shares_for(self, vault: Vault, amount: int) -> int:
@@ -124,7 +124,7 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
         vault.assets += amount
 
     def _divest(self, vault: Vault, amount: int) -> None:
-        """Take an amount out of the strategies, first ones first."""
+        """Withdraw an amount from the strategies, in order."""
         vault.assets -= amount
         for number in self.each(range(STRATEGIES)):
             with vault.strategies.borrow_mut(number) as strategy:
@@ -136,15 +136,15 @@ class Vault(Module, address="0xfa17", code_bytes=60_000):
 
 
 class CheaperVault(Vault, revision=2, code_bytes=60_000):
-    """The same vault: prices come from the sum it keeps, and deposits can be previewed."""
+    """An upgrade of the vault: prices are computed from the stored total, and deposits can be previewed."""
 
     @view
     def share_price(self) -> u64:
-        """Return octas per share, times 10^8, from the sum of all assets."""
+        """Return octas per share, times 10^8, computed from the stored total."""
         vault = self.borrow(Vault.Vault, "0xfa17")
         return vault.assets * PRICE_SCALE // vault.shares if vault.shares else PRICE_SCALE
 
     @view
     def preview(self, amount: u64) -> u64:
-        """Return how many shares a deposit would give."""
+        """Return the number of shares for a deposit."""
         return self._shares_for(self.borrow(Vault.Vault, "0xfa17"), amount)
