@@ -8,7 +8,7 @@ import time
 from bisect import bisect_left, insort
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolkit.client import forking
@@ -41,6 +41,7 @@ __all__ = [
     "abi_of",
     "encode_arguments",
     "function_abi",
+    "function_id",
     "parameter_layouts",
 ]
 
@@ -192,13 +193,16 @@ class AbiStore:
 
         A module whose look-up fails counts as not known for a while; see `failure`.
         """
-        address = parse_address(address)
-        override = self._overrides.get((address, name))
+        return self.known_by_key((parse_address(address), name), version)
+
+    def known_by_key(self, key: ModuleKey, version: int) -> Known:
+        """Return a module as `known` does, by an address in its canonical form and a name."""
+        override = self._overrides.get(key)
         if override is not None:
             return Known(b"override", override)
         with self._lock:
-            found = self._timelines[address, name].between(version)
-        return found or self._asked_if_working(address, name, version)
+            found = self._timelines[key].between(version)
+        return found or self._asked_if_working(*key, version)
 
     def _asked_if_working(self, address: str, name: str, version: int) -> Known:
         key = (address, name)
@@ -299,8 +303,9 @@ class AbisAt:
         NodeError, NodeUnreachable
             If the look-up fails and `lenient` is False.
         """
-        known = self.store.known(address, name, self.version)
-        self._note({(parse_address(address), name): known.digest})
+        key = parse_address(address), name
+        known = self.store.known_by_key(key, self.version)
+        self._note({key: known.digest})
         return known.abi
 
     def layout(self, tag: TypeTag) -> Layout:
@@ -346,9 +351,9 @@ class Made(Generic[T]):
 
         Modules whose look-up fails count as not known; `AbiStore.failure` of the digests returns the reason.
         """
-        known = self._store.known
+        known = self._store.known_by_key
         for entry in reversed(self._made):  # versions are often read in order: the latest is the likeliest
-            if all(known(*key, version).digest == digest for key, digest in entry[0].items()):
+            if all(known(key, version).digest == digest for key, digest in entry[0].items()):
                 return entry
         abis = self._store.at(version, lenient=True)
         entry = abis.asked, self._make(abis)
@@ -364,9 +369,15 @@ def abi_of(answer: bytes) -> ModuleAbi | None:
     return decode_module_abi(document)
 
 
+@lru_cache(maxsize=1024)
+def function_id(name: str) -> FunctionId:
+    """Return the id of a function; parsed once, since a few functions are called at many versions."""
+    return FunctionId.parse(name)
+
+
 def function_abi(name: str, abis: AbisAt) -> FunctionAbi | None:
     """Return the ABI of a function, None if the module or the function is not known."""
-    function = FunctionId.parse(name)
+    function = function_id(name)
     module = abis.module_abi(function.address, function.module)
     return None if module is None else module.function(function.name)
 

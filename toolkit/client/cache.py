@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from toolkit.client.http import Request
-    from toolkit.wire import AnswerHeaders
+    from toolkit.wire import AnswerHeaders, NodeInfo
 
 __all__ = ["AnswerCache", "CacheStats", "CachedAnswer", "NodeCache", "Place", "default_path", "key", "place_for"]
 
@@ -429,7 +429,9 @@ class NodeCache:
             )
         return found
 
-    def place(self, request: Request, pinned: int | None, *, gas: bool, describe: Callable[[], Answer]) -> Place | None:
+    def place(
+        self, request: Request, pinned: int | None, *, gas: bool, describe: Callable[[], NodeInfo]
+    ) -> Place | None:
         """Return the place of a pinned read, or None if its answer is not to be stored.
 
         The key has the chain id of the node's description; `store` compares it with that of the answer's headers.
@@ -452,10 +454,10 @@ class NodeCache:
         )
         return Place(made, identity.chain_id, pinned)
 
-    def _known_identity(self, describe: Callable[[], Answer]) -> _Identity:
+    def _known_identity(self, describe: Callable[[], NodeInfo]) -> _Identity:
         identity = self._identity
         if identity is None:
-            info = decode_node_info(describe().body)
+            info = describe()
             identity = self._identity = _Identity(info.ledger.chain_id, info.git_hash)
         return identity
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 import msgspec
 
 from toolkit._present.text import visible
-from toolkit.client.abis import Made, encode_arguments, function_abi, parameter_layouts
+from toolkit.client.abis import Made, encode_arguments, function_abi, function_id, parameter_layouts
 from toolkit.client.connection import bcs_body, json_body, path, pinned
 from toolkit.client.results import Simulation, TableItem, ViewResult
 from toolkit.errors import SchemaError
 from toolkit.move import (
-    FunctionId,
     decode_bcs,
     decode_json,
     encode_argument,
@@ -102,7 +101,7 @@ class _Json:
         """Encode a view by the function's ABI; without one the node gets the arguments as they are given."""
         return json_body(
             {
-                "function": FunctionId.parse(call.function).wire,
+                "function": function_id(call.function).wire,
                 "type_arguments": [wire_type(parse_type_tag(text)) for text in call.type_arguments],
                 "arguments": _json_arguments(call, function, abis),
             }
@@ -281,7 +280,7 @@ class PreparedView(_PreparedRead[ViewResult, _Returns]):
 
     def _form(self, abis: AbisAt) -> _Form[_Returns]:
         function = function_abi(self._call.function, abis)
-        returns = self._types(abis)
+        returns = self._returns(function, abis)
         layouts = None
         if self._encoding == "bcs" and function is not None and returns.layouts is not None:
             layouts = (*parameter_layouts(function, self._call.type_arguments, abis), *returns.layouts)
@@ -293,7 +292,9 @@ class PreparedView(_PreparedRead[ViewResult, _Returns]):
         )
 
     def _types(self, abis: AbisAt) -> _Returns:
-        function = function_abi(self._call.function, abis)
+        return self._returns(function_abi(self._call.function, abis), abis)
+
+    def _returns(self, function: FunctionAbi | None, abis: AbisAt) -> _Returns:
         if function is None:
             return _Returns()
         given = tuple(parse_type_tag(text) for text in self._call.type_arguments)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from toolkit.client.calls import PreparedCall
     from toolkit.client.engine import BulkEngine
     from toolkit.client.http import Transport
-    from toolkit.wire import LedgerState
+    from toolkit.wire import LedgerState, NodeInfo
 
 __all__ = ["Connection", "bcs_body", "json_body", "path", "pinned"]
 
@@ -303,9 +303,9 @@ class Connection:
     def head(self) -> int:
         """Return the highest head seen so far; the node is asked for it if there was no answer yet."""
         if self._newest is None:
-            info = decode_node_info(self._description().body)
-            self._note_ledger(info.ledger)
-            return info.ledger.version
+            ledger = self._description().ledger
+            self._note_ledger(ledger)
+            return ledger.version
         return self._newest.version
 
     @property
@@ -345,7 +345,7 @@ class Connection:
             return None
         return self._cache.place(call.request, call.pinned, gas=call.gas, describe=self._description)
 
-    def _description(self) -> Answer:
+    def _description(self) -> NodeInfo:
         """Read the description of the node, which is stored for offline sessions."""
         request, asked = self.request("GET", ""), "node info"
         answer = self._exchanged(request, asked)
@@ -354,11 +354,10 @@ class Connection:
         if not _is_good(answer):
             raise refusal(asked, answer, self._credentials)
         try:
-            decode_node_info(answer.body)
+            return decode_node_info(answer.body)
         except SchemaError as error:
             self._credentials.mask_error(error)  # it quotes the answer
             raise
-        return answer
 
     def _exchanged(self, request: Request, asked: str) -> Answer:
         """Send a request, unless the session is offline; store the node's description for offline sessions."""

@@ -1,4 +1,4 @@
-"""From an error answer to the error class people handle, with a text that says what to do. Pure."""
+"""Error answers of a node as exceptions, with a message that says what to do. Pure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["advertised_archive", "masked_refusal", "not_sent", "refusal"]
 
 _ARCHIVE_HEADER = "x-aptos-archival-endpoint"
-_LONGEST_URL = 300
+_MAX_URL = 300
 
 _CLASSES: dict[int, type[NodeError]] = {
     400: InvalidRequest,
@@ -61,8 +61,8 @@ _ADVICE = {
 
 _BY_CODE = {
     "version_not_found": "the version is above the node's head",
-    "table_item_not_found": "check handle, key and key type: a wrong but encodable key type gives the same answer",
-    "resource_not_found": "the account holds no such resource at this version",
+    "table_item_not_found": "check handle, key and key type: a wrong key type gives the same answer",
+    "resource_not_found": "the account has no such resource at this version",
     "module_not_found": "no such module at this version",
     "account_not_found": "no such account at this version",
 }
@@ -74,51 +74,51 @@ _NOTHING_SENT = (
     "in the URL of the study file, --node or connect(); run folders and worker processes have no login"
 )
 _KEY_NOT_SENT = (
-    "LEDGER_TOOLKIT_API_KEY was not sent, since only a study names this host: say yes with --use-api-key or "
+    "LEDGER_TOOLKIT_API_KEY was not sent, since only a study names this host: allow it with --use-api-key or "
     "Study.load(..., use_api_key=True), or write user:password@ before the host (worker processes do not get it)"
 )
 
 _MISFIT = "failed to deserialize table item"
-"""What a 500 of a table item says where the stored bytes are none of the value type."""
+"""Part of the message of a 500 for a table item whose bytes do not fit the value type."""
 
 
 def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIALS) -> NodeError:
-    """Turn an answer with an error status into the error to raise.
+    """Return the exception for an answer with an error status.
 
     Parameters
     ----------
     asked : str
-        What was asked, for the text: ``view 0x1::coin::supply at version 12``.
+        The call, for the message: ``view 0x1::coin::supply at version 12``.
     answer : Answer
-        Status 300 or above.
+        Of status 300 or above.
     credentials : Credentials
-        What the node was sent; the error does not show them, though the answer may: gateways quote a key that they
-        do not know.
+        The credentials that were sent. The exception does not show them, although the answer may: gateways quote a
+        key that they do not know.
 
     Returns
     -------
     NodeError
-        Of the class the status means; a 500 that speaks of pruned state is `VersionPruned` too.
+        Of the class for the status; a 500 with a message about pruned state is `VersionPruned` too.
     """
     ledger = answer.parsed.ledger
-    told = decode_error_body(answer.body, _content_type(answer.headers))
-    pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in told.message.lower()
+    sent = decode_error_body(answer.body, _content_type(answer.headers))
+    pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in sent.message.lower()
     kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
-    body = _masked(told, credentials)
+    body = _masked(sent, credentials)
     code = f" {body.error_code}" if body.error_code else ""
     text = f"{asked}: the node answered {answer.status}{code}: {visible(body.message, 600) or 'without a message'}"
     archive = advertised_archive(answer, credentials) if kind is VersionPruned else None
-    if _MISFIT in told.message.lower():
-        advice = "check value_type: what the table holds is not of that type"
+    if _MISFIT in sent.message.lower():
+        advice = "check value_type: the stored value is not of that type"
     else:
         advice = _advice(kind, answer.status, body.error_code, ledger)
-    if answer.status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and told.error_code not in ERROR_CODES):
+    if answer.status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and sent.error_code not in ERROR_CODES):
         advice = _access_advice(credentials)
     wait_s = retry_after_s(answer.headers)
     if wait_s:
         advice += f"{'; ' if advice else ''}the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}"
     if archive:
-        advice += f"; this node names an archive, {archive}: connect to it, or connect(..., archive=True)"
+        advice += f"; the node names an archive, {archive}: connect to it, or use connect(..., archive=True)"
     return kind(
         f"{text} ({advice})" if advice else text,
         status=answer.status,
@@ -141,14 +141,14 @@ def masked_refusal(answer: Answer, credentials: Credentials) -> Answer:
 
 
 def not_sent(what: str, wait_s: float) -> RateLimited:
-    """Return the error of a call that was not sent because its node asked for a long wait.
+    """Return the exception for a call that was not sent, because the node asked for a long wait.
 
     Parameters
     ----------
     what : str
-        The call or its address, for the text.
+        The call or its address, for the message.
     wait_s : float
-        Seconds of the wait that are left.
+        Remaining seconds of the wait.
     """
     message = f"the node asked to be sent nothing until {resume_time(wait_s)} (Retry-After)"
     return RateLimited(
@@ -161,9 +161,9 @@ def not_sent(what: str, wait_s: float) -> RateLimited:
 
 
 def advertised_archive(answer: Answer, credentials: Credentials = NO_CREDENTIALS) -> str | None:
-    """Return the archive that a pruned answer names in its header or body, None if there is none to be followed.
+    """Return the archive that a pruned answer names in its header or body, None if it names none that can be used.
 
-    It is an absolute https URL without a part of the credentials.
+    It must be an absolute https URL without any part of the credentials.
     """
     named = next((value for name, value in answer.headers.items() if name.lower() == _ARCHIVE_HEADER), None)
     if named is None:
@@ -172,7 +172,7 @@ def advertised_archive(answer: Answer, credentials: Credentials = NO_CREDENTIALS
         except SchemaError:
             return None
         named = document.get("archival_endpoint") if isinstance(document, dict) else None
-    if not isinstance(named, str) or len(named) > _LONGEST_URL or not named.isascii() or not named.isprintable():
+    if not isinstance(named, str) or len(named) > _MAX_URL or not named.isascii() or not named.isprintable():
         return None
     try:
         url = base_url(named)
@@ -205,7 +205,7 @@ def _access_advice(credentials: Credentials) -> str:
 
 
 def _masked(body: ErrorBody, credentials: Credentials) -> ErrorBody:
-    """Mask what an error says; a documented code is no secret, even if it reads like a piece of one."""
+    """Mask the texts of an error; a documented code is never masked, even if it looks like a piece of a secret."""
     code = body.error_code
     if code is not None and code not in ERROR_CODES:
         code = credentials.mask(code)

@@ -329,13 +329,13 @@ class Reads:
 
     def _module_answer(self, address: str, name: str, version: int) -> bytes | None:
         """Return the answer of a module, None if it does not exist; its version is noted for offline sessions."""
-        found = None
+        found, where = None, _module_path(address, name)
         try:
-            found = self._connection.perform(_module(self._connection, address, name, version))
+            found = self._connection.perform(_module(self._connection, where, f"{address}::{name}", version))
         except NotFound as error:
             if error.error_code not in ABSENT:
                 raise
-        self._connection.cache.note_looked_up(_module_path(address, name), version)
+        self._connection.cache.note_looked_up(where, version)
         return found
 
     def _module_versions(self, address: str, name: str) -> list[int]:
@@ -363,15 +363,15 @@ def _module_path(address: str, name: str) -> str:
     return path("accounts", wire_address(address), "module", name)
 
 
-def _module(connection: Connection, address: str, name: str, version: int) -> PreparedCall[bytes]:
-    """Prepare the read of a module; the result is the body of the answer, whose ABI can be decoded."""
+def _module(connection: Connection, where: str, name: str, version: int) -> PreparedCall[bytes]:
+    """Prepare the read of a module by its path; the result is the body of the answer, whose ABI can be decoded."""
 
     def read(answer: Answer) -> bytes:
         abi_of(answer.body)
         return answer.body
 
-    request = pinned(connection.request("GET", _module_path(address, name)), version)
-    return PreparedCall(request, f"module {wire_address(address)}::{name} at version {version}", read, version)
+    request = pinned(connection.request("GET", where), version)
+    return PreparedCall(request, f"module {name} at version {version}", read, version)
 
 
 def _resource(

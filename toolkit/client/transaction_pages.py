@@ -1,7 +1,7 @@
-"""Pages of committed transactions, read until every version is there or known to be missing.
+"""Pages of committed transactions, read until every version is found or known to be missing.
 
-A node may answer fewer transactions than were asked for: its page limit is a setting, and answers can be cut. What an
-answer holds is told by the versions of its transactions alone, never by how many there are.
+A node may answer fewer transactions than were asked for: its page limit is a setting, and answers can be cut. So the
+versions of the transactions in an answer count, never their number.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class PageAnswer:
     found : list of (int, transaction)
         Wanted versions that no earlier answer held, sorted, with their transactions.
     missing : list of Missing
-        Wanted versions that are given up.
+        Wanted versions that are not asked for again.
     head : LedgerState or None
         The node's head when it answered, if the answer has it.
     ended : bool
-        Whether the page is settled: each of its versions was found or is missing.
+        Whether the page is complete: each of its versions was found or is missing.
     """
 
     found: list[tuple[int, Any]]
@@ -65,7 +65,7 @@ class PageAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """Versions of a page that are to be asked for.
+    """Versions of a page to ask for.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class _Task:
     versions : sequence of int
         Sorted, each once, within `PAGE` versions.
     again : bool
-        Whether they were left out of an answer before: then they are given up if that happens again.
+        Whether an answer left them out before; if that happens again, they are missing.
     """
 
     page: int
@@ -83,7 +83,7 @@ class _Task:
 
 @dataclass(slots=True)
 class _Settled:
-    """What an outcome means for the versions of a task."""
+    """The result of an outcome for the versions of a task."""
 
     found: list[tuple[int, Any]] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
@@ -103,7 +103,7 @@ def pages_of(versions: Iterable[int]) -> list[list[int]]:
 
 
 def read_transactions(node: Node, pages: Iterable[Sequence[int]]) -> Iterator[PageAnswer]:
-    """Read committed transactions page by page, many pages at once.
+    """Read committed transactions in pages, many pages at once.
 
     Parameters
     ----------
@@ -118,10 +118,10 @@ def read_transactions(node: Node, pages: Iterable[Sequence[int]]) -> Iterator[Pa
 
     Notes
     -----
-    After a short answer reading goes on behind the last version received. Versions that an answer leaves out are asked
-    for once more, then they are missing, as are those of a request that failed. Transactions outside of what was asked
-    for are ignored, as are those of a version that an answer holds twice with different contents. Each request brings a
-    version or is the last one for its versions, so reading ends whatever the node answers.
+    After a short answer the next request starts behind the last version received. Versions that an answer leaves out
+    are asked for once more, then they are missing, as are those of a request that fails. Transactions that were not
+    asked for are ignored, as are those of a version that an answer has twice with different contents. Each request
+    brings a version or is the last one for its versions, so reading ends whatever the node answers.
     """
     tasks = [_Task(number, versions) for number, versions in enumerate(pages)]
     unsettled = Counter(task.page for task in tasks)
@@ -145,11 +145,11 @@ def _prepared(node: Node, tasks: Iterable[_Task]) -> Iterator[PreparedCall[Page]
 
 
 def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> _Settled:
-    """Take the wanted versions of an answer; what it leaves out is asked for again, or given up."""
+    """Take the wanted versions of an answer; those that it leaves out are asked for once more, then missing."""
     held, unusable = _by_version(answer, task.versions[0], task.versions[-1])
     reached = max((*held, *unusable), default=None)
     found = [(version, held[version]) for version in task.versions if version in held]
-    if reached is None:  # nothing that was asked for: all of it is left out
+    if reached is None:  # no version that was asked for: all of them are left out
         reached = task.versions[-1]
     left_out = [version for version in task.versions if version <= reached and version not in held]
     behind = [version for version in task.versions if version > reached]
@@ -164,24 +164,26 @@ def _answered(task: _Task, answer: Sequence[Any], head: LedgerState | None) -> _
 
 
 def _failed(task: _Task, error: ToolkitError) -> _Settled:
-    """Give the versions of a request up that failed, but for those that the error does not speak of."""
+    """Return the versions of a failed request as missing, except those that the error is not about."""
     versions = task.versions
     ledger = error.ledger if isinstance(error, NodeError) else None
     if isinstance(error, VersionPruned) and ledger is not None:
         readable = [version for version in versions if version >= ledger.oldest_version]
-        if readable and len(readable) < len(versions):  # the request began below what the node still holds
+        if readable and len(readable) < len(versions):  # the request began below the oldest version that the node has
             pruned = Missing(versions[0], versions[len(versions) - len(readable) - 1], error)
             return _Settled(missing=[pruned], further=[_Task(task.page, readable, task.again)], head=ledger)
-    if ledger is not None and ledger.version < versions[0] and not task.again:  # a backend that lags behind others
+    if (
+        ledger is not None and ledger.version < versions[0] and not task.again
+    ):  # a backend behind the others of a load balancer
         return _Settled(further=[_Task(task.page, versions, again=True)], head=ledger)
     return _Settled(missing=[Missing(first, last, error) for first, last in _ranges(versions)], head=ledger)
 
 
 def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int, Any], dict[int, SchemaError]]:
-    """Return the transactions of an answer by version, and why others of its versions cannot be used.
+    """Return the transactions of an answer by version, and the errors of those that cannot be used.
 
-    A transaction of an unknown kind may have no version, nor has one that cannot be decoded: its place in the answer
-    counts, if every other transaction is at its own.
+    A transaction of an unknown kind, or one that cannot be decoded, may have no version. Then its place in the answer
+    counts, if every other transaction is at the place of its version.
     """
     versions = [_version_of(one) for one in answer]
     in_place = all(version in {None, first + place} for place, version in enumerate(versions))
@@ -196,20 +198,20 @@ def _by_version(answer: Sequence[Any], first: int, last: int) -> tuple[dict[int,
         elif version is None and not isinstance(one, GenericTransaction):
             unusable[at] = SchemaError(f"transaction {at}: its version is not a u64 in decimal digits")
         elif at in held and held[at] != one:
-            unusable[at] = SchemaError(f"transaction {at}: one answer holds it twice, with different contents")
+            unusable[at] = SchemaError(f"transaction {at}: the answer has it twice, with different contents")
         else:
             held[at] = one
     return {version: one for version, one in held.items() if version not in unusable}, unusable
 
 
 def _version_of(one: Any) -> int | None:
-    """Return the version that a transaction gives, None if it gives none that can be read."""
+    """Return the version of a transaction, None if it has none that can be read."""
     text = getattr(one, "version_text", None)
     return int(text) if is_u64(text) else None
 
 
 def _missing(versions: Sequence[int], unusable: Mapping[int, SchemaError]) -> list[Missing]:
-    """Return versions that an answer left out as ranges; one that it holds in an unusable form is its own range."""
+    """Return versions that an answer left out as ranges; one that it has in an unusable form is a range of its own."""
     left_out = [version for version in versions if version not in unusable]
     ranges = [
         Missing(first, last, SchemaError("the node's answer leaves this version out"))

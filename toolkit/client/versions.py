@@ -1,4 +1,4 @@
-"""Version plans: which ledger versions to read, written short. Pure; resolving asks only for numbers."""
+"""Version plans: which ledger versions to read, in a short form. Pure: the numbers of a node are arguments."""
 
 from __future__ import annotations
 
@@ -35,28 +35,40 @@ _FORMS = (
     '"100:200", "-1000:", "0:-1", "a:b:step", "a:b/n", "2026-05-01..2026-06-01/200", one number, a list, or a range; '
     "both ends are included and -1 is the head"
 )
-_LARGEST = 2**64 - 1
-_MOST_VERSIONS = 50_000_000
+_MAX_VERSION = 2**64 - 1
+_MAX_VERSIONS = 50_000_000
 _TICK = timedelta(microseconds=1)
 """Ledger times are whole microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class FindSteps:
-    """Find every step in gas within a range of versions instead of reading all of them.
+    """Find every step in gas within a range of versions without reading all of them.
 
-    Neighbouring versions whose outcome (gas, success, error code) differs are halved, all pairs of a round at once,
-    down to adjacent versions. A change that reverts between two neighbouring versions of the first grid is not seen; a
-    finer grid sees more. A version that gets no answer is gone round; what stays unresolved is told as an interval.
+    An even grid of versions is read first. Between neighbouring versions with different outcomes (gas, success, error
+    code) the search bisects, all pairs of a round at once, down to adjacent versions. A change that is reverted between
+    two neighbours of the first grid is not found; a finer grid finds more. A version without an answer is replaced by
+    one beside it. A step that cannot be resolved to adjacent versions is reported as an interval.
 
     Parameters
     ----------
     versions : str
         A range, ``"a:b"``.
     initial : int, default 33
-        Versions of the first, even grid.
+        Number of versions in the first grid.
     max_requests : int, default 2000
-        Most requests per call.
+        Maximum number of requests per call.
+
+    Raises
+    ------
+    InputError
+        If `versions` is not a plain range, or the numbers are not 2 <= `initial` <= `max_requests`.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> toolkit.FindSteps("0:-1", initial=9)
+    FindSteps(versions='0:-1', initial=9, max_requests=2000)
     """
 
     versions: str
@@ -67,31 +79,31 @@ class FindSteps:
         given: tuple[object, ...] = (self.versions, self.initial, self.max_requests)
         if [type(value) for value in given] != [str, int, int]:
             got = f"{self.versions!r}, initial={self.initial!r}, max_requests={self.max_requests!r}"
-            raise InputError(f"FindSteps takes a range as text and two ints, got {got}")
+            raise InputError(f"FindSteps: expected a range as str and two ints, got {got}")
         plan = VersionPlan.parse(self.versions)
         if plan.count is not None or plan.step != 1:
             raise InputError(f"FindSteps takes a plain range such as '0:-1', got {self.versions!r}")
         if not 2 <= self.initial <= self.max_requests:  # noqa: PLR2004 - two ends make a range
             got = f"initial={self.initial}, max_requests={self.max_requests}"
-            raise InputError(f"FindSteps needs 2 <= initial <= max_requests, got {got}")
+            raise InputError(f"FindSteps: expected 2 <= initial <= max_requests, got {got}")
 
 
 Versions = str | int | Sequence[int]
-"""What the fetch functions take as versions; `numpy` and `pandas` integers count as int."""
+"""The versions that the fetch functions accept; `numpy` and `pandas` integers count as int."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionPlan:
-    """A range of versions, not yet tied to a node.
+    """A range of versions of any node.
 
     Attributes
     ----------
     first, last : int or datetime
-        Both included; negative numbers count from the head, -1 being the head itself.
+        Both included. Negative numbers count from the head: -1 is the head.
     step : int
-        Distance of neighbours.
+        Distance between neighbours.
     count : int or None
-        Number of evenly spaced versions instead of a distance.
+        Number of evenly spaced versions, instead of a distance.
     """
 
     first: int | datetime
@@ -101,12 +113,12 @@ class VersionPlan:
 
     @classmethod
     def parse(cls, text: str) -> VersionPlan:
-        """Read the text form of a plan.
+        """Parse the text form of a plan.
 
         Raises
         ------
         InputError
-            If `text` has none of the forms, naming them.
+            If `text` has none of the forms; the message lists them.
         """
         if re.fullmatch(rf"\s*{_NUMBER}\s*", text):
             return cls(int(text), int(text))
@@ -124,7 +136,7 @@ class VersionPlan:
             return cls(first, last)
         number = int(match["n"])
         if number < 1:
-            raise InputError(f"version plan {text!r}: step and number of versions are 1 or more")
+            raise InputError(f"version plan {text!r}: step and number of versions must be 1 or more")
         if match.groupdict().get("kind") == ":":
             return cls(first, last, step=number)
         return cls(first, last, count=number)
@@ -132,13 +144,13 @@ class VersionPlan:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPlan:
-    """Versions of one node, in the order they are read.
+    """The versions of a plan for one node, in the order in which they are read.
 
     Attributes
     ----------
     versions : sequence of int
     notes : tuple of str
-        What was clipped, in words.
+        What was clipped, as sentences for a warning.
     """
 
     versions: Sequence[int]
@@ -153,7 +165,7 @@ def resolve_versions(
     version_at: Callable[[datetime], int] | None = None,
     claimed: int | None = None,
 ) -> ResolvedPlan:
-    """Turn a plan into versions of a node.
+    """Return the versions of a plan for one node.
 
     Parameters
     ----------
@@ -161,21 +173,21 @@ def resolve_versions(
     head, oldest : int
         The node's newest and oldest readable version.
     version_at : callable, optional
-        First version at or after a time; -1 for a time before the oldest version, head + 1 for one after the head.
-        Needed for plans by date.
+        Returns the first version at or after a time; -1 for a time before the oldest version, head + 1 for one after
+        the head. Plans by date need it.
     claimed : int, optional
-        The oldest version as the node claims it, where `oldest` comes from a probe.
+        The oldest version that the node claims, if `oldest` comes from a probe.
 
     Returns
     -------
     ResolvedPlan
-        A range is clipped to what is readable and the notes say so; versions that were listed one by one are kept.
-        A plan by dates reads the versions from its first time to its last, both included.
+        A range is clipped to the readable versions, and the notes say so. Versions that are listed one by one are not
+        clipped. A plan by dates has the versions from its first time to its last, both included.
 
     Raises
     ------
     InputError
-        If the plan is not understood, runs backwards, or lies outside of what is readable.
+        If the plan cannot be parsed, runs backwards, or has no readable version.
     """
     if isinstance(plan, str):
         plan = VersionPlan.parse(plan)
@@ -189,7 +201,7 @@ def resolve_versions(
     if last < oldest or first > head:
         raise InputError(f"versions {first} to {last} cannot be read: this node holds {oldest} to {head}")
     if first < oldest:
-        why = "are pruned" if claimed in {None, oldest} else "lie below what answered a probe"
+        why = "are pruned" if claimed in {None, oldest} else "are below the oldest one that answered a probe"
         notes.append(f"versions {first} to {oldest - 1} {why}; reading from {oldest}")
         first = oldest
     if last > head:
@@ -197,30 +209,28 @@ def resolve_versions(
         last = head
     stepped = range(first, last + 1, plan.step)
     size = len(stepped) if plan.count is None else min(plan.count, len(stepped))
-    if size > _MOST_VERSIONS:
-        raise InputError(f"the plan has {size:,} versions, more than {_MOST_VERSIONS:,}; use a/n or a step")
+    if size > _MAX_VERSIONS:
+        raise InputError(f"the plan has {size:,} versions, more than {_MAX_VERSIONS:,}; use a/n or a step")
     return ResolvedPlan(stepped if plan.count is None else evenly(first, last, plan.count), tuple(notes))
 
 
 def _listed(plan: int | Sequence[int], head: int) -> Sequence[int]:
-    """Return versions given one by one, negative ones counted from the head."""
+    """Return versions that are listed one by one; negative ones count from the head."""
     if isinstance(plan, range) and plan and min(plan[0], plan[-1]) >= 0:
         return plan
     given: Any = [plan] if _is_integer(plan) else plan
     if isinstance(given, bytes | dict) or not hasattr(given, "__iter__"):
         raise InputError(f"versions {plan!r} are not understood; the forms are {_FORMS}")
     versions = []
-    for version in given:  # a list as the caller wrote it: short, and each entry needs its own check
-        if not _is_integer(version) or not -head - 1 <= int(version) <= _LARGEST:
-            raise InputError(
-                f"version {version!r} is no ledger version: expected an integer from {-head - 1} to 2^64-1"
-            )
+    for version in given:  # the list is the caller's: short, and each entry needs its own check
+        if not _is_integer(version) or not -head - 1 <= int(version) <= _MAX_VERSION:
+            raise InputError(f"{version!r:.80} is not a ledger version: expected an integer from {-head - 1} to 2^64-1")
         versions.append(int(version) if version >= 0 else head + 1 + int(version))
     return versions
 
 
 def _is_integer(value: object) -> bool:
-    # A numpy array has __index__ too, for the sake of arrays of one element.
+    # A numpy array has __index__ too, since an array of one element is an index.
     return hasattr(value, "__index__") and not hasattr(value, "__iter__") and not isinstance(value, bool)
 
 
@@ -234,7 +244,7 @@ def _first(
     if found > head:
         raise InputError(f"the version plan begins at {bound.isoformat()}, after this node's head, version {head}")
     if found < 0:
-        notes.append(f"{bound.isoformat()} lies before version {oldest}, the oldest this node holds; reading from it")
+        notes.append(f"{bound.isoformat()} is before version {oldest}, the oldest that this node has; reading from it")
         return oldest
     return found
 
@@ -242,22 +252,22 @@ def _first(
 def _last(
     bound: int | datetime, head: int, oldest: int, version_at: Callable[[datetime], int] | None, notes: list[str]
 ) -> int:
-    """Return the last version of a plan: by date the last one at or before it."""
+    """Return the last version of a plan; by date, the last one at or before it."""
     if not isinstance(bound, datetime):
         return bound if bound >= 0 else max(0, head + 1 + bound)
     after = _dated(version_at)(bound + _TICK)
     if after < 0:
         raise InputError(
-            f"the version plan ends at {bound.isoformat()}, before version {oldest}, the oldest this node holds"
+            f"the version plan ends at {bound.isoformat()}, before version {oldest}, the oldest that this node has"
         )
     if after > head and _dated(version_at)(bound) > head:
-        notes.append(f"{bound.isoformat()} lies after this node's head; reading to the head, version {head}")
+        notes.append(f"{bound.isoformat()} is after the time of this node's head; reading to the head, version {head}")
     return after - 1
 
 
 def _dated(version_at: Callable[[datetime], int] | None) -> Callable[[datetime], int]:
     if version_at is None:
-        raise InputError("this node gives no block times, so a plan by date cannot be resolved; use versions")
+        raise InputError("a plan by date needs block times, which are not available here; use versions")
     return version_at
 
 
@@ -267,11 +277,11 @@ def _backwards(plan: VersionPlan, first: int, last: int) -> str:
     span = f"{plan.first.isoformat()} to {plan.last.isoformat()}"
     if plan.first > plan.last:
         return f"the version plan runs backwards, {span}; write the older time first"
-    return f"no ledger version lies in the version plan, {span}; version {first} is the first after it"
+    return f"the version plan, {span}, has no ledger version; version {first} is the first after it"
 
 
 def evenly(first: int, last: int, count: int) -> Sequence[int]:
-    """Return `count` versions from first to last, both included, in integers only; fewer where there are fewer."""
+    """Return `count` evenly spaced versions from first to last, both included; all of them if there are fewer."""
     if count > last - first:
         return range(first, last + 1)
     if count == 1:
@@ -285,28 +295,33 @@ def as_version(value: object, *, least: int = 0) -> int:
     Raises
     ------
     InputError
-        If `value` is no whole number from `least` to 2^64-1.
+        If `value` is not a whole number from `least` to 2^64-1.
     """
-    if not _is_integer(value) or not least <= int(value) <= _LARGEST:  # type: ignore[call-overload]  # has __index__
+    if not _is_integer(value) or not least <= int(value) <= _MAX_VERSION:  # type: ignore[call-overload]  # has __index__
         raise InputError(
-            f"{value!r:.80} is no ledger version: expected a whole number from 0 to 2^64-1; leave it out for the head, "
-            "or count from the head with node.at(-1)"
+            f"{value!r:.80} is not a ledger version: expected a whole number from 0 to 2^64-1; leave it out for the "
+            "head, or count from the head with node.at(-1)"
         )
     return int(value)  # type: ignore[call-overload, no-any-return]  # has __index__
 
 
 def as_version_or_head(value: object) -> int | None:
-    """Return a ledger version as `as_version` does; None, the head, stays None."""
+    """Return a ledger version as `as_version` does, or None for None, the head."""
     return None if value is None else as_version(value)
 
 
 def moment(time: str | date) -> datetime:
-    """Return a time as an aware datetime; text is ISO 8601, a date is its beginning, and without an offset it is UTC.
+    """Return a time as an aware datetime.
+
+    Parameters
+    ----------
+    time : str, datetime or date
+        Text in ISO 8601. A date is its beginning. A time without an offset is UTC.
 
     Raises
     ------
     InputError
-        If it is no time, or the text no ISO 8601 date or time.
+        If it is not a time.
     """
     given: Any = time
     if isinstance(given, str):
@@ -314,12 +329,12 @@ def moment(time: str | date) -> datetime:
             given = datetime.fromisoformat(given.strip())
         except ValueError:
             raise InputError(
-                f"{time!r} is no date: expected ISO 8601, such as 2026-05-01 or 2026-05-01T12:00Z"
+                f"{time!r:.80} is not a date: expected ISO 8601, such as 2026-05-01 or 2026-05-01T12:00Z"
             ) from None
     elif isinstance(given, date) and not isinstance(given, datetime):
         given = datetime(given.year, given.month, given.day, tzinfo=UTC)
     if not isinstance(given, datetime) or given != given:  # noqa: PLR0124 - pandas' NaT is a datetime, and unlike itself
-        raise InputError(f"{time!r:.80} is no date: expected ISO 8601 text, such as 2026-05-01, or a datetime")
+        raise InputError(f"{time!r:.80} is not a date: expected ISO 8601 text, such as 2026-05-01, or a datetime")
     return given.replace(tzinfo=UTC) if given.tzinfo is None else given
 
 

@@ -73,7 +73,7 @@ def test_a_numpy_array_is_a_list_of_versions():
 
 def test_a_plan_of_too_many_versions_is_refused_before_it_is_made(monkeypatch):
     """The size of a plan is checked before its versions are spelled out."""
-    monkeypatch.setattr("toolkit.client.versions._MOST_VERSIONS", 1_000)
+    monkeypatch.setattr("toolkit.client.versions._MAX_VERSIONS", 1_000)
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match="200,000 versions"):

@@ -56,9 +56,9 @@ def test_the_time_of_the_oldest_version_is_its_own():
 def test_a_plan_by_dates_on_a_pruned_node_is_clipped_and_said_so():
     """Where nothing of the plan is held it is refused; where some is, the rest is warned of."""
     node, _ = node_with(BLOCKS, head=ledger(1_000, oldest=500))
-    with pytest.raises(InputError, match="before version 500, the oldest this node holds"):
+    with pytest.raises(InputError, match="before version 500, the oldest that this node has"):
         plan_versions(node, "2020-01-01..2020-02-01/3")
-    with pytest.warns(UserWarning, match="lies before version 500"):
+    with pytest.warns(UserWarning, match="is before version 500"):
         plan, _ = plan_versions(node, "2020-01-01..2026-01-01T00:01:00Z/2")
     assert list(plan.versions) == [500, 609]
 
@@ -79,7 +79,7 @@ def test_what_is_no_version_is_refused_by_every_read(version):
         lambda: node.gas_schedule(version),
     ]
     for read in reads:
-        with pytest.raises(InputError, match="is no ledger version: expected a whole number"):
+        with pytest.raises(InputError, match="is not a ledger version: expected a whole number"):
             read()
     assert fake.asked == []
 
@@ -87,7 +87,7 @@ def test_what_is_no_version_is_refused_by_every_read(version):
 @pytest.mark.parametrize("version", ["5", 1.5, True, None, 2**64])
 def test_a_snapshot_of_no_version_is_refused(version):
     """`at` takes whole numbers only, negative ones included."""
-    with pytest.raises(InputError, match="is no ledger version: expected a whole number"):
+    with pytest.raises(InputError, match="is not a ledger version: expected a whole number"):
         node_with()[0].at(version)
 
 

@@ -146,7 +146,7 @@ def test_text_that_is_no_plan_names_the_forms(plan):
 @pytest.mark.parametrize("plan", ["0:10:0", "0:10/0"])
 def test_a_step_or_count_of_zero_is_refused(plan):
     """Zero is neither a distance nor a number of versions."""
-    with pytest.raises(InputError, match="are 1 or more"):
+    with pytest.raises(InputError, match="must be 1 or more"):
         resolve_versions(plan, head=HEAD)
 
 
@@ -208,7 +208,7 @@ def test_a_date_before_the_oldest_version_is_clipped_and_said_so():
     plan = resolve_versions("2020-01-01..2026-06-01/2", head=HEAD, oldest=500, version_at=at(times, oldest=500))
     assert list(plan.versions) == [500, 600]
     assert plan.notes == (
-        "2020-01-01T00:00:00+00:00 lies before version 500, the oldest this node holds; reading from it",
+        "2020-01-01T00:00:00+00:00 is before version 500, the oldest that this node has; reading from it",
     )
 
 
@@ -217,7 +217,9 @@ def test_a_date_after_the_head_is_clipped_and_said_so():
     version_at = at({0: MAY, HEAD: JUNE})
     plan = resolve_versions("2026-05-01..2030-01-01/2", head=HEAD, version_at=version_at)
     assert list(plan.versions) == [0, HEAD]
-    assert plan.notes == ("2030-01-01T00:00:00+00:00 lies after this node's head; reading to the head, version 1000",)
+    assert plan.notes == (
+        "2030-01-01T00:00:00+00:00 is after the time of this node's head; reading to the head, version 1000",
+    )
     assert resolve_versions("2026-05-01..2026-06-01/2", head=HEAD, version_at=version_at).notes == ()
 
 
@@ -227,7 +229,7 @@ def test_a_date_after_the_head_is_clipped_and_said_so():
         ("2020-01-01..2020-02-01/3", "ends at 2020-02-01T00:00:00.00:00, before version 500, the oldest"),
         ("2030-01-01..2031-01-01", "begins at 2030-01-01T00:00:00.00:00, after this node's head, version 1000"),
         ("2026-06-01..2026-05-01", "runs backwards.*write the older time first"),
-        ("2026-05-02..2026-05-03", "no ledger version lies in the version plan.*version 600 is the first after it"),
+        ("2026-05-02..2026-05-03", "has no ledger version; version 600 is the first after it"),
     ],
 )
 def test_dates_without_a_version_are_refused(plan, words):
@@ -246,13 +248,13 @@ def test_dates_take_times_and_offsets():
 
 def test_dates_without_block_times_are_refused():
     """A node that gives no block times cannot resolve dates."""
-    with pytest.raises(InputError, match="no block times"):
+    with pytest.raises(InputError, match="needs block times"):
         resolve_versions("2026-05-01..2026-06-01", head=HEAD)
 
 
 def test_a_date_that_is_none_is_named():
     """The 31st of June is refused by name."""
-    with pytest.raises(InputError, match="'2026-06-31' is no date: expected ISO 8601"):
+    with pytest.raises(InputError, match="'2026-06-31' is not a date: expected ISO 8601"):
         VersionPlan.parse("2026-05-01..2026-06-31")
 
 
@@ -268,7 +270,7 @@ def test_moments_without_offset_are_utc():
 @pytest.mark.parametrize("time", [None, 5, pd.NaT, np.datetime64("2026-05-01"), ["2026-05-01"]])
 def test_what_is_no_time_is_refused(time):
     """Other types are refused with what would do."""
-    with pytest.raises(InputError, match="is no date: expected ISO 8601 text"):
+    with pytest.raises(InputError, match="is not a date: expected ISO 8601 text"):
         moment(time)
 
 
@@ -282,7 +284,7 @@ def test_a_version_may_be_any_integer(value):
 @pytest.mark.parametrize("value", ["5", None, 1.5, True, -1, 2**64, np.array([5]), np.float64(5), pd.NA])
 def test_what_is_no_version_is_refused(value):
     """Anything but a whole number from 0 on is refused by name."""
-    with pytest.raises(InputError, match=r"is no ledger version: expected a whole number from 0 to 2\^64-1"):
+    with pytest.raises(InputError, match=r"is not a ledger version: expected a whole number from 0 to 2\^64-1"):
         as_version(value)
 
 

@@ -45,7 +45,7 @@ def test_a_wrong_value_type_is_told():
     """The node's 500 does not name what to change; the text does."""
     message = "Failed to deserialize table item retrieved from DB"
     error = refusal("item 1 of table 0xa", refused(500, "internal_error", message, head=HEAD))
-    assert str(error).endswith(f"{message} (check value_type: what the table holds is not of that type)")
+    assert str(error).endswith(f"{message} (check value_type: the stored value is not of that type)")
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 502, 503])
@@ -110,8 +110,8 @@ def test_a_version_above_the_head_names_the_head():
     ("status", "code", "words"),
     [
         (404, "version_not_found", "above the node's head"),
-        (404, "table_item_not_found", "a wrong but encodable key type gives the same answer"),
-        (404, "resource_not_found", "holds no such resource"),
+        (404, "table_item_not_found", "a wrong key type gives the same answer"),
+        (404, "resource_not_found", "has no such resource"),
         (404, "module_not_found", "no such module"),
         (404, "account_not_found", "no such account"),
         (401, "x", "LEDGER_TOOLKIT_API_KEY"),
