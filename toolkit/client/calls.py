@@ -11,6 +11,7 @@ import msgspec
 from toolkit._present.text import visible
 from toolkit.client.abis import Made, encode_arguments, function_abi, function_id, parameter_layouts
 from toolkit.client.connection import bcs_body, json_body, path, pinned
+from toolkit.client.failures import estimates_max_gas
 from toolkit.client.results import Simulation, TableItem, ViewResult
 from toolkit.errors import SchemaError
 from toolkit.move import (
@@ -54,6 +55,8 @@ Encoding = Literal["json", "bcs"]
 
 EXPIRATION_MARGIN_S = 600
 """Seconds between the ledger's time and the expiration of a simulated transaction, unless the request has one."""
+ORDERLESS_EXPIRATION_MARGIN_S = 50
+"""The same for a transaction with a replay protection nonce: nodes accept at most 60 s."""
 
 _PLACEHOLDER_PRICE = 100
 _PLACEHOLDER_MAX_GAS = 2_000_000
@@ -403,11 +406,12 @@ def prepare_simulation(
         If the request does not fit the function's ABI.
     """
     sent = _with_estimates(request)
+    margin_s = EXPIRATION_MARGIN_S if request.replay_protection_nonce is None else ORDERLESS_EXPIRATION_MARGIN_S
     numbers = {
         "sequence_number": sequence_number if request.sequence_number is None else request.sequence_number,
         "max_gas_amount": _PLACEHOLDER_MAX_GAS,
         "gas_unit_price": _PLACEHOLDER_PRICE,
-        "expiration_timestamp_secs": int(ledger.timestamp.timestamp()) + EXPIRATION_MARGIN_S,
+        "expiration_timestamp_secs": int(ledger.timestamp.timestamp()) + margin_s,
     }
     if request.needs_bcs:  # signatures that have no JSON form
         layouts = _payload_layouts(request.payload, abis)
@@ -443,8 +447,7 @@ def _with_estimates(request: SimulationRequest) -> SimulationRequest:
     filled: dict[str, bool] = {}
     if request.estimate_gas_unit_price is None:
         filled["estimate_gas_unit_price"] = request.gas_unit_price is None
-    if request.estimate_max_gas_amount is None:
-        filled["estimate_max_gas_amount"] = request.max_gas_amount is None and request.fee_payer is None
+    filled["estimate_max_gas_amount"] = estimates_max_gas(request)
     return request.replace(**filled)
 
 

@@ -350,7 +350,8 @@ def fetch_simulations(
     Notes
     -----
     Source: ``POST /v1/transactions/simulate``, once per request. The head is read once, and the sequence number of
-    each sender once. Each request expires 600 s after the newest head that an answer had before it was sent.
+    each sender once. Each request expires 600 s (50 s with a replay protection nonce) after the newest head
+    that an answer had before it was sent.
 
     Examples
     --------

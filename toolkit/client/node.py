@@ -348,7 +348,8 @@ class Node(Reads):
         Notes
         -----
         Source: ``POST /v1/transactions/simulate``. If the request has no sequence number or expiration, the node's
-        are filled in (ledger time + 600 s). Gas price and max gas are then the node's estimates.
+        are filled in (ledger time + 600 s, or + 50 s with a replay protection nonce, since nodes accept at most 60 s
+        then). Gas price and max gas are then the node's estimates.
 
         Examples
         --------
@@ -466,7 +467,7 @@ class Node(Reads):
     def prepare_simulation(
         self, request: SimulationRequest, *, ledger: LedgerState, sequence_number: int
     ) -> PreparedCall[Simulation]:
-        """Prepare a simulation by the modules of a ledger's head; it expires 600 s after the newest head seen."""
+        """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen."""
         newest, abis = self._connection.newest or ledger, self.abis.at(ledger.version)
         number = sequence_number
         return prepare_simulation(self, self._connection, request, ledger=newest, abis=abis, sequence_number=number)

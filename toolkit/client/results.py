@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import short_addresses, visible
+from toolkit.client.failures import failure_reason
 from toolkit.errors import InputError
 from toolkit.frames.calls import TableItemRecord, ViewRecord
 from toolkit.move import parse_type_tag
@@ -27,37 +27,9 @@ if TYPE_CHECKING:
     from toolkit.move import Layout, TypeTag
     from toolkit.wire import GasBreakdown, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
-__all__ = ["Simulation", "TableItem", "ViewResult", "abort_words"]
+__all__ = ["Simulation", "TableItem", "ViewResult"]
 
 OCTAS_PER_APT = 10**8
-ABORT_CATEGORIES = {
-    1: "invalid argument",
-    2: "out of range",
-    3: "invalid state",
-    4: "unauthenticated",
-    5: "permission denied",
-    6: "not found",
-    7: "aborted",
-    8: "already exists",
-    9: "resource exhausted",
-    10: "cancelled",
-    11: "internal",
-    12: "not implemented",
-    13: "unavailable",
-}
-"""Bits 16 to 23 of an abort code. Source: the Move standard library's error module."""
-
-_ABORT = re.compile(
-    r"Move abort(?: in (?P<module>\S+))?: (?:(?P<name>\w+)\()?(?:code )?0x(?P<code>[0-9a-fA-F]{1,16})\)?"
-)
-_STATUS = {
-    "Out of gas": "it ran out of gas; raise max_gas_amount",
-    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": "the payer cannot afford max_gas_amount at this price",
-    "SEQUENCE_NUMBER_TOO_OLD": "the sequence number was used already; leave it out to have it filled in",
-    "SEQUENCE_NUMBER_TOO_NEW": "the sequence number is ahead of the account's; leave it out to have it filled in",
-    "TRANSACTION_EXPIRED": "the expiration is before the ledger's time",
-    "SENDING_ACCOUNT_DOES_NOT_EXIST": "the sender's account does not exist",
-}
 _SIMILAR = 0.8
 _MAX_SUGGESTIONS = 3
 _MAX_BALANCES = 8
@@ -430,19 +402,6 @@ def _struct_name(tag: str) -> str:
 # a simulation in words -----------------------------------------------------------------------------------------------
 
 
-def abort_words(vm_status: str) -> str | None:
-    """Return a Move abort in words: module, name, category and reason; None if the status is not an abort."""
-    match = _ABORT.search(vm_status)
-    if match is None:
-        return None
-    code = int(match["code"], 16)
-    category = ABORT_CATEGORIES.get(code >> 16 & 0xFF)
-    kind = f", category {code >> 16 & 0xFF} ({category}), reason {code & 0xFFFF}" if category else ""
-    where = f" in {match['module']}" if match["module"] else ""
-    name = f" {match['name']}" if match["name"] else ""
-    return f"the code{where} aborted:{name} code {code:#x}{kind}"
-
-
 def _headline(simulation: Simulation) -> str:
     payload = simulation.request.payload
     what = payload.function if isinstance(payload, EntryFunction) else f"the {type(payload).__name__} payload"
@@ -453,9 +412,8 @@ def _failure_lines(simulation: Simulation) -> list[str]:
     """Return why a transaction would fail: the meaning of the status, then the status, which may be long."""
     if simulation.success:
         return []
-    status = simulation.vm_status
-    why = abort_words(status) or next((words for name, words in _STATUS.items() if name in status), None)
-    return [*([f"Why: {why}."] if why else []), f"Status: {status}"]
+    why = failure_reason(simulation.request, simulation.transaction)
+    return [*([f"Why: {why}."] if why else []), f"Status: {simulation.vm_status}"]
 
 
 def _cost_line(simulation: Simulation) -> str:

@@ -299,7 +299,7 @@ def request_as_json(request: SimulationRequest, arguments: Sequence[Any] | None 
         "sequence_number": "the sender's, read before sending",
         "max_gas_amount": _ESTIMATED if estimates.max_gas_amount else _DEFAULT,
         "gas_unit_price": _ESTIMATED if estimates.gas_unit_price else _DEFAULT,
-        "expiration_timestamp_secs": "ledger time + 600 s",
+        "expiration_timestamp_secs": f"ledger time + {50 if request.replay_protection_nonce is not None else 600} s",
     }
     body |= {name: f"<{words}>" for name, words in sources.items() if getattr(request, name) is None}
     if arguments is not None:

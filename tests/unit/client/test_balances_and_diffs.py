@@ -20,9 +20,9 @@ from tests.unit.client.fakes import (
     user_transaction,
 )
 from toolkit import embedded
+from toolkit.client.failures import ABORT_CATEGORIES, abort_words
 from toolkit.client.http import Answer
 from toolkit.client.node import Node
-from toolkit.client.results import ABORT_CATEGORIES, abort_words
 from toolkit.errors import Forbidden, NotFound, VersionPruned
 from toolkit.wire import EntryFunction
 
@@ -186,6 +186,15 @@ class TestExplain:
         ("status", "told"),
         [
             ("Move abort in 0x1::m: 0x5", "the code in 0x1::m aborted: code 0x5"),
+            (
+                "Move abort in 0x1::table: 0x6507",
+                "the code in 0x1::table aborted: code 0x6507, the table has no item with this key",
+            ),
+            (
+                "Move abort in 0x1::table: 0x6407",
+                "the code in 0x1::table aborted: code 0x6407, the table has an item with this key already",
+            ),
+            ("Move abort in 0x2::table: 0x6507", "the code in 0x2::table aborted: code 0x6507"),
             ("Move abort: code 0x10001", "the code aborted: code 0x10001, category 1 (invalid argument), reason 1"),
             ("Move abort in 0x1::m: 0xffffffffffffffff", "the code in 0x1::m aborted: code 0xffffffffffffffff"),
             ("Executed successfully", None),
@@ -225,6 +234,7 @@ class TestExplain:
             ("SEQUENCE_NUMBER_TOO_OLD", "used already"),
             ("INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE", "cannot afford"),
             ("TRANSACTION_EXPIRED", "expiration"),
+            ("TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE", "at most 60 s"),
         ],
     )
     def test_a_discarded_one_costs_nothing_and_has_advice(self, status, advice):
@@ -233,6 +243,23 @@ class TestExplain:
         assert advice in words
         assert "discarded before it ran, so nothing would be charged" in words
         assert "State changes: none. Events: 0." in words
+
+    @pytest.mark.parametrize(
+        ("instruction", "words"),
+        [
+            ("MoveFrom(StructDefinitionIndex(8))", "Why: the resource that the code reads or moves does not exist"),
+            (
+                "MutBorrowGlobalGeneric(StructDefInstantiationIndex(0))",
+                "resource that the code reads or moves does not",
+            ),
+            ("MoveTo(StructDefinitionIndex(8))", "Why: the resource that the code creates exists already"),
+            ("Add", "Why: instruction Add of 0x1::m::f failed."),
+        ],
+    )
+    def test_a_failed_instruction_is_named(self, instruction, words):
+        """A resource that is missing or there already is said in words, other instructions by name."""
+        status = f"Execution failed in 0x1::m::f (on instruction {instruction}) at code offset 2"
+        assert words in simulated(success=False, vm_status=status)[0].explain()
 
     @pytest.mark.parametrize(
         "status",

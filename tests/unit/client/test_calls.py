@@ -288,6 +288,14 @@ class TestSimulate:
         assert body["signature"] == {"type": "no_account_signature"}
         assert int(body["sender"], 16) == 0xA11CE
 
+    def test_an_orderless_transaction_expires_within_a_minute(self):
+        """With a nonce the expiration is 50 s after the ledger's time, since nodes accept at most 60 s."""
+        node, fake = node_with(self.routes())
+        payload = EntryFunction("0x1::m::pay", arguments=["0xB0B", 100])
+        node.simulate(payload, sender="0xa11ce", replay_protection_nonce=7)
+        ((_, body),) = fake.sent(self.WHERE)
+        assert body["expiration_timestamp_secs"] == str(int(TIME.timestamp()) + 50)
+
     def test_what_is_given_is_sent_and_not_estimated(self):
         """Own numbers go on the wire as they are, without asking account or estimates."""
         node, fake = node_with(self.routes())
