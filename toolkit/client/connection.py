@@ -301,7 +301,7 @@ class Connection:
         return self._newest
 
     def head(self) -> int:
-        """Return the highest head seen so far; the node is asked for it if there was no answer yet."""
+        """Return the highest head seen so far; the node is asked for it if no answer was received yet."""
         if self._newest is None:
             ledger = self._description().ledger
             self._note_ledger(ledger)
@@ -499,7 +499,7 @@ def _is_good(answer: Answer) -> bool:
 
 
 def _version_asked(url: str) -> int:
-    """Return the ledger version in the query of a URL, or 2**64 if there is no valid one."""
+    """Return the ledger version in the query of a URL, or 2**64 if none is valid."""
     _, _, tail = url.partition("ledger_version=")
     digits = tail.partition("&")[0]
     return int(digits) if digits.isascii() and digits.isdigit() else 2**64

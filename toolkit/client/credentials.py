@@ -82,7 +82,7 @@ class Credentials:
 
     @cached_property
     def authorization(self) -> str | None:
-        """Value of the ``Authorization`` header, or None if there are no credentials."""
+        """Value of the ``Authorization`` header, or None without credentials."""
         if self.api_key is not None:
             return f"Bearer {self.api_key}"
         return None if self.login is None else f"Basic {_base64(unquote(self.login))}"

@@ -128,7 +128,7 @@ class BulkEngine:
         Yields
         ------
         tuple of (key, Answer or error)
-            One per job: the last answer after all repeats, which may have an error status, or why there is no answer.
+            One per job: the last answer after all repeats, which may have an error status, or why none was received.
             `RateLimited` if the request was not sent because the node asked for a pause longer than the budget of
             `retry`.
 

@@ -71,7 +71,7 @@ class RetryPolicy:
         Parameters
         ----------
         status : int or None
-            HTTP status; None if there was no answer.
+            HTTP status; None without an answer.
         repeat : int
             Number of the repeat, counted from 1.
         text : str
@@ -120,7 +120,7 @@ class RetryPolicy:
         Parameters
         ----------
         outcome : Answer or NodeUnreachable
-            An error answer, or why there is no answer.
+            An error answer, or why none was received.
         repeat : int
             Number of the repeat, counted from 1.
         waited_s : float
@@ -149,7 +149,7 @@ class RetryPolicy:
 
 
 def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Return the seconds of a ``Retry-After`` header, or None if there is no valid one.
+    """Return the seconds of a ``Retry-After`` header, or None if it is missing or invalid.
 
     Parameters
     ----------

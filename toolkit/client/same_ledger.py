@@ -76,7 +76,7 @@ class LedgerAnchor:
         LedgerChanged
             If the node serves another ledger than that of the earlier anchor.
         NodeError, NodeUnreachable
-            If the node does not answer, there is no earlier anchor, and `ledger` is None.
+            If the node does not answer, no anchor was taken before, and `ledger` is None.
         """
         earlier = node.anchor
         if earlier is not None:

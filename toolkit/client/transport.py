@@ -95,7 +95,7 @@ class SessionTransport:
         Raises
         ------
         NodeUnreachable
-            If there is no answer; `HopelessError` if sending the request again cannot help.
+            If the node does not answer; `HopelessError` if sending the request again cannot help.
         ClosedError
             If the transport is closed.
         """

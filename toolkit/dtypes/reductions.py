@@ -319,7 +319,7 @@ def quantile(ordered: Sequence[int], place: float, interpolation: str) -> Fracti
     Returns
     -------
     Fraction, int or None
-        Exact; an int for ``lower``, ``higher`` and ``nearest``; None if there are no values.
+        Exact; an int for ``lower``, ``higher`` and ``nearest``; None without values.
     """
     if not ordered:
         return None

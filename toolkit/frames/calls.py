@@ -65,7 +65,7 @@ class ViewRecord:
     call : str or None
         Name of the call.
     ledger_version : int or None
-        Version that was read; None if the head was to be read and there is no answer.
+        Version that was read; None if the head was to be read and the node did not answer.
     head_version : int or None
     gas_used : int or None
     values : tuple or None

@@ -92,7 +92,7 @@ def compact_json(value: Any) -> str:
 
 
 def rows_frame(schema: Schema, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Return the frame of a schema, also if there are no rows; columns without values are null."""
+    """Return the frame of a schema, also without rows; columns without values are null."""
     return to_pandas(schema.table(values))
 
 

@@ -8,7 +8,7 @@ from tests.unit.client.fakes import URL, Script, answer, get, ledger, refused
 from toolkit.client.calls import PreparedCall
 from toolkit.client.connection import Connection, path
 from toolkit.client.retry import Pace, RetryPolicy
-from toolkit.errors import InvalidRequest, NodeError, NodeUnreachable, NotFound, RateLimited, Unavailable
+from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, RateLimited, Unavailable
 
 GOOD = answer({"fine": True})
 CUT = NodeUnreachable("cut")
@@ -258,3 +258,10 @@ def test_closing_closes_the_transport():
     connection, transport, _ = connected(GOOD)
     connection.close()
     assert transport.closed
+
+
+@pytest.mark.parametrize("part", ["..", "."])
+def test_dots_are_no_way_up_the_path(part):
+    """A segment of dots, which HTTP libraries resolve, never gets into a path."""
+    with pytest.raises(InputError):
+        path("accounts", "0x1", "module", part)

@@ -8,61 +8,16 @@ import numpy as np
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused, struct, user_transaction
-from toolkit.client.connection import path
 from toolkit.client.fetch import fetch_table_items, fetch_views
-from toolkit.client.http import Answer, base_url, is_nearby
+from toolkit.client.http import Answer
 from toolkit.client.node import Node
 from toolkit.client.node_errors import refusal
-from toolkit.client.retry import retry_after_s
 from toolkit.client.versions import FindSteps, resolve_versions
 from toolkit.errors import InputError, SchemaError
-from toolkit.gas.study import Study
 from toolkit.move import decode_module_abi
 from toolkit.wire import EntryFunction, ViewFunction
 
 HANDLE = "0x" + "0" * 61 + "abc"
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        "ftp://user:hunter2@node.test",
-        "ftp://user:hun@hunter2@node.test",
-        "http://user:hunter2@node.test/?x=1",
-        "http://user:hunter2@node.test:99999",
-        "http://user:hunter2/ss@node.test",
-        "http://user:12/hunter2@node.test",
-        "http://user:pa?hunter2@node.test",
-        "http://node.test?key=x@hunter2",
-        "http://node.test/?key=hunter2",
-        "http://node.test/#hunter2",
-        "https:/user:hunter2@node.test",
-        "http:\\\\user:hunter2@node.test",
-        "user:hunter2@node.test",
-        "user:hunter2@127.0.0.1:18501",
-    ],
-)
-def test_a_refused_url_does_not_show_its_password(target):
-    """The refusal of a URL leaves user name and password out."""
-    with pytest.raises(InputError) as caught:
-        base_url(target)
-    assert "hunter2" not in str(caught.value)
-    with pytest.raises(InputError) as caught:
-        Study(node=target, calls=[ViewFunction("0x1::chain_id::get")])
-    assert "hunter2" not in str(caught.value)
-
-
-def test_a_name_that_begins_like_loopback_is_elsewhere():
-    """127.evil.test is a name, not this machine."""
-    assert not is_nearby("http://127.evil.test/v1")
-
-
-@pytest.mark.parametrize(
-    "text", ["Fri, 01 May 99999999999999999999 12:00:00 GMT", "Fri, 01 May 2026 12:00:00 +9999999999999999"]
-)
-def test_a_retry_after_of_another_age_counts_as_none(text):
-    """A date no clock can hold is no wait."""
-    assert retry_after_s({"Retry-After": text}) is None
 
 
 def test_a_numpy_array_is_a_list_of_versions():
@@ -151,13 +106,6 @@ def test_version_at_ends_where_a_node_answers_other_blocks():
         Node(URL, transport=fake).version_at("2026-01-01")
 
 
-@pytest.mark.parametrize("part", ["..", "."])
-def test_dots_are_no_way_up_the_path(part):
-    """A segment of dots, which HTTP libraries resolve, never gets into a path."""
-    with pytest.raises(InputError):
-        path("accounts", "0x1", "module", part)
-
-
 def test_a_hostile_message_is_harmless_in_the_text():
     """The error's text is short and shows hidden characters; `.message` is what came, cut with a mark."""
     message = "\x1b[2J\u202eabort" + "x" * 100_000
@@ -196,12 +144,6 @@ def test_a_module_is_the_same_however_its_address_is_written():
     node = Node(URL, transport=FakeNode(), abis={("0x01", "m"): abi})
     assert node.module("0x1", "m", ledger_version=5) == abi
     assert node.module("0x0001", "m", ledger_version=5) == abi
-
-
-def test_a_target_that_is_no_text_is_refused():
-    """Another type than text is refused with a text."""
-    with pytest.raises(InputError):
-        base_url(8080)
 
 
 def test_bcs_stands_back_where_a_parameter_is_not_known():

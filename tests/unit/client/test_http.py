@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.integration.transports.single import EngineTransport
 from toolkit.client.connect import connect
-from toolkit.client.http import NETWORKS, base_url, is_nearby, redacted_url
-from toolkit.errors import InputError
+from toolkit.client.http import NETWORKS, Request, ascii_url, base_url, is_nearby, redacted_url
+from toolkit.client.transport import SessionTransport
+from toolkit.errors import InputError, NodeUnreachable
+from toolkit.gas.study import Study
+from toolkit.wire import ViewFunction
 
 
 @pytest.mark.parametrize(
@@ -169,3 +173,53 @@ def test_this_machine_and_its_network_are_recognised(host):
 def test_other_machines_are_elsewhere(url):
     """A public address, or a name that merely begins or ends like localhost, is elsewhere."""
     assert not is_nearby(url)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "ftp://user:hunter2@node.test",
+        "ftp://user:hun@hunter2@node.test",
+        "http://user:hunter2@node.test/?x=1",
+        "http://user:hunter2@node.test:99999",
+        "http://user:hunter2/ss@node.test",
+        "http://user:12/hunter2@node.test",
+        "http://user:pa?hunter2@node.test",
+        "http://node.test?key=x@hunter2",
+        "http://node.test/?key=hunter2",
+        "http://node.test/#hunter2",
+        "https:/user:hunter2@node.test",
+        "http:\\\\user:hunter2@node.test",
+        "user:hunter2@node.test",
+        "user:hunter2@127.0.0.1:18501",
+    ],
+)
+def test_a_refused_url_does_not_show_its_password(target):
+    """The refusal of a URL leaves user name and password out."""
+    with pytest.raises(InputError) as caught:
+        base_url(target)
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(InputError) as caught:
+        Study(node=target, calls=[ViewFunction("0x1::chain_id::get")])
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_name_that_begins_like_loopback_is_elsewhere():
+    """127.evil.test is a name, not this machine."""
+    assert not is_nearby("http://127.evil.test/v1")
+
+
+def test_a_target_that_is_no_text_is_refused():
+    """Another type than text is refused with a text."""
+    with pytest.raises(InputError):
+        base_url(8080)
+
+
+@pytest.mark.parametrize("transport_class", [SessionTransport, EngineTransport])
+def test_a_host_that_is_not_ascii_is_looked_up_by_both_transports(transport_class):
+    """Its name goes out in the ASCII form; here nobody has it."""
+    transport = transport_class(timeout_s=2.0)
+    with pytest.raises(NodeUnreachable, match="cannot connect"):
+        transport.send(Request("GET", "http://日本.invalid/v1"))
+    transport.close()
+    assert ascii_url("http://日本.invalid/v1?a=b") == "http://xn--wgv71a.invalid/v1?a=b"

@@ -112,3 +112,11 @@ def test_no_retry_after_text_breaks_the_reading(text):
     """Whatever the header holds, the answer is a wait of 0 or more, or None."""
     seconds = retry_after_s({"Retry-After": text}, now=NOW)
     assert seconds is None or seconds >= 0
+
+
+@pytest.mark.parametrize(
+    "text", ["Fri, 01 May 99999999999999999999 12:00:00 GMT", "Fri, 01 May 2026 12:00:00 +9999999999999999"]
+)
+def test_a_retry_after_of_another_age_counts_as_none(text):
+    """A date no clock can hold is no wait."""
+    assert retry_after_s({"Retry-After": text}) is None

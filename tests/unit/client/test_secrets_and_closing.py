@@ -6,15 +6,12 @@ import threading
 
 import pytest
 
-from tests.integration.transports.single import EngineTransport
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused
 from toolkit.client.batch import run_in_threads
 from toolkit.client.fetch import fetch_views
-from toolkit.client.http import Request, ascii_url
 from toolkit.client.node import Node
 from toolkit.client.node_errors import refusal
-from toolkit.client.transport import SessionTransport
-from toolkit.errors import ClosedError, Forbidden, NodeUnreachable
+from toolkit.errors import ClosedError, Forbidden
 from toolkit.wire import ViewFunction
 
 M = module("m", functions=[function("run", [], [])])
@@ -96,13 +93,3 @@ def test_an_interrupt_does_not_wait_for_what_is_in_flight():
         assert any(thread.name.startswith("toolkit-fetch") for thread in threading.enumerate())
     finally:
         gate.set()
-
-
-@pytest.mark.parametrize("road", [SessionTransport, EngineTransport])
-def test_a_host_that_is_not_ascii_is_looked_up_on_both_roads(road):
-    """Its name goes out in the ASCII form; here nobody has it."""
-    transport = road(timeout_s=2.0)
-    with pytest.raises(NodeUnreachable, match="cannot connect"):
-        transport.send(Request("GET", "http://日本.invalid/v1"))
-    transport.close()
-    assert ascii_url("http://日本.invalid/v1?a=b") == "http://xn--wgv71a.invalid/v1?a=b"

@@ -157,3 +157,22 @@ def test_frames_carry_their_dictionary(schema):
         text = str(carried[column.name])
         assert column.meaning in text
         assert column.unit in text
+
+
+@pytest.mark.parametrize("value", [2.5, 2.0**53])
+def test_no_float_becomes_an_integer(value):
+    """A float is refused in an integer column, whole or not."""
+    with pytest.raises(SchemaError, match="gas_used"):
+        rows_frame(TRANSACTIONS, {"gas_used": [1, value]})
+
+
+def test_columns_of_different_lengths_are_a_schema_error():
+    """Columns of different lengths are told by name."""
+    with pytest.raises(SchemaError, match="gas_used"):
+        rows_frame(TRANSACTIONS, {"version": [1, 2], "gas_used": [1]})
+
+
+def test_a_required_column_that_is_left_out_is_said_so():
+    """A required column that is left out is told by name."""
+    with pytest.raises(SchemaError, match="label"):
+        rows_frame(OBSERVATIONS, {"ledger_version": [1]})

@@ -178,3 +178,10 @@ def test_types_are_compared_by_value_on_both_sides():
     frame = payload_frame(changes, "resource_type", "0x1::m::Purse", PURSE_LAYOUT, identity=("address",))
     assert plain(frame["address"]) == ["0x5"]
     assert plain(frame["total"]) == [5]
+
+
+def test_a_simulation_has_the_kind_its_dictionary_says():
+    """The dictionary and the frame agree on a simulation's kind."""
+    rows, *_ = transaction_frames(simulated(user_transaction()), requests=[0])
+    meaning = next(column.meaning for column in TRANSACTIONS if column.name == "type")
+    assert pd.isna(rows["type"][0]) == ("null for a simulation" in meaning)

@@ -26,6 +26,9 @@ M = module(
 COUNT = ViewFunction("0x1::m::count")
 HANDLE = "0x" + "0" * 61 + "abc"
 TABLE = f"POST /tables/{HANDLE}/item"
+CLOCK = ViewFunction("0x1::timestamp::now_microseconds")
+TIMESTAMP = module("timestamp", functions=[function("now_microseconds", [], ["u64"])])
+MODULE = "GET /accounts/0x1/module/timestamp"
 ITEM = {"key": "alice", "key_type": "0x1::string::String", "value_type": "u64"}
 
 
@@ -512,3 +515,37 @@ class TestThreads:
             with ThreadPoolExecutor(8) as pool:
                 list(pool.map(lambda version: cache.note_looked_up("/somewhere", version), range(40)))
             assert slow("/somewhere") == list(range(40))
+
+
+class TestOfflineModules:
+    """One module answer that is not in the file does not spoil the others."""
+
+    def node(self, place, *, born: int = 0):
+        """Return a node whose account is there from a version on."""
+
+        def code(query, _):
+            there = int(query["ledger_version"]) >= born
+            return answer(TIMESTAMP) if there else refused(404, "account_not_found", "no account", head=ledger())
+
+        def view(query, _):
+            there = int(query["ledger_version"]) >= born
+            return answer([query["ledger_version"]], gas=1) if there else refused(400, "invalid_input", head=ledger())
+
+        return Node(URL, transport=FakeNode({MODULE: code, "POST /view": view}), cache=place)
+
+    def values(self, place, versions: str) -> list:
+        with Node(URL, transport=FakeNode(), cache=place, offline=True) as node:
+            return fetch_views(node, CLOCK, versions=versions, progress=False)["value"].dropna().tolist()
+
+    def test_a_sweep_from_before_the_account_was_there(self, tmp_path):
+        """404 account_not_found is not kept, but noted as looked up: the versions after it are still answered."""
+        with self.node(tmp_path / "a.sqlite3", born=105) as node:
+            fetch_views(node, CLOCK, versions="100:119", progress=False)
+        assert self.values(tmp_path / "a.sqlite3", "111:117") == list(range(111, 118))
+
+    def test_a_probe_in_between(self, tmp_path):
+        """A probe reads modules afresh and keeps nothing: what it noted must not be taken for kept."""
+        with self.node(tmp_path / "a.sqlite3") as node:
+            fetch_views(node, CLOCK, versions="100:119", progress=False)
+            node.probe()
+        assert self.values(tmp_path / "a.sqlite3", "111:117") == list(range(111, 118))
