@@ -184,7 +184,7 @@ class Connection:
         NodeError
             If the node refuses the call; the subclass depends on the status.
         NodeUnreachable
-            If there is no answer; `OfflineMiss` if the node is not asked because of ``offline=True``.
+            If the node does not answer; `OfflineMiss` if the node is not asked because of ``offline=True``.
         SchemaError
             If the answer is not of the call's type; such an answer is not cached.
         LedgerChanged
