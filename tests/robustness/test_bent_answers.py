@@ -21,6 +21,7 @@ from toolkit.client.retry import RetryPolicy
 from toolkit.client.transport import SessionTransport
 from toolkit.errors import ToolkitError
 from toolkit.gas.runs.runner import run_study
+from toolkit.gas.study import Run
 
 RECORD = "0xcafe::registry::Record"
 COIN = "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>"
@@ -369,7 +370,7 @@ def test_studies(road, tmp_path, kind, number):
         road.bend = bend
         for _ in range(2):
             run = only_ours(
-                lambda place=place: run_study(study, tmp_path / str(place), node=road.node(), progress=False),
+                lambda place=place: Run(run_study(study, tmp_path / str(place), node=road.node(), progress=False)),
                 kind,
                 name,
             )

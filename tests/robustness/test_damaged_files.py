@@ -133,7 +133,7 @@ def test_an_edited_manifest_is_noticed(small, tmp_path):
     shutil.copytree(folder, copy)
     place = copy / "run.json"
     place.write_text(place.read_text().replace('"last": 1499', '"last": 1498'))
-    with pytest.raises(StudyError, match=r"does not match its checksum, so it was changed.*restores run\.json"):
+    with pytest.raises(StudyError, match=r"does not match its checksum.*To restore run\.json"):
         toolkit.Run.open(copy)
 
 
@@ -153,7 +153,7 @@ def test_the_digest_is_that_of_the_rows_that_are_there(small, tmp_path):
     assert f"{digest} (run.json has {'0' * 32})" in other
     (copy / "parts" / "part-00000000.parquet").unlink()
     assert run.digest != digest
-    with pytest.raises(StudyError, match=r"has 0 observations, expected .*Run the same study into this folder"):
+    with pytest.raises(StudyError, match=r"has 0 observations, expected .*run the same study into this folder"):
         _ = toolkit.Run.open(copy).observations
 
 
@@ -177,7 +177,7 @@ def test_a_run_stops_once_its_folder_is_gone(small, tmp_path, monkeypatch, what)
             folder.mkdir()
 
     monkeypatch.setattr(RunStore, "add", gone)
-    with pytest.raises(RunStopped, match=r"was moved or removed.*nothing is written elsewhere"):
+    with pytest.raises(RunStopped, match=r"was moved or removed.*Nothing more is written"):
         study.run(folder, progress=False)
     assert names(folder) == [] if what == "replaced" else not folder.exists()
     if what != "removed":

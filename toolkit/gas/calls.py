@@ -87,7 +87,7 @@ class CallFields(FileModel):
 
     @property
     def name(self) -> str:
-        """The label, or the function if there is no label."""
+        """The label; the function by default."""
         return self.label or self.function
 
 

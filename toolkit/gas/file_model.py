@@ -121,7 +121,7 @@ def _keys(loc: tuple[int | str, ...], model: type[BaseModel] | None) -> tuple[li
 
 
 def _table_at(model: type[BaseModel] | None, key: str) -> type[BaseModel] | None:
-    """Return the model of the table under a key; the given model if there is no table."""
+    """Return the model of the table under a key, or the given model if the key does not have a table."""
     if model is None:
         return None
     annotation = model.model_fields[key].annotation
