@@ -12,8 +12,9 @@ from toolkit._present.text import visible
 from toolkit.client.abis import Made, encode_arguments, function_abi, function_id, parameter_layouts
 from toolkit.client.connection import bcs_body, json_body, path, pinned
 from toolkit.client.failures import estimates_max_gas
+from toolkit.client.node_errors import renamed
 from toolkit.client.results import Simulation, TableItem, ViewResult
-from toolkit.errors import SchemaError
+from toolkit.errors import NotFound, SchemaError, VersionPruned
 from toolkit.move import (
     decode_bcs,
     decode_json,
@@ -227,10 +228,15 @@ class _PreparedRead(Generic[T, Types]):
         ------
         InputError, SchemaError
             If the call does not fit its types.
+        VersionPruned, NotFound
+            If the version cannot be read, as the look-up of a module shows.
         """
         encoded_by = self._connection.head() if version is None else version
-        modules, form = self._forms.found(encoded_by)
         asked = self._asked if version is None else f"{self._asked} at version {version}"
+        try:
+            modules, form = self._forms.found(encoded_by)
+        except (VersionPruned, NotFound) as error:  # the look-up of a module at a version that cannot be read
+            raise renamed(asked, error) from None
         finish = partial(self._finished, form, version, encoded_by)
         failure = self._abis.failure(modules)
         return PreparedCall(pinned(form.request, version), asked, finish, version, self._gas, failure)

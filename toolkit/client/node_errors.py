@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -34,10 +35,13 @@ if TYPE_CHECKING:
     from toolkit.client.http import Answer
     from toolkit.wire import LedgerState
 
-__all__ = ["advertised_archive", "masked_refusal", "not_sent", "refusal"]
+__all__ = ["advertised_archive", "masked_refusal", "not_sent", "refusal", "renamed"]
 
 _ARCHIVE_HEADER = "x-aptos-archival-endpoint"
 _MAX_URL = 300
+
+_ANSWERED = ": the node answered "
+_Refusal = TypeVar("_Refusal", bound=NodeError)
 
 _CLASSES: dict[int, type[NodeError]] = {
     400: InvalidRequest,
@@ -106,7 +110,7 @@ def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIAL
     kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
     body = _masked(sent, credentials)
     code = f" {body.error_code}" if body.error_code else ""
-    text = f"{asked}: the node answered {answer.status}{code}: {visible(body.message, 600) or 'without a message'}"
+    text = f"{asked}{_ANSWERED}{answer.status}{code}: {visible(body.message, 600) or 'without a message'}"
     archive = advertised_archive(answer, credentials) if kind is VersionPruned else None
     if _MISFIT in sent.message.lower():
         advice = "check value_type: the stored value is not of that type"
@@ -129,6 +133,22 @@ def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIAL
         retry_after_s=wait_s,
         archive=archive,
     )
+
+
+def renamed(asked: str, error: _Refusal) -> _Refusal:
+    """Return the refusal of a look-up as that of the call that needs it, such as a view at a pruned version.
+
+    Parameters
+    ----------
+    asked : str
+        The call in words, as for `refusal`.
+    error : NodeError
+        As `refusal` returns it.
+    """
+    _, found, rest = str(error).partition(_ANSWERED)
+    again = copy(error)
+    again.args = (f"{asked}{found}{rest}" if found else f"{asked}: {error}",)
+    return again
 
 
 def masked_refusal(answer: Answer, credentials: Credentials) -> Answer:

@@ -50,6 +50,7 @@ ED25519_KEY_BYTES = 32
 ED25519_SIGNATURE_BYTES = 64
 _KEY_BYTES = {"ed25519": ED25519_KEY_BYTES, "secp256k1_ecdsa": 65, "secp256r1_ecdsa": 65, "slh_dsa__sha2_128s": 32}
 _SIGNATURE_BYTES = {"ed25519": ED25519_SIGNATURE_BYTES, "secp256k1_ecdsa": 64, "slh_dsa__sha2_128s": 7856}
+_KEYLESS = ("keyless", "federated_keyless")
 _MAX_BYTES = 16_384  # of keys and signatures of variable length; the node's own limits are lower
 _SIGNATURE_OF_KEY: dict[str, SignatureType] = {
     "ed25519": "ed25519",
@@ -158,7 +159,7 @@ class PublicKey(WireModel):
     Raises
     ------
     InputError
-        If the type is unknown, or `value` does not have the length of the type.
+        If the type is unknown, or `value` does not have the length or, for keyless, the structure of the type.
 
     Examples
     --------
@@ -175,6 +176,17 @@ class PublicKey(WireModel):
     @model_validator(mode="after")
     def _check_length(self) -> PublicKey:
         check_length(self.value, _KEY_BYTES.get(self.type), f"a public key of type {self.type}")
+        if self.type in _KEYLESS:
+            reader = Reader(unhex(self.value))
+            try:
+                _skip_keyless_key(reader, self.type)
+                reader.end()
+            except SchemaError as error:
+                parts = "issuer and identity commitment"
+                parts = parts if self.type == "keyless" else f"address of the issuer's keys, {parts}"
+                raise InputError(
+                    f"expected the BCS of a {self.type} public key ({parts}), got {shorten(self.value)}: {error}"
+                ) from error
         return self
 
     @property
@@ -214,18 +226,15 @@ class PublicKey(WireModel):
         """
         kind = _read_kind(reader, get_args(PublicKeyType), "public key")
         start = reader.position
-        if kind == "federated_keyless":
-            reader.address()
-        if kind in ("keyless", "federated_keyless"):
-            reader.string()  # issuer
-            reader.bytes()  # identity commitment
+        if kind in _KEYLESS:
+            _skip_keyless_key(reader, kind)
             return cls(reader.data[start : reader.position], type=kind)
         return cls(reader.bytes(), type=kind)
 
     def write(self, writer: Writer) -> None:
         """Append the typed key in BCS."""
         writer.uleb128(get_args(PublicKeyType).index(self.type))
-        if self.type in ("keyless", "federated_keyless"):  # a structure, not bytes with a length
+        if self.type in _KEYLESS:  # a structure, not bytes with a length
             writer.fixed(unhex(self.value))
         else:
             writer.bytes(unhex(self.value))
@@ -361,6 +370,13 @@ def _read_kind(reader: Reader, kinds: tuple[str, ...], what: str) -> str:
     if index >= len(kinds):
         raise SchemaError(f"byte {start}: unknown {what} {index}")
     return kinds[index]
+
+
+def _skip_keyless_key(reader: Reader, kind: str) -> None:
+    if kind == "federated_keyless":
+        reader.address()  # of the issuer's keys
+    reader.string()  # issuer
+    reader.bytes()  # identity commitment
 
 
 def _skip_web_authn(reader: Reader) -> None:

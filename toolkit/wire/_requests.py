@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SimulationRequest", "TableItemRequest", "ViewFunction", "canonical_request"]
 
+MAX_SIGNERS = 32
+"""Largest number of signatures of sender and secondary signers that nodes accept."""
 _NOT_ZERO = (
     "contains a signature that is not zeros; a simulation must be sent without a valid signature, "
     "so apply toolkit.wire.zero_padded first"
@@ -167,7 +169,7 @@ class SimulationRequest(WireModel):
     fee_payer : str, optional
         Address that pays the fee; ``0x0`` estimates without charging anybody.
     secondary_signers : sequence of str, default ()
-        Addresses of further signers.
+        Addresses of further signers, at most 31.
     public_key : str, PublicKey or AccountSignature, optional
         Key of the sender (hex of an ed25519 key, or a typed key) or its zero-padded signature. Without it the
         transaction is sent without a signature, which nodes accept.
@@ -270,6 +272,12 @@ class SimulationRequest(WireModel):
     @model_validator(mode="after")
     def _check_signatures(self) -> SimulationRequest:
         keys = (self.public_key, *self.secondary_public_keys, self.fee_payer_public_key)
+        further = len(getattr(self.signature, "secondary_signer_addresses", self.secondary_signers))
+        if further >= MAX_SIGNERS:
+            raise InputError(
+                f"expected at most {MAX_SIGNERS - 1} secondary signers ({MAX_SIGNERS} signatures with the sender's), "
+                f"got {further}"
+            )
         if self.secondary_public_keys and len(self.secondary_public_keys) != len(self.secondary_signers):
             raise InputError(
                 f"expected one of secondary_public_keys for each of {len(self.secondary_signers)} secondary_signers "

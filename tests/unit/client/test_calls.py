@@ -161,6 +161,19 @@ class TestView:
         with pytest.raises(VersionPruned, match=r"view 0x1::m::supply at version 3: .*oldest readable version is 400"):
             node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=3)
 
+    def test_a_pruned_module_names_the_view(self):
+        """The look-up of the module comes first; its refusal is that of the view."""
+        gone = refused(410, "version_pruned", "gone", head=ledger(oldest=400))
+        node, fake = node_with({"GET /accounts/0x1/module/m": gone})
+        with pytest.raises(VersionPruned) as caught:
+            node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=3)
+        assert str(caught.value) == (
+            "view 0x1::m::supply at version 3: the node answered 410 version_pruned: gone "
+            "(the oldest readable version is 400; read from there, or ask an archive node)"
+        )
+        assert (caught.value.status, caught.value.ledger.oldest_version) == (410, 400)
+        assert fake.sent("POST /view") == []
+
     @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"a": 1}', b'"5"'])
     def test_an_answer_that_is_no_array_is_a_schema_error(self, body):
         """A 200 with something else is said, with the start of what came."""

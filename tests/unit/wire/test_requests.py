@@ -166,6 +166,10 @@ def test_query_has_the_options_that_are_on() -> None:
 @pytest.mark.parametrize(
     ("build", "text"),
     [
+        (
+            lambda: SimulationRequest(CALL, sender="0x1", secondary_signers=[hex(one) for one in range(2, 42)]),
+            "expected at most 31 secondary signers (32 signatures with the sender's), got 40",
+        ),
         (lambda: SimulationRequest(ModuleBundle(), sender="0x1"), "module bundle payloads were removed"),
         (lambda: SimulationRequest(UnknownPayload({"type": "x"}), sender="0x1"), "expected an EntryFunction"),
         (
