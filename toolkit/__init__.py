@@ -71,11 +71,11 @@ if TYPE_CHECKING:
     from toolkit.errors import VersionPruned as VersionPruned
     from toolkit.frames.keys import table_keys as table_keys
     from toolkit.gas.comparison import compare as compare
+    from toolkit.gas.gate import Threshold as Threshold
+    from toolkit.gas.gate import Waiver as Waiver
     from toolkit.gas.schedules import schedule_diff as schedule_diff
     from toolkit.gas.study import Run as Run
     from toolkit.gas.study import Study as Study
-    from toolkit.gas.thresholds import Threshold as Threshold
-    from toolkit.gas.thresholds import Waiver as Waiver
     from toolkit.wire import EntryFunction as EntryFunction
     from toolkit.wire import Multisig as Multisig
     from toolkit.wire import Script as Script

@@ -53,7 +53,7 @@ def test_the_study_of_the_run_is_the_gate(runs):
     lines = done.stdout.splitlines()
     assert lines[0] == "x@1000 compared with x@4999"
     assert lines[1].startswith("gate FAILED: 1 regression; 2 calls judged")
-    assert any("version 1000 lies between two readings that differ" in line for line in lines)
+    assert any("version 1000 is between two readings that differ" in line for line in lines)
     assert any(line.startswith("regression: size: ") for line in lines)
     assert any(line.startswith("waived: depth: ") and "it grows by design" in line for line in lines)
     assert "Traceback" not in done.stderr
@@ -83,7 +83,7 @@ def test_exit_codes_of_the_gate(compare, arguments, code):
         (["x", "x", "--source", "view"], "source is one of view@version"),
         (["x", "x", "--out", "x.docx"], "the name must end in .md, .json, .txt"),
         (["x", "x", "--json", "--format", "text"], "not both"),
-        (["x", "x", "--source", "committed"], "nothing to check"),
+        (["x", "x", "--source", "committed"], "nothing to judge"),
         (["x", "x", "--format", "pdf"], "pdf"),
     ],
 )

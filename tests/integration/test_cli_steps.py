@@ -26,8 +26,8 @@ def test_steps_are_told_in_words(study, tmp_path, capsys):
     assert [line.split(":")[0].split(" ")[-1] for line in lines[:6:2]] == ["code", "code", "schedule"]
     assert lines[1:6:2] == [
         "  price: starts to answer, with 6 gas units",
-        "  price: 6 to 3 gas units (-50.0 %)",
-        "  price: 3 to 30 gas units (+900.0 %)",
+        "  price: from 6 to 3 gas units (-50 %)",
+        "  price: from 3 to 30 gas units (x10)",
     ]
 
 

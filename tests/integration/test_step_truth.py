@@ -187,7 +187,7 @@ def test_calls_outside_of_the_demo_have_their_true_causes_too(node, ledger, call
         for version, sides in dense_steps(ledger, one).items()
     ]
     causes = causes_of(steps, node, {one.fingerprint: one.function})
-    assert [causes[step].kind for step in steps] == [true_kind(ledger, step.version_after) for step in steps]
+    assert [causes[step].cause for step in steps] == [true_kind(ledger, step.version_after) for step in steps]
     assert steps
 
 

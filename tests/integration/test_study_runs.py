@@ -252,4 +252,4 @@ def test_an_executor_gives_the_same_observations(url, kind):
 def test_a_run_explains_itself(run, ledger):
     """Plain words name the version and the cause."""
     words = run.explain()
-    assert f"at version {truth(ledger, 'every cost tenfold')}, schedule: transaction " in words
+    assert f"at version {truth(ledger, 'every cost tenfold')}, gas schedule: transaction " in words

@@ -14,10 +14,11 @@ import toolkit
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit import errors
+from toolkit._present.data import csv_table
 from toolkit._present.text import HIDDEN
 from toolkit.cli.output import write_frame
-from toolkit.gas.words import step_words
-from toolkit.reports.csv_data import to_csv
+from toolkit.dtypes import to_arrow
+from toolkit.gas.sentences import step_lines
 
 NASTY = "a\x1b[2Jb\x07\x9b\u202ec\u2066d\u200fe\u200bf\ufeffg\ud800h\u2028i\r\x00"
 FORMULAS = ["\n=cmd()", " =cmd()", "\uff1dcmd()", "|calc", "%0A", "=cmd|'/c calc'!A1", "\t=1", "+1", "@x"]
@@ -52,7 +53,7 @@ def test_steps_in_words_carry_no_hidden_characters():
     """A label cannot begin a line of its own."""
     steps = synthetic_run.steps(rename=HOSTILE)
     other = steps.assign(node=NASTY.replace("\ud800", ""))
-    lines = step_words(pd.concat([steps, other], ignore_index=True))
+    lines = step_lines(pd.concat([steps, other], ignore_index=True))
     assert hidden_in("".join(lines)) == set()
     assert not any("\n" in line or line.startswith("# next line") for line in lines)
     assert any("\\u202eevil" in line for line in lines)
@@ -70,7 +71,7 @@ def test_no_writer_of_csv_leaves_a_formula(tmp_path):
     )
     write_frame(frame, tmp_path / "x.csv")
     written = (tmp_path / "x.csv").read_bytes().decode()
-    for text in (written, to_csv(frame), to_csv(frame.astype({"text": object}))):
+    for text in (written, csv_table(to_arrow(frame))):
         head, *rows = csv.reader(text.splitlines(keepends=True))
         assert head == ["text", "'=heading", "change"]
         assert [row[0].replace("\r", "") for row in rows] == [f"'{one}" for one in FORMULAS]

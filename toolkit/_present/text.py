@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
-__all__ = ["cleaned", "csv_text", "short_addresses", "visible"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["cleaned", "csv_text", "listed", "short_addresses", "visible"]
 
 ELLIPSIS = "…"
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -91,6 +95,19 @@ def csv_text(text: str) -> str:
     if unicodedata.normalize("NFKC", first) in _FORMULA:
         return f"'{text}"
     return text
+
+
+def listed(names: Iterable[str], limit: int) -> str:
+    """Return names separated by commas, at most `limit` of them, and the number of those left out.
+
+    Examples
+    --------
+    >>> listed("abc", 2)
+    'a, b and 1 more'
+    """
+    found = list(names)
+    more = f" and {len(found) - limit:,} more" if len(found) > limit else ""
+    return ", ".join(found[:limit]) + more
 
 
 def _hidden(char: str) -> bool:

@@ -65,7 +65,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: a call could not be judged."""
     from toolkit.gas.comparison import compare as compared
     from toolkit.gas.study import Study
-    from toolkit.reports.comparison import FORMATS
+    from toolkit.reports.write import COMPARISON_FORMATS
 
     written = _format(form, out, as_json=as_json)
     pair: Any = source.split(",") if source and "," in source else source
@@ -76,7 +76,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         comparison = compared(before, after, source=pair)
     rules = rules or comparison.study
     gate = _judged(comparison, fail_over, rules, waivers)
-    text = FORMATS[written](comparison, gate)
+    text = COMPARISON_FORMATS[written](comparison, gate)
     if out is None:
         print(text, end="")
     else:

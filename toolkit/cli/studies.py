@@ -125,7 +125,7 @@ def report(
 def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
     """Print the result of a run: the steps, then what was not judged, then the counts."""
     from toolkit._present.text import visible
-    from toolkit.gas.judged import unjudged_words
+    from toolkit.gas.sentences import unjudged_sentences
 
     lines = run.explain().splitlines()
     counts = run.manifest["counts"]
@@ -137,7 +137,7 @@ def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
                 **facts,
                 "steps": records(run.steps),
                 "words": lines,
-                "not_judged": unjudged_words(run.coverage.unjudged, str),
+                "not_judged": unjudged_sentences(run.coverage.unjudged, visible),
                 "notes": run.notes,
                 **extra,
             }

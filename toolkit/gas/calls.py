@@ -16,8 +16,8 @@ from pydantic import Field, field_validator, model_validator
 from toolkit.client.versions import VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas.file_model import FileModel, named_place, placed
+from toolkit.gas.gate import Threshold
 from toolkit.gas.observations import Source, fingerprint
-from toolkit.gas.thresholds import Threshold
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._models import wire_argument
 

@@ -16,7 +16,7 @@ from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, 
 from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import PLAN
 from toolkit.gas.observations import Source
-from toolkit.gas.plan_words import plan_html, plan_text
+from toolkit.gas.sentences import plan_html, plan_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

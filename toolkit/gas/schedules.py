@@ -1,4 +1,4 @@
-"""Gas schedules side by side: as a frame, and in words."""
+"""Comparison of gas schedules: as a frame and as text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.numbers import plural, times
 from toolkit._present.text import visible
 from toolkit.errors import InputError
 from toolkit.frames.columns import rows_frame
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["schedule_diff", "schedule_words", "uniform_ratio"]
 
-_MOST_NAMED = 3
-_MOST_OF_ALL = 0.5
-"""From this share on, the ratio that most parameters changed by is worth a word."""
+_MAX_NAMED = 3
+_MAJORITY = 0.5
 
 
 def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
@@ -37,12 +37,12 @@ def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
     DataFrame, shape (n, 6)
         One row per parameter that differs, by name: ``name``, ``kind`` (added, removed or changed), ``before`` and
         ``after`` (uint64; internal gas units unless the name says otherwise), ``change`` (i128, exact) and ``ratio``
-        (float64, after divided by before; null where there is none). Empty where nothing differs.
+        (float64, after divided by before; null if a side is missing or before is 0). Empty if nothing differs.
 
     Raises
     ------
     InputError
-        If a side is no gas schedule.
+        If a side is not a gas schedule.
 
     See Also
     --------
@@ -55,11 +55,11 @@ def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
     >>> schedule_diff(before, after)["kind"].tolist()
     ['changed', 'removed', 'added']
     """
-    given: tuple[object, ...] = (before, after)
-    for side in given:
+    sides_given: tuple[object, ...] = (before, after)
+    for side in sides_given:
         if not isinstance(side, GasSchedule):
             got = type(side).__name__
-            raise InputError(f"schedule_diff takes two gas schedules, as node.gas_schedule(version) gives; got {got}")
+            raise InputError(f"schedule_diff takes two gas schedules, as node.gas_schedule(version) returns; got {got}")
     names = [
         name
         for name in sorted(before.entries.keys() | after.entries.keys())
@@ -79,7 +79,7 @@ def schedule_diff(before: GasSchedule, after: GasSchedule) -> pd.DataFrame:
 
 
 def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
-    """Say how two gas schedules differ; a change that is uniform is said as such.
+    """Return how two gas schedules differ, as text; a uniform change is described as one.
 
     Parameters
     ----------
@@ -91,21 +91,21 @@ def schedule_words(before: GasSchedule, after: GasSchedule) -> str:
         ``459 of 512 parameters changed, every one x10``, or the changed parameters by name.
     """
     common = before.entries.keys() & after.entries.keys()
-    told = []
+    parts = []
     changed = _changed(before, after)
     if changed:
-        told.append(f"{len(changed)} of {len(common)} parameters changed, {_how(changed, before, after)}")
+        parts.append(f"{len(changed)} of {len(common)} parameters changed, {_how(changed, before, after)}")
     for done, names in (("added", after.entries.keys() - common), ("removed", before.entries.keys() - common)):
         if names:
-            named = f" ({', '.join(map(_shown, sorted(names)))})" if len(names) <= _MOST_NAMED else ""
-            told.append(f"{len(names)} parameter{'' if len(names) == 1 else 's'} {done}{named}")
+            named = f" ({', '.join(map(_shown, sorted(names)))})" if len(names) <= _MAX_NAMED else ""
+            parts.append(f"{plural(len(names), 'parameter')} {done}{named}")
     if before.feature_version != after.feature_version:
-        told.append(f"gas feature version {before.feature_version} to {after.feature_version}")
-    return "; ".join(told) or "no parameter differs"
+        parts.append(f"gas feature version {before.feature_version} to {after.feature_version}")
+    return "; ".join(parts) or "no parameter differs"
 
 
 def uniform_ratio(before: GasSchedule, after: GasSchedule) -> Fraction | None:
-    """Return the one ratio by which every changed parameter changed, None where there is no such ratio."""
+    """Return the ratio by which every changed parameter changed; None if there is not one for all."""
     ratios = _ratios(_changed(before, after), before, after)
     return next(iter(ratios)) if len(ratios) == 1 else None
 
@@ -116,7 +116,7 @@ def _changed(before: GasSchedule, after: GasSchedule) -> list[str]:
 
 
 def _ratios(changed: Sequence[str], before: GasSchedule, after: GasSchedule) -> Counter[Fraction | None]:
-    """Count the ratios by which parameters changed; what was 0 has none."""
+    """Count the ratios by which parameters changed; None for a parameter that was 0."""
     sides = ((before.entries[name], after.entries[name]) for name in changed)
     return Counter(Fraction(new, old) if old else None for old, new in sides)
 
@@ -124,26 +124,22 @@ def _ratios(changed: Sequence[str], before: GasSchedule, after: GasSchedule) -> 
 def _how(changed: Sequence[str], before: GasSchedule, after: GasSchedule) -> str:
     (ratio, count), *others = _ratios(changed, before, after).most_common()
     if ratio is not None and not others and len(changed) > 1:
-        return f"every one {_times(ratio)}"
-    named = [_change(name, before.entries[name], after.entries[name]) for name in changed[:_MOST_NAMED]]
-    if len(changed) <= _MOST_NAMED:
+        return f"every one {times(float(ratio))}"
+    named = [_change(name, before.entries[name], after.entries[name]) for name in changed[:_MAX_NAMED]]
+    if len(changed) <= _MAX_NAMED:
         return ", ".join(named)
-    if ratio is not None and count > _MOST_OF_ALL * len(changed):
-        return f"{count} of them {_times(ratio)}"
+    if ratio is not None and count > _MAJORITY * len(changed):
+        return f"{count} of them {times(float(ratio))}"
     return "among them " + ", ".join(named)
 
 
 def _change(name: str, before: int, after: int) -> str:
-    share = f" ({_times(Fraction(after, before))})" if before else ""
+    share = f" ({times(after / before)})" if before else ""
     return f"{_shown(name)} from {before} to {after}{share}"
 
 
-def _times(ratio: Fraction) -> str:
-    return f"x{float(ratio):g}"
-
-
 def _shown(name: str) -> str:
-    """Return a parameter's name, which is text from the chain, made harmless."""
+    """Return the name of a parameter, which is text from the chain, safe for a terminal."""
     return visible(name, 80)
 
 

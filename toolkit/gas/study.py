@@ -25,18 +25,17 @@ from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.calls import Call, read_calls
 from toolkit.gas.file_model import FileModel, named_place, placed
-from toolkit.gas.judged import COVERAGE_COLUMNS, Coverage, coverage_of
+from toolkit.gas.gate import Threshold, Waiver, read_waivers
 from toolkit.gas.observations import last_observations
 from toolkit.gas.plan import Plan, plan_study
 from toolkit.gas.runs.completeness import merge_runs
 from toolkit.gas.runs.rows import failing_calls, rows_digest, turning_points
 from toolkit.gas.runs.runner import run_study
 from toolkit.gas.runs.store import RunStore
-from toolkit.gas.steps import Cause, step_columns, steps_of
+from toolkit.gas.sentences import run_lines
+from toolkit.gas.steps import COVERAGE_COLUMNS, Cause, Coverage, Explanation, coverage_of, step_columns, steps_of
 from toolkit.gas.study_file import checked_keys, file_schema, read_toml
-from toolkit.gas.thresholds import Threshold, Waiver, read_waivers
 from toolkit.gas.versions import VersionChoice
-from toolkit.gas.words import run_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -556,7 +555,8 @@ class Run:
         if stored is not None:
             return stored
         steps = steps_of(turning_points(self._store))
-        lost = Cause("unknown", "steps.parquet is missing; run the same study into the folder to find the causes again")
+        text = "steps.parquet is missing; run the same study into the folder to find the causes again"
+        lost = Explanation(Cause.UNKNOWN, text)
         return rows_frame(STEPS, step_columns(steps, dict.fromkeys(steps, lost) if self.complete else {}))
 
     @cached_property
@@ -592,7 +592,7 @@ class Run:
         StudyError
             If ``steps.parquet`` or a part is damaged.
         """
-        return "\n".join(run_words(self.steps, self.coverage))
+        return "\n".join(run_lines(self.steps, self.coverage))
 
     def at(self, version: int) -> pd.DataFrame:
         """Return the last observation of each call at or before a ledger version.

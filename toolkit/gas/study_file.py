@@ -15,7 +15,7 @@ from toolkit._present.text import visible
 from toolkit.errors import InputError, StudyError
 from toolkit.gas.calls import CallEntry
 from toolkit.gas.file_model import FileModel, misspelt
-from toolkit.gas.thresholds import Threshold, Waiver, read_waivers
+from toolkit.gas.gate import Threshold, Waiver, read_waivers
 from toolkit.gas.versions import VersionChoice
 
 __all__ = ["SHIPPED", "StudyFile", "checked_keys", "file_schema", "read_toml", "read_waiver_file", "write_starter"]

@@ -1,12 +1,11 @@
-"""Figures of gas: take a frame, draw on ``ax=`` (or make one), return the Axes. One file per figure."""
+"""Figures of gas and state: each function draws a frame on ``ax=`` (or a new figure) and returns the Axes."""
 
 from toolkit.plots.gas_breakdown import gas_breakdown
 from toolkit.plots.gas_by_version import gas_by_version
 from toolkit.plots.gas_change import gas_change
 from toolkit.plots.gas_distribution import gas_distribution
 from toolkit.plots.gas_heatmap import gas_heatmap
-from toolkit.plots.schedule_changes import schedule_changes
-from toolkit.plots.state_changes import state_changes
+from toolkit.plots.ledger_changes import schedule_changes, state_changes
 
 __all__ = [
     "gas_breakdown",
@@ -17,3 +16,7 @@ __all__ = [
     "schedule_changes",
     "state_changes",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

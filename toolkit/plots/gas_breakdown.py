@@ -1,4 +1,4 @@
-"""The figure of what gas is spent on: execution, io and storage of simulations and committed transactions."""
+"""The figure of the gas split of simulations and committed transactions: execution, io and storage."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import MaxNLocator
 
+from toolkit._present.numbers import number
+from toolkit.gas.observations import Source
+from toolkit.gas.series import is_model, records, require
 from toolkit.plots import style
-from toolkit.plots.series import is_model, records, require
-from toolkit.plots.text import figure_text
+from toolkit.plots.labels import figure_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,26 +30,26 @@ COLUMNS = (
     "storage_fee_octas",
     "gas_unit_price",
 )
-NAMED_SHARE = 0.06
-"""A part narrower than this share of the axis has no room for its figure."""
+MIN_NAMED_SHARE = 0.06
+"""A part narrower than this share of the axis has no room for its number."""
 
 
 def gas_breakdown(observations: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw what the gas of each transaction was spent on, as stacked bars.
 
-    Storage is paid in octas; it is shown in gas units, at the transaction's own gas unit price. The
-    figure at the end of a bar is the whole gas used, which may differ from the parts by the node's
-    rounding (up to 2 gas units).
+    Storage is paid in octas; it is drawn in gas units at the gas unit price of the transaction. The number at the end
+    of a bar is the total gas used, which may differ from the sum of the parts by up to 2 gas units, since the node
+    rounds each part.
 
     Parameters
     ----------
     observations : DataFrame
-        As `Run.observations`. Reads ``label``, ``source``, ``ledger_version``, ``gas_used``,
-        ``execution_gas_units``, ``io_gas_units`` (gas units), ``storage_fee_octas`` (octas),
-        ``gas_unit_price`` (octas per gas unit); ``success`` and ``model`` where present. Rows without a
-        split (views) are left out. Of several rows of one call and source, the last version is drawn.
+        As `Run.observations`. Columns ``label``, ``source``, ``ledger_version``, ``gas_used``, ``execution_gas_units``,
+        ``io_gas_units`` (gas units), ``storage_fee_octas`` (octas) and ``gas_unit_price`` (octas per gas unit);
+        ``success`` and ``model`` if present. Rows without a split (views) are left out. Of several rows of one call
+        and source the one of the last version is drawn.
     ax : Axes, optional
-        Axes to draw on; by default a figure of its own.
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def gas_breakdown(observations: pd.DataFrame, *, ax: Axes | None = None) -> Axes
     Raises
     ------
     SchemaError
-        If a column read is missing.
+        If a column is missing.
     """
     parts = breakdown(observations)
     with style.drawing(ax, width=9, height=1.5 + 0.42 * max(len(parts), 1)) as axes:
@@ -65,7 +67,7 @@ def gas_breakdown(observations: pd.DataFrame, *, ax: Axes | None = None) -> Axes
         axes.set_title("What the gas was spent on")
         style.grid(axes, "x")
         axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
-        axes.xaxis.set_major_formatter(style.NUMBERS)
+        axes.xaxis.set_major_formatter(style.GAS_NUMBERS)
         if parts.empty:
             style.nothing(axes, "no simulations")
             return axes
@@ -76,7 +78,7 @@ def gas_breakdown(observations: pd.DataFrame, *, ax: Axes | None = None) -> Axes
 
 
 def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return the last split of each call and source, with all parts in gas units.
+    """Return the last gas split of each call and source, with all parts in gas units.
 
     Parameters
     ----------
@@ -86,14 +88,14 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``label``, ``source``, ``count`` (rows of that call and source that have a split), ``success``
-        (bool), ``total``, ``execution``, ``io``, ``storage`` (float64, gas units). Storage is 0 where
-        the gas unit price is 0: nothing is charged then.
+        ``label``, ``source``, ``count`` (rows of that call and source with a split), ``success`` (bool), ``total``,
+        ``execution``, ``io`` and ``storage`` (float64, gas units). Storage is 0 if the gas unit price is 0, since
+        nothing is charged then.
 
     Raises
     ------
     SchemaError
-        If a column read is missing.
+        If a column is missing.
     """
     require(observations, COLUMNS, what="figures of the gas split")
     rows = observations[observations["execution_gas_units"].notna()]
@@ -111,7 +113,7 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
             "label": last["label"].to_numpy(dtype=object),
             "source": last["source"].to_numpy(dtype=object),
             "count": last["count"].to_numpy(dtype=np.int64),
-            "success": success.fillna(False).to_numpy(dtype=np.bool_),  # noqa: FBT003 - pandas' own signature
+            "success": success.fillna(value=False).to_numpy(dtype=np.bool_),
             "total": last["gas_used"].to_numpy(dtype=np.float64, na_value=0),
             "execution": last["execution_gas_units"].to_numpy(dtype=np.float64),
             "io": last["io_gas_units"].to_numpy(dtype=np.float64, na_value=0),
@@ -123,19 +125,19 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
 def _draw_bars(ax: Axes, parts: pd.DataFrame) -> None:
     places = np.arange(len(parts))
     left = np.zeros(len(parts))
-    widest = float(parts[["total", *style.PARTS]].assign(total=parts["total"]).max().max()) or 1.0
-    widest = max(widest, float(parts[list(style.PARTS)].sum(axis=1).max()))
-    for name, colour in style.PARTS.items():
+    widest = float(parts[["total", *style.PART_COLOURS]].assign(total=parts["total"]).max().max()) or 1.0
+    widest = max(widest, float(parts[list(style.PART_COLOURS)].sum(axis=1).max()))
+    for name, colour in style.PART_COLOURS.items():
         width = parts[name].to_numpy(dtype=np.float64)
         bars = ax.barh(places, width, left=left, height=0.56, color=colour, label=name, gid=f"part-{name}")
         for bar, value in zip(bars, width, strict=True):
-            if value >= NAMED_SHARE * widest:
+            if value >= MIN_NAMED_SHARE * widest:
                 _name_part(ax, bar, float(value), dark=name == "execution")
         left += width
     for place, row, end in zip(places, records(parts), left, strict=True):
         failed = "" if row["success"] else " · execution failed"
-        words = f"{style.number(row['total'])}{failed}"
-        style.beside(ax, words, (float(end), float(place)), points=5, gid="total")
+        text = f"{number(row['total'])}{failed}"
+        style.beside(ax, text, (float(end), float(place)), points=5, gid="total")
     ax.set_yticks(places, [_bar_name(row) for row in records(parts)], color=style.INK)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(parts) - 0.5, -0.5)
@@ -145,7 +147,7 @@ def _draw_bars(ax: Axes, parts: pd.DataFrame) -> None:
 
 def _name_part(ax: Axes, bar: Rectangle, value: float, *, dark: bool) -> None:
     ax.annotate(
-        style.number(round(value)),
+        number(round(value)),
         xy=(bar.get_x() + bar.get_width() / 2, bar.get_y() + bar.get_height() / 2),
         ha="center",
         va="center_baseline",
@@ -157,6 +159,10 @@ def _name_part(ax: Axes, bar: Rectangle, value: float, *, dark: bool) -> None:
 
 def _bar_name(row: dict[str, Any]) -> str:
     label, source = figure_text(row["label"], 34), row["source"]
-    if source == "simulate@now":
+    if source == Source.SIMULATE:
         return label
-    return f"{label}\n(last of {row['count']:,} committed)" if source == "committed" else f"{label}\n({source})"
+    return (
+        f"{label}\n(last of {row['count']:,} committed)"
+        if source == Source.COMMITTED
+        else f"{label}\n({figure_text(source)})"
+    )

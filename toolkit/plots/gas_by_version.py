@@ -1,4 +1,4 @@
-"""The figure of gas against ledger version: where it steps, why, and where a call fails."""
+"""The figure of gas by ledger version: where it steps, why, and where a call fails."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
+from toolkit._present.numbers import change_place, plural
+from toolkit.gas.observations import Source
+from toolkit.gas.sentences import CAUSE_LABELS
+from toolkit.gas.series import CallSeries, call_order, columns_of, is_model, require, series_of
+from toolkit.gas.steps import STEP_COLUMNS, Cause, is_drift
 from toolkit.plots import style
-from toolkit.plots.changes import STEP_COLUMNS, drifting
-from toolkit.plots.labels import Caption, EndLabel, place_captions, place_end_labels
-from toolkit.plots.legend import legend_below
-from toolkit.plots.series import Series, call_order, columns_of, is_model, require, series_of
-from toolkit.plots.text import figure_text
+from toolkit.plots.labels import (
+    Caption,
+    EndLabel,
+    figure_text,
+    legend_below,
+    place_captions,
+    place_end_labels,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,11 +35,11 @@ if TYPE_CHECKING:
 __all__ = ["gas_by_version"]
 
 RUG_STRIP = 0.045
-"""Share of the axes' height given to each failing call."""
-MOST_RUG_ROWS = 6
+"""Share of the height of the axes for each failing call."""
+MAX_RUG_ROWS = 6
 MARK_COLUMNS = 400
-FEW_DOTS = 150
-"""More transactions than this are drawn as smaller dots: they would run into a bar."""
+MAX_LARGE_DOTS = 150
+"""More transactions than this are drawn as smaller dots, which do not merge into a bar."""
 
 
 def gas_by_version(
@@ -41,25 +49,25 @@ def gas_by_version(
     ax: Axes | None = None,
     calls: Sequence[str] | None = None,
 ) -> Axes:
-    """Draw the gas of calls against the ledger version they were read at.
+    """Draw the gas of calls by the ledger version at which they were read.
 
-    Views are lines that step at the version of the change where adjacent versions were read, and
-    slope between readings further apart, where nobody knows. Simulations are diamonds, committed
-    transactions dots; a cross is an execution that failed. Readings without an answer are bars at
-    the foot. Calls of very different gas make the axis logarithmic.
+    Views are lines, which step at a change between adjacent versions. Between readings further apart the version of
+    the change is not known, and the line is a slope. Simulations are diamonds, committed transactions dots; a cross is
+    a failed execution. Readings without a result are bars at the bottom. The axis is logarithmic if gas differs by a
+    factor of 20 or more.
 
     Parameters
     ----------
     observations : DataFrame
-        One row per reading, as `Run.observations`. Reads ``label``, ``source``, ``ledger_version``
-        and ``gas_used`` (gas units); ``success``, ``error_code``, ``node``, ``model`` where present.
+        One row per reading, as `Run.observations`. Columns ``label``, ``source``, ``ledger_version`` and ``gas_used``
+        (gas units); ``success``, ``error_code``, ``node`` and ``model`` if present.
     steps : DataFrame, optional
-        As `Run.steps`: each change gets a mark whose colour and shape say its cause. An unresolved
-        interval is a band with a hollow mark in its middle.
+        As `Run.steps`. Each step is marked with the colour and shape of its cause. An interval is a band with a hollow
+        mark in the middle.
     ax : Axes, optional
-        Axes to draw on; by default a figure of its own.
+        Axes to draw on; by default a new figure.
     calls : sequence of str, optional
-        Labels to draw; all by default. A call keeps its colour whichever are drawn.
+        Labels to draw; all by default. The colour of a call does not depend on the others drawn.
 
     Returns
     -------
@@ -69,9 +77,18 @@ def gas_by_version(
     Raises
     ------
     SchemaError
-        If a column read is missing.
+        If a column is missing.
     InputError
-        If `calls` names a label that is not there.
+        If `calls` contains a label that the frame does not have.
+
+    Examples
+    --------
+    >>> import pandas as pd, toolkit
+    >>> frame = pd.DataFrame(
+    ...     {"label": "supply", "source": "view@version", "ledger_version": [1, 2, 3], "gas_used": [5, 5, 50]}
+    ... )
+    >>> toolkit.plots.gas_by_version(frame).get_title(loc="left")
+    'Gas of supply by ledger version'
     """
     found = series_of(observations, calls)
     if steps is not None:
@@ -81,7 +98,7 @@ def gas_by_version(
         for series in found:
             _draw_series(axes, series)
         failing = [series for series in found if series.failures()]
-        _set_axes(axes, found, rug_rows=min(len(failing), MOST_RUG_ROWS))
+        _set_axes(axes, found, rug_rows=min(len(failing), MAX_RUG_ROWS))
         _draw_rug(axes, failing, named=len(found) > 1)
         marks = None if steps is None or steps.empty else _marks(steps)
         if marks is not None:
@@ -97,15 +114,15 @@ def gas_by_version(
     return axes
 
 
-def _title(found: Sequence[Series]) -> str:
+def _title(found: Sequence[CallSeries]) -> str:
     if len({series.label for series in found}) == 1:
         return f"Gas of {figure_text(found[0].label, 48)} by ledger version"
     return "Gas by ledger version"
 
 
-def _draw_series(ax: Axes, series: Series) -> None:
+def _draw_series(ax: Axes, series: CallSeries) -> None:
     colour = style.call_colour(series.position)
-    if series.source == "view@version":
+    if series.source == Source.VIEW:
         x, y = series.line()
         ax.plot(
             x,
@@ -118,7 +135,7 @@ def _draw_series(ax: Axes, series: Series) -> None:
         )
         _draw_lonely(ax, series, colour)
         return
-    committed = series.source == "committed"
+    committed = series.source == Source.COMMITTED
     for good, marker in ((True, "." if committed else "d"), (False, "x")):
         chosen = (series.success == good) & series.answered
         if chosen.any():
@@ -127,7 +144,7 @@ def _draw_series(ax: Axes, series: Series) -> None:
                 series.gas[chosen],
                 linestyle="none",
                 marker=marker,
-                markersize=7 if not committed and good else 5 if chosen.sum() <= FEW_DOTS else 3,
+                markersize=7 if not committed and good else 5 if chosen.sum() <= MAX_LARGE_DOTS else 3,
                 markeredgecolor=colour if committed or not good else style.PAPER,
                 markerfacecolor=colour,
                 alpha=0.75 if committed else 1,
@@ -137,8 +154,8 @@ def _draw_series(ax: Axes, series: Series) -> None:
             )
 
 
-def _draw_lonely(ax: Axes, series: Series, colour: str) -> None:
-    """Draw readings that have no answered neighbour: a line through one point shows nothing."""
+def _draw_lonely(ax: Axes, series: CallSeries, colour: str) -> None:
+    """Draw readings without an answered neighbour as points, since a line through one point is not visible."""
     gap = np.concatenate(([True], ~series.answered, [True]))
     lonely = gap[:-2] & gap[2:] & ~gap[1:-1]
     if lonely.any():
@@ -153,14 +170,14 @@ def _draw_lonely(ax: Axes, series: Series, colour: str) -> None:
         )
 
 
-def _set_axes(ax: Axes, found: Sequence[Series], *, rug_rows: int) -> None:
+def _set_axes(ax: Axes, found: Sequence[CallSeries], *, rug_rows: int) -> None:
     values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
     versions = np.concatenate([series.versions for series in found] or [np.array([])])
     ax.set_xlabel("ledger version")
     ax.set_ylabel("gas used (gas units)")
     style.grid(ax, "y")
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
-    ax.xaxis.set_major_formatter(style.NUMBERS)
+    ax.xaxis.set_major_formatter(style.VERSION_NUMBERS)
     if len(versions) == 0:
         ax.text(0.5, 0.5, "no observations", transform=ax.transAxes, ha="center", color=style.MUTED)
         return
@@ -170,10 +187,10 @@ def _set_axes(ax: Axes, found: Sequence[Series], *, rug_rows: int) -> None:
 
 
 def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> None:
-    """Choose linear or logarithmic; keep `share` of the height free at the foot."""
+    """Choose a linear or logarithmic axis; leave `share` of the height free at the bottom."""
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     positive = values[values > 0]
-    if len(positive) and high / positive.min() >= style.LOG_RATIO:
+    if len(positive) and high / positive.min() >= style.MIN_LOG_RATIO:
         if low > 0:
             ax.set_yscale("log")
         else:
@@ -188,8 +205,8 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
         low = 0.0 if constant or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
         high = 1.6 * high or 1.0 if constant else high
         ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
-    ax.yaxis.set_major_formatter(style.NUMBERS)
-    # Limits are set where the scale is straight, so that shares of the height are what they say.
+    ax.yaxis.set_major_formatter(style.GAS_NUMBERS)
+    # Limits are computed in the coordinates of the scale, in which shares of the height are linear.
     scale = ax.yaxis.get_transform()
     bottom, top = (float(end) for end in scale.transform(np.array([low, high])))
     room = (top - bottom) or 1.0
@@ -198,11 +215,11 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
     ax.set_ylim(*(float(end) for end in scale.inverted().transform(np.array([bottom, top]))))
 
 
-def _draw_rug(ax: Axes, failing: Sequence[Series], *, named: bool) -> None:
-    """Draw, for each failing call, a row of bars at the foot over the readings without an answer."""
+def _draw_rug(ax: Axes, failing: Sequence[CallSeries], *, named: bool) -> None:
+    """Draw for each failing call a row of bars at the bottom, at the readings without a result."""
     foot = blended_transform_factory(ax.transData, ax.transAxes)
     for row, series in enumerate(failing):
-        y = RUG_STRIP * (min(row, MOST_RUG_ROWS - 1) + 0.6)
+        y = RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
         runs = series.failures()
         for first, last in runs:
             ax.plot(
@@ -218,12 +235,12 @@ def _draw_rug(ax: Axes, failing: Sequence[Series], *, named: bool) -> None:
                 solid_capstyle="projecting",
                 gid="failures",
             )
-        if row < MOST_RUG_ROWS - 1 or len(failing) == MOST_RUG_ROWS:
+        if row < MAX_RUG_ROWS - 1 or len(failing) == MAX_RUG_ROWS:
             _name_rug(ax, series, runs, y, named=named)
 
 
-def _name_rug(ax: Axes, series: Series, runs: Sequence[tuple[float, float]], y: float, *, named: bool) -> None:
-    """Say, beside its bars, how a call failed; and which, where there are several."""
+def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]], y: float, *, named: bool) -> None:
+    """Write beside its bars how a call failed, and which call if there are several."""
     left, right = ax.get_xlim()
     at_right = right - runs[-1][1] > 0.4 * (right - left)
     error = figure_text(series.error or "no gas in the answer", 28)
@@ -242,13 +259,13 @@ def _name_rug(ax: Axes, series: Series, runs: Sequence[tuple[float, float]], y: 
 
 
 def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
-    """Mark every change; give every unresolved interval a band."""
+    """Draw a mark for every step and a band for every interval."""
     for cause, group in marks[~marks["exact"]].groupby("cause"):
         x, y = group[["start", "start", "end", "end"]], group[["before", "after", "after", "before"]]
         ax.add_collection(
             PolyCollection(
                 list(np.dstack([x.to_numpy(), y.to_numpy()])),
-                facecolors=style.CAUSES[str(cause)].colour,
+                facecolors=style.CAUSE_MARKS[Cause.of(cause)].colour,
                 edgecolors="none",
                 alpha=0.18,
                 gid="unresolved",
@@ -257,8 +274,8 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
             autolim=False,
         )
     for key, group in marks.groupby(["cause", "exact", "drift"]):
-        kind, exact, drift = (str(key[0]), bool(key[1]), bool(key[2]))
-        colour, marker = style.CAUSES[kind]
+        kind, exact, drift = (Cause.of(key[0]), bool(key[1]), bool(key[2]))
+        colour, marker = style.CAUSE_MARKS[kind]
         size = 3.2 if drift else 6.5
         ax.plot(
             group["x"],
@@ -275,14 +292,13 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
 
 
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
-    """Where the marks stand: ``x, y``, the interval ``start..end``, gas ``before, after``, and how."""
+    """Return the marks: ``x, y``, the interval ``start..end``, gas ``before, after``, and their kind."""
     start = steps["version_before"].to_numpy(dtype=np.float64)
     end = steps["version_after"].to_numpy(dtype=np.float64)
     before = steps["gas_before"].to_numpy(dtype=np.float64, na_value=np.nan)
     after = steps["gas_after"].to_numpy(dtype=np.float64, na_value=np.nan)
     before, after = np.where(np.isnan(before), after, before), np.where(np.isnan(after), before, after)
-    exact = steps["exact"].fillna(False).to_numpy(dtype=np.bool_)  # noqa: FBT003 - pandas' own signature
-    cause = steps["cause"].astype(object).where(steps["cause"].isin(list(style.CAUSES)), "unknown")
+    exact = steps["exact"].fillna(value=False).to_numpy(dtype=np.bool_)
     marks = pd.DataFrame(
         {
             "label": steps["label"].to_numpy(dtype=object),
@@ -293,25 +309,25 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
             "before": before,
             "after": after,
             "exact": exact,
-            "cause": cause.to_numpy(dtype=object),
-            "drift": drifting(steps).to_numpy(dtype=np.bool_),
+            "cause": [str(Cause.of(cause)) for cause in steps["cause"]],
+            "drift": is_drift(steps).to_numpy(dtype=np.bool_),
         }
     )
     marks = marks[marks["y"].notna()]
     if marks.empty:
         return marks
-    # A drift of thousands of steps is a band of marks; one a column draws the same band.
+    # A drift of thousands of steps is a band of marks; one mark per column draws the same band.
     column = columns_of(marks["x"].to_numpy(dtype=np.float64), MARK_COLUMNS)
     hidden = marks.assign(column=column).duplicated(["label", "cause", "column"]) & marks["drift"]
     return marks[~hidden]
 
 
-def _add_legend(ax: Axes, found: Sequence[Series], marks: pd.DataFrame | None) -> int:
-    """Explain under the axes the marks that are in the figure; return the rows that takes."""
+def _add_legend(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | None) -> int:
+    """Draw a legend of the marks in the figure below the axes; return its number of rows."""
     causes = set() if marks is None else set(marks["cause"])
     handles = [
-        Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=6, label=cause)
-        for cause, mark in style.CAUSES.items()
+        Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=6, label=CAUSE_LABELS[cause])
+        for cause, mark in style.CAUSE_MARKS.items()
         if cause in causes
     ]
     plain: dict[str, Any] = {"linestyle": "none", "color": style.MUTED, "markersize": 6}
@@ -319,9 +335,9 @@ def _add_legend(ax: Axes, found: Sequence[Series], marks: pd.DataFrame | None) -
         hollow: dict[str, Any] = {"markerfacecolor": style.PAPER, "markeredgecolor": style.MUTED}
         handles.append(Line2D([], [], marker="o", label="between two readings", **plain | hollow))
     sources = {series.source for series in found}
-    if "simulate@now" in sources:
+    if Source.SIMULATE in sources:
         handles.append(Line2D([], [], marker="d", label="simulated at the head", **plain))
-    if "committed" in sources:
+    if Source.COMMITTED in sources:
         handles.append(Line2D([], [], marker=".", label="committed", **plain))
     if any((series.answered & ~series.success).any() for series in found):
         handles.append(Line2D([], [], marker="x", label="execution failed", **plain))
@@ -330,22 +346,22 @@ def _add_legend(ax: Axes, found: Sequence[Series], marks: pd.DataFrame | None) -
     return legend_below(ax, handles)
 
 
-def _end_labels(found: Sequence[Series]) -> list[EndLabel]:
-    """Name each series level with its last answered reading; those never answered have their rug."""
-    last: dict[tuple[str, str], tuple[float, Series]] = {}
+def _end_labels(found: Sequence[CallSeries]) -> list[EndLabel]:
+    """Return a name for each series at the height of its last answered reading."""
+    last: dict[tuple[str, str], tuple[float, CallSeries]] = {}
     for series in found:
         if series.answered.any():
             last[series.label, series.node] = (float(series.gas[series.answered][-1]), series)
     return [EndLabel(y, _name(series), style.call_colour(series.position)) for y, series in last.values()]
 
 
-def _name(series: Series) -> str:
+def _name(series: CallSeries) -> str:
     label = figure_text(series.label, 34)
     return f"{label} · {figure_text(series.node, 20)}" if series.node else label
 
 
 def _add_captions(ax: Axes, marks: pd.DataFrame) -> None:
-    """Write version and cause over the changes that matter most, each with a hairline down the axes."""
+    """Draw version and cause above the largest changes, each with a thin line down the axes."""
     versions = marks.loc[~marks["drift"], "end"]
     written = place_captions(ax, _captions(marks[marks["end"].isin(versions)]))
     for _, caption in written:
@@ -356,18 +372,18 @@ def _add_captions(ax: Axes, marks: pd.DataFrame) -> None:
 
 
 def _captions(marks: pd.DataFrame) -> list[Caption]:
-    """One caption per interval; weight is the number of calls, then the size of the largest change."""
+    """Return one caption per interval; its weight is the number of calls, then the size of the largest change."""
     size = np.abs(np.log(np.maximum(marks["after"], 1) / np.maximum(marks["before"], 1)))
     captions = []
     for x, rows in marks.assign(size=size).groupby("x"):
-        cause = next(cause for cause in style.CAUSES if cause in set(rows["cause"]))
+        cause = next(cause for cause in style.CAUSE_MARKS if cause in set(rows["cause"]))
         calls = rows["label"].nunique()
-        where = style.interval(rows["start"].min(), rows["end"].max())
+        where = change_place(int(rows["start"].min()), int(rows["end"].max()))
         captions.append(
             Caption(
-                x=float(x),  # type: ignore[arg-type]  # a group key is any hashable to the stubs
-                text=f"{where} {cause}" + (f" · {calls} calls" if calls > 1 else ""),
-                colour=style.CAUSES[cause].colour,
+                x=float(x),  # type: ignore[arg-type]  # in the stubs a group key is any hashable
+                text=f"{where} {CAUSE_LABELS[cause]}" + (f" · {plural(calls, 'call')}" if calls > 1 else ""),
+                colour=style.CAUSE_MARKS[cause].colour,
                 weight=calls - 1 + float(rows["size"].max()),
             )
         )

@@ -1,4 +1,4 @@
-"""The figure of how a call's gas is spread: over its committed transactions, or over its readings."""
+"""The figure of the distribution of gas over the committed transactions, or the readings, of each call."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.patches import Patch
 
+from toolkit._present.numbers import number
+from toolkit.gas.observations import Source
+from toolkit.gas.series import is_model, series_of
 from toolkit.plots import style
-from toolkit.plots.series import is_model, series_of
-from toolkit.plots.text import figure_text
+from toolkit.plots.labels import figure_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,38 +20,38 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from toolkit.plots.series import Series
+    from toolkit.gas.series import CallSeries
 
 __all__ = ["gas_distribution"]
 
 BINS = 90
 HEIGHT = 0.78
-"""Share of a row's height that its tallest bar takes."""
+"""Share of the height of a row for its tallest bar."""
 FAILED_ALPHA = 0.4
 
 
 def gas_distribution(
     observations: pd.DataFrame,
     *,
-    source: str = "committed",
+    source: str = Source.COMMITTED,
     ax: Axes | None = None,
     calls: Sequence[str] | None = None,
 ) -> Axes:
-    """Draw a row of bars per call: how many of its readings took how much gas.
+    """Draw a histogram of gas for each call, as a row of bars.
 
-    Each row has its own height scale: its most frequent gas is as tall as the row. A tick marks the median; failed
-    executions, which still cost gas, are paler. Calls of very different gas make the axis logarithmic.
+    Each row has its own height scale, on which the most frequent gas is as tall as the row. A tick marks the median.
+    Failed executions, which cost gas too, are paler. The axis is logarithmic if gas differs by a factor of 20 or more.
 
     Parameters
     ----------
     observations : DataFrame
-        As `Run.observations`. Reads ``label``, ``source``, ``ledger_version`` and ``gas_used`` (gas units);
-        ``success``, ``node`` and ``model`` where present.
+        As `Run.observations`. Columns ``label``, ``source``, ``ledger_version`` and ``gas_used`` (gas units);
+        ``success``, ``node`` and ``model`` if present.
     source : str, default "committed"
-        The one source drawn; sources are never mixed. Readings of views at versions that somebody chose
-        (``view@version``) are spread by that choice: read them with care.
+        The source that is drawn; sources are never mixed. The distribution of views (``view@version``) depends on the
+        versions that were chosen.
     ax : Axes, optional
-        Axes to draw on; by default a figure of its own.
+        Axes to draw on; by default a new figure.
     calls : sequence of str, optional
         Labels to draw; all by default.
 
@@ -61,15 +63,15 @@ def gas_distribution(
     Raises
     ------
     SchemaError
-        If a column read is missing.
+        If a column is missing.
     InputError
-        If `calls` names a label that is not there.
+        If `calls` contains a label that the frame does not have.
     """
     every = series_of(observations, calls)
     found = [series for series in every if series.source == source and series.answered.any()]
     with style.drawing(ax, width=9, height=1.5 + 0.62 * max(len(found), 1)) as axes:
         axes.set_xlabel("gas used (gas units)")
-        axes.set_title("How gas is spread")
+        axes.set_title("Distribution of gas")
         style.grid(axes, "x")
         if not found:
             style.nothing(axes, f"no readings of {figure_text(source)}")
@@ -80,7 +82,7 @@ def gas_distribution(
     return axes
 
 
-def _draw_rows(ax: Axes, found: Sequence[Series]) -> None:
+def _draw_rows(ax: Axes, found: Sequence[CallSeries]) -> None:
     edges = _edges(ax, np.concatenate([series.gas[series.answered] for series in found]))
     for place, series in enumerate(found):
         gas, success = series.gas[series.answered], series.success[series.answered]
@@ -121,7 +123,7 @@ def _draw_rows(ax: Axes, found: Sequence[Series]) -> None:
 
 def _name_median(ax: Axes, median: float, foot: float) -> None:
     ax.annotate(
-        f"median {style.number(median)}",
+        f"median {number(median)}",
         xy=(median, foot + 0.1),
         xytext=(4, -1),
         textcoords="offset points",
@@ -133,13 +135,13 @@ def _name_median(ax: Axes, median: float, foot: float) -> None:
     )
 
 
-def _row_name(series: Series) -> str:
+def _row_name(series: CallSeries) -> str:
     where = f" · {figure_text(series.node, 24)}" if series.node else ""
     return f"{figure_text(series.label, 30)}\n{int(series.answered.sum()):,} readings{where}"
 
 
 def _edges(ax: Axes, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Set the gas axis and return the edges of the bins on it: equal widths on the picture, whole units at least."""
+    """Set the gas axis and return the edges of its bins: of equal width in the figure, at least one gas unit."""
     low, high = float(values.min()), float(values.max())
     if style.gas_axis_is_log(ax, low, high):
         edges = np.geomspace(low / 1.15, high * 1.15, BINS + 1).astype(np.float64)

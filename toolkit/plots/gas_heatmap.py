@@ -1,4 +1,4 @@
-"""The figure of calls against ledger versions: where each call is dearer or cheaper than at first."""
+"""The figure of calls by ledger version: where each call costs more or less than at its first reading."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from toolkit._present.numbers import times
+from toolkit.gas.observations import Source
+from toolkit.gas.series import is_model, series_of
 from toolkit.plots import style
-from toolkit.plots.series import is_model, series_of
-from toolkit.plots.text import figure_text
+from toolkit.plots.labels import figure_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,21 +22,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from toolkit.plots.series import Series
+    from toolkit.gas.series import CallSeries
 
 __all__ = ["gas_heatmap"]
 
 COLUMNS = 480
-"""Columns a row is divided into: about one for each pixel pair of a figure's width."""
+"""Columns of a row: about one for two pixels of the width of a figure."""
 FAILED_COLOUR = "#c6ccd2"
 COLOURS = LinearSegmentedColormap.from_list("ledger-toolkit gas", [style.BLUE, "#f4f4f2", style.VERMILLION])
-NO_STEP = 1e-9
-LEAST_RANGE = float(np.log2(1.1))
-"""The colour scale spans a tenth at least, so that a change of one part in a thousand is not drawn as glaring."""
+MIN_POWER = 1e-9
+MIN_RANGE = float(np.log2(1.1))
+"""The colour scale covers at least 10 %, so that a change of 0.1 % is not drawn in the strongest colour."""
 
 
 class _Row(NamedTuple):
-    """One call over the columns: log2 of gas against its first reading (NaN unknown), and where it failed."""
+    """One call over the columns: log2 of gas relative to its first reading (NaN if unknown), and where it failed."""
 
     name: str
     change: NDArray[np.float64]
@@ -42,18 +44,18 @@ class _Row(NamedTuple):
 
 
 def gas_heatmap(observations: pd.DataFrame, *, ax: Axes | None = None, calls: Sequence[str] | None = None) -> Axes:
-    """Draw each call as a row whose colour says how its gas compares with its own first reading.
+    """Draw each call as a row whose colour is its gas relative to its first reading.
 
-    For many calls, where lines would hide each other. A reading holds until the next one where the two agree;
-    between two that differ nobody knows, and the row stays blank unless they are neighbours on the picture.
+    For many calls, whose lines would hide each other. Between two equal readings the row has their colour. Between two
+    different readings the gas is not known, and the row is blank unless they are neighbours in the figure.
 
     Parameters
     ----------
     observations : DataFrame
-        As `Run.observations`; rows of ``view@version`` are drawn. Reads ``label``, ``source``, ``ledger_version``
-        and ``gas_used`` (gas units); ``success``, ``error_code``, ``node`` and ``model`` where present.
+        As `Run.observations`; rows of ``view@version`` are drawn. Columns ``label``, ``source``, ``ledger_version`` and
+        ``gas_used`` (gas units); ``success``, ``error_code``, ``node`` and ``model`` if present.
     ax : Axes, optional
-        Axes to draw on; by default a figure of its own. The colour bar takes some of its room.
+        Axes to draw on; by default a new figure. The colour bar uses some of its width.
     calls : sequence of str, optional
         Labels to draw; all by default.
 
@@ -65,11 +67,11 @@ def gas_heatmap(observations: pd.DataFrame, *, ax: Axes | None = None, calls: Se
     Raises
     ------
     SchemaError
-        If a column read is missing.
+        If a column is missing.
     InputError
-        If `calls` names a label that is not there.
+        If `calls` contains a label that the frame does not have.
     """
-    found = [series for series in series_of(observations, calls) if series.source == "view@version"]
+    found = [series for series in series_of(observations, calls) if series.source == Source.VIEW]
     with style.drawing(ax, width=9, height=1.7 + 0.3 * max(len(found), 2)) as axes:
         axes.set_xlabel("ledger version")
         axes.set_title("Gas of each call against its first reading")
@@ -85,7 +87,7 @@ def gas_heatmap(observations: pd.DataFrame, *, ax: Axes | None = None, calls: Se
     return axes
 
 
-def _row(series: Series, edges: NDArray[np.float64]) -> _Row:
+def _row(series: CallSeries, edges: NDArray[np.float64]) -> _Row:
     name = figure_text(series.label, 34) + (f"\n({figure_text(series.node, 34)})" if series.node else "")
     known = series.gas[series.answered]
     with np.errstate(divide="ignore"):
@@ -95,14 +97,14 @@ def _row(series: Series, edges: NDArray[np.float64]) -> _Row:
     before_first = edges[1:] < series.versions[0]
     same = (gas[at] == gas[after]) | (np.isnan(gas[at]) & np.isnan(gas[after]))
     near = series.versions[after] - series.versions[at] <= 2 * (edges[1] - edges[0])
-    told = ~before_first & (same | near)
-    return _Row(name, np.where(told, gas[at], np.nan), told & np.isnan(gas[at]))
+    known_at = ~before_first & (same | near)
+    return _Row(name, np.where(known_at, gas[at], np.nan), known_at & np.isnan(gas[at]))
 
 
 def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64]) -> None:
     change = np.array([row.change for row in rows])
     failed = np.array([row.failed for row in rows])
-    reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, LEAST_RANGE)
+    reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, MIN_RANGE)
     heights = np.arange(len(rows) + 1) - 0.5
     mesh = ax.pcolormesh(
         edges, heights, change, cmap=COLOURS, norm=TwoSlopeNorm(0, -reach, reach), rasterized=True, gid="gas-cells"
@@ -123,16 +125,16 @@ def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64]) -> None:
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
-    ax.xaxis.set_major_formatter(style.NUMBERS)
+    ax.xaxis.set_major_formatter(style.VERSION_NUMBERS)
     _add_scale(ax, mesh, reach)
 
 
 def _add_scale(ax: Axes, mesh: object, reach: float) -> None:
-    """Add the colour bar: factors, not logarithms."""
+    """Add the colour bar, with factors instead of logarithms."""
     figure = ax.get_figure(root=True)
     if figure is None:
         return
-    bar = figure.colorbar(mesh, ax=ax, pad=0.02, fraction=0.05, aspect=14)  # type: ignore[arg-type]  # ours is a mesh
+    bar = figure.colorbar(mesh, ax=ax, pad=0.02, fraction=0.05, aspect=14)  # type: ignore[arg-type]  # a QuadMesh
     whole = float(np.floor(reach))
     bar.set_ticks([-reach, 0, reach] if whole < 1 else [-whole, 0, whole])
     bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _factor(value)))
@@ -142,7 +144,4 @@ def _add_scale(ax: Axes, mesh: object, reach: float) -> None:
 
 
 def _factor(power: float) -> str:
-    if abs(power) < NO_STEP:
-        return "same"
-    factor = 2 ** abs(power)
-    return f"{style.TIMES}{factor:.3g}" if power > 0 else f"{style.TIMES}1/{factor:.3g}"
+    return "same" if abs(power) < MIN_POWER else times(2**power)

@@ -1,24 +1,63 @@
-"""Labels that do not collide: names at the right end of lines, and captions over changes."""
+"""Text in figures: literal text, labels that do not overlap, and legends that fit below the axes."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.transforms import ScaledTranslation
 
+from toolkit._present.text import visible
 from toolkit.plots.style import BLACK, INK, MUTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
     from matplotlib.text import Annotation
 
-__all__ = ["Caption", "EndLabel", "place_captions", "place_end_labels", "spread"]
+__all__ = ["Caption", "EndLabel", "figure_text", "legend_below", "place_captions", "place_end_labels", "spread"]
+
+_RIGHT_MARGIN_PX = 6
+
+
+def figure_text(text: object, limit: int = 36) -> str:
+    """Return text that matplotlib draws literally, with the current fonts.
+
+    Dollar signs are escaped, so that nothing is read as mathtext. Characters that are in none of the fonts become a
+    box, so that drawing never warns about missing glyphs.
+
+    Parameters
+    ----------
+    text : object
+        Shown by ``str``.
+    limit : int, default 36
+        Maximum number of characters returned, without the escapes of dollar signs.
+
+    Returns
+    -------
+    str
+    """
+    known = _characters(tuple(mpl.rcParams["font.family"]))
+    box = "□" if ord("□") in known else "?"
+    shown = "".join(char if ord(char) in known else box for char in visible(text, limit))
+    return shown.replace("$", r"\$")
+
+
+@lru_cache(maxsize=8)
+def _characters(families: tuple[str, ...]) -> frozenset[int]:
+    """Return the code points that the fonts of `families` have; matplotlib tries one font after the other."""
+    paths = {findfont(FontProperties(family=[family])) for family in families}
+    return frozenset().union(*(get_font(path).get_charmap() for path in paths))
 
 
 class EndLabel(NamedTuple):
-    """A name to stand right of the axes, level with `y` (data units)."""
+    """A name to draw right of the axes, at the height `y` (data units)."""
 
     y: float
     text: str
@@ -26,7 +65,7 @@ class EndLabel(NamedTuple):
 
 
 class Caption(NamedTuple):
-    """A text to stand over the axes at `x` (data units); the weightier ones get room first."""
+    """A text to draw above the axes at `x` (data units); captions of more weight are placed first."""
 
     x: float
     text: str
@@ -35,28 +74,28 @@ class Caption(NamedTuple):
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move positions apart so that neighbours are `gap` apart, staying near where they were wanted.
+    """Move positions apart until neighbours are `gap` apart, each as near as possible to its target.
 
     Parameters
     ----------
     wanted : sequence of float
-        Positions wanted, any order.
+        Target positions, in any order.
     gap : float
-        Least distance; made smaller where the room between `low` and `high` is not enough.
+        Minimum distance; smaller if the range from `low` to `high` is too short.
     low, high : float
-        Room there is, in the same unit.
+        Available range, in the same unit.
 
     Returns
     -------
     list of float
-        One position per wanted one, in the order given, with the order of positions kept.
+        One position for each target, in the order given; the order of positions does not change.
     """
     if not wanted:
         return []
     gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
     order = np.argsort(np.asarray(wanted), kind="stable")
-    # Each block of touching labels sits where its members wanted to be on average; blocks that
-    # come to overlap become one. This is the least-squares answer, in one pass.
+    # Each block of touching labels is placed at the mean of its targets; blocks that overlap are merged. This is the
+    # least-squares solution (isotonic regression by pooling adjacent violators), in one pass.
     blocks: list[tuple[float, int]] = []
     for place, index in enumerate(order):
         centre, count = float(wanted[index]) - place * gap, 1
@@ -73,7 +112,7 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 def place_end_labels(ax: Axes, labels: Sequence[EndLabel], *, size: float = 8.0) -> None:
-    """Write names right of the axes, each with a short line of its colour from the end of its line.
+    """Draw names right of the axes, each with a short line in its colour.
 
     Parameters
     ----------
@@ -94,9 +133,9 @@ def place_end_labels(ax: Axes, labels: Sequence[EndLabel], *, size: float = 8.0)
 
 
 def _settle(ax: Axes) -> float:
-    """Lay the figure out, as where things are is known only then; return points per pixel."""
+    """Lay out the figure, since positions are known only afterwards; return points per pixel."""
     figure = ax.get_figure(root=True)
-    if figure is None:  # Axes taken out of their figure: nothing will be drawn
+    if figure is None:  # the axes were removed from their figure: nothing is drawn
         return 1.0
     figure.draw_without_rendering()
     return 72 / figure.dpi
@@ -128,23 +167,23 @@ def _end_label(ax: Axes, label: EndLabel, size: float) -> Annotation:
 def place_captions(
     ax: Axes, captions: Sequence[Caption], *, rows: int = 2, size: float = 7.5
 ) -> list[tuple[int, Caption]]:
-    """Write captions over the axes in at most `rows` rows, and leave out those there is no room for.
+    """Draw captions above the axes in at most `rows` rows, and leave out those that do not fit.
 
     Parameters
     ----------
     ax : Axes
         Its limits must be final.
     captions : sequence of Caption
-        What to say, any order.
+        In any order.
     rows : int, default 2
-        Rows of text over the axes.
+        Maximum number of rows of text.
     size : float, default 7.5
         Font size, points.
 
     Returns
     -------
     list of (int, Caption)
-        Those written, each with its row, counted from the axes.
+        The captions that were drawn, each with its row, counted from the axes.
     """
     if not captions:
         return []
@@ -181,3 +220,60 @@ def place_captions(
 
 def _free(taken: Sequence[tuple[float, float]], span: tuple[float, float]) -> bool:
     return all(span[1] <= low or span[0] >= high for low, high in taken)
+
+
+def legend_below(ax: Axes, handles: Sequence[Line2D]) -> int:
+    """Draw a legend below the axes and its label, in as few rows as fit.
+
+    Parameters
+    ----------
+    ax : Axes
+        Its limits and labels must be set.
+    handles : sequence of Line2D
+        Entries; their labels are the text.
+
+    Returns
+    -------
+    int
+        Number of rows.
+    """
+    if not handles:
+        return 0
+    columns = _fitting_columns(ax, handles)
+    _legend(ax, handles, columns)
+    return -(-len(handles) // columns)
+
+
+def _legend(ax: Axes, handles: Sequence[Line2D], columns: int) -> Legend:
+    figure = ax.get_figure(root=True)
+    under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure.dpi_scale_trans) if figure else ax.transAxes
+    return ax.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=under,
+        ncols=columns,
+        borderaxespad=0,
+        borderpad=0,
+        handlelength=1.0,
+        handletextpad=0.4,
+        columnspacing=1.3,
+    )
+
+
+def _fitting_columns(ax: Axes, handles: Sequence[Line2D]) -> int:
+    """Return the maximum number of columns with which a legend fits; a wider one is cut off, or shrinks the axes."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        return len(handles)
+    figure.draw_without_rendering()
+    alone = len(figure.axes) == 1
+    right = figure.bbox.x1 - _RIGHT_MARGIN_PX if alone else ax.get_window_extent().x1
+    room = right - ax.get_window_extent().x0
+    for columns in range(len(handles), 1, -1):
+        legend = _legend(ax, handles, columns)
+        width = legend.get_window_extent().width
+        legend.remove()
+        if width <= room:
+            return columns
+    return 1

@@ -1,4 +1,4 @@
-"""Colours, marks and number formats shared by all figures. Nothing here changes a global setting."""
+"""Colours, markers and axes shared by all figures. Global settings of matplotlib are not changed."""
 
 from __future__ import annotations
 
@@ -8,51 +8,66 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import matplotlib as mpl
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from toolkit._present.numbers import number
+from toolkit.gas.steps import Cause
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from matplotlib.axes import Axes
 
-__all__ = ["CAUSES", "PALETTE", "PARTS", "CauseMark", "call_colour", "call_dashes", "drawing", "interval", "number"]
+__all__ = [
+    "CAUSE_MARKS",
+    "GAS_NUMBERS",
+    "MODEL_NOTE",
+    "PALETTE",
+    "PART_COLOURS",
+    "VERSION_NUMBERS",
+    "CauseMark",
+    "call_colour",
+    "call_dashes",
+    "drawing",
+    "gas_axis_is_log",
+]
 
 INK = "#1f2328"
 MUTED = "#656d76"
 GRID = "#d8dee4"
 PAPER = "#ffffff"
-ON_DARK, ON_LIGHT = "#fffffe", "#1f2329"  # on a coloured ground, whatever the page's ground is
+ON_DARK, ON_LIGHT = "#fffffe", "#1f2329"  # on a coloured background, light and dark pages alike
 
-# Okabe and Ito (2008), without yellow: a thin yellow line on white cannot be seen.
+# Okabe and Ito (2008), https://jfly.uni-koeln.de/color, without yellow, which is not visible as a thin line on white.
 BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 ORANGE, SKY = "#e69f00", "#56b4e9"
-BLACK = "#010101"  # not #000000: SVG leaves its own default out, and a dark page could not turn it light
+BLACK = "#010101"  # not #000000: SVG omits its default colour, so a dark page could not replace it
+GREY = "#8c959f"
 PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.2, 1.5, 1.2)))
 
-PARTS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
+PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
 """Colour of each part of a transaction's gas."""
 
-DASH, TIMES, MINUS = "\u2013", "\u00d7", "\u2212"  # written as readers know them; look-alikes in code
-LOG_RATIO = 20
-"""From this ratio of most to least gas on, an axis is logarithmic: below, a mark would hide another."""
+MIN_LOG_RATIO = 20
+"""Ratio of largest to smallest gas from which on an axis is logarithmic."""
 MODEL_NOTE = "model gas: embedded node, not a Move VM"
 
 
 class CauseMark(NamedTuple):
-    """How a cause of change is drawn: by colour and, for who cannot tell colours, by shape."""
+    """Colour and, for readers who cannot distinguish colours, shape of a cause."""
 
     colour: str
     marker: str
 
 
-CAUSES = {
-    "schedule": CauseMark(VERMILLION, "s"),
-    "code": CauseMark(BLUE, "D"),
-    "config": CauseMark(PURPLE, "p"),
-    "state": CauseMark(GREEN, "o"),
-    "mixed": CauseMark(ORANGE, "P"),
-    "node": CauseMark(SKY, "^"),
-    "unexplained": CauseMark(BLACK, "X"),
-    "unknown": CauseMark("#8c959f", "v"),
+CAUSE_MARKS: Mapping[Cause, CauseMark] = {
+    Cause.SCHEDULE: CauseMark(VERMILLION, "s"),
+    Cause.CODE: CauseMark(BLUE, "D"),
+    Cause.CONFIG: CauseMark(PURPLE, "p"),
+    Cause.STATE: CauseMark(GREEN, "o"),
+    Cause.MIXED: CauseMark(ORANGE, "P"),
+    Cause.NODE: CauseMark(SKY, "^"),
+    Cause.UNEXPLAINED: CauseMark(BLACK, "X"),
+    Cause.UNKNOWN: CauseMark(GREY, "v"),
 }
 
 
@@ -62,23 +77,12 @@ def call_colour(position: int) -> str:
 
 
 def call_dashes(position: int) -> str | tuple[int, tuple[float, ...]]:
-    """Return the line style of the call at `position`: colours come round again with other dashes."""
+    """Return the line style of the call at `position`: colours repeat with other dashes."""
     return DASHES[position // len(PALETTE) % len(DASHES)]
 
 
-def number(value: float) -> str:
-    """Write `value` with thousands separators and no more decimals than it needs (at most two)."""
-    if value == round(value):
-        return f"{round(value):,}"
-    return f"{value:,.2f}".rstrip("0").rstrip(".")
-
-
-def interval(start: float, end: float) -> str:
-    """Write where a change is: the version itself where `start` is the one before, else the interval."""
-    return number(end) if end - start == 1 else f"{number(start)}{DASH}{number(end)}"
-
-
-NUMBERS = FuncFormatter(lambda value, _: number(value) if value >= 0 else "")
+GAS_NUMBERS = FuncFormatter(lambda value, _: number(value) if value >= 0 else "")
+VERSION_NUMBERS = FuncFormatter(lambda value, _: f"{value:.0f}" if value >= 0 else "")
 
 STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -107,14 +111,14 @@ STYLE: dict[Any, Any] = {
 
 @contextmanager
 def drawing(ax: Axes | None, *, width: float, height: float) -> Iterator[Axes]:
-    """Give the Axes to draw on, with the house style while drawing only.
+    """Yield the Axes to draw on; the style applies while drawing only.
 
     Parameters
     ----------
     ax : Axes or None
-        Axes to draw on; None makes a figure of its own.
+        Axes to draw on; None creates a figure.
     width, height : float
-        Size of the figure made, inches.
+        Size of a figure that is created, in inches.
 
     Yields
     ------
@@ -130,7 +134,7 @@ def drawing(ax: Axes | None, *, width: float, height: float) -> Iterator[Axes]:
 
 
 def dress(ax: Axes) -> None:
-    """Give an Axes made elsewhere the same spines and ticks."""
+    """Apply the spines and ticks of the style to Axes that were created elsewhere."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GRID)
     ax.tick_params(which="both", color=GRID, labelcolor=MUTED, labelsize=8)
@@ -144,16 +148,16 @@ def grid(ax: Axes, axis: Literal["x", "y"]) -> None:
     ax.grid(visible=True, axis=axis, color=GRID, linewidth=0.6)
 
 
-def nothing(ax: Axes, words: str) -> None:
-    """Say in the middle of an empty figure what there is nothing of."""
+def nothing(ax: Axes, text: str) -> None:
+    """Write in the middle of an empty figure why it is empty."""
     ax.set_yticks([])
-    ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", color=MUTED)
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=MUTED)
 
 
-def beside(ax: Axes, words: str, at: tuple[float, float], *, points: float, gid: str, colour: str = INK) -> None:
-    """Write `words` at the height of a mark, `points` right of it."""
+def beside(ax: Axes, text: str, at: tuple[float, float], *, points: float, gid: str, colour: str = INK) -> None:
+    """Write `text` at the height of a mark, `points` right of it."""
     ax.annotate(
-        words,
+        text,
         xy=at,
         xytext=(points, 0),
         textcoords="offset points",
@@ -165,8 +169,8 @@ def beside(ax: Axes, words: str, at: tuple[float, float], *, points: float, gid:
 
 
 def gas_axis_is_log(ax: Axes, low: float, high: float) -> bool:
-    """Make the x axis logarithmic where gas from `low` to `high` asks for it, else ready it for whole units."""
-    log = low > 0 and high / low >= LOG_RATIO
+    """Make the x axis logarithmic if gas from `low` to `high` needs it, else linear with whole units; return which."""
+    log = low > 0 and high / low >= MIN_LOG_RATIO
     if log:
         ax.set_xscale("log")
         few = 1000
@@ -174,12 +178,12 @@ def gas_axis_is_log(ax: Axes, low: float, high: float) -> bool:
         ax.xaxis.set_minor_formatter(NullFormatter())
     else:
         ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
-    ax.xaxis.set_major_formatter(NUMBERS)  # after the scale, which brings its own
+    ax.xaxis.set_major_formatter(GAS_NUMBERS)  # after the scale, which sets a formatter
     return log
 
 
 def note(ax: Axes, text: str, *, below_pt: float) -> None:
-    """Write a footnote `below_pt` points under the axes."""
+    """Write a footnote `below_pt` points below the axes."""
     ax.annotate(
         text,
         xy=(0, 0),

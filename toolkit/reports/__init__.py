@@ -1,6 +1,10 @@
-"""A run as a report: frozen data, then HTML, Markdown or JSON, then a file."""
+"""Reports of a run: collected as data, then written as HTML, Markdown or JSON."""
 
 from toolkit.reports.data import ReportData, build
 from toolkit.reports.write import write
 
 __all__ = ["ReportData", "build", "write"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

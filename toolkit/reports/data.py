@@ -1,15 +1,16 @@
-"""What a report says, as frozen data built from a run. Knows nothing of HTML, Markdown or JSON."""
+"""The content of a report as frozen data built from a run, independent of the output format."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log
 from typing import TYPE_CHECKING, Any, Protocol
 
+from toolkit._present.numbers import change_place, plural
 from toolkit.dtypes import to_arrow
-from toolkit.gas.judged import COVERAGE_COLUMNS, Unjudged, coverage_of
-from toolkit.plots.changes import told
-from toolkit.plots.series import records, require
+from toolkit.gas.observations import Source
+from toolkit.gas.sentences import group_sentence, unjudged_sentences
+from toolkit.gas.series import records, require
+from toolkit.gas.steps import COVERAGE_COLUMNS, StepGroup, Unjudged, coverage_of, step_groups
 from toolkit.reports.provenance import Provenance, provenance_of
 
 if TYPE_CHECKING:
@@ -18,15 +19,19 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from toolkit.gas.sentences import Renderer
+
 __all__ = [
     "CallSummary",
-    "Change",
-    "Event",
     "FailureGroup",
     "GasSplit",
     "ReportData",
     "RunLike",
     "build",
+    "failure_kind",
+    "headline",
+    "no_steps",
+    "place_cell",
 ]
 
 OBSERVATION_COLUMNS = (
@@ -41,10 +46,11 @@ OBSERVATION_COLUMNS = (
     "error_code",
     "error_message",
 )
-MOST_FAILURE_GROUPS = 50
-MOST_SPLITS = 200
-NEW_CALL = 0.25
-"""Size of a call that starts to answer: worth telling, but nothing got dearer by it."""
+MAX_FAILURE_GROUPS = 50
+MAX_SPLITS = 200
+
+_MAX_LISTED = 7
+_MAX_HEADLINE_GROUPS = 3
 
 
 class CallLike(Protocol):
@@ -52,11 +58,11 @@ class CallLike(Protocol):
 
     @property
     def name(self) -> str:
-        """The call as people name it: its label in the frames."""
+        """Label of the call in the frames."""
 
 
 class StudyLike(Protocol):
-    """What a report reads of a study."""
+    """The attributes of a study that a report needs."""
 
     @property
     def title(self) -> str:
@@ -64,11 +70,11 @@ class StudyLike(Protocol):
 
     @property
     def calls(self) -> Sequence[CallLike]:
-        """Calls, in the order they are reported."""
+        """Calls, in the order in which they are reported."""
 
 
 class RunLike(Protocol):
-    """What a report reads of a run; `toolkit.Run` is one."""
+    """The attributes of a run that a report needs; `toolkit.Run` has them."""
 
     @property
     def observations(self) -> pd.DataFrame:
@@ -84,7 +90,7 @@ class RunLike(Protocol):
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """What ``run.json`` says: digests, counts, environment, times, ``complete``."""
+        """Content of ``run.json``: digests, counts, environment, times, ``complete``."""
 
     @property
     def path(self) -> Path:
@@ -92,80 +98,14 @@ class RunLike(Protocol):
 
     @property
     def digest(self) -> str:
-        """Digest of the rows, computed from the rows themselves."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """One change of one call, or one stretch of a drift.
-
-    Attributes
-    ----------
-    label, source : str
-        As in the observation frame.
-    count : int
-        Steps told as this one; more than 1 for a stretch of a drift.
-    gas_before, gas_after : int or None
-        Gas units; None where the call failed.
-    error_before, error_after : str or None
-        Error code where it failed.
-    """
-
-    label: str
-    source: str
-    count: int
-    gas_before: int | None
-    gas_after: int | None
-    error_before: str | None
-    error_after: str | None
-
-    @property
-    def size(self) -> float:
-        """How much it is, to order changes by: log of the ratio; a call that stops answering counts as fourfold."""
-        if self.gas_before is None:
-            return NEW_CALL if self.gas_after is not None else 0.0
-        if self.gas_after is None:
-            return log(4)
-        return abs(log(max(self.gas_after, 1) / max(self.gas_before, 1)))
-
-
-@dataclass(frozen=True)
-class Event:
-    """Changes that happened at one place of the ledger for one cause.
-
-    Attributes
-    ----------
-    version_before, version_after : int
-        Last version with the old outcome and first with the new one, of those read.
-    exact : bool
-        True where the two are adjacent: the transaction at `version_after` is the cause.
-    cause, explanation : str
-        Kind of cause; plain words.
-    transaction_hash : str or None
-        Of the transaction at `version_after`, where it was read.
-    changes : tuple of Change
-        Largest first.
-    """
-
-    version_before: int
-    version_after: int
-    exact: bool
-    cause: str
-    explanation: str
-    transaction_hash: str | None
-    changes: tuple[Change, ...]
-
-    @property
-    def weight(self) -> float:
-        """How much it matters, to choose what is told first: the sizes of its changes together."""
-        return sum(change.size for change in self.changes)
+        """Digest of the rows, computed from the rows."""
 
 
 @dataclass(frozen=True)
 class CallSummary:
-    """One call from one source: its gas (units; None if never answered), steps and failures.
+    """One call from one source: its gas (gas units; None if it never answered), steps and failures.
 
-    `judged` is False if steps of the call are not looked for, so that 0 steps says nothing about it.
+    `judged` is False if steps of the call are not looked for; 0 steps then has no meaning.
     """
 
     label: str
@@ -185,7 +125,7 @@ class CallSummary:
 
 @dataclass(frozen=True)
 class GasSplit:
-    """What the gas of one transaction was spent on: units, octas, octas per unit, as the FeeStatement has them."""
+    """What the gas of one transaction was spent on: gas units, octas, octas per gas unit, as in the FeeStatement."""
 
     label: str
     source: str
@@ -201,36 +141,36 @@ class GasSplit:
 
     @property
     def storage_gas_units(self) -> float:
-        """Storage fee in gas units at the transaction's price; 0 at price 0, where nothing is charged."""
+        """Storage fee in gas units at the price of the transaction; 0 if the price is 0."""
         return self.storage_fee_octas / self.gas_unit_price if self.gas_unit_price else 0.0
 
     @property
     def fee_octas(self) -> int:
-        """Gas used times price, octas."""
+        """Gas used times price, in octas."""
         return self.gas_used * self.gas_unit_price
 
     @property
     def net_octas(self) -> int:
-        """Fee less the storage refund, octas; negative where more comes back than was paid."""
+        """Fee minus the storage refund, in octas; negative if more is refunded than was paid."""
         return self.fee_octas - self.storage_fee_refund_octas
 
 
 @dataclass(frozen=True)
 class FailureGroup:
-    """Readings that failed the same way.
+    """Readings that failed in the same way.
 
     Attributes
     ----------
     error_code : str
-        The node's error code; for a failed execution its VM status.
+        Error code of the node; the VM status of a failed execution.
     executed : bool
-        True where the node ran the call and the execution failed.
+        Whether the node executed the call and the execution failed.
     status : int or None
         HTTP status.
     labels : tuple of str
-        Calls concerned.
+        Calls with such readings.
     count, first_version, last_version : int
-        Readings; ledger versions.
+        Number of readings, and the ledger versions that contain them.
     example : str
         The last message.
     """
@@ -247,12 +187,12 @@ class FailureGroup:
 
 @dataclass(frozen=True)
 class ReportData:
-    """All a report says. `observations` and `steps` are the frames themselves, for figures and CSV."""
+    """The content of a report. `observations` and `steps` are the frames, for figures and CSV."""
 
     title: str
     run: str
     complete: bool
-    events: tuple[Event, ...]
+    events: tuple[StepGroup, ...]
     calls: tuple[CallSummary, ...]
     splits: tuple[GasSplit, ...]
     failures: tuple[FailureGroup, ...]
@@ -264,7 +204,7 @@ class ReportData:
 
     @property
     def swept(self) -> tuple[str, ...]:
-        """Labels of the calls that were judged for steps, and of those that have some."""
+        """Labels of the calls that were judged for steps, and of those that have steps."""
         changed = set(self.changed)
         judged = {call.label for call in self.calls if call.judged}
         return tuple(dict.fromkeys(call.label for call in self.calls if call.label in judged | changed))
@@ -277,11 +217,6 @@ class ReportData:
             return None
         return min(call.first_version for call in judged), max(call.last_version for call in judged)
 
-    def weightiest(self, most: int) -> tuple[Event, ...]:
-        """Return at most `most` events, those that matter most, in order of versions."""
-        chosen = sorted(self.events, key=lambda event: -event.weight)[:most]
-        return tuple(sorted(chosen, key=lambda event: (event.version_before, event.version_after)))
-
     @property
     def changed(self) -> tuple[str, ...]:
         """Labels of the calls that changed, in order of calls."""
@@ -290,7 +225,7 @@ class ReportData:
 
 
 def build(run: RunLike) -> ReportData:
-    """Gather what a report says from a run.
+    """Collect the content of a report from a run.
 
     Parameters
     ----------
@@ -304,7 +239,9 @@ def build(run: RunLike) -> ReportData:
     Raises
     ------
     SchemaError
-        If a frame of the run lacks a column.
+        If a column is missing in a frame of the run.
+    StudyError
+        If a part of the run is damaged.
     """
     require(run.observations, OBSERVATION_COLUMNS, what="reports")
     labels = [call.name for call in run.study.calls]
@@ -317,7 +254,7 @@ def build(run: RunLike) -> ReportData:
         title=str(run.study.title),
         run=run.path.name,
         complete=bool(run.manifest.get("complete", True)),
-        events=_events(steps),
+        events=step_groups(steps),
         calls=_calls(observations, steps, {(one.label, one.source, one.node) for one in unjudged}),
         splits=_splits(observations),
         failures=_failures(observations),
@@ -329,8 +266,70 @@ def build(run: RunLike) -> ReportData:
     )
 
 
+def headline(data: ReportData, name: Renderer) -> list[str]:
+    """Return the first sentences of a report: which calls changed, where, by how much and why.
+
+    The changes of most weight come first. The last sentences name the calls that were observed but not judged.
+
+    Parameters
+    ----------
+    data : ReportData
+    name : Renderer
+        Makes text from users and the chain safe for the output. All other text in the sentences is safe.
+
+    Returns
+    -------
+    list of str
+    """
+    return [*_change_sentences(data, name), *unjudged_sentences(data.unjudged, name)]
+
+
+def _change_sentences(data: ReportData, name: Renderer) -> list[str]:
+    swept, changed, span = data.swept, data.changed, data.span
+    if not swept or span is None:
+        return ["No view was answered at two ledger versions or more, so no change of gas can be seen."]
+    versions = f"ledger versions {span[0]} to {span[1]}"
+    if not changed:
+        return [f"No view's gas changed: {plural(len(swept), 'view')} read at {versions}."]
+    same = len(swept) - len(changed)
+    rest = f"; {same:,} stayed the same" if same else ""
+    count = f"{len(changed):,} of {plural(len(swept), 'view')}"
+    first = f"Gas changed for {count} read at {versions}: {_label_list(changed, name)}{rest}."
+    groups = sorted(data.events, key=lambda group: -group.weight)[:_MAX_HEADLINE_GROUPS]
+    sentences = [first, *(group_sentence(group, name) for group in groups)]
+    more = len(data.events) - len(groups)
+    return [*sentences, f"{more:,} more {'is' if more == 1 else 'are'} listed below."] if more else sentences
+
+
+def _label_list(labels: Sequence[str], name: Renderer) -> str:
+    names = [name(label) for label in labels[:_MAX_LISTED]]
+    if len(labels) > _MAX_LISTED:
+        names.append(plural(len(labels) - _MAX_LISTED, "other call"))
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def no_steps(data: ReportData) -> str:
+    """Return a sentence for a run without steps, with the number of calls that were judged."""
+    count = len(data.swept)
+    if not count:
+        return "Nothing was judged for steps, so this says nothing about changes."
+    return f"No step was found in the {plural(count, 'view')} that {'was' if count == 1 else 'were'} judged."
+
+
+def place_cell(group: StepGroup) -> str:
+    """Return the ledger version of a group of steps, or its interval, for a table."""
+    return change_place(group.version_before, group.version_after)
+
+
+def failure_kind(group: FailureGroup) -> str:
+    """Return whether the node executed a failed call, refused it, or did not answer."""
+    if group.executed:
+        return "execution failed"
+    return "no answer" if group.status is None else f"refused (HTTP {group.status})"
+
+
 def _verified(run: RunLike) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """Return the manifest with the digest of the rows as they are now, and what is wrong if it is another one."""
+    """Return the manifest with the current digest of the rows, and a warning if it is not the recorded one."""
     stated = run.manifest.get("rows_digest")
     if stated is None:
         return run.manifest, ()
@@ -345,48 +344,11 @@ def _verified(run: RunLike) -> tuple[Mapping[str, Any], tuple[str, ...]]:
 
 
 def _in_order(frame: pd.DataFrame, order: Mapping[str, int], version: str) -> pd.DataFrame:
-    """Rows by call of the study, source and version, so that equal runs give equal reports."""
+    """Return rows ordered by call of the study, source and version, so that equal runs have equal reports."""
     place = frame["label"].map(order).fillna(len(order)).astype("int64")
     by = [name for name in ("label", "source", "node", version) if name in frame.columns]
     ordered = frame.assign(_place=place).sort_values(["_place", *by], kind="stable")
     return ordered.drop(columns="_place").reset_index(drop=True)
-
-
-def _events(steps: pd.DataFrame) -> tuple[Event, ...]:
-    grouped: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in records(told(steps)):
-        place = row["version_before"], row["version_after"], row["cause"] or "unknown"
-        # Stretches of two drifts may share their ends without sharing anything else.
-        own = row["label"] if row["count"] > 1 else ""
-        grouped.setdefault((*place, own), []).append(row)
-    events = [_event(rows) for rows in grouped.values()]
-    return tuple(sorted(events, key=lambda event: (event.version_before, event.version_after, event.cause)))
-
-
-def _event(rows: Sequence[Mapping[str, Any]]) -> Event:
-    first = rows[0]
-    changes = [
-        Change(
-            label=row["label"],
-            source=row.get("source") or "view@version",
-            count=row["count"],
-            gas_before=row["gas_before"],
-            gas_after=row["gas_after"],
-            error_before=row.get("error_before"),
-            error_after=row.get("error_after"),
-        )
-        for row in rows
-    ]
-    explanation = next((row["explanation"] for row in rows if row.get("explanation")), "")
-    return Event(
-        version_before=first["version_before"],
-        version_after=first["version_after"],
-        exact=bool(first["exact"]),
-        cause=first["cause"] or "unknown",
-        explanation=("largest step: " if first["count"] > 1 and explanation else "") + explanation,
-        transaction_hash=first.get("transaction_hash"),
-        changes=tuple(sorted(changes, key=lambda change: -change.size)),
-    )
 
 
 def _calls(
@@ -429,10 +391,10 @@ def _call(rows: pd.DataFrame, label: str, source: str, node: str, *, steps: int,
 
 
 def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
-    """Every simulation's split (of each call the last ones, should there be very many)."""
+    """Return the gas splits of simulations; the last ones if there are very many."""
     if "execution_gas_units" not in observations.columns:
         return ()
-    rows = observations[observations["execution_gas_units"].notna() & (observations["source"] == "simulate@now")]
+    rows = observations[observations["execution_gas_units"].notna() & (observations["source"] == Source.SIMULATE)]
     return tuple(
         GasSplit(
             label=row["label"],
@@ -447,7 +409,7 @@ def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
             storage_fee_refund_octas=row["storage_fee_refund_octas"] or 0,
             gas_unit_price=row["gas_unit_price"] or 0,
         )
-        for row in records(rows.tail(MOST_SPLITS))
+        for row in records(rows.tail(MAX_SPLITS))
     )
 
 
@@ -459,9 +421,7 @@ def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
     code = failed["error_code"].where(~executed, failed["vm_status"]).fillna("no error code")
     groups = failed.assign(_executed=executed, _code=code).groupby(["_executed", "_code"], sort=True)
     found = [_failure(rows, str(key[1]), executed=bool(key[0])) for key, rows in groups]
-    return tuple(
-        sorted(found, key=lambda group: (group.executed, -group.count, group.error_code))[:MOST_FAILURE_GROUPS]
-    )
+    return tuple(sorted(found, key=lambda group: (group.executed, -group.count, group.error_code))[:MAX_FAILURE_GROUPS])
 
 
 def _failure(rows: pd.DataFrame, code: str, *, executed: bool) -> FailureGroup:

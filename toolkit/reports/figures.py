@@ -11,8 +11,9 @@ from matplotlib import style as mpl_style
 from matplotlib.figure import Figure
 
 from toolkit._present.text import visible
+from toolkit.gas.steps import merge_drift
 from toolkit.plots import gas_breakdown, gas_by_version, gas_change, style
-from toolkit.plots.changes import told
+from toolkit.plots.gas_change import MAX_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 
     from toolkit.reports.data import ReportData
 
-__all__ = ["COLOURS", "MOST_CALLS", "before_after", "one_call", "overview", "spent_on"]
+__all__ = ["COLOURS", "MAX_CALLS", "before_after", "one_call", "overview", "spent_on"]
 
-MOST_CALLS = 40
-"""Calls that get a figure of their own; a page with hundreds could not be opened."""
+MAX_CALLS = 40
+"""Calls with a separate figure; a browser cannot open a page with hundreds."""
 
 COLOURS = {
     style.INK: "ink",
@@ -38,14 +39,14 @@ COLOURS = {
     style.ORANGE: "orange",
     style.SKY: "sky",
     style.BLACK: "black",
-    style.CAUSES["unknown"].colour: "grey",
+    style.GREY: "grey",
     style.ON_DARK: "on-bar",
 }
-"""Colour as drawn -> name of the page's CSS variable that takes its place."""
+"""Name of the CSS variable of the page that replaces each colour."""
 
 RC = {
-    "svg.fonttype": "none",  # text stays text: it can be searched, copied and read aloud
-    "svg.hashsalt": "ledger-toolkit",  # equal input, equal bytes
+    "svg.fonttype": "none",  # text can be searched, copied and read aloud
+    "svg.hashsalt": "ledger-toolkit",  # equal input gives equal bytes
     "font.family": ["DejaVu Sans"],
 }
 NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
@@ -73,7 +74,7 @@ def one_call(data: ReportData, label: str, place: int) -> Markup:
 
 def before_after(data: ReportData) -> Markup:
     """Draw gas before and after each change."""
-    rows = min(len(told(data.steps)), 24)
+    rows = min(len(merge_drift(data.steps)), MAX_ROWS)
     return _svg(
         "change",
         (9.4, 1.4 + 0.27 * max(rows, 2)),
@@ -95,21 +96,21 @@ def spent_on(data: ReportData) -> Markup:
 
 
 def _svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> Markup:
-    """Draw a figure and return it as one ``<svg>`` element to stand in a page."""
+    """Draw a figure and return it as one ``<svg>`` element of a page."""
     text = io.StringIO()
     with mpl_style.context(["default", RC]):
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
         draw(axes)
-        axes.set_title("", loc="left")  # the page has headings of its own, and says that gas is a model's
+        axes.set_title("", loc="left")  # the page has headings, and a note that gas is a model's
         for note in [text for text in axes.texts if text.get_gid() == "note"]:
             note.remove()
         figure.savefig(text, format="svg", transparent=True, metadata=NO_METADATA)
-    return Markup(_inline(text.getvalue(), name, alt))  # noqa: S704 - matplotlib escapes text; tests hold it to that  # nosec B704
+    return Markup(_inline(text.getvalue(), name, alt))  # noqa: S704 - matplotlib escapes text, and tests check that  # nosec B704
 
 
 def _inline(svg: str, name: str, alt: str) -> str:
-    """Cut what belongs to a file of its own, and make ids unique and colours the page's."""
+    """Remove what only a separate file needs, make ids unique, and replace colours by variables of the page."""
     body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
     box = re.search(r'viewBox="([\d. ]+)"', svg)
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
@@ -118,10 +119,10 @@ def _inline(svg: str, name: str, alt: str) -> str:
 
 
 def _tag(tag: str, name: str) -> str:
-    """Rewrite one tag; text between tags is never touched."""
+    """Rewrite one tag; text between tags is not changed."""
     if tag.startswith("<!--"):
         return ""
-    keep = tag.startswith(("<clipPath", "<path"))  # what is referred to; all other ids are matplotlib's own notes
+    keep = tag.startswith(("<clipPath", "<path"))  # these are referenced; matplotlib does not use the other ids
     tag = re.sub(r' id="([^"]*)"', rf' id="{name}-\1"' if keep else "", tag)
     tag = re.sub(r'xlink:href="#', f'href="#{name}-', tag)
     tag = re.sub(r"url\(#", f"url(#{name}-", tag)

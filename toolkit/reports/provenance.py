@@ -1,26 +1,26 @@
-"""Where a report's figures come from: the observations' own marks, and what the run's manifest says."""
+"""Provenance in a report: nodes, builds and versions of the observations, and the manifest of the run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.plots.series import is_model
+from toolkit.gas.series import is_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import pandas as pd
 
-__all__ = ["CodeAtEnds", "Provenance", "ScheduleAtEnds", "provenance_of"]
+__all__ = ["CodeAtEnds", "Provenance", "ScheduleAtEnds", "digest_text", "provenance_of", "schedule_text"]
 
-_TOLD_ELSEWHERE = frozenset({"study", "complete", "format", "nodes", "fingerprints", "steps_checksum"})
-MOST_MODULES = 200
+_SHOWN_ELSEWHERE = frozenset({"study", "complete", "format", "nodes", "fingerprints", "steps_checksum"})
+MAX_MODULES = 200
 
 
 @dataclass(frozen=True)
 class ScheduleAtEnds:
-    """The gas schedule of one node's ledger at the first and the last version of the run.
+    """The gas schedule of the ledger of one node at the first and the last version of the run.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class ScheduleAtEnds:
     versions : tuple of int
         First and last ledger version.
     feature_versions : tuple of int or None
-        Gas feature versions; None where the node did not say.
+        Gas feature versions; None if not reported.
     digests : tuple of str or None
         Of all parameters and their values.
     """
@@ -47,7 +47,7 @@ class CodeAtEnds:
     ----------
     node, module : str
     digests : tuple of str or None
-        Of its bytecode and ABI; None where it was not there or the node did not say.
+        Of its bytecode and ABI; None if the module did not exist or was not reported.
     """
 
     node: str
@@ -57,7 +57,7 @@ class CodeAtEnds:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where the figures come from: facts of the observations, and entries of the run's manifest."""
+    """Origin of the observations, and entries of the manifest of the run."""
 
     nodes: tuple[str, ...]
     node_builds: tuple[str, ...]
@@ -76,14 +76,14 @@ class Provenance:
 
 
 def provenance_of(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> Provenance:
-    """Gather where figures come from.
+    """Collect the provenance of a run.
 
     Parameters
     ----------
     observations : DataFrame
         As `Run.observations`.
     manifest : mapping
-        As `Run.manifest`. It is a file like any other: entries of another form are left out, not trusted.
+        As `Run.manifest`. It is a file that anyone can edit: entries of another form are left out.
 
     Returns
     -------
@@ -105,13 +105,28 @@ def provenance_of(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> Pr
         last_version=int(versions.max()) if known else None,
         head_version=int(heads.max()) if len(heads) else None,
         schedules=tuple(found for plan in planned for found in _schedule(plan)),
-        modules=tuple(found for plan in planned for found in _modules(plan))[:MOST_MODULES],
+        modules=tuple(found for plan in planned for found in _modules(plan))[:MAX_MODULES],
         manifest=(*(line for plan in planned for line in _plan_lines(plan)), *_flat(manifest)),
     )
 
 
+def schedule_text(schedule: ScheduleAtEnds) -> str:
+    """Return the gas schedule at the first and the last version of a run."""
+    one, two = (
+        f"feature version {'not reported' if feature is None else feature}, digest {digest_text(digest)}"
+        for feature, digest in zip(schedule.feature_versions, schedule.digests, strict=True)
+    )
+    first, last = schedule.versions
+    return f"{one}, at {first} and at {last}" if one == two else f"at {first} {one}; at {last} {two}"
+
+
+def digest_text(digest: str | None) -> str:
+    """Return a digest, or words if there is none."""
+    return "not there, or not reported" if digest is None else digest
+
+
 def _plan_lines(plan: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Say what of the plan was clipped, and which transaction tells this history from another."""
+    """Return which part of the plan was clipped, and the transaction that identifies this history."""
     for note in _list(plan.get("notes")):
         yield "plan", str(note)
     anchor = _dict(plan.get("anchor"))
@@ -157,11 +172,11 @@ def _unique(frame: pd.DataFrame, column: str) -> list[str]:
 
 
 def _flat(manifest: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Entries of the manifest as (name, text), but for those that a report tells elsewhere."""
+    """Return the entries of the manifest as (name, text), without those that a report shows elsewhere."""
     entries: list[tuple[str, str]] = []
     for key, value in manifest.items():
         name = prefix + str(key).replace("_", " ")
-        if (not prefix and key in _TOLD_ELSEWHERE) or value is None:
+        if (not prefix and key in _SHOWN_ELSEWHERE) or value is None:
             continue
         if isinstance(value, dict):
             entries += _flat(value, f"{name}: ")

@@ -1,30 +1,48 @@
-"""Report data as one self-contained HTML page: no scripts, nothing fetched, light or dark as the reader's system is."""
+"""A report as one HTML page without scripts or external content, light or dark as the system of the reader."""
 
 from __future__ import annotations
 
 import base64
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from toolkit._present.data import csv_table
+from toolkit._present.numbers import number, octas_as_apt, version_range
 from toolkit._present.text import visible
-from toolkit.gas.judged import unjudged_words
-from toolkit.reports import csv_data, figures, words
+from toolkit.dtypes import to_arrow
+from toolkit.gas.sentences import (
+    CAUSE_LABELS,
+    MAX_EXPLANATION,
+    MAX_GROUPS,
+    SOURCE_LABELS,
+    short_change,
+    unjudged_sentences,
+    weightiest,
+)
+from toolkit.reports import figures
+from toolkit.reports.data import failure_kind, headline, no_steps, place_cell
+from toolkit.reports.provenance import digest_text, schedule_text
 
 if TYPE_CHECKING:
+    from toolkit.gas.steps import StepChange
     from toolkit.reports.data import ReportData
 
 __all__ = ["render"]
 
+MAX_CSV_ROWS = 50_000
+"""Rows of a frame in the page; a browser cannot open much larger pages, and the Parquet files have all rows."""
+_HASH_ENDS = 10
+
 
 def render(data: ReportData) -> str:
-    """Return the report as the text of an HTML page.
+    """Return a report as the text of an HTML page.
 
     Parameters
     ----------
     data : ReportData
-        What the report says.
 
     Returns
     -------
@@ -39,30 +57,57 @@ def render(data: ReportData) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"chain": _chain, "visible": visible, "gas": words.gas, "apt": words.apt}
-    # _chain escapes what is not ours
-    sentences = [Markup(text) for text in words.headline(data, _chain)]  # noqa: S704  # nosec B704 - escaped by _chain
-    unjudged = [Markup(text) for text in unjudged_words(data.unjudged, _chain)]  # noqa: S704  # nosec B704 - likewise
+    environment.filters |= {
+        "apt": octas_as_apt,
+        "chain": _chain,
+        "digest": digest_text,
+        "number": number,
+        "short_hash": _short_hash,
+        "visible": visible,
+    }
     return environment.get_template("report.html.j2").render(
         data=data,
         facts=data.provenance,
-        headline=sentences,
-        unjudged=unjudged,
-        words=words,
+        groups=weightiest(data.events, MAX_GROUPS),
+        headline=_safe(headline(data, _chain)),
+        unjudged=_safe(unjudged_sentences(data.unjudged, _chain)),
+        no_steps=no_steps(data),
         figures=_figures(data),
         downloads=_downloads(data),
+        cause_labels=CAUSE_LABELS,
+        source_labels=SOURCE_LABELS,
+        explanation=partial(_chain, limit=MAX_EXPLANATION),
+        change_cell=_change_cell,
+        failure_kind=failure_kind,
+        place=place_cell,
+        schedule_text=schedule_text,
+        version_range=version_range,
     )
 
 
 def _chain(text: object, limit: int = 300) -> Markup:
-    """Escape text from users or the chain, and keep its direction of writing to itself."""
+    """Escape text from users or the chain, and isolate its direction of writing."""
     return Markup("<bdi>{}</bdi>").format(visible(text, limit))
+
+
+def _safe(sentences: list[str]) -> list[Markup]:
+    """Mark sentences as HTML whose foreign text `_chain` has escaped."""
+    return [Markup(sentence) for sentence in sentences]  # noqa: S704 - escaped by _chain  # nosec B704
+
+
+def _change_cell(change: StepChange) -> Markup:
+    return _safe([short_change(change, _chain)])[0]
+
+
+def _short_hash(text: str) -> str:
+    """Return the ends of a hash, which are what people compare."""
+    return text if len(text) <= 2 * _HASH_ENDS else f"{text[:_HASH_ENDS]}…{text[2 - _HASH_ENDS :]}"
 
 
 def _figures(data: ReportData) -> dict[str, object]:
     moving = dict.fromkeys(call.label for call in data.calls if call.first_version != call.last_version)
     labels = list(dict.fromkeys([*data.changed, *moving]))
-    shown = labels[: figures.MOST_CALLS]
+    shown = labels[: figures.MAX_CALLS]
     return {
         "overview": figures.overview(data),
         "before_after": figures.before_after(data) if data.changed else None,
@@ -73,12 +118,12 @@ def _figures(data: ReportData) -> dict[str, object]:
 
 
 def _downloads(data: ReportData) -> list[dict[str, object]]:
-    """Frames as CSV in data URIs; a frame too large for a page is only spoken of."""
+    """Return the frames as CSV in data URIs; the page only names a frame that is too large."""
     return [
         {
             "name": f"{name}.csv",
             "rows": len(frame),
-            "uri": _data_uri(csv_data.to_csv(frame)) if len(frame) <= csv_data.MOST_ROWS else None,
+            "uri": _data_uri(csv_table(to_arrow(frame))) if len(frame) <= MAX_CSV_ROWS else None,
         }
         for name, frame in (("observations", data.observations), ("steps", data.steps))
     ]

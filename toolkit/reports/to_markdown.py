@@ -1,34 +1,54 @@
-"""Report data as Markdown, for pull requests and build logs."""
+"""Reports and comparisons as Markdown, for pull requests and build logs.
+
+Text from users and the chain is in code spans only, so that it is never markup.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from toolkit._present.numbers import number, octas_as_apt, version_range
+from toolkit._present.tables import markdown_table
 from toolkit._present.text import visible
+from toolkit.gas.sentences import (
+    CAUSE_LABELS,
+    COMPARISON_HEAD,
+    MAX_EXPLANATION,
+    MAX_GROUPS,
+    SOURCE_LABELS,
+    comparison_lines,
+    comparison_rows,
+    counts_text,
+    gate_lines,
+    short_change,
+    weightiest,
+)
 from toolkit.plots.style import MODEL_NOTE
-from toolkit.reports import words
+from toolkit.reports.data import failure_kind, headline, place_cell
+from toolkit.reports.provenance import digest_text, schedule_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
+    from toolkit.gas.comparison import Comparison
+    from toolkit.gas.gate import Gate
+    from toolkit.gas.steps import Cause
     from toolkit.reports.data import ReportData
 
-__all__ = ["code", "render"]
+__all__ = ["code", "comparison_markdown", "render"]
 
 
 def render(data: ReportData) -> str:
-    """Return the report as Markdown (tables as on GitHub).
+    """Return a report as Markdown, with the tables of GitHub.
 
     Parameters
     ----------
     data : ReportData
-        What the report says.
 
     Returns
     -------
     str
-        Text from users and the chain stands in code spans only, so it is nowhere markup.
     """
     parts = [
         f"# {code(data.title)}",
@@ -43,10 +63,34 @@ def render(data: ReportData) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def code(text: object, limit: int = 300) -> str:
+def comparison_markdown(comparison: Comparison, gate: Gate | None = None) -> str:
+    """Return a comparison as Markdown: the verdict, the changed calls as a table, then the other calls.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    gate : Gate, optional
+
+    Returns
+    -------
+    str
+    """
+    parts = [f"# {code(comparison.names[0])} compared with {code(comparison.names[1])}"]
+    lines = gate_lines(gate, code) if gate else []
+    lines += [f"note: {code(note)}" for note in comparison.warnings]
+    parts += ["\n".join(f"- {line}" for line in lines)] if lines else []
+    parts.append(counts_text(comparison))
+    rows = comparison_rows(comparison, code)
+    if rows:
+        parts.append(markdown_table(rows, head=COMPARISON_HEAD, numbers_from=1))
+    parts += ["\n".join(f"- {line}" for line in comparison_lines(comparison, code))]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def code(text: object, limit: int = 300, /) -> str:
     """Return text from users or the chain as a code span, which no renderer reads as markup.
 
-    A pipe becomes a broken bar: inside a table there is no escape for it that all renderers know.
+    A pipe becomes a broken bar, since no escape of it in a table is understood by all renderers.
     """
     shown = visible(text, limit).strip().replace("|", "¦") or " "
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
@@ -54,13 +98,8 @@ def code(text: object, limit: int = 300) -> str:
     return f"{fence}{pad}{shown}{pad}{fence}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers_from: int) -> str:
-    rule = ["---" if place < numbers_from else "---:" for place in range(len(head))]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
-
-
 def _headline(data: ReportData) -> Iterator[str]:
-    first, *others = words.headline(data, code)
+    first, *others = headline(data, code)
     yield first
     if others:
         yield "\n".join(f"- {sentence}" for sentence in others)
@@ -68,11 +107,15 @@ def _headline(data: ReportData) -> Iterator[str]:
 
 def _notices(data: ReportData) -> Iterator[str]:
     if not data.complete:
-        yield "**This run is not complete:** the report tells what was read so far."
+        yield "**This run is not complete:** the report has what was read so far."
     for warning in data.warnings:
         yield f"**{warning}**"
     if data.provenance.model:
         yield f"*{MODEL_NOTE[0].upper()}{MODEL_NOTE[1:]}.*"
+
+
+def _cause(cause: Cause, explanation: str) -> str:
+    return CAUSE_LABELS[cause] + (f": {code(explanation, MAX_EXPLANATION)}" if explanation else "")
 
 
 def _changes(data: ReportData) -> Iterator[str]:
@@ -81,19 +124,19 @@ def _changes(data: ReportData) -> Iterator[str]:
     yield "## What changed"
     rows = [
         [
-            words.where(event),
-            code(change.label),
-            words.gas(change.gas_before),
-            words.gas(change.gas_after),
-            words.share(change),
-            words.CAUSES.get(event.cause, "unknown") + (f": {code(event.explanation)}" if event.explanation else ""),
+            place_cell(group),
+            code(change.label) + (f" on {code(group.node)}" if group.node else ""),
+            number(change.gas_before),
+            number(change.gas_after),
+            short_change(change, code),
+            _cause(group.cause, group.explanation),
         ]
-        for event in data.weightiest(words.MOST_EVENTS)
-        for change in event.changes
+        for group in weightiest(data.events, MAX_GROUPS)
+        for change in group.changes
     ]
-    yield _table(["at", "call", "gas before", "gas after", "change", "cause"], rows, numbers_from=6)
-    if len(data.events) > words.MOST_EVENTS:
-        yield f"The {words.MOST_EVENTS} of {len(data.events):,} changes that matter most."
+    yield markdown_table(rows, head=["ledger version", "call", "gas before", "gas after", "change", "cause"])
+    if len(data.events) > MAX_GROUPS:
+        yield f"The {MAX_GROUPS} largest of {len(data.events):,} changes."
 
 
 def _calls(data: ReportData) -> Iterator[str]:
@@ -101,8 +144,8 @@ def _calls(data: ReportData) -> Iterator[str]:
     rows = [
         [
             code(call.label) + (f" on {code(call.node)}" if call.node else ""),
-            words.SOURCES.get(call.source, code(call.source)),
-            *(words.gas(value) for value in (call.first_gas, call.last_gas, call.min_gas, call.max_gas)),
+            next((label for source, label in SOURCE_LABELS.items() if source == call.source), code(call.source)),
+            *(number(value) for value in (call.first_gas, call.last_gas, call.min_gas, call.max_gas)),
             f"{call.steps:,}" if call.judged else "not judged",
             f"{call.failures:,}",
             f"{call.readings:,}",
@@ -110,7 +153,7 @@ def _calls(data: ReportData) -> Iterator[str]:
         for call in data.calls
     ]
     head = ["call", "source", "first gas", "last gas", "min", "max", "steps", "failures", "readings"]
-    yield _table(head, rows, numbers_from=2)
+    yield markdown_table(rows, head=head, numbers_from=2)
 
 
 def _splits(data: ReportData) -> Iterator[str]:
@@ -121,15 +164,15 @@ def _splits(data: ReportData) -> Iterator[str]:
         [
             code(split.label),
             "success" if split.success else code(split.vm_status),
-            *(words.gas(value) for value in (split.gas_used, split.execution_gas_units, split.io_gas_units)),
-            f"{words.gas(split.storage_gas_units)} ({split.storage_fee_octas:,} octas)",
+            *(number(value) for value in (split.gas_used, split.execution_gas_units, split.io_gas_units)),
+            f"{number(split.storage_gas_units)} ({split.storage_fee_octas:,} octas)",
             f"{split.storage_fee_refund_octas:,} octas",
-            f"{words.apt(split.net_octas)} APT",
+            f"{octas_as_apt(split.net_octas)} APT",
         ]
         for split in data.splits
     ]
     head = ["call", "outcome", "gas units", "execution", "io", "storage", "storage refund", "net cost"]
-    yield _table(head, rows, numbers_from=2)
+    yield markdown_table(rows, head=head, numbers_from=2)
 
 
 def _failures(data: ReportData) -> Iterator[str]:
@@ -139,15 +182,15 @@ def _failures(data: ReportData) -> Iterator[str]:
     rows = [
         [
             code(group.error_code),
-            words.failed_how(group),
+            failure_kind(group),
             ", ".join(map(code, group.labels)),
             f"{group.count:,}",
-            words.span(group.first_version, group.last_version),
+            version_range(group.first_version, group.last_version),
             code(group.example) if group.example else "",
         ]
         for group in data.failures
     ]
-    yield _table(["error", "kind", "calls", "readings", "ledger versions", "message"], rows, numbers_from=9)
+    yield markdown_table(rows, head=["error", "kind", "calls", "readings", "ledger versions", "message"])
 
 
 def _provenance(data: ReportData) -> Iterator[str]:
@@ -155,16 +198,16 @@ def _provenance(data: ReportData) -> Iterator[str]:
     yield "## Where this comes from"
     rows = [
         ["node", ", ".join(map(code, facts.nodes))],
-        ["node build", ", ".join(map(code, facts.node_builds)) or "not said"],
+        ["node build", ", ".join(map(code, facts.node_builds)) or "not reported"],
         ["chain id", ", ".join(map(str, facts.chain_ids))],
         ["readings", f"{facts.readings:,} at {facts.versions:,} ledger versions"],
-        ["head when read", words.gas(facts.head_version)],
+        ["head when read", f"{facts.head_version or number(None)}"],
         ["toolkit version", ", ".join(map(code, facts.toolkit_versions))],
-        *(["gas schedule", code(words.schedule_at_ends(schedule))] for schedule in facts.schedules),
+        *(["gas schedule", code(schedule_text(schedule))] for schedule in facts.schedules),
         *(
-            [f"code of {code(one.module)}", code(" to ".join(dict.fromkeys(map(words.digest, one.digests))))]
+            [f"code of {code(one.module)}", code(" to ".join(dict.fromkeys(map(digest_text, one.digests))))]
             for one in facts.modules
         ),
         *([code(name), code(text)] for name, text in facts.manifest),
     ]
-    yield _table(["what", "value"], rows, numbers_from=2)
+    yield markdown_table(rows, head=["what", "value"])

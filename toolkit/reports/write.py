@@ -1,4 +1,4 @@
-"""Write a report to a file: build, render, then move into place."""
+"""Reports and comparisons in their formats, and reports as files."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING
 from toolkit._present.files import replacing
 from toolkit._present.text import visible
 from toolkit.errors import InputError
+from toolkit.gas.sentences import comparison_text
 from toolkit.reports import to_html, to_json, to_markdown
 from toolkit.reports.data import build
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from toolkit.gas.comparison import Comparison
+    from toolkit.gas.gate import Gate
     from toolkit.reports.data import RunLike
 
-__all__ = ["write"]
+__all__ = ["COMPARISON_FORMATS", "write"]
+
+
+def _comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
+    return comparison_text(comparison, gate) + "\n"
+
 
 RENDERERS = {
     ".html": to_html.render,
@@ -22,37 +32,45 @@ RENDERERS = {
     ".md": to_markdown.render,
     ".json": to_json.render,
 }
+COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
+    "text": _comparison_text,
+    "markdown": to_markdown.comparison_markdown,
+    "json": to_json.comparison_json,
+}
+"""Functions that render a comparison, by name of the format."""
 
 
 def write(run: RunLike, path: str | Path) -> Path:
-    """Write the report of a run; the ending of `path` says as what.
+    """Write the report of a run as HTML, Markdown or JSON, by the ending of `path`.
 
-    The file appears whole or not at all: it is written beside its place, then moved.
+    The file is written completely or not at all.
 
     Parameters
     ----------
     run : RunLike
         A `toolkit.Run`.
     path : str or Path
-        Ends in ``.html``, ``.md`` or ``.json``. Folders that are missing are made.
+        Ends in ``.html``, ``.md`` or ``.json``. Missing folders are created.
 
     Returns
     -------
     Path
-        Where the report is.
+        The file.
 
     Raises
     ------
     InputError
-        If the ending is none of these, or the place cannot be written or is a folder, a named pipe or a device.
+        If the ending is another one, or the file cannot be written: it is a folder, a named pipe or a device, say.
     SchemaError
-        If a frame of the run lacks a column.
+        If a column is missing in a frame of the run.
+    StudyError
+        If a part of the run is damaged.
     """
     target = Path(path)
     render = RENDERERS.get(target.suffix.lower())
     if render is None:
         ending = visible(repr(target.suffix), 40) if target.suffix else "no ending"
-        raise InputError(f"report: a path ending in .html, .md or .json is expected, got {ending} ({visible(path)})")
+        raise InputError(f"report: expected a path ending in .html, .md or .json, got {ending} ({visible(path)})")
     _put(target, render(build(run)))
     return target
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from toolkit.client.node import Node
-    from toolkit.gas.steps import Cause, Step
+    from toolkit.gas.steps import Explanation, Step
 
 VIEW = "view@version"
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -78,6 +78,6 @@ def frame(*rows: dict[str, Any]) -> pd.DataFrame:
     return rows_frame(OBSERVATIONS, columns(*rows))
 
 
-def cause_of(step: Step, node: Node, function: str) -> Cause:
+def cause_of(step: Step, node: Node, function: str) -> Explanation:
     """Return the cause of one step."""
     return causes_of([step], node, {step.fingerprint: function})[step]

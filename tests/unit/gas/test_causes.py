@@ -157,27 +157,27 @@ class TestSchedule:
     def test_the_parameters_that_changed_are_told(self):
         """Old, new and ratio of the parameter, and the transaction: hash, type, sender and function."""
         cause = exact(resource(self.TAG, "0x1"), *PAYMENT, routes=schedules({"a": 10, "b": 7}, {"a": 100, "b": 7}))
-        assert cause.kind == "schedule"
+        assert cause.cause == "schedule"
         assert cause.parts == ("schedule",)
-        assert "1 of 2 parameters changed, a from 10 to 100 (x10)" in cause.explanation
+        assert "1 of 2 parameters changed, a from 10 to 100 (x10)" in cause.text
         assert cause.transaction_hash == f"0x{10:064x}"
         assert cause.transaction_type == "user_transaction"
         assert cause.transaction_sender == "0x" + "0" * 59 + "a11ce"
         assert cause.transaction_function == "0x1::aptos_account::transfer"
-        assert cause.explanation.startswith("transaction 10 (0x1::aptos_account::transfer by 0xa11ce) changed the gas")
+        assert cause.text.startswith("transaction 10 (0x1::aptos_account::transfer by 0xa11ce) changed the gas")
 
     def test_a_uniform_change_is_said_as_such(self):
         """Every parameter tenfold is one fact, not many; that small figures move by less is explained."""
         routes = schedules({"a": 10, "b": 7, "c": 0}, {"a": 100, "b": 70, "c": 0})
         cause = exact(resource(self.TAG, "0x1"), routes=routes, gas=(1, 4))
-        assert "2 of 3 parameters changed, every one x10" in cause.explanation
-        assert "rounded up" in cause.explanation
-        assert "rounded up" not in exact(resource(self.TAG, "0x1"), routes=routes, gas=(3, 30)).explanation
+        assert "2 of 3 parameters changed, every one x10" in cause.text
+        assert "rounded up" in cause.text
+        assert "rounded up" not in exact(resource(self.TAG, "0x1"), routes=routes, gas=(3, 30)).text
 
     def test_a_schedule_written_as_it_was_is_no_cause(self):
         """A write that changes nothing cannot have moved gas; what else was written is told."""
         cause = exact(resource(self.TAG, "0x1"), resource("0xca11::m::Book"), *PAYMENT)
-        assert cause.kind == "state"
+        assert cause.cause == "state"
 
     def test_storage_gas_belongs_to_the_schedule(self):
         """The curves of storage gas are prices too; the fields that differ are named."""
@@ -185,19 +185,19 @@ class TestSchedule:
         cause = exact(
             resource(tag, "0x1"), routes=held(tag, {"curve": "1", "other": "2"}, {"curve": "3", "other": "2"})
         )
-        assert cause.kind == "schedule"
-        assert "0x1::storage_gas::StorageGasConfig (curve)" in cause.explanation
+        assert cause.cause == "schedule"
+        assert "0x1::storage_gas::StorageGasConfig (curve)" in cause.text
 
     def test_a_schedule_that_cannot_be_read_is_still_the_cause(self):
         """The write is a fact; what changed is said to be unknown, with the reason."""
         refusal = {f"GET {resource_path(self.TAG)}": refused(403, "api_disabled", "not here")}
         cause = exact(resource(self.TAG, "0x1"), routes=refusal)
-        assert cause.kind == "schedule"
-        assert "not known: the node answered 403 api_disabled: not here" in cause.explanation
+        assert cause.cause == "schedule"
+        assert "not known: the node answered 403 api_disabled: not here" in cause.text
 
     def test_somebody_elses_resource_of_that_type_is_state(self):
         """Only the framework's own schedule is charged by."""
-        assert exact(resource(self.TAG, BOB)).kind == "state"
+        assert exact(resource(self.TAG, BOB)).cause == "state"
 
 
 class TestCode:
@@ -207,43 +207,43 @@ class TestCode:
         """What was added and what changed; the package registry and the payment are bookkeeping."""
         routes = both("/accounts/0xca11/module/m", M, NEWER)
         cause = exact(written(), resource("0x1::code::PackageRegistry", "0xca11"), *PAYMENT, routes=routes)
-        assert cause.kind == "code"
-        assert "upgraded the called module 0xca11::m (added new; changed count)" in cause.explanation
+        assert cause.cause == "code"
+        assert "upgraded the called module 0xca11::m (added new; changed count)" in cause.text
 
     def test_a_dependency_is_named_as_one(self):
         """The registry tells that the called module's package needs it."""
         cause = exact(written("math", "0xdeb"), *PAYMENT, routes=changed("math", "0xdeb"))
-        assert cause.kind == "code"
-        assert "upgraded module 0xdeb::math, a dependency of the called module 0xca11::m" in cause.explanation
+        assert cause.cause == "code"
+        assert "upgraded module 0xdeb::math, a dependency of the called module 0xca11::m" in cause.text
 
     def test_a_dependency_of_a_dependency_is_one(self):
         """Packages are followed all the way."""
         cause = exact(written("coin", "0x1"), routes=changed("coin", "0x1"))
-        assert "0x1::coin, a dependency of the called module" in cause.explanation
+        assert "0x1::coin, a dependency of the called module" in cause.text
 
     def test_a_module_of_the_same_package_is_named_as_such(self):
         """Modules of one package call each other."""
         cause = exact(written("helper"), routes=changed("helper", "0xca11"))
-        assert "0xca11::helper, of the called module's own package mine" in cause.explanation
+        assert "0xca11::helper, of the called module's own package mine" in cause.text
 
     def test_a_stranger_is_not_the_cause_where_something_else_was_written(self):
         """A module that no dependency leads to is not claimed beside state that was written."""
         cause = exact(written("odd", "0x9"), resource("0xca11::m::Book"), *PAYMENT, routes=changed("odd", "0x9"))
-        assert cause.kind == "state"
-        assert "0x9::odd" not in cause.explanation
+        assert cause.cause == "state"
+        assert "0x9::odd" not in cause.text
 
     def test_a_stranger_alone_is_the_cause_by_elimination(self):
         """Nothing else was written: the call reaches it in a way that no package declares, and that is said."""
         cause = exact(written("odd", "0x9"), *PAYMENT, routes=changed("odd", "0x9"))
-        assert cause.kind == "code"
-        assert "which 0xca11::m declares no need of" in cause.explanation
+        assert cause.cause == "code"
+        assert "which 0xca11::m does not declare as a dependency" in cause.text
 
     def test_without_a_registry_a_module_is_told_without_its_role(self):
         """Whether the called module depends on it is said to be unknown."""
         gone = registry("0xca11", None)
         cause = exact(written("odd", "0x9"), routes=changed("odd", "0x9") | gone)
-        assert cause.kind == "code"
-        assert "no registry tells whether 0xca11::m depends on it" in cause.explanation
+        assert cause.cause == "code"
+        assert "no registry states whether 0xca11::m depends on it" in cause.text
 
     def test_the_set_up_of_a_new_module_belongs_to_its_publication(self):
         """Resources and tables that `init_module` makes are no cause of their own."""
@@ -252,27 +252,27 @@ class TestCode:
         routes = both("/accounts/0xca11/module/m", None, abi)
         filled = resource(tag, "0xca11", {"orders": {"handle": HANDLE}})
         cause = exact(written(), filled, item(), *PAYMENT, routes=routes)
-        assert cause.kind == "code"
-        assert "published the called module 0xca11::m" in cause.explanation
+        assert cause.cause == "code"
+        assert "published the called module 0xca11::m" in cause.text
 
     def test_an_upgrade_that_moves_state_is_mixed(self):
         """New code and the called module's own state, written by one transaction, are two causes."""
         routes = both("/accounts/0xca11/module/m", M, NEWER)
         cause = exact(written(), resource("0xca11::m::Book", "0xca11"), routes=routes)
-        assert cause.kind == "mixed"
+        assert cause.cause == "mixed"
         assert cause.parts == ("code", "state")
 
     def test_the_same_code_again_is_no_cause(self):
         """A module published as it was changes nothing."""
         cause = exact(written(), resource("0xca11::m::Book"))
-        assert cause.kind == "state"
+        assert cause.cause == "state"
 
     def test_a_deleted_module_is_told_as_deleted(self):
         """What it depended on is known from the version before."""
         deletion = {"address": "0xca11", "state_key_hash": "0x1", "type": "delete_module", "module": "0xca11::m"}
         gone = registry("0xca11", [OWN], [package("mine")])
         cause = exact(deletion, routes=both("/accounts/0xca11/module/m", M, None) | gone)
-        assert (cause.kind, "deleted the called module 0xca11::m" in cause.explanation) == ("code", True)
+        assert (cause.cause, "deleted the called module 0xca11::m" in cause.text) == ("code", True)
 
     def test_a_change_that_was_taken_back_is_still_seen(self):
         """Neighbours at which the module is as before do not hide that it is another one at the step."""
@@ -288,14 +288,14 @@ class TestCode:
         node = Node(URL, transport=fake)
         node.abis.prepare("0xca11", "m", range(1_000))
         assert node.abis.known("0xca11", "m", 10).digest == node.abis.known("0xca11", "m", 9).digest
-        assert cause_of(step(), node, FUNCTION).kind == "code"
+        assert cause_of(step(), node, FUNCTION).cause == "code"
 
     def test_an_abi_of_the_callers_own_does_not_hide_a_change(self):
         """Supplied ABIs hold at every version; what the node has does not."""
         told = user_transaction(10, type="user_transaction", changes=[written()])
         routes = QUIET | {"GET /transactions/by_version/10": answer(told)} | both("/accounts/0xca11/module/m", M, NEWER)
         node = Node(URL, transport=FakeNode(routes), abis={("0xca11", "m"): decode_module_abi(M)})
-        assert cause_of(step(), node, FUNCTION).kind == "code"
+        assert cause_of(step(), node, FUNCTION).cause == "code"
 
     def test_a_framework_upgrade_names_the_nearest_and_counts_the_rest(self):
         """A hundred modules at once: the called one first, then its own package's, then what it needs, then a number."""
@@ -314,7 +314,7 @@ class TestCode:
             | {"GET /transactions/by_version/10": answer(user_transaction(10, type="user_transaction", changes=many))}
         )
         cause = cause_of(step(), Node(URL, transport=fake), FUNCTION)
-        told = cause.explanation.partition(") ")[2].split(" and ")
+        told = cause.text.partition(") ")[2].split(" and ")
         assert told[0].startswith("upgraded the called module 0xca11::m")
         assert "0xca11::helper" in told[1]
         assert "0xdeb::math" in told[2]
@@ -325,7 +325,7 @@ class TestCode:
         """A registry of another shape tells nothing, and is no crash."""
         odd = held("0x1::code::PackageRegistry", {"packages": 5}, address="0xca11")
         cause = exact(written("odd", "0x9"), routes=changed("odd", "0x9") | odd)
-        assert cause.kind == "code"
+        assert cause.cause == "code"
 
 
 class TestConfig:
@@ -337,52 +337,52 @@ class TestConfig:
         """Which went on and which off, by number and name where it is known."""
         routes = features("0x04" + "00" * 20, "0x" + "00" * 8 + "02" + "00" * 11 + "01")
         cause = exact(resource(self.TAG, "0x1"), *PAYMENT, routes=routes)
-        assert cause.kind == "config"
+        assert cause.cause == "config"
         assert (
             "switched on feature flags 65 OPERATIONS_DEFAULT_TO_FA_APT_STORE, 160 (a flag not known by name) and "
-            "switched off feature flag 2 TREAT_FRIEND_AS_PRIVATE" in cause.explanation
+            "switched off feature flag 2 TREAT_FRIEND_AS_PRIVATE" in cause.text
         )
 
     def test_flags_written_as_they_were_are_no_cause(self):
         """Governance writes them whole."""
         cause = exact(resource(self.TAG, "0x1"), resource("0xca11::m::Book"), routes=features("0x04"))
-        assert cause.kind == "state"
+        assert cause.cause == "state"
 
     def test_other_settings_are_named_with_the_fields_that_changed(self):
         """Any configuration of the framework."""
         tag = "0x1::staking_config::StakingConfig"
         routes = held(tag, {"rewards_rate": "1", "minimum": "5"}, {"rewards_rate": "2", "minimum": "5"})
         cause = exact(resource(tag, "0x1"), *PAYMENT, routes=routes)
-        assert cause.kind == "config"
-        assert "changed the configuration 0x1::staking_config::StakingConfig (rewards_rate)" in cause.explanation
+        assert cause.cause == "config"
+        assert "changed the configuration 0x1::staking_config::StakingConfig (rewards_rate)" in cause.text
 
     def test_flags_that_cannot_be_read_are_still_the_cause(self):
         """The write is a fact."""
         cause = exact(
             resource(self.TAG, "0x1"), routes={f"GET {resource_path(self.TAG)}": refused(403, "api_disabled")}
         )
-        assert cause.kind == "config"
-        assert "what changed in it is not known" in cause.explanation
+        assert cause.cause == "config"
+        assert "what changed in it is not known" in cause.text
 
     def test_several_kinds_are_mixed_with_their_parts(self):
         """Schedule, code and flags at once, as a governance script writes them: all are told."""
         routes = schedules({"a": 1}, {"a": 2}) | both("/accounts/0xca11/module/m", M, NEWER) | features("0x00", "0x02")
         writes = [resource("0x1::gas_schedule::GasScheduleV2", "0x1"), written(), resource(self.TAG, "0x1"), *PAYMENT]
         cause = exact(*writes, routes=routes)
-        assert cause.kind == "mixed"
+        assert cause.cause == "mixed"
         assert cause.parts == ("schedule", "code", "config")
         for words in (
             "changed the gas schedule",
             "and it upgraded the called module",
             "switched on feature flag 1 CODE",
         ):
-            assert words in cause.explanation
+            assert words in cause.text
 
     def test_voting_is_no_part_of_what_a_proposal_changes(self):
         """A governance script writes its ballots too; they are state of somebody else."""
         ballots = [resource("0x1::voting::VotingForum<0x1::governance_proposal::GovernanceProposal>", "0x1"), item()]
         cause = exact(resource(self.TAG, "0x1"), *ballots, routes=features("0x00", "0x02"))
-        assert cause.kind == "config"
+        assert cause.cause == "config"
 
 
 class TestState:
@@ -391,21 +391,21 @@ class TestState:
     def test_what_was_written_is_named_and_the_payment_left_out(self):
         """Resources by type and account; an item by its table, where nothing tells whose it is."""
         cause = exact(resource("0xcafe::book::Book"), item(), *PAYMENT)
-        assert cause.kind == "state"
-        assert "wrote 0xcafe::book::Book of 0x5, item 0x01 of table 0x7" in cause.explanation
-        assert "CoinStore" not in cause.explanation
+        assert cause.cause == "state"
+        assert "wrote 0xcafe::book::Book of 0x5, item 0x01 of table 0x7" in cause.text
+        assert "CoinStore" not in cause.text
 
     def test_a_payment_in_assets_is_left_out_too(self):
         """The gas coin's store of the sender, as an object that sender owns."""
         cause = exact(resource("0xcafe::book::Book"), *PAYMENT_IN_ASSETS)
-        assert "FungibleStore" not in cause.explanation
-        assert "0x1::object" not in cause.explanation
+        assert "FungibleStore" not in cause.text
+        assert "0x1::object" not in cause.text
 
     def test_somebody_elses_balance_is_state(self):
         """A transfer changes its receiver's balance: that is what it does, not what it costs."""
         cause = exact(resource(COIN, BOB), *PAYMENT)
-        assert "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> of 0xb0b" in cause.explanation
-        assert "0xa11ce," not in cause.explanation
+        assert "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> of 0xb0b" in cause.text
+        assert "0xa11ce," not in cause.text
 
     def test_who_pays_for_another_is_bookkeeping_too(self):
         """The fee payer's balance, as the signature names him."""
@@ -418,13 +418,13 @@ class TestState:
             "fee_payer_signer": {"type": "no_account_signature"},
         }
         cause = exact(resource("0xcafe::book::Book"), resource(COIN, BOB), signature=signature)
-        assert "CoinStore" not in cause.explanation
+        assert "CoinStore" not in cause.text
 
     def test_what_the_called_module_keeps_is_told_alone(self):
         """Where its own state was written, other state is not claimed."""
         cause = exact(resource("0xcafe::book::Book"), resource("0xca11::m::Book", "0xca11"), *PAYMENT)
-        assert "wrote 0xca11::m::Book of 0xca11" in cause.explanation
-        assert "cafe" not in cause.explanation
+        assert "wrote 0xca11::m::Book of 0xca11" in cause.text
+        assert "cafe" not in cause.text
 
     def test_an_item_of_its_own_table_is_named_by_resource_field_and_key(self):
         """The handle leads to the resource, the module's ABI to the type of the key."""
@@ -432,34 +432,34 @@ class TestState:
         routes = both("/accounts/0xca11/module/m", *[module("m", address="0xca11", structs=[orders])] * 2)
         routes |= held("0xca11::m::Book", {"orders": {"handle": "0x7"}}, address="0xca11")
         cause = exact(item(key="0x0500000000000000"), item("0x" + "0" * 63 + "8"), *PAYMENT, routes=routes)
-        assert cause.kind == "state"
-        assert "wrote item 5 of 0xca11::m::Book.orders" in cause.explanation
-        assert "table" not in cause.explanation
+        assert cause.cause == "state"
+        assert "wrote item 5 of 0xca11::m::Book.orders" in cause.text
+        assert "table" not in cause.text
 
     def test_many_writes_are_grouped_and_counted(self):
         """One type at many accounts is one thing; the first few things are named, the rest is a number."""
         cause = exact(*(resource("0xcafe::m::S", f"0x{n + 1}") for n in range(9)))
-        assert "wrote 0xcafe::m::S of 9 accounts" in cause.explanation
+        assert "wrote 0xcafe::m::S of 9 accounts" in cause.text
         cause = exact(*(resource(f"0xcafe::m{n}::S") for n in range(9)))
-        assert "and 6 more" in cause.explanation
+        assert "and 6 more" in cause.text
 
     def test_a_payment_alone_is_state_and_said_as_such(self):
         """Where only balances were written, they are the state that changed."""
         cause = exact(*PAYMENT)
-        assert cause.kind == "state"
-        assert "every transaction or block does that, and nothing else was written" in cause.explanation
+        assert cause.cause == "state"
+        assert "every transaction or block does that, and nothing else was written" in cause.text
 
     def test_a_balance_that_is_taken_away_is_no_payment(self):
         """Who turns coins into assets deletes a store: that is what the transaction does."""
         gone = {"address": ALICE, "state_key_hash": "0x1", "type": "delete_resource", "resource": COIN}
         cause = exact(gone, *PAYMENT_IN_ASSETS, function="0x1::coin::balance")
-        assert cause.kind == "state"
-        assert cause.explanation.endswith(" deleted 0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> of 0xa11ce")
+        assert cause.cause == "state"
+        assert cause.text.endswith(" deleted 0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin> of 0xa11ce")
 
     def test_a_kind_of_change_that_is_not_known_is_told_as_one(self):
         """A newer node may write what this toolkit has no word for."""
         cause = exact({"type": "write_something", "state_key_hash": "0x1"}, *PAYMENT)
-        assert "wrote a change of a kind not known here, write_something" in cause.explanation
+        assert "wrote a change of an unknown kind, write_something" in cause.text
 
     def test_the_clock_alone_is_state(self):
         """A view of the time steps with a block."""
@@ -467,12 +467,12 @@ class TestState:
             resource("0x1::block::BlockResource", "0x1"),
             resource("0x1::timestamp::CurrentTimeMicroseconds", "0x1"),
         ]
-        assert "CurrentTimeMicroseconds" in exact(*writes).explanation
+        assert "CurrentTimeMicroseconds" in exact(*writes).text
 
     def test_nothing_written_is_unexplained(self):
         """No writes, no cause; never `state`."""
         cause = exact()
-        assert (cause.kind, cause.parts) == ("unexplained", ())
+        assert (cause.cause, cause.parts) == ("unexplained", ())
 
     @pytest.mark.parametrize(
         "refusal",
@@ -486,14 +486,14 @@ class TestState:
     def test_without_the_read_a_cause_is_unknown(self, refusal):
         """A node that does not offer the transaction leaves the cause unknown, with the reason."""
         cause = exact(routes={"GET /transactions/by_version/10": refusal})
-        assert cause.kind == "unknown"
-        assert "not to be had" in cause.explanation
+        assert cause.cause == "unknown"
+        assert "not available" in cause.text
 
     def test_hostile_text_is_harmless(self):
         """What a transaction says of itself cannot steer a terminal."""
         cause = exact(routes={}, payload={"type": "entry_function_payload", "function": "0x1::m::\u202ef", "x": "\x1b"})
-        assert "\x1b" not in cause.explanation
-        assert "\u202e" not in cause.explanation
+        assert "\x1b" not in cause.text
+        assert "\u202e" not in cause.text
 
 
 class TestIntervals:
@@ -512,50 +512,50 @@ class TestIntervals:
     def test_a_schedule_that_differs_is_the_cause(self):
         """What changed between the ends, and no transaction."""
         cause = self.between(schedules({"a": 10}, {"a": 20}))
-        assert cause.kind == "schedule"
-        assert cause.explanation.startswith("meanwhile the ledger changed its gas schedule: ")
+        assert cause.cause == "schedule"
+        assert cause.text.startswith("meanwhile the ledger changed its gas schedule: ")
 
     def test_parameters_that_only_came_are_no_cause(self):
         """New parameters move no gas of what was there; they are told beside, not blamed."""
         cause = self.between(schedules({"a": 10}, {"a": 10, "b": 3}))
-        assert cause.kind == "unexplained"
-        assert "neither a price of the gas schedule (1 parameter added" in cause.explanation
-        assert "find_steps" in cause.explanation
+        assert cause.cause == "unexplained"
+        assert "neither a price of the gas schedule (1 parameter added" in cause.text
+        assert "find_steps" in cause.text
 
     def test_flags_that_differ_are_the_cause(self):
         """By number and name."""
         cause = self.between(features("0x00", "0x02"))
-        assert (cause.kind, "feature flag 1 CODE_DEPENDENCY_CHECK" in cause.explanation) == ("config", True)
+        assert (cause.cause, "feature flag 1 CODE_DEPENDENCY_CHECK" in cause.text) == ("config", True)
 
     def test_a_called_module_that_differs_is_the_cause(self):
         """Upgraded, published where it was not there before, or deleted."""
         path = "/accounts/0xca11/module/m"
-        assert "upgraded the called module 0xca11::m (added new" in self.between(both(path, M, NEWER)).explanation
-        assert "published the called module" in self.between(both(path, None, M)).explanation
-        assert "deleted the called module" in self.between(both(path, M, None)).explanation
-        assert self.between(both(path, M, NEWER)).kind == "code"
+        assert "upgraded the called module 0xca11::m (added new" in self.between(both(path, M, NEWER)).text
+        assert "published the called module" in self.between(both(path, None, M)).text
+        assert "deleted the called module" in self.between(both(path, M, None)).text
+        assert self.between(both(path, M, NEWER)).cause == "code"
 
     def test_an_upgrade_of_a_dependency_is_told_by_its_number(self):
         """The registry counts upgrades; the package is named with its address."""
         cause = self.between(registry("0xdeb", [LIB], [LIB | {"upgrade_number": "2"}]))
-        assert cause.kind == "code"
-        assert "upgraded 2 times a package it needs, lib of 0xdeb" in cause.explanation
+        assert cause.cause == "code"
+        assert "upgraded 2 times a package it needs, lib of 0xdeb" in cause.text
 
     def test_an_upgrade_of_the_own_package_is_told(self):
         """Another module of the called package may be what changed."""
         cause = self.between(registry("0xca11", [OWN], [OWN | {"upgrade_number": "1"}]))
-        assert "upgraded 1 time the called module's own package mine of 0xca11" in cause.explanation
+        assert "upgraded 1 time the called module's own package mine of 0xca11" in cause.text
 
     def test_both_are_mixed(self):
         """Nothing tells which of the two it was."""
         cause = self.between(schedules({"a": 1}, {"a": 2}) | both("/accounts/0xca11/module/m", M, NEWER))
-        assert (cause.kind, cause.parts) == ("mixed", ("schedule", "code"))
+        assert (cause.cause, cause.parts) == ("mixed", ("schedule", "code"))
 
     def test_neither_is_unexplained(self):
         """Nothing that was compared differs: unexplained, never state."""
         cause = self.between()
-        assert cause.kind == "unexplained"
-        assert "not found out" in cause.explanation
+        assert cause.cause == "unexplained"
+        assert "not located" in cause.text
 
     @pytest.mark.parametrize(
         "path",
@@ -568,25 +568,25 @@ class TestIntervals:
     def test_without_the_reads_it_is_unknown(self, path):
         """One read that is refused, and nothing else differs: unknown, with the reason."""
         cause = self.between({path: refused(403, "api_disabled", "no such luck")})
-        assert cause.kind == "unknown"
-        assert "403 api_disabled: no such luck" in cause.explanation
+        assert cause.cause == "unknown"
+        assert "403 api_disabled: no such luck" in cause.text
 
     def test_what_could_not_be_read_is_said_beside_what_was_found(self):
         """A schedule that differs stands, with what else is not known."""
         refusal = {f"GET {resource_path('0x1::features::Features')}": refused(403, "api_disabled")}
         cause = self.between(schedules({"a": 1}, {"a": 2}) | refusal)
-        assert cause.kind == "schedule"
-        assert "not to be had: the feature flags" in cause.explanation
+        assert cause.cause == "schedule"
+        assert "not available: the feature flags" in cause.text
 
     def test_a_module_that_no_registry_names_is_unknown(self):
         """What it depends on is not known, so nothing shows that nothing changed."""
         cause = self.between(registry("0xca11", [package("other", "n")]))
-        assert cause.kind == "unknown"
-        assert "no package registry names 0xca11::m" in cause.explanation
+        assert cause.cause == "unknown"
+        assert "no package registry names 0xca11::m" in cause.text
 
     def test_a_ledger_without_flags_has_none(self):
         """The resource is not there: no flag is on, at either end."""
-        assert self.between(held("0x1::features::Features", None)).kind == "unexplained"
+        assert self.between(held("0x1::features::Features", None)).cause == "unexplained"
 
 
 class TestNode:
@@ -605,8 +605,8 @@ class TestNode:
         """Another build, the pruning horizon, or the node's own rules."""
         fake = FakeNode()
         cause = cause_of(step(**told), Node(URL, transport=fake), FUNCTION)
-        assert cause.kind == "node"
-        assert words in cause.explanation
+        assert cause.cause == "node"
+        assert words in cause.text
         assert fake.asked == []
 
 
@@ -618,21 +618,21 @@ def test_steps_share_their_reads():
     steps = [step(fingerprint=f"f{n}") for n in range(20)]
     node = Node(URL, transport=fake, max_in_flight=1)
     found = causes_of(steps, node, {one.fingerprint: FUNCTION for one in steps})
-    assert [found[one].kind for one in steps] == ["schedule"] * 20
+    assert [found[one].cause for one in steps] == ["schedule"] * 20
     assert len(fake.sent("GET /transactions/by_version/10")) == 1
     assert len(fake.sent(f"GET {resource_path('0x1::gas_schedule::GasScheduleV2')}")) == 2
 
 
 def test_of_very_many_steps_the_largest_are_looked_into(monkeypatch):
     """A call that changes at every version does not cost its sweep several times over; the rest is said to be unknown."""
-    monkeypatch.setattr("toolkit.gas.causes.finding.MOST_STEPS", 3)
+    monkeypatch.setattr("toolkit.gas.causes.finding.MAX_STEPS", 3)
     steps = [step(version, version + 7, gas_after=2 + version) for version in range(8)]
     steps.append(step(9, 10, gas_after=None, error_after="invalid_input"))
     found = causes_of(steps, Node(URL, transport=FakeNode(QUIET)), {"f": FUNCTION})
     assert len(found) == 9
-    left = [one for one in steps if "not looked for" in found[one].explanation]
+    left = [one for one in steps if "not looked for" in found[one].text]
     assert left == steps[:6]
-    assert {found[one].kind for one in left} == {"unknown"}
+    assert {found[one].cause for one in left} == {"unknown"}
 
 
 ODD_KEYS = [
@@ -689,8 +689,8 @@ def test_nothing_a_node_answers_ends_the_search_for_causes(changes, answers, sig
     node = Node(URL, transport=Odd({"GET /transactions/by_version/10": answer(told)}), max_in_flight=1)
     for one in (step(), step(9, 50)):
         cause = cause_of(one, node, FUNCTION)
-        assert cause.kind in {"schedule", "code", "config", "state", "mixed", "node", "unexplained", "unknown"}
-        assert cause.explanation.isprintable()
+        assert cause.cause in {"schedule", "code", "config", "state", "mixed", "node", "unexplained", "unknown"}
+        assert cause.text.isprintable()
 
 
 def test_modules_that_cannot_be_read_are_not_equal():
@@ -698,8 +698,8 @@ def test_modules_that_cannot_be_read_are_not_equal():
     schedule = answer({"type": "x", "data": {"feature_version": "1", "entries": [{"key": "a", "val": "1"}]}})
     fake = FakeNode({SCHEDULE: schedule, "GET /accounts/0x1/module/m": refused(403, "api_disabled")})
     cause = cause_of(step(9, 50), Node(URL, transport=fake), "0x1::m::f")
-    assert cause.kind == "unknown"
-    assert "nor the called module changed" not in cause.explanation
+    assert cause.cause == "unknown"
+    assert "nor the called module changed" not in cause.text
 
 
 def test_an_upgrade_is_not_told_as_a_publication_without_reading():
@@ -718,5 +718,5 @@ def test_an_upgrade_is_not_told_as_a_publication_without_reading():
         }
     )
     cause = cause_of(step(9, 10), Node(URL, transport=fake), "0x1::m::f")
-    assert cause.kind == "code"
-    assert "published" not in cause.explanation
+    assert cause.cause == "code"
+    assert "published" not in cause.text

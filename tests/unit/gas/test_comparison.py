@@ -198,7 +198,7 @@ def test_two_sources_are_mixed_only_when_asked_for_by_name():
     before, after = frame(row(1, 10, **SIM)), frame(row(2, 12, source="committed", fingerprint="other"))
     apart = compare(before, after)
     assert sorted(apart.calls["kind"]) == ["added", "removed"]
-    with pytest.warns(UserWarning, match="simulate@now is compared with committed, as asked for"):
+    with pytest.warns(UserWarning, match="simulate@now is compared with committed, as requested"):
         mixed = compare(before, after, source=("simulate@now", "committed"))
     found = only(mixed)
     assert (found["kind"], found["change"], found["source"]) == ("changed", 2, "simulate@now to committed")
@@ -214,7 +214,7 @@ def test_a_pair_of_one_source_mixes_nothing():
 @pytest.mark.parametrize("source", ["view", "", 5, ("view@version",), ("view@version", "x"), ["committed"] * 3])
 def test_what_is_no_source_is_refused(source):
     """The three there are, are named."""
-    with pytest.raises(InputError, match="source is one of view@version, simulate@now, committed"):
+    with pytest.raises(InputError, match="source must be one of view@version, simulate@now, committed"):
         compare(frame(row(1)), frame(row(2)), source=source)
 
 
@@ -258,7 +258,7 @@ def test_a_side_is_a_run_at_a_version(run_folder):
 
 def test_a_version_between_two_readings_that_differ_is_warned_about(run_folder):
     """Nobody read version 1500, and the gas changed somewhere around it: the earlier reading counts, and is told."""
-    with pytest.warns(UserWarning, match=r"version 1500 lies between two readings that differ.*'a' \(1000 to 2000\)"):
+    with pytest.warns(UserWarning, match=r"version 1500 is between two readings that differ.*'a' \(1000 to 2000\)"):
         found = compare(f"{run_folder}@1500", run_folder)
     assert only(found)["gas_before"] == 10
     assert compare(f"{run_folder}@2000", f"{run_folder}@2500").warnings == ()
@@ -280,14 +280,14 @@ def test_a_version_before_the_run_begins_is_refused(run_folder):
 def test_a_version_above_the_head_of_the_run_is_refused(run_folder):
     """Nobody can know it: the last reading does not stand for what came after."""
     assert only(compare(run_folder, f"{run_folder}@3000"))["gas_after"] == 20
-    with pytest.raises(StudyError, match=r": the run knows nothing of version 3001: the head was 3000 when"):
+    with pytest.raises(StudyError, match=r": the run has no data of version 3001: the head was 3000 when"):
         compare(run_folder, f"{run_folder}@3001")
 
 
 @pytest.mark.parametrize("version", ["x", "-1", "", "1000 "])
 def test_a_version_that_is_none_is_told_as_such(run_folder, version):
     """It is not taken for a part of the folder's name."""
-    with pytest.raises(InputError, match=rf"behind the @ stands a ledger version.*@1000, got '{version}'"):
+    with pytest.raises(InputError, match=rf"expected a ledger version after the @.*@1000, got '{version}'"):
         compare(f"{run_folder}@{version}", run_folder)
 
 

@@ -11,9 +11,11 @@ import pytest
 from tests.unit.gas.observed import frame, row
 from toolkit.errors import InputError
 from toolkit.gas.comparison import compare
-from toolkit.gas.comparison_words import comparison_html, comparison_text
+from toolkit.gas.sentences import comparison_html, comparison_text
 from toolkit.gas.study import Study
-from toolkit.reports.comparison import FORMATS, comparison_json, comparison_markdown
+from toolkit.reports.to_json import comparison_json
+from toolkit.reports.to_markdown import comparison_markdown
+from toolkit.reports.write import COMPARISON_FORMATS
 
 TODAY = date(2026, 6, 1)
 WAIVER = {"call": "a", "reason": "known", "expires": "2026-06-01"}
@@ -34,10 +36,10 @@ def study_with(**keys):
     ("before", "after", "threshold", "reason"),
     [
         (100, 102, "2%", None),
-        (100, 103, "2%", r"100 to 103 gas units \(\+3, \+3.0 %\) is over 2 %"),
-        (1_000, 1_060, 50, r"1,000 to 1,060 gas units \(\+60, \+6.0 %\) is over 50 gas units"),
+        (100, 103, "2%", r"from 100 to 103 gas units \(\+3, \+3 %\) is over 2 %"),
+        (1_000, 1_060, 50, r"from 1,000 to 1,060 gas units \(\+60, \+6 %\) is over 50 gas units"),
         (100, 50, "0%", None),
-        (0, 1, "2%", r"0 to 1 gas units \(\+1\) is over 2 %"),
+        (0, 1, "2%", r"from 0 to 1 gas unit \(\+1\) is over 2 %"),
         (100, 10_000, None, None),
     ],
 )
@@ -103,7 +105,7 @@ def test_calls_of_one_side_are_told_and_not_judged():
 )
 def test_a_gate_that_checked_nothing_does_not_pass(before, after):
     """Bad input, not a green light."""
-    with pytest.raises(InputError, match="nothing to check"):
+    with pytest.raises(InputError, match="nothing to judge"):
         gate(before, after)
 
 
@@ -159,7 +161,7 @@ def test_a_waiver_excuses_until_its_day_has_passed():
     assert held.waived[0].waiver.reason == "known"
     over = gate(before, after, waivers=[WAIVER | {"expires": "2026-05-31"}])
     assert not over.passed
-    assert over.notes == ("the waiver of 'a' expired on 2026-05-31 and no longer counts: known",)
+    assert over.notes == ("the waiver of 'a' expired on 2026-05-31 and no longer applies: known",)
 
 
 def test_waivers_of_the_study_count_unless_others_are_given():
@@ -173,7 +175,7 @@ def test_waivers_of_the_study_count_unless_others_are_given():
 def test_a_waiver_for_nothing_is_told():
     """A misspelt label excuses nobody."""
     found = gate([row(1)], [row(2)], waivers=[WAIVER | {"call": "typo"}])
-    assert found.notes == ("a threshold or waiver is of no call of this comparison: 'typo'",)
+    assert found.notes == ("thresholds or waivers of calls that this comparison does not have: 'typo'",)
 
 
 def test_regressions_of_several_nodes_are_told_apart():
@@ -223,7 +225,8 @@ def test_the_text_opens_with_the_verdict(written):
     assert "regression: breaks: succeeded before and now fails: invalid_input" in lines
     assert any(line.startswith("could not judge: lost: no answer on the after side: ") for line in lines)
     assert any(
-        line.startswith("waived: dearer: 100 to 150 gas units") and "until 2026-06-01: known" in line for line in lines
+        line.startswith("waived: dearer: from 100 to 150 gas units") and "until 2026-06-01: known" in line
+        for line in lines
     )
     assert "3 changed, 1 unreachable, 1 added, 1 removed, 1 unchanged" in lines
     table = [line.split()[0] for line in lines if line.startswith("  ")]
@@ -238,7 +241,7 @@ def test_the_markdown_is_one_table(written):
     assert "- gate FAILED: 1 regression; 4 calls judged" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7}
-    assert any("`dearer` | 100 | 150 | +50 | +50.0 %" in line for line in rows)
+    assert any("`dearer` | 100 | 150 | +50 | +50 %" in line for line in rows)
 
 
 def test_the_json_holds_every_call_and_the_verdict(written):
@@ -269,7 +272,7 @@ def test_integers_beyond_what_readers_hold_are_text_in_json():
 HOSTILE = "<script>alert(1)</script>|`x`\x1b[31m\u202e\n# head"
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", COMPARISON_FORMATS)
 def test_hostile_text_is_harmless_everywhere(form):
     """Labels, error codes, VM status, reasons of waivers, names of sides, nodes."""
     before = [row(1, 10, label=HOSTILE), row(1, 10, label="b", node=HOSTILE)]
@@ -281,7 +284,7 @@ def test_hostile_text_is_harmless_everywhere(form):
         comparison = compare(frame(*before), frame(*after))
     waiver = {"call": HOSTILE, "reason": HOSTILE, "expires": "2026-06-01"}
     for rules in ([], [waiver]):
-        text = FORMATS[form](comparison, comparison.gate("2%", waivers=rules, today=TODAY))
+        text = COMPARISON_FORMATS[form](comparison, comparison.gate("2%", waivers=rules, today=TODAY))
         assert "\x1b" not in text
         assert "\u202e" not in text
         assert "\n# head" not in text

@@ -9,7 +9,7 @@ from tests.unit.gas.observed import frame, row
 from toolkit.errors import SchemaError
 from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import STEPS
-from toolkit.gas.steps import Cause, step_columns, steps_of
+from toolkit.gas.steps import Cause, Explanation, step_columns, steps_of
 
 
 def pairs(steps):
@@ -110,10 +110,10 @@ def test_another_frame_is_refused_with_what_is_missing():
 def test_steps_become_rows_with_their_causes():
     """A cause that was found is told; one that was not looked for is unknown, with the reason."""
     one, two = steps_of(frame(row(1, 10), row(2, 11), row(9, error="x")))
-    steps = rows_frame(STEPS, step_columns([one, two], {one: Cause("schedule", "prices rose", "0xabc")}))
+    steps = rows_frame(STEPS, step_columns([one, two], {one: Explanation(Cause.SCHEDULE, "prices rose", "0xabc")}))
     assert steps["cause"].tolist() == ["schedule", "unknown"]
     assert steps["explanation"].tolist()[0] == "prices rose"
-    assert "broken off" in steps["explanation"].tolist()[1]
+    assert "interrupted" in steps["explanation"].tolist()[1]
     assert steps["exact"].tolist() == [True, False]
     assert steps["change"].isna().tolist() == [False, True]
 

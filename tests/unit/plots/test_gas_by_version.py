@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit.errors import InputError, SchemaError
+from toolkit.gas.series import CallSeries, series_of
 from toolkit.plots import gas_by_version
-from toolkit.plots.series import Series, series_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,10 +29,10 @@ def artists(ax: Axes, gid: str) -> list:
     return ax.findobj(lambda artist: artist.get_gid() == gid)
 
 
-def reading(versions: list[int], gas: list[float]) -> Series:
+def reading(versions: list[int], gas: list[float]) -> CallSeries:
     """A series of readings that succeeded where they have gas."""
     known = np.asarray(gas, dtype=float)
-    return Series("call", "view@version", "", 0, np.asarray(versions, dtype=float), known, ~np.isnan(known), "")
+    return CallSeries("call", "view@version", "", 0, np.asarray(versions, dtype=float), known, ~np.isnan(known), "")
 
 
 def test_line_steps_between_adjacent_versions_and_slopes_between_others() -> None:
@@ -133,7 +133,7 @@ def test_captions_name_version_cause_and_calls_without_colliding() -> None:
     ax = gas_by_version(synthetic_run.observations(), steps=synthetic_run.steps())
     captions = artists(ax, "caption")
     texts = {caption.get_text() for caption in captions}
-    assert {"2,503 schedule · 5 calls", "3,204 code", "1,807 code", "3,901 schedule · 5 calls"} == texts
+    assert {"2503 gas schedule · 5 calls", "3204 code", "1807 code", "3901 gas schedule · 5 calls"} == texts
     boxes = [caption.get_window_extent() for caption in captions]
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[i + 1 :])
 
@@ -232,7 +232,7 @@ def test_versions_of_a_real_chain_are_written_in_full() -> None:
     far = frame.assign(ledger_version=frame["ledger_version"] + pd.Series(3_456_789_000, index=frame.index))
     ax = gas_by_version(far.astype({"ledger_version": "uint64[pyarrow]"}))
     ax.figure.canvas.draw()
-    assert "3,456,790,000" in {label.get_text() for label in ax.get_xticklabels()}
+    assert "3456790000" in {label.get_text() for label in ax.get_xticklabels()}
 
 
 def test_several_nodes_are_several_lines() -> None:
@@ -245,7 +245,7 @@ def test_several_nodes_are_several_lines() -> None:
 
 def test_an_unknown_call_is_refused_with_those_there_are() -> None:
     """A typo in `calls` names the calls there are."""
-    with pytest.raises(InputError, match="no call is labelled 'vault totl'; there are: 'chain id'"):
+    with pytest.raises(InputError, match="'vault totl' is not the label of a call; there are: 'chain id'"):
         gas_by_version(synthetic_run.observations(), calls=["vault totl"])
 
 

@@ -92,5 +92,5 @@ def test_bad_input_is_named() -> None:
     """A frame of something else, and a call that is not there."""
     with pytest.raises(SchemaError, match="'label'"):
         gas_heatmap(pa.table({"a": [1]}).to_pandas())
-    with pytest.raises(InputError, match="no call is labelled 'nothing'"):
+    with pytest.raises(InputError, match="'nothing' is not the label of a call"):
         gas_heatmap(synthetic_run.observations(), calls=["nothing"])

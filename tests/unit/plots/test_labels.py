@@ -1,13 +1,18 @@
-"""Labels keep their distance and their order."""
+"""Labels keep their distance and their order; text in figures is drawn literally."""
 
 from __future__ import annotations
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib import pyplot as plt
+from matplotlib.cbook import is_math_text
 
-from toolkit.plots.labels import spread
+from tests.unit.plots.synthetic_hostile import HOSTILE
+from toolkit._present.text import visible
+from toolkit.plots.labels import figure_text, spread
 
 
 @given(st.lists(st.floats(0, 300), max_size=30))
@@ -30,3 +35,29 @@ def test_spread_leaves_alone_what_does_not_collide() -> None:
 def test_spread_moves_colliding_ones_evenly() -> None:
     """Three at one place end up around it."""
     assert spread([50, 50, 50], 10, 0, 300) == pytest.approx([40, 50, 60])
+
+
+@given(st.text(max_size=80))
+def test_figure_text_is_never_mathtext(text: str) -> None:
+    """Dollar signs never start mathtext, and every character has a glyph."""
+    assert not is_math_text(figure_text(text)) or "$" not in text
+
+
+@pytest.mark.parametrize("label", [*HOSTILE.values(), "$x^2$", r"\\alpha", "_a_", "%"])
+def test_figure_text_is_drawn_literally(label: str) -> None:
+    """The text that matplotlib draws is the visible text: without mathtext, and with its dollar signs."""
+    figure = plt.figure()
+    artist = figure.text(0, 0, figure_text(label, 80))
+    drawn, is_math = artist._preprocess_math(artist.get_text())
+    plt.close(figure)
+    assert not is_math
+    shown = visible(label, 80)
+    assert len(drawn) == len(shown)
+    assert all(one in {other, "□"} for one, other in zip(drawn, shown, strict=True))
+
+
+def test_figure_text_uses_the_fonts_that_are_set() -> None:
+    """A character is a box only where no set font has it."""
+    assert figure_text("🚀 é Ж") == "□ é Ж"
+    with mpl.rc_context({"font.family": ["STIXNonUnicode"]}):
+        assert "Ж" not in figure_text("Ж")

@@ -7,10 +7,11 @@ import dataclasses
 import pytest
 
 from tests.unit.plots import synthetic_run
+from toolkit._present.text import visible
 from toolkit.errors import SchemaError
+from toolkit.gas.sentences import short_change, weightiest
 from toolkit.reports import build
-from toolkit.reports.data import NEW_CALL
-from toolkit.reports.words import apt, gas, headline, place, share, short_hash
+from toolkit.reports.data import headline, place_cell
 
 
 def run(**options) -> synthetic_run.Run:
@@ -36,19 +37,19 @@ def test_events_gather_the_calls_that_changed_at_one_version_for_one_cause() -> 
 
 def test_headline_says_which_where_how_much_and_why() -> None:
     """The first sentences answer the question the report is for."""
-    first, second, *others = headline(build(run()), str)
+    first, second, *others = headline(build(run()), visible)
     assert first == (
-        "Gas changed for 5 of 7 views read at ledger versions 0 to 4,999: APT supply, balance of 0xb0b, "
+        "Gas changed for 5 of 7 views read at ledger versions 0 to 4999: APT supply, balance of 0xb0b, "
         "names registered, vault total and order book depth; 2 stayed the same."
     )
-    assert second.startswith("At version 2,503: APT supply from 3 to 30 gas units (\u00d710); ")
+    assert second.startswith("At version 2503: APT supply from 3 to 30 gas units (x10); ")
     assert second.endswith(
         "4 other calls changed there too. Cause (gas schedule): "
         "the gas schedule changed: 38 parameters tenfold (feature version 30 to 31)."
     )
-    assert others[1].startswith("At version 3,901: ")
+    assert others[1].startswith("At version 3901: ")
     assert others[0] == (
-        "At versions 125\u20132,400: names registered from 4 to 20 gas units (\u00d75) in 16 steps. Cause (state): "
+        "Between versions 125 and 2400: names registered from 4 to 20 gas units (x5 in 16 steps). Cause (state): "
         "largest step: table items were written by 0xcafe::registry::register; the view walks over every name."
     )
     assert others[2] == "4 more are listed below."
@@ -67,25 +68,25 @@ def test_headline_says_which_where_how_much_and_why() -> None:
 def test_of_too_many_changes_the_weightiest_are_told_in_order() -> None:
     """A report of many changes keeps those that weigh most, all calls together, by version."""
     data = build(run())
-    assert [event.version_after for event in data.weightiest(3)] == [2_400, 2_503, 3_901]
+    assert [event.version_after for event in weightiest(data.events, 3)] == [2_400, 2_503, 3_901]
     born = next(event for event in data.events if event.version_after == synthetic_run.BORN)
-    assert born.weight == NEW_CALL
+    assert born.weight == 0.25
 
 
 def test_headline_of_an_unresolved_change_names_the_interval() -> None:
     """What could not be narrowed is told as between two versions."""
-    assert "At versions 2,500\u20132,525: " in headline(build(run(resolved=False)), str)[1]
+    assert "Between versions 2500 and 2525: " in headline(build(run(resolved=False)), visible)[1]
 
 
 def test_headline_of_a_quiet_run_says_nothing_changed() -> None:
     """No steps, no change; and one version alone cannot show any."""
     quiet = run()
     none = dataclasses.replace(quiet, steps=quiet.steps.iloc[:0])
-    first, *others = headline(build(none), str)
-    assert first == "No view's gas changed: 7 views read at ledger versions 0 to 4,999."
+    first, *others = headline(build(none), visible)
+    assert first == "No view's gas changed: 7 views read at ledger versions 0 to 4999."
     assert [sentence.partition(" ")[0] for sentence in others] == ["Committed", "Simulations"]
     once = dataclasses.replace(none, observations=quiet.observations.query("ledger_version == 0"))
-    assert "no change of gas can be seen" in headline(build(once), str)[0]
+    assert "no change of gas can be seen" in headline(build(once), visible)[0]
 
 
 def test_calls_are_summed_up_exactly() -> None:
@@ -177,15 +178,8 @@ def test_a_missing_column_is_named() -> None:
         build(dataclasses.replace(made, observations=made.observations.drop(columns="success")))
 
 
-def test_numbers_are_written_exactly() -> None:
-    """Octas as APT to the last digit; gas with separators; a missing one as a dash."""
-    assert apt(2**64 - 1) == "184,467,440,737.09551615"
-    assert (apt(100_000_000), apt(1), apt(0), apt(-50)) == ("1", "0.00000001", "0", "\u22120.0000005")
-    assert (gas(1_234), gas(12.5), gas(None), gas(3.0)) == ("1,234", "12.50", "\u2013", "3")
-    assert short_hash("0x" + "ab" * 32) == "0xabababab…abababab"
-
-
-def test_calls_that_come_and_go_are_told_in_words() -> None:
-    """A call that starts to answer has no percentage."""
+def test_calls_that_start_to_answer_have_no_percentage() -> None:
+    """A call that starts to answer is described in words."""
     born = next(event for event in build(run()).events if event.version_after == synthetic_run.BORN)
-    assert (place(born), share(born.changes[0])) == ("1,807", "starts to answer")
+    assert place_cell(born) == "1807"
+    assert short_change(born.changes[0], visible).startswith("starts to answer, with ")

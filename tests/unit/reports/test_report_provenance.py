@@ -9,9 +9,9 @@ import pytest
 
 from tests.unit.plots import synthetic_run
 from toolkit.reports import build
+from toolkit.reports.provenance import schedule_text
 from toolkit.reports.to_html import render as html
 from toolkit.reports.to_markdown import render as markdown
-from toolkit.reports.words import schedule_at_ends
 
 mpl.use("agg")
 
@@ -32,8 +32,8 @@ def test_schedule_and_code_at_both_ends_are_told() -> None:
     """Names stay as they are spelled; what was not there at first says so."""
     facts = build(run({"gas_schedule": SCHEDULE, "modules": MODULES})).provenance
     (schedule,) = facts.schedules
-    words = schedule_at_ends(schedule)
-    assert words == "at 0 feature version 42, digest aa; at 4,999 feature version 45, digest bb"
+    words = schedule_text(schedule)
+    assert words == "at 0 feature version 42, digest aa; at 4999 feature version 45, digest bb"
     assert [(code.module, code.digests) for code in facts.modules] == [
         ("0x1::aptos_account", ("cc", "cc")),
         ("0xfa17::vault", (None, "dd")),
@@ -49,7 +49,7 @@ def test_every_format_tells_them() -> None:
     """HTML and Markdown show the digests, and that code stayed the same."""
     data = build(run({"gas_schedule": SCHEDULE, "modules": MODULES}))
     page, text = html(data), markdown(data)
-    for told in ("0x1::aptos_account", "0xfa17::vault", "not there, or not said", "digest aa"):
+    for told in ("0x1::aptos_account", "0xfa17::vault", "not there, or not reported", "digest aa"):
         assert told in page
         assert told in text
     assert "the same" in page
@@ -70,4 +70,4 @@ def test_equal_ends_are_said_once() -> None:
     """A schedule that did not change is told in one half."""
     same = {"first": SCHEDULE["last"], "last": SCHEDULE["last"]}
     (schedule,) = build(run({"gas_schedule": same})).provenance.schedules
-    assert schedule_at_ends(schedule) == "feature version 45, digest bb, at 0 and at 4,999"
+    assert schedule_text(schedule) == "feature version 45, digest bb, at 0 and at 4999"

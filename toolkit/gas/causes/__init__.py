@@ -1,1 +1,1 @@
-"""Why gas moved: the reads that tell, what was written, and what follows from it."""
+"""Causes of steps: the reads, what transactions wrote, and what follows from it."""

@@ -1,4 +1,4 @@
-"""What a node tells about why gas moved: its reads, each asked once. It tells; it does not judge."""
+"""The reads that causes are derived from, each made once per node."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["FEATURES", "FRAMEWORK", "UNREAD", "Evidence", "reason"]
 FRAMEWORK = "0x1"
 FEATURES = "0x1::features::Features"
 UNREAD = (NodeError, NodeUnreachable, SchemaError)
-"""What a read raises that the node does not offer, or answers in a way that cannot be used."""
+"""Raised by a read that the node does not offer, or answers in a form that cannot be used."""
 
-_MOST_REASON = 120
+_MAX_REASON = 120
 T = TypeVar("T")
 
 
 class Evidence:
-    """The reads of one node that tell causes. Usable from several threads.
+    """The reads of one node that causes are derived from. Can be used from several threads.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Evidence:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._kept: dict[tuple[Any, ...], Any] = {}
+        self._results: dict[tuple[Any, ...], Any] = {}
 
     def transaction(self, version: int) -> Any:
         """Return the transaction of a version."""
@@ -51,11 +51,11 @@ class Evidence:
         return self._once(("schedule", version), lambda: self._node.gas_schedule(version))
 
     def resource(self, address: str, tag: str, version: int) -> Any:
-        """Return a resource at a version, None where it is not there."""
+        """Return a resource at a version; None if it does not exist."""
         return self._once(("resource", address, tag, version), lambda: self._resource(address, tag, version))
 
     def features(self, version: int) -> frozenset[int]:
-        """Return the feature flags that are on at a version; none where the framework has no flags."""
+        """Return the feature flags that are on at a version; empty if the framework does not have flags."""
         data = self.resource(FRAMEWORK, FEATURES, version)
         return frozenset() if data is None else enabled_features(data)
 
@@ -65,11 +65,11 @@ class Evidence:
         return () if data is None else packages_of(data, address)
 
     def dependencies(self, called: ModuleId, version: int) -> Dependencies | None:
-        """Return what a module stands on at a version, None where no package holds it."""
+        """Return the packages that a module needs at a version; None if no package contains it."""
         return dependencies(called, lambda address: self.packages(address, version))
 
     def module(self, module: ModuleId, version: int) -> Known:
-        """Return a module as it stood at a version; see `AbiStore.read`."""
+        """Return a module at a version; see `AbiStore.read`."""
         return self._node.abis.read(module.address, module.name, version)
 
     def layout(self, text: str, version: int) -> Layout:
@@ -85,23 +85,23 @@ class Evidence:
             return None
 
     def _once(self, key: tuple[Any, ...], read: Callable[[], T]) -> T:
-        """Ask once; what failed is not asked again either."""
-        if key not in self._kept:
+        """Read once; a failed read is not repeated either."""
+        if key not in self._results:
             try:
-                self._kept[key] = read()
+                self._results[key] = read()
             except UNREAD as error:
-                self._kept[key] = error
-        kept: T | ToolkitError = self._kept[key]
-        if isinstance(kept, ToolkitError):
-            raise kept
-        return kept
+                self._results[key] = error
+        result: T | ToolkitError = self._results[key]
+        if isinstance(result, ToolkitError):
+            raise result
+        return result
 
 
 def reason(error: Exception) -> str:
-    """Say in a few words why a read told nothing."""
+    """Return in a few words why a read failed."""
     if isinstance(error, NodeError):
         code = f" {visible(error.error_code, 40)}" if error.error_code else ""
-        return f"the node answered {error.status}{code}: {visible(error.message, _MOST_REASON)}"
+        return f"the node answered {error.status}{code}: {visible(error.message, _MAX_REASON)}"
     if isinstance(error, NodeUnreachable):
         return "the node did not answer"
-    return visible(error, 2 * _MOST_REASON)
+    return visible(error, 2 * _MAX_REASON)

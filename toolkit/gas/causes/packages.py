@@ -1,4 +1,4 @@
-"""Packages as ``0x1::code::PackageRegistry`` records them, and which of them a called module stands on. Pure."""
+"""Packages as recorded in ``0x1::code::PackageRegistry``, and which of them a called module needs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["REGISTRY", "Dependencies", "Package", "dependencies", "packages_of"]
 
 REGISTRY = "0x1::code::PackageRegistry"
-_MOST_PACKAGES = 200
-"""Packages followed from one module; a registry that names more is hostile or broken."""
+_MAX_PACKAGES = 200
+"""Packages that are followed from one module; a registry that names more is malicious or damaged."""
 
 
 class Package(NamedTuple):
-    """One package of an address: how often it was upgraded, its modules, and the packages it names as needed."""
+    """One package of an address: its upgrade number, its modules, and the packages it depends on."""
 
     address: str
     name: str
@@ -32,16 +32,16 @@ class Package(NamedTuple):
 
 
 class Dependencies(NamedTuple):
-    """What a called module stands on at one version.
+    """The packages that a called module needs at one version.
 
     Attributes
     ----------
     own : Package
-        The package that holds the module.
+        The package that contains the module.
     others : tuple of Package
-        What it needs, directly or through others.
+        Its dependencies, direct and indirect.
     complete : bool
-        False where a package that is needed was not found.
+        False if a dependency was not found.
     """
 
     own: Package
@@ -50,11 +50,11 @@ class Dependencies(NamedTuple):
 
     @property
     def packages(self) -> tuple[Package, ...]:
-        """All of them, the module's own first."""
+        """All packages, the module's own first."""
         return (self.own, *self.others)
 
     def distance(self, module: ModuleId) -> int | None:
-        """Return the place among the packages of the one that holds a module, 0 being the own; None where none does."""
+        """Return the position in `packages` of the one that contains a module, 0 for the own; None if none does."""
         holds = (package.address == module.address and module.name in package.modules for package in self.packages)
         return next((place for place, held in enumerate(holds) if held), None)
 
@@ -67,7 +67,7 @@ def packages_of(data: Any, address: str) -> tuple[Package, ...]:
     data : mapping
         The resource, in Python form.
     address : str
-        Canonical address it is stored under.
+        Canonical address that stores it.
 
     Raises
     ------
@@ -91,18 +91,18 @@ def packages_of(data: Any, address: str) -> tuple[Package, ...]:
 
 
 def dependencies(called: ModuleId, registry: Callable[[str], tuple[Package, ...]]) -> Dependencies | None:
-    """Follow what a called module's package needs, package by package.
+    """Find the dependencies of the package of a called module.
 
     Parameters
     ----------
     called : ModuleId
     registry : callable
-        The packages of an address at the version looked at, empty where it has none.
+        Returns the packages of an address at one version; empty if it has none.
 
     Returns
     -------
     Dependencies or None
-        None where no package of the module's address holds it.
+        None if no package of the module's address contains it.
     """
     own = next((package for package in registry(called.address) if called.name in package.modules), None)
     if own is None:
@@ -114,7 +114,7 @@ def dependencies(called: ModuleId, registry: Callable[[str], tuple[Package, ...]
         if needed in found:
             continue
         package = next((one for one in registry(needed[0]) if one.name == needed[1]), None)
-        if package is None or len(found) >= _MOST_PACKAGES:
+        if package is None or len(found) >= _MAX_PACKAGES:
             complete = False
             continue
         found[needed] = package

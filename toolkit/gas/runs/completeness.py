@@ -26,7 +26,7 @@ from toolkit.gas.runs.rows import (
 )
 from toolkit.gas.runs.scope import WHOLE, CommittedRead, Shard, next_versions, planned_of, shard_calls, shard_range
 from toolkit.gas.runs.store import RunStore
-from toolkit.gas.steps import Cause, Step, step_columns, steps_of
+from toolkit.gas.steps import Cause, Explanation, Step, step_columns, steps_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -289,8 +289,8 @@ def _steps(parts: Sequence[_Part], store: RunStore) -> tuple[pd.DataFrame, int]:
     known = {key for frame in found for key in zip(*plain_columns(frame, _STEP_KEY).values(), strict=True)}
     steps = steps_of(turning_points(store))
     between = [step for step in steps if tuple(getattr(step, name) for name in _STEP_KEY) not in known]
-    why = Cause(
-        "unknown",
+    why = Explanation(
+        Cause.UNKNOWN,
         "the step is between two shards, so neither searched its cause; run the study into this folder to find it",
     )
     frame = rows_frame(STEPS, step_columns(between, dict.fromkeys(between, why)))

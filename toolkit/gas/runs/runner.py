@@ -18,7 +18,7 @@ from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable
 from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import STEPS
 from toolkit.gas.causes.evidence import UNREAD, Evidence
-from toolkit.gas.causes.finding import MOST_STEPS, causes_of
+from toolkit.gas.causes.finding import MAX_STEPS, causes_of
 from toolkit.gas.plan import connected, resolve_study
 from toolkit.gas.runs.collector import Collector, check_there, raise_unconfirmed
 from toolkit.gas.runs.completeness import closing, prove_whole
@@ -27,7 +27,7 @@ from toolkit.gas.runs.rows import count_unanswered, turning_points
 from toolkit.gas.runs.scope import WHOLE, Shard, check_shardable
 from toolkit.gas.runs.store import RunStore
 from toolkit.gas.runs.views import executor_name, max_ranges, opened_executor
-from toolkit.gas.steps import Cause, Step, step_columns, steps_of
+from toolkit.gas.steps import Cause, Explanation, Step, step_columns, steps_of
 from toolkit.move import FunctionId, ModuleId
 
 if TYPE_CHECKING:
@@ -144,13 +144,13 @@ def _complete(
     """
     prove_whole(store, study, manifest["nodes"], shard)
     steps = steps_of(turning_points(store))
-    causes: dict[Step, Cause] = {}
+    causes: dict[Step, Explanation] = {}
     functions = {call.fingerprint: call.function for call in study.calls}
     with progress_bar(len(steps), "finding causes", show=progress) as bar:
         for node, plan in zip(nodes, manifest["nodes"], strict=True):
             mine = [step for step in steps if step.node == plan["node"]]
             found = causes_of(mine, node, functions, advance=bar.advance)
-            if any(cause.kind == "unknown" for cause in found.values()):
+            if any(one.cause == Cause.UNKNOWN for one in found.values()):
                 check_there(node, "causes of steps cannot be found")
             causes |= found
             plan["provenance"] = provenance(node, first=plan["first"], last=plan["last"], functions=functions.values())
@@ -253,7 +253,7 @@ def _needs_nothing(store: RunStore, manifest: Mapping[str, Any]) -> bool:
     if store.rows() != manifest["counts"]["observations"] or count_unanswered(store):
         return False
     by_node = steps.groupby("node")["cause"]
-    return all((causes == "unknown").sum() <= max(0, len(causes) - MOST_STEPS) for _, causes in by_node)
+    return all((causes == "unknown").sum() <= max(0, len(causes) - MAX_STEPS) for _, causes in by_node)
 
 
 def _taken_up(store: RunStore, study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Steps in plain words: the cause first, then each call by how much; drifts counted."""
+"""Sentences about steps: the cause first, then each call with its change; drifts are merged."""
 
 from __future__ import annotations
 
@@ -7,35 +7,37 @@ import pytest
 from tests.unit.gas.observed import frame, row, table
 from toolkit.frames.columns import rows_frame
 from toolkit.frames.schema import STEPS
-from toolkit.gas.causes.words import ROUNDED
-from toolkit.gas.judged import coverage_of
-from toolkit.gas.steps import Cause, step_columns, steps_of
-from toolkit.gas.words import run_words, step_words
+from toolkit.gas.observations import Source
+from toolkit.gas.sentences import CAUSE_LABELS, SOURCE_LABELS, run_lines, step_lines
+from toolkit.gas.steps import ROUNDING_NOTE, Cause, Explanation, coverage_of, step_columns, steps_of
 
 
 def words(*rows, why=None):
     """Return the lines for observations; `why` gives the cause by version."""
     steps = steps_of(frame(*rows))
-    causes = {step: (why or {}).get(step.version_after, Cause("state", "it was written")) for step in steps}
-    return step_words(rows_frame(STEPS, step_columns(steps, causes)))
+    causes = {step: (why or {}).get(step.version_after, Explanation(Cause.STATE, "it was written")) for step in steps}
+    return step_lines(rows_frame(STEPS, step_columns(steps, causes)))
 
 
-def test_calls_that_step_together_are_told_together():
-    """One cause, one line; its calls below it, by how much."""
+def test_calls_that_step_together_are_one_group():
+    """One line for the cause; its calls below it, largest change first."""
     rows = [row(1, 10), row(2, 15), row(1, 1, label="b"), row(2, 2, label="b")]
-    assert words(*rows, why={2: Cause("schedule", "prices rose")}) == [
-        "at version 2, schedule: prices rose",
-        "  a: 10 to 15 gas units (+50.0 %)",
-        "  b: 1 to 2 gas units (+100.0 %)",
+    assert words(*rows, why={2: Explanation(Cause.SCHEDULE, "prices rose")}) == [
+        "at version 2, gas schedule: prices rose",
+        "  b: from 1 to 2 gas units (x2)",
+        "  a: from 10 to 15 gas units (+50 %)",
     ]
 
 
-def test_rounding_is_told_once():
+def test_rounding_is_noted_once():
     """Only some of the calls are small enough for it."""
     steps = steps_of(frame(row(1, 10), row(2, 100), row(1, 1, label="b"), row(2, 2, label="b")))
-    causes = {steps[0]: Cause("schedule", "x10"), steps[1]: Cause("schedule", "x10" + ROUNDED)}
-    lines = step_words(rows_frame(STEPS, step_columns(steps, causes)))
-    assert lines[0] == f"at version 2, schedule: x10{ROUNDED}"
+    causes = {
+        steps[0]: Explanation(Cause.SCHEDULE, "x10"),
+        steps[1]: Explanation(Cause.SCHEDULE, "x10" + ROUNDING_NOTE),
+    }
+    lines = step_lines(rows_frame(STEPS, step_columns(steps, causes)))
+    assert lines[0] == f"at version 2, gas schedule: x10{ROUNDING_NOTE}"
     assert len(lines) == 3
 
 
@@ -57,15 +59,23 @@ def test_events_come_by_version_whatever_the_order_of_calls():
     ("before", "after", "told"),
     [
         (row(1, error="invalid_input"), row(2, 6), "starts to answer, with 6 gas units"),
-        (row(1, 6), row(2, error="invalid_input"), "cannot be called (invalid_input); it took 6 gas units"),
-        (row(1, 6), row(2, error="vm_error", success=False), "fails when it runs (vm_error); it took 6 gas units"),
+        (
+            row(1, 6),
+            row(2, error="invalid_input"),
+            "stops answering: cannot be called (invalid_input); it took 6 gas units",
+        ),
+        (
+            row(1, 6),
+            row(2, error="vm_error", success=False),
+            "stops answering: fails when it runs (vm_error); it took 6 gas units",
+        ),
         (
             row(1, error="invalid_input"),
             row(2, error="invalid_input", success=False),
-            "cannot be called (invalid_input), then fails when it runs (invalid_input)",
+            "fails in another way: cannot be called (invalid_input), then fails when it runs (invalid_input)",
         ),
-        (row(1, None), row(2, 1), "no gas told, then 1 gas unit"),
-        (row(1, 0), row(2, 1), "0 to 1 gas unit"),
+        (row(1, None), row(2, 1), "no gas reported, then 1 gas unit"),
+        (row(1, 0), row(2, 1), "from 0 to 1 gas unit (+1)"),
     ],
 )
 def test_what_changed_is_said_as_a_reader_knows_it(before, after, told):
@@ -73,14 +83,34 @@ def test_what_changed_is_said_as_a_reader_knows_it(before, after, told):
     assert words(before, after)[1] == f"  a: {told}"
 
 
-def test_many_small_steps_of_one_call_are_counted():
-    """The six largest are told, in order; the rest is a number and a range."""
+def test_many_small_steps_of_one_call_are_one_line():
+    """A drift is one line from before its first step to after its last; larger steps are lines of their own."""
     gas = [10, 11, 12, 13, 50, 51, 52, 53, 90]
     lines = words(row(0, error="invalid_input"), *(row(version, units) for version, units in enumerate(gas, start=1)))
-    assert sum(line.startswith("  a:") for line in lines) == 6
-    assert lines[1] == "  a: starts to answer, with 10 gas units"
-    assert "  a: 13 to 50 gas units (+284.6 %)" in lines
-    assert lines[-1] == "a: 3 smaller steps more, from version 5 to 8"
+    assert [line for line in lines if line.startswith("  ")] == [
+        "  a: starts to answer, with 10 gas units",
+        "  a: from 10 to 13 gas units (+30 % in 3 steps)",
+        "  a: from 13 to 50 gas units (x3.8)",
+        "  a: from 50 to 53 gas units (+6 % in 3 steps)",
+        "  a: from 53 to 90 gas units (+69.8 %)",
+    ]
+    assert lines[2] == "between versions 1 and 4, state: largest step: it was written"
+
+
+def test_of_very_many_groups_the_largest_are_listed():
+    """At most 60 groups are listed, by version; the last line has the number of the others."""
+    gas = [1 if version % 2 else 100 + version for version in range(101)]
+    lines = words(*(row(version, units) for version, units in enumerate(gas)))
+    assert len(lines) == 2 * 60 + 1
+    assert lines[-1] == "40 smaller changes more; the steps of the run have each"
+    versions = [int(line.split()[2].rstrip(",")) for line in lines[:-1:2]]
+    assert versions == sorted(versions)
+
+
+def test_every_cause_and_source_has_a_label():
+    """The labels are complete, so that no cause is shown by its value in one place and by its label in another."""
+    assert set(CAUSE_LABELS) == set(Cause)
+    assert set(SOURCE_LABELS) == set(Source)
 
 
 def test_several_nodes_are_told_apart():
@@ -96,14 +126,14 @@ def test_no_steps_are_a_sentence():
     observations = [row(1, 1), row(2, 1)]
     assert words(*observations) == []
     covered = coverage_of([table(*observations)])
-    assert run_words(rows_frame(STEPS, {}), covered) == ["no view changed its gas, success or error"]
+    assert run_lines(rows_frame(STEPS, {}), covered) == ["no view changed its gas, success or error"]
 
 
 @pytest.mark.fault("committed transactions and simulations in a run", "they are said to be observed but not judged")
 def test_what_was_not_judged_is_said():
     """Nothing is said to be unchanged that was not looked at."""
     paid = [row(version, gas, label="pay", source="committed") for version, gas in ((1, 5), (2, 900))]
-    alone = run_words(rows_frame(STEPS, {}), coverage_of([table(*paid)]))
+    alone = run_lines(rows_frame(STEPS, {}), coverage_of([table(*paid)]))
     committed = (
         "Committed transactions were observed but not judged, because steps are found for views only: "
         "2 of pay (gas from 5 to 900)."
@@ -113,7 +143,7 @@ def test_what_was_not_judged_is_said():
     simulated = row(9, 41, label="s", source="simulate@now")
     mixed = coverage_of([table(*paid[:1], *views[:2]), table(*paid[1:], *views[2:], simulated)])
     assert mixed.judged == 1
-    assert run_words(rows_frame(STEPS, {}), mixed) == [
+    assert run_lines(rows_frame(STEPS, {}), mixed) == [
         "no view changed its gas, success or error",
         committed,
         "Simulations are made at the head only, so they show no change: s (gas 41).",
