@@ -77,10 +77,10 @@ def test_exit_codes_of_the_gate(compare, arguments, code):
     ("arguments", "words"),
     [
         (["x", "none"], "none is not a run folder"),
-        (["x", "x", "--fail-over", "two"], "a threshold is a percentage such as 2%"),
+        (["x", "x", "--fail-over", "two"], "a threshold must be a percentage such as 2%"),
         (["x", "x", "--study", "none.toml"], "No such file"),
         (["x", "x", "--waivers", "study.toml"], "is not a key of a file of waivers"),
-        (["x", "x", "--source", "view"], "source is one of view@version"),
+        (["x", "x", "--source", "view"], "source must be one of view@version"),
         (["x", "x", "--out", "x.docx"], "the name must end in .md, .json, .txt"),
         (["x", "x", "--json", "--format", "text"], "not both"),
         (["x", "x", "--source", "committed"], "nothing to judge"),
@@ -98,7 +98,7 @@ def test_a_waivers_file_stands_in_place_of_the_study_s(compare, runs):
     done = compare("x@999", "x", "--waivers", "waivers.toml")
     assert done.returncode == 1
     assert "gate FAILED: 2 regressions" in done.stdout
-    assert "the waiver of 'size' expired on 2001-01-01 and no longer counts: old" in done.stdout
+    assert "the waiver of 'size' expired on 2001-01-01 and no longer applies: old" in done.stdout
 
 
 def test_a_study_file_of_today_may_judge_an_older_run(compare, runs):

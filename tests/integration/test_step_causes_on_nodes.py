@@ -166,7 +166,7 @@ def test_two_builds_of_a_node_do_not_compare(through, ledger):
     steps = steps_of(pd.concat(runs, ignore_index=True))
     causes = causes_of(steps, through(Gate()), {steps[0].fingerprint: SIZE.function})
     assert [cause.cause for cause in causes.values()] == ["node"]
-    assert "from one to two" in causes[steps[0]].explanation
+    assert "from one to two" in causes[steps[0]].text
 
 
 def test_outages_leave_intervals_and_break_nothing(through, ledger):

@@ -187,12 +187,12 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     Examples
     --------
     >>> import toolkit
-    >>> call = {"view": {"function": "0x1::chain_id::get"}}
-    >>> node = {"target": "embedded"}
-    >>> study = toolkit.Study.from_document({"title": "one", "nodes": [node], "versions": "1:9/2", "calls": [call]})
+    >>> study = toolkit.Study(
+    ...     title="supply", versions="3501:3502", calls=[toolkit.ViewFunction("0xfa17::vault::share_price")]
+    ... )
     >>> run = study.run(progress=False)
-    >>> toolkit.compare(run.at(1), run)
-    before compared with ...
+    >>> toolkit.compare(run.at(3501), run.at(3502)).changed[["gas_before", "gas_after"]].to_numpy().tolist()
+    [[3, 30]]
     """
     sides = _read_side(before), _read_side(after)
     pair = _sources(source)

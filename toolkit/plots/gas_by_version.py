@@ -84,10 +84,11 @@ def gas_by_version(
     Examples
     --------
     >>> import pandas as pd, toolkit
+    >>> from matplotlib.figure import Figure
     >>> frame = pd.DataFrame(
     ...     {"label": "supply", "source": "view@version", "ledger_version": [1, 2, 3], "gas_used": [5, 5, 50]}
     ... )
-    >>> toolkit.plots.gas_by_version(frame).get_title(loc="left")
+    >>> toolkit.plots.gas_by_version(frame, ax=Figure().subplots()).get_title(loc="left")
     'Gas of supply by ledger version'
     """
     found = series_of(observations, calls)

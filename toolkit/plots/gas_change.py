@@ -51,7 +51,9 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import pandas as pd, toolkit
-    >>> axes = toolkit.plots.gas_change(pd.DataFrame({"label": ["supply"], "gas_before": [3], "gas_after": [30]}))
+    >>> from matplotlib.figure import Figure
+    >>> frame = pd.DataFrame({"label": ["supply"], "gas_before": [3], "gas_after": [30]})
+    >>> axes = toolkit.plots.gas_change(frame, ax=Figure().subplots())
     >>> [text.get_text() for text in axes.texts]
     ['x10']
     """
