@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.client.fakes import function, module, refused, struct
+from tests.unit.client.fakes import URL, FakeNode, function, module, refused, struct
 from toolkit.client.abis import AbiStore, Made
+from toolkit.client.node import Node
 from toolkit.client.node_errors import refusal
 from toolkit.errors import SchemaError, VersionPruned
 from toolkit.move import StructOf, UInt, Untyped, decode_module_abi, parse_type_tag
@@ -221,3 +222,11 @@ def test_a_type_without_a_module_is_untyped():
     tag = parse_type_tag("0x1::coin::S")
     assert isinstance(store.at(10).layout(tag), Untyped)
     assert isinstance(store.at(60).layout(tag), StructOf)
+
+
+def test_a_module_is_the_same_however_its_address_is_written():
+    """Any spelling of an address finds the override and what is known."""
+    abi = decode_module_abi(module("m"))
+    node = Node(URL, transport=FakeNode(), abis={("0x01", "m"): abi})
+    assert node.module("0x1", "m", ledger_version=5) == abi
+    assert node.module("0x0001", "m", ledger_version=5) == abi

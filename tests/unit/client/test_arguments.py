@@ -1,149 +1,114 @@
-"""Arguments as callers write them, by an ABI and without one."""
+"""What people hand to the fetch functions by mistake, and what they are told."""
 
 from __future__ import annotations
 
-import json
-
+import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.unit.client.fakes import function, module, struct
-from toolkit.client.abis import AbiStore, encode_arguments, parameter_layouts
+import toolkit
+from tests.unit.client.fakes import URL, FakeNode, answer, refused
+from toolkit.client.node import Node
 from toolkit.errors import InputError
-from toolkit.move import Address, UInt, VectorOf, decode_module_abi
-from toolkit.wire._models import wire_argument
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
-MODULE = decode_module_abi(
-    module(
-        "m",
-        functions=[
-            function("all", ["&signer", "u8", "u64", "u256", "bool", "address", "vector<u8>", "0x1::string::String"]),
-            function("generic", ["signer", "vector<T0>", "0x1::option::Option<T1>"], generic_type_params=[{}, {}]),
-            function("boxed", ["0x1::m::Box"]),
-            function("none"),
-        ],
-        structs=[struct("Box", {"amount": "u64", "small": "u16"})],
-    )
-)
-ABIS = AbiStore(lambda *_: None, overrides={("0x1", "m"): MODULE}).at(0)
+VIEW = ViewFunction("0x1::m::supply")
+TRIED = SimulationRequest(EntryFunction("0x1::m::pay"), sender="0xa")
+HANDLE = "0x5"
 
 
-def encoded(name, *arguments, type_arguments=()):
-    return encode_arguments(MODULE.function(name), type_arguments, arguments, ABIS, where=f"0x1::m::{name}")
+@pytest.fixture
+def node():
+    """A node of which nothing should be asked."""
+    fake = FakeNode()
+    made = Node(URL, transport=fake)
+    yield made
+    assert fake.asked == []
 
 
-def test_arguments_take_the_forms_of_their_parameters():
-    """Signers are left out; u8 is a number, u64 and u256 strings, bytes hex."""
-    big = 2**256 - 1
-    assert encoded("all", 5, 5, big, True, "0xB0B", b"\x01\xff", "hi") == [
-        5,
-        "5",
-        str(big),
-        True,
-        "0x" + "b0b".zfill(64),
-        "0x01ff",
-        "hi",
-    ]
-
-
-def test_digits_of_the_right_size_do_as_well():
-    """What a node prints can be given back: digit strings become what the parameter takes."""
-    assert encoded("all", "5", "5", "7", False, "0x1", "0x", "")[:3] == [5, "5", "7"]
-
-
-def test_generics_are_filled_in():
-    """T0 and T1 are the call's type arguments, however deep they stand."""
-    found = encoded("generic", [1, 2], None, type_arguments=["u64", "address"])
-    assert found == [["1", "2"], {"vec": []}]
-    assert encoded("generic", b"\x01", "0x5", type_arguments=["u8", "address"]) == ["0x01", {"vec": ["0x5"]}]
-    layouts = parameter_layouts(MODULE.function("generic"), ["u64", "address"], ABIS)
-    assert layouts[0] == VectorOf(UInt(64))
-    assert layouts[1].element == Address()
-
-
-def test_structs_are_looked_up():
-    """Fields of a struct argument are encoded by their own types."""
-    assert encoded("boxed", {"amount": 5, "small": 5}) == [{"amount": "5", "small": 5}]
-
-
-def test_no_arguments_are_none():
-    """A function without parameters takes an empty list."""
-    assert encoded("none") == []
-
-
-def test_a_wrong_number_of_arguments_says_what_is_expected():
-    """Count and types of the parameters are in the text, signers left out."""
-    with pytest.raises(InputError) as caught:
-        encoded("all", 5)
-    text = str(caught.value)
-    assert text.startswith("0x1::m::all: expected 7 arguments [integer<u8>, string<u64>, string<u256>, boolean, ")
-    assert text.endswith("got 1")
-
-
-def test_a_wrong_number_of_type_arguments_says_so():
-    """Type arguments are counted before anything is looked up."""
-    with pytest.raises(InputError, match="0x1::m::generic: expected 2 type arguments, got 1"):
-        encoded("generic", [], None, type_arguments=["u8"])
+def fetched(node, keys=(1,)):
+    return toolkit.fetch_table_items(node, HANDLE, keys=keys, key_type="u8", value_type="u8", progress=False)
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "words"),
+    ("calls", "words"),
     [
-        (0, 256, "integer<u8>"),
-        (0, -1, "integer<u8>"),
-        (0, True, "integer<u8>"),
-        (1, 2**64, "string<u64>"),
-        (1, 1.0, "string<u64>"),
-        (3, 1, "boolean"),
-        (4, "alice", "string<address>"),
-        (6, 5, "string"),
+        ("0x1::m::supply", "calls: expected toolkit.ViewFunction.*got '0x1::m::supply'"),
+        (None, "calls: expected toolkit.ViewFunction.*got None"),
+        (5, "calls: expected toolkit.ViewFunction.*got 5"),
+        ([VIEW, "0x1::m::supply"], "call 1: expected toolkit.ViewFunction"),
+        ({"a": "0x1::m::supply"}, "call 'a': expected toolkit.ViewFunction"),
+        ({5: VIEW}, "the name of a call must be a str, got 5"),
+        ([], "needs at least one call"),
+        ({}, "needs at least one call"),
     ],
 )
-def test_an_argument_that_does_not_fit_is_named_by_its_place(place, value, words):
-    """The text names function, position and expected type."""
-    arguments = [5, 5, 5, True, "0x1", b"", "x"]
-    arguments[place] = value
-    with pytest.raises(InputError, match=rf"0x1::m::all arguments\[{place}\]") as caught:
-        encoded("all", *arguments)
-    assert words in str(caught.value)
+def test_what_is_no_view_call_is_refused(node, calls, words):
+    """The text says which call, and what a call looks like."""
+    with pytest.raises(InputError, match=words):
+        toolkit.fetch_views(node, calls, progress=False)
+
+
+@pytest.mark.parametrize("keys", ["alice", b"alice", {"alice": 1}, None, 5])
+def test_one_key_is_no_list_of_keys(node, keys):
+    """The letters of a name are not its keys."""
+    with pytest.raises(InputError, match=r"keys must be a list of keys, got .*write one key as keys=\[...\]"):
+        fetched(node, keys)
 
 
 @pytest.mark.parametrize(
-    ("value", "sent"),
+    ("requests", "words"),
     [
-        (0, 0),
-        (2**32 - 1, 2**32 - 1),
-        (2**32, "4294967296"),
-        (2**256 - 1, str(2**256 - 1)),
-        (-1, -1),
-        (-(2**31) - 1, "-2147483649"),
-        (True, True),
-        ("0x1", "0x1"),
-        (b"\x00\xff", "0x00ff"),
-        (None, None),
-        ([1, 2**32, [b"\x01"]], [1, "4294967296", ["0x01"]]),
-        ({"vec": [2**40]}, {"vec": [str(2**40)]}),
+        (None, "requests must be a list of toolkit.SimulationRequest, got None"),
+        ("0x1::m::pay", "requests must be a list of toolkit.SimulationRequest"),
+        (EntryFunction("0x1::m::pay"), "requests must be a list of toolkit.SimulationRequest"),
+        ([TRIED, EntryFunction("0x1::m::pay")], "request 1: expected toolkit.SimulationRequest.*got EntryFunction"),
     ],
 )
-def test_without_an_abi_arguments_go_as_given(value, sent):
-    """Only what JSON cannot carry exactly changes: ints past 32 bits become strings, bytes hex."""
-    assert wire_argument(value) == sent
+def test_what_is_no_simulation_is_refused(node, requests, words):
+    """The text says which request, and what one looks like."""
+    with pytest.raises(InputError, match=words):
+        toolkit.fetch_simulations(node, requests, progress=False)
 
 
-@given(
-    st.recursive(
-        st.integers() | st.text() | st.booleans(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
-    )
+@pytest.mark.parametrize("given", ["mainnet", None, 5])
+def test_what_is_no_node_is_refused(given):
+    """A name is connected to first."""
+    for fetch in (
+        lambda: toolkit.fetch_views(given, VIEW),
+        lambda: fetched(given),
+        lambda: toolkit.fetch_simulations(given, [TRIED]),
+        lambda: toolkit.fetch_transactions(given, versions="0:5"),
+    ):
+        with pytest.raises(InputError, match=r"expected a Node, as toolkit.connect returns it, got"):
+            fetch()
+
+
+def test_a_snapshot_is_no_node(node):
+    """The fetch functions take versions instead."""
+    with pytest.raises(InputError, match=r"use its .node and versions=7"):
+        toolkit.fetch_views(node.at(7), VIEW)
+
+
+def test_one_simulation_is_a_batch_of_one():
+    """As one view call is: a single request need not be put into a list."""
+    fake = FakeNode({"POST /transactions/simulate": refused(400, "invalid_input"), "GET /accounts/0xa": answer({})})
+    with Node(URL, transport=fake) as node:
+        single = toolkit.fetch_simulations(node, TRIED, progress=False)
+        listed = toolkit.fetch_simulations(node, [TRIED], progress=False)
+    assert len(single.results) == len(single.transactions) == 1
+    assert single.transactions.equals(listed.transactions)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: ViewFunction("0x1::a::b", arguments=[np.array([1, 2])]), r"expected a JSON-like.*\.tolist\(\)"),
+        (lambda: EntryFunction("0x1::a::b", arguments=[[np.array([1, 2])]]), r"expected a JSON-like.*\.tolist\(\)"),
+        (lambda: TRIED.replace(max_gas_amount=np.array([1, 2])), "max_gas_amount: expected an integer"),
+        (lambda: TRIED.replace(signature={"type": "x"}), "SimulationRequest.signature: expected an instance of"),
+    ],
 )
-def test_without_an_abi_no_large_number_is_on_the_wire(value):
-    """However deep, no JSON number leaves the range that every JSON reader keeps exactly."""
-
-    def numbers(sent):
-        if isinstance(sent, dict | list):
-            return [n for item in (sent.values() if isinstance(sent, dict) else sent) for n in numbers(item)]
-        return [sent] if isinstance(sent, int) and not isinstance(sent, bool) else []
-
-    sent = wire_argument(value)
-    assert json.loads(json.dumps(sent)) == sent
-    assert all(-(2**31) <= number < 2**32 for number in numbers(sent))
+def test_parts_of_requests_that_cannot_be_read_are_named(make, words):
+    """Arrays and dicts where they do not belong are the caller's mistakes, told as such."""
+    with pytest.raises(InputError, match=words):
+        make()

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused
-from toolkit.client.batch import send_all
+from toolkit.client.batch import run_in_threads, send_all
 from toolkit.client.fetch import fetch_views
 from toolkit.client.node import Node
 from toolkit.errors import NodeUnreachable, NotFound, SchemaError, VersionPruned
@@ -190,3 +190,26 @@ def test_after_an_interrupt_what_came_is_kept(tmp_path):
     assert 40 <= len(first) < 100
     assert len(second) <= 60
     assert len(first | second) == 100
+
+
+def test_an_interrupt_does_not_wait_for_what_is_in_flight():
+    """Ctrl-C comes through while a request hangs."""
+    gate, began = threading.Event(), threading.Event()
+
+    def read(task):
+        if task:
+            began.set()
+            gate.wait(20)
+        else:
+            began.wait(20)
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(run_in_threads([0, 1], read, in_flight=2, advance=interrupt))
+        assert not gate.is_set()
+        assert any(thread.name.startswith("toolkit-fetch") for thread in threading.enumerate())
+    finally:
+        gate.set()

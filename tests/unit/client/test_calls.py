@@ -598,3 +598,21 @@ class TestNode:
         """The node's build belongs to what observations record."""
         node, _ = node_with({"GET ": answer(info(ledger(), git_hash="f00"))})
         assert node.info().git_hash == "f00"
+
+
+def test_bcs_stands_back_where_a_parameter_is_not_known():
+    """Where a parameter's type is not known the call goes as JSON."""
+    m = module("m", functions=[function("f", ["0x9::q::Q"], ["u64"])])
+    fake = FakeNode({"POST /view": answer(["5"]), "GET /accounts/0x1/module/m": answer(m)})
+    node = Node(URL, transport=fake, encoding="bcs")
+    assert node.view("0x1::m::f", arguments=[{"a": 1}], ledger_version=5).value == 5
+    assert fake.accepted[-1] == "application/json"
+
+
+@pytest.mark.parametrize("key_type", ["0x1::string::String", "0x9::q::Q"])
+def test_text_that_is_no_utf8_is_the_callers_mistake(key_type):
+    """A lone surrogate is told as text that cannot be sent."""
+    with pytest.raises(InputError):
+        Node(URL, transport=FakeNode()).table_item(
+            HANDLE, key="\ud800", key_type=key_type, value_type="u8", ledger_version=5
+        )

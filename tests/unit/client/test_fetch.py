@@ -19,6 +19,7 @@ from tests.unit.client.fakes import (
 )
 from toolkit.client.batch import run_in_threads
 from toolkit.client.fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
+from toolkit.client.http import Answer
 from toolkit.client.node import Node
 from toolkit.errors import ClosedError, InputError, SchemaError
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
@@ -456,3 +457,59 @@ class TestRunMany:
         counted = []
         list(run_in_threads(range(20), lambda n: n, in_flight=4, advance=counted.append))
         assert counted == [1] * 20
+
+
+def test_a_listed_version_above_the_head_does_not_lose_the_other_items():
+    """A version that does not exist is a row, and the items of the others keep their type."""
+    purse = module("m", structs=[struct("Purse", {"total": "u128"})])
+    head = ledger()
+
+    def unless_above(value):
+        def found(query, _):
+            above = int(query["ledger_version"]) > head.version
+            return refused(404, "version_not_found", head=head) if above else answer(value)
+
+        return found
+
+    fake = FakeNode(
+        {"GET /accounts/0x1/module/m": unless_above(purse), f"POST /tables/{HANDLE}/item": unless_above({"total": "5"})}
+    )
+    frame = fetch_table_items(
+        Node(URL, transport=fake),
+        HANDLE,
+        keys=["a"],
+        key_type="0x1::string::String",
+        value_type="0x1::m::Purse",
+        versions=[5, 5_000],
+        progress=False,
+    )
+    assert frame["error_code"].fillna("-").tolist() == ["-", "version_not_found"]
+
+
+def test_one_page_of_a_gateway_does_not_end_typing():
+    """A single 404 page of a gateway costs the typing of one answer, not of all later ones."""
+    pages = iter([Answer(404, {"Content-Type": "text/html"}, b"<html>routing</html>")])
+    m = module("m", functions=[function("f", [], ["u64"])])
+    fake = FakeNode({"POST /view": answer(["5"]), "GET /accounts/0x1/module/m": lambda *_: next(pages, answer(m))})
+    node = Node(URL, transport=fake)
+    node.view("0x1::m::f", ledger_version=5)
+    assert node.view("0x1::m::f", ledger_version=6).typing == "abi"
+
+
+RUN = ViewFunction("0x1::m::run")
+
+
+def a_node(reply, url=URL, **options):
+    fake = FakeNode({"GET /accounts/0x1/module/m": answer(M), "POST /view": reply})
+    return Node(url, transport=fake, **options)
+
+
+def test_a_view_that_returns_nothing_is_a_row():
+    """An answer of no values is a frame without a value column, one call or many."""
+    node = a_node(answer([], gas=3))
+    frame = fetch_views(node, RUN, versions=[5, 6], progress=False)
+    assert len(frame) == 2
+    assert not [name for name in frame.columns if name.startswith("value")]
+    assert frame["gas_used"].tolist() == [3, 3]
+    assert node.view(RUN, ledger_version=5).to_frame()["ledger_version"].tolist() == [5]
+    assert fetch_views(node, RUN, versions=[5], typed=False, progress=False)["value"].tolist() == ["[]"]

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 import toolkit
-from tests.unit.client.fakes import FakeNode, answer, info, ledger, refused, user_transaction
+from tests.unit.client.fakes import URL, FakeNode, answer, info, ledger, refused, user_transaction
 from toolkit import EntryFunction, SimulationRequest
 from toolkit.client.node import Node
 from toolkit.client.retry import RetryPolicy
@@ -146,3 +146,15 @@ def test_expirations_follow_the_newest_head():
     expirations = [int(body["expiration_timestamp_secs"]) for _, body in transport.sent(SIMULATE)]
     assert expirations[0] == int(ledger().timestamp.timestamp()) + 600
     assert expirations[-1] == int(later.timestamp.timestamp()) + 600
+
+
+def test_an_account_that_may_not_be_read_does_not_stop_a_simulation():
+    """Companion reads that answer 403 are done without."""
+    fake = FakeNode(
+        {
+            "GET /accounts/0xa11ce": refused(403, "api_disabled"),
+            "GET /accounts/0x1/module/m": refused(403, "api_disabled"),
+            "POST /transactions/simulate": answer([user_transaction()]),
+        }
+    )
+    assert Node(URL, transport=fake).simulate(EntryFunction("0x1::m::pay", arguments=[]), sender="0xa11ce").success

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.client.fakes import refused
+from toolkit.client.node_errors import refusal
 from toolkit.client.retry import RetryPolicy, retry_after_s
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -120,3 +122,9 @@ def test_no_retry_after_text_breaks_the_reading(text):
 def test_a_retry_after_of_another_age_counts_as_none(text):
     """A date no clock can hold is no wait."""
     assert retry_after_s({"Retry-After": text}) is None
+
+
+def test_a_wait_that_is_asked_for_is_told():
+    """A Retry-After beyond the budget is no reason to wait, so its length is for the reader."""
+    assert "the node asks to wait 100 s" in str(refusal("x", refused(429, "rate_limited", retry_after="100")))
+    assert "asks to wait" not in str(refusal("x", refused(429, "rate_limited")))

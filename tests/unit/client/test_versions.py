@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from datetime import UTC, date, datetime, timedelta, timezone
 from itertools import pairwise
 
@@ -11,8 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.client.fakes import URL, FakeNode, answer, refused
+from toolkit.client.fetch import fetch_views
+from toolkit.client.node import Node
 from toolkit.client.versions import FindSteps, VersionPlan, as_version, evenly, moment, resolve_versions
 from toolkit.errors import InputError
+from toolkit.wire import ViewFunction
 
 HEAD = 1_000
 MAY, JUNE = datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC)
@@ -334,3 +339,37 @@ def test_find_steps_needs_two_ends_and_room_for_them(initial, most):
     """The first grid has two versions at least and fits the limit."""
     with pytest.raises(InputError, match="2 <= initial <= max_requests"):
         FindSteps("0:-1", initial=initial, max_requests=most)
+
+
+def test_a_numpy_array_is_a_list_of_versions():
+    """An array of integers is a list of versions."""
+    assert list(resolve_versions(np.array([4, 5]), head=1_000).versions) == [4, 5]
+    assert list(resolve_versions(np.arange(0, 10, 4, dtype=np.uint64), head=1_000).versions) == [0, 4, 8]
+
+
+def test_a_plan_of_too_many_versions_is_refused_before_it_is_made(monkeypatch):
+    """The size of a plan is checked before its versions are spelled out."""
+    monkeypatch.setattr("toolkit.client.versions._MAX_VERSIONS", 1_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="200,000 versions"):
+            resolve_versions("0:1000000000/200000", head=10**9)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+def test_a_plan_in_the_future_is_not_read_as_the_head():
+    """Dates that lie after the head are refused, not read as the head."""
+    fake = FakeNode({"POST /view": answer(["1"]), "GET /accounts/0x1/module/m": refused(403, "api_disabled")})
+    node = Node(URL, transport=fake)
+    with pytest.raises(InputError):
+        fetch_views(node, ViewFunction("0x1::m::f"), versions="2099-01-01..2099-02-01", progress=False)
+
+
+@pytest.mark.parametrize("options", [{"versions": 5}, {"versions": "0:9", "initial": "3"}])
+def test_find_steps_refuses_other_types(options):
+    """Other types than text and ints are refused with a text."""
+    with pytest.raises(InputError):
+        FindSteps(**options)

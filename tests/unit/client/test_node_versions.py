@@ -8,7 +8,7 @@ import pytest
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module
 from toolkit.client.fetch import plan_versions
 from toolkit.client.node import Node
-from toolkit.errors import InputError
+from toolkit.errors import InputError, SchemaError
 
 M = module("m", functions=[function("supply", [], ["u64"])])
 M_PATH = "GET /accounts/0x1/module/m"
@@ -98,3 +98,28 @@ def test_a_version_of_a_frame_is_a_version(tmp_path):
         snapshot = node.at(np.int64(50))
         assert type(snapshot.ledger_version) is int
         assert snapshot.view("0x1::m::supply").ledger_version == 50
+
+
+def test_version_at_ends_where_a_node_answers_other_blocks():
+    """A node that answers other blocks than those asked for ends in an error, not in a loop."""
+    block = {
+        "block_height": "1",
+        "block_hash": "0x0",
+        "block_timestamp": "1",
+        "first_version": "0",
+        "last_version": "0",
+        "transactions": None,
+    }
+    fake = FakeNode(head=ledger())
+
+    class Endless(Exception):  # noqa: N818 - it only ends the test
+        pass
+
+    def blocks(*_):
+        if len(fake.asked) > 100:
+            raise Endless
+        return answer(block)
+
+    fake.routes |= {f"GET /blocks/by_version/{n}": blocks for n in range(1_001)}
+    with pytest.raises(SchemaError):
+        Node(URL, transport=fake).version_at("2026-01-01")
