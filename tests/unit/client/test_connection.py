@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.client.fakes import URL, Script, answer, get, ledger, refused
+from tests.unit.client.fakes import URL, FakeNode, Script, answer, get, ledger, refused
+from toolkit.client import http
 from toolkit.client.calls import PreparedCall
 from toolkit.client.connection import Connection, path
+from toolkit.client.node import Node
 from toolkit.client.retry import Pace, RetryPolicy
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, RateLimited, Unavailable
 
@@ -265,3 +267,17 @@ def test_dots_are_no_way_up_the_path(part):
     """A segment of dots, which HTTP libraries resolve, never gets into a path."""
     with pytest.raises(InputError):
         path("accounts", "0x1", "module", part)
+
+
+def test_the_headers_of_an_answer_are_parsed_once(monkeypatch):
+    """Whoever looks at them: the head, the chain id, the gas and the error."""
+    parsed = []
+    parse = http.parse_headers
+    monkeypatch.setattr(http, "parse_headers", lambda headers: parsed.append(headers) or parse(headers))
+    there = FakeNode({"POST /view": lambda *_: answer(["7"], gas=5), "GET /x": refused(404, "x", head=ledger())})
+    node = Node(URL, transport=there)
+    assert node.view("0x1::m::f").gas_used == 5
+    assert node.view("0x1::m::f", ledger_version=5).ledger.version == 1_000
+    with pytest.raises(NotFound):
+        node.account("0xb")
+    assert len(parsed) <= len(there.asked)
