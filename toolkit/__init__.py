@@ -27,9 +27,9 @@ _HOMES = {
     ),
     "frames.keys": "table_keys",
     "gas.comparison": "compare",
+    "gas.gate": "Threshold Waiver",
     "gas.schedules": "schedule_diff",
     "gas.study": "Run Study",
-    "gas.thresholds": "Threshold Waiver",
     "wire": "EntryFunction Multisig Script SimulationRequest TableItemRequest ViewFunction",
 }
 """Public names by module, separated by spaces."""
