@@ -196,7 +196,7 @@ class Forbidden(NodeError):
 
 
 class NotFound(NodeError):
-    """404: the table item, resource, module, version, transaction or path does not exist."""
+    """404 or 405: the table item, resource, module, version, transaction or path does not exist."""
 
 
 class VersionPruned(NodeError):

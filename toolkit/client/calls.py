@@ -49,7 +49,15 @@ if TYPE_CHECKING:
     from toolkit.move import FunctionAbi, Layout
     from toolkit.wire import LedgerState, SimulationRequest, ViewFunction
 
-__all__ = ["Encoding", "PreparedCall", "PreparedItem", "PreparedView", "needs_sequence_number", "prepare_simulation"]
+__all__ = [
+    "Encoding",
+    "PreparedCall",
+    "PreparedItem",
+    "PreparedView",
+    "needs_sequence_number",
+    "prepare_simulation",
+    "viewed_sequence_number",
+]
 
 T = TypeVar("T")
 Encoding = Literal["json", "bcs"]
@@ -376,6 +384,14 @@ class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
 def needs_sequence_number(request: SimulationRequest) -> bool:
     """Return whether the sequence number of the sender must be read to send a request."""
     return request.sequence_number is None and request.replay_protection_nonce is None
+
+
+def viewed_sequence_number(result: ViewResult) -> int:
+    """Return the sequence number that a view returned; without an ABI it is text."""
+    try:
+        return int(result.value)
+    except (TypeError, ValueError):
+        raise SchemaError(f"{result.call.function}: expected one u64, got {result.value!r:.80}") from None
 
 
 def prepare_simulation(

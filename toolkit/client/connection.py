@@ -34,7 +34,9 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.wire import decode_error_body, decode_node_info
+from toolkit.wire import decode_error_body, decode_node_info, ledger_headers
+from toolkit.wire._headers import missing_ledger_headers
+from toolkit.wire._responses import encode_node_info
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -53,6 +55,12 @@ _Tag = tuple[int, Any, Place | None]
 """Position of a call, the call, and the place of its answer in the cache."""
 _Job = tuple[_Tag, Request | Answer | ToolkitError]
 
+_NOT_OFFERED = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
+_HEADER_PROBES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("/view", {"function": "0x1::chain_id::get", "type_arguments": [], "arguments": []}),
+    ("/tables/0x1/item", {"key_type": "u8", "value_type": "u8", "key": 0}),
+)
+"""Requests whose answer, or refusal, has the ledger state in its headers."""
 _LOOKUP_SIZE = 256
 """Number of calls that are looked up in the cache together; it bounds the memory of long fetches."""
 _MISSED = "{}: offline, and the cache does not have the answer; connect without offline=True"
@@ -366,9 +374,40 @@ class Connection:
                 return self._cache.description()
             raise OfflineMiss(_MISSED.format(asked))
         answer = self._repeated(request, asked)
-        if self._cache.is_description(request) and _is_good(answer):
-            self._cache.note_description(answer)
+        if self._cache.is_description(request):
+            if answer.status in _NOT_OFFERED:
+                answer = self._described_by_headers(answer)
+            if _is_good(answer):
+                self._cache.note_description(answer)
         return answer
+
+    def _described_by_headers(self, refused: Answer) -> Answer:
+        """Describe a node that does not offer ``GET /v1`` by the headers of a POST operation.
+
+        Returns
+        -------
+        Answer
+            As of ``GET /v1``, with an empty node role and without a build; a refusal that names the missing headers if
+            no answer has all of them.
+        """
+        missing: list[str] = []
+        for where, body in _HEADER_PROBES:
+            answer = self._repeated(self.request("POST", where, body=json_body(body)), "ledger headers")
+            ledger = answer.parsed.ledger
+            if ledger is not None:
+                content = {"Content-Type": "application/json"} | ledger_headers(ledger)
+                return Answer(HTTPStatus.OK, content, encode_node_info(ledger))
+            lacking = missing_ledger_headers(answer.headers)
+            missing = lacking if not missing or len(lacking) < len(missing) else missing
+        told = decode_error_body(refused.body)
+        text = (
+            f"{told.message}; the node describes its ledger neither in GET /v1 nor in the headers of POST operations, "
+            f"which lack {', '.join(missing)}"
+        )
+        body = {"message": text, "error_code": told.error_code, "vm_error_code": told.vm_error_code}
+        if told.error_code is None:  # a page of a gateway
+            del body["error_code"]
+        return replace(refused, body=json_body(body))
 
     def _archived(self, request: Request, answer: Answer) -> Answer:
         """Return the archive's answer if the node has pruned the version and archives are followed, else `answer`.

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from toolkit._present.notebook import facts_html
 from toolkit.client.arguments import listed_keys, listed_requests, named_calls
 from toolkit.client.batch import progress_bar, send_all, send_all_typed
-from toolkit.client.calls import needs_sequence_number
+from toolkit.client.calls import needs_sequence_number, viewed_sequence_number
 from toolkit.client.node import Node
+from toolkit.client.reads import NO_ACCOUNT
 from toolkit.client.same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client.snapshot import Snapshot
 from toolkit.client.transaction_pages import pages_of, read_transactions
@@ -390,11 +391,17 @@ def _simulated(
     """Read the sequence number of each sender once, then yield (position, result or error) as the answers come."""
     senders = list(dict.fromkeys(request.sender for request in requests if needs_sequence_number(request)))
     numbers: dict[str, int | ToolkitError] = {}
+    to_view: list[str] = []  # the node does not offer accounts
     for place, found in send_all(node, senders, node.prepare_account):
-        if isinstance(found, NotFound | Forbidden):  # no such account yet, or the node does not offer the read
+        if isinstance(found, NotFound | Forbidden):
             numbers[senders[place]] = 0
+            if found.error_code != NO_ACCOUNT:
+                to_view.append(senders[place])
         else:
             numbers[senders[place]] = found if isinstance(found, ToolkitError) else found.sequence_number
+    for place, viewed in send_all(node, to_view, node.prepare_sequence_number):
+        if not isinstance(viewed, NodeError):  # there is no such account yet
+            numbers[to_view[place]] = viewed if isinstance(viewed, ToolkitError) else viewed_sequence_number(viewed)
 
     def prepared(request: SimulationRequest) -> PreparedCall[Simulation] | ToolkitError:
         number = numbers[request.sender] if needs_sequence_number(request) else 0

@@ -10,16 +10,22 @@ from weakref import WeakSet
 from toolkit.client.abis import AbiStore
 from toolkit.client.arguments import check_abis, check_count, check_encoding, check_limit, check_text
 from toolkit.client.cache import AnswerCache, NodeCache
-from toolkit.client.calls import PreparedItem, PreparedView, needs_sequence_number, prepare_simulation
+from toolkit.client.calls import (
+    PreparedItem,
+    PreparedView,
+    needs_sequence_number,
+    prepare_simulation,
+    viewed_sequence_number,
+)
 from toolkit.client.connection import Connection
 from toolkit.client.credentials import NO_CREDENTIALS, Credentials
 from toolkit.client.http import base_url, embedded_url, environment_key, login_of, redacted_url
-from toolkit.client.reads import Probe, Reads, probe
+from toolkit.client.reads import NO_ACCOUNT, Probe, Reads, probe
 from toolkit.client.retry import Pace
 from toolkit.client.snapshot import Snapshot
 from toolkit.client.transport import SessionTransport
 from toolkit.client.versions import as_version, as_version_or_head, first_version_from, moment
-from toolkit.errors import Forbidden, InputError, NotFound
+from toolkit.errors import Forbidden, InputError, NodeError, NotFound
 from toolkit.wire import SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
@@ -371,9 +377,20 @@ class Node(Reads):
         if needs_sequence_number(request):
             try:
                 number = self.account(request.sender).sequence_number
-            except (NotFound, Forbidden):  # no such account yet, or the node does not offer the read
-                number = 0
+            except (NotFound, Forbidden) as error:
+                number = 0 if error.error_code == NO_ACCOUNT else self._viewed_sequence_number(request.sender)
         return self._connection.perform(self.prepare_simulation(request, ledger=ledger, sequence_number=number))
+
+    def _viewed_sequence_number(self, address: str) -> int:
+        """Return a sequence number as the framework's view has it; 0 if it does not answer, as for a new account."""
+        try:
+            return viewed_sequence_number(self._connection.perform(self.prepare_sequence_number(address)))
+        except NodeError:
+            return 0
+
+    def prepare_sequence_number(self, address: str) -> PreparedCall[ViewResult]:
+        """Prepare the view of an account's sequence number, for nodes that do not offer accounts."""
+        return self.prepare_view(ViewFunction("0x1::account::get_sequence_number", arguments=(address,)))
 
     def at(self, ledger_version: int) -> Snapshot:
         """Return the node at one ledger version.

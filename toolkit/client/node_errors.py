@@ -48,6 +48,7 @@ _CLASSES: dict[int, type[NodeError]] = {
     401: Forbidden,
     403: Forbidden,
     404: NotFound,
+    405: NotFound,
     410: VersionPruned,
     413: TooLarge,
     429: RateLimited,

@@ -40,10 +40,12 @@ if TYPE_CHECKING:
     from toolkit.move import ModuleAbi
     from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
 
-__all__ = ["ABSENT", "Probe", "Reads", "probe"]
+__all__ = ["ABSENT", "NO_ACCOUNT", "Probe", "Reads", "probe"]
 
 _GAS_SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
-ABSENT = frozenset({"module_not_found", "account_not_found", "resource_not_found", "state_value_not_found"})
+NO_ACCOUNT = "account_not_found"
+"""Error code that says that an account does not exist; other refusals say that the node does not offer accounts."""
+ABSENT = frozenset({"module_not_found", NO_ACCOUNT, "resource_not_found", "state_value_not_found"})
 """Error codes that say that something does not exist at a version, and nothing else."""
 
 _VIEW = "0x1::timestamp::now_microseconds"
@@ -75,6 +77,9 @@ class Reads:
     def info(self) -> NodeInfo:
         """Return the node's own description, of ``GET /v1``.
 
+        If the node does not offer that, the ledger's state is from the headers of a view or table item, and
+        ``node_role`` is empty.
+
         Returns
         -------
         NodeInfo
@@ -87,7 +92,7 @@ class Reads:
         return self._connection.perform(_node_info(self._connection))
 
     def ledger(self) -> LedgerState:
-        """Return the state of the ledger at the node's head, of ``GET /v1``.
+        """Return the state of the ledger at the node's head, of ``GET /v1`` or, without that, of a POST's headers.
 
         Returns
         -------
@@ -581,6 +586,7 @@ def _oldest(node: Node, answers: Callable[[Callable[[], Any]], Any], claimed: in
 
 def _further_reads(node: Node, head: int) -> dict[str, Callable[[], Any]]:
     return {
+        "node info": lambda: node.info().node_role or None,  # the role is not in the headers of POST operations
         "module": lambda: node.module("0x1", "timestamp", ledger_version=head),
         "resource": lambda: node.resource("0x1", "0x1::timestamp::CurrentTimeMicroseconds", ledger_version=head),
         "account": lambda: node.account("0x1"),

@@ -86,9 +86,10 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     ledger : LedgerState
         State of the node's ledger.
     node_role : str
-        ``full_node`` or ``validator``.
+        ``full_node`` or ``validator``; empty if the node does not offer ``GET /v1``, so that the ledger's state is from
+        the headers of a POST operation.
     git_hash : str or None
-        Build of the node.
+        Build of the node; None if it does not say.
     encryption_key : str or None
         Key for encrypted transactions; newer nodes have it.
     """
@@ -224,6 +225,20 @@ def decode_node_info(body: bytes) -> NodeInfo:
         git_hash=None if wire.git_hash is None else cut_text(wire.git_hash),
         encryption_key=wire.encryption_key,
     )
+
+
+def encode_node_info(ledger: LedgerState) -> bytes:
+    """Return the body of ``GET /v1`` for a ledger state, with an empty node role."""
+    numbers = {
+        "epoch": ledger.epoch,
+        "ledger_version": ledger.version,
+        "oldest_ledger_version": ledger.oldest_version,
+        "ledger_timestamp": ledger.timestamp_us,
+        "oldest_block_height": ledger.oldest_block_height,
+        "block_height": ledger.block_height,
+    }
+    texts = {name: str(number) for name, number in numbers.items()}
+    return msgspec.json.encode({"chain_id": ledger.chain_id, "node_role": "", "git_hash": None} | texts)
 
 
 def decode_account(body: bytes) -> AccountInfo:

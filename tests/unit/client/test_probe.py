@@ -117,8 +117,13 @@ def test_companions_that_are_refused_are_named():
         }
     )
     offers = node.probe().offers
-    assert {name for name, there in offers.items() if there} == {"module", "resource", "gas price estimate"}
-    assert len(offers) == 7
+    assert {name for name, there in offers.items() if there} == {
+        "node info",
+        "module",
+        "resource",
+        "gas price estimate",
+    }
+    assert len(offers) == 8
 
 
 def test_modules_that_are_refused_do_not_stop_the_probe():
