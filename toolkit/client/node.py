@@ -429,7 +429,12 @@ class Node(Reads):
     def with_share(self, tasks: int) -> Node:
         """Return a node of these settings with sockets of its own and 1/`tasks` of rate and requests in flight.
 
-        Closing this node closes the copy, which ends what it has in progress.
+        Closing this node closes the copy and cancels its requests.
+
+        Raises
+        ------
+        InputError
+            If the node was given a transport, which cannot be copied.
         """
         self._connection.check_open()
         if self._settings is None:

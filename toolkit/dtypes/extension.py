@@ -150,7 +150,13 @@ class WideIntDtype(ExtensionDtype):
 
     @classmethod
     def construct_from_string(cls, string: str) -> WideIntDtype:
-        """Return the dtype with this name."""
+        """Return the dtype with this name.
+
+        Raises
+        ------
+        TypeError
+            If it is not the name of a wide integer type, as pandas expects.
+        """
         if not isinstance(string, str):
             raise TypeError(f"'construct_from_string' expects a string, got {type(string)}")
         return cls(string)

@@ -228,6 +228,16 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         does not support.
     OSError
         If the file cannot be written, or the path is a folder, a named pipe or a device.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> supply = pd.DataFrame({"version": [1, 2], "supply": pd.array([2**100, 2**100 + 1], dtype="u128")})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(supply, f"{folder}/supply.parquet")
+    ...     read_parquet(f"{folder}/supply.parquet").equals(supply)
+    True
     """
     with replacing(Path(path)) as file:
         write_frame(frame, file)
@@ -292,6 +302,15 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
         If the file is not a Parquet file, is damaged, or does not have these columns.
     OSError
         If the file cannot be opened, or is a named pipe or a device.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(pd.DataFrame({"version": [1, 2], "value": [True, False]}), f"{folder}/values.parquet")
+    ...     read_parquet(f"{folder}/values.parquet", columns=["version"])["version"].tolist()
+    [1, 2]
     """
     with open_to_read(path) as source:
         try:

@@ -303,7 +303,13 @@ class Module:
         self.session.emit(event, type_arguments)
 
     def abort(self, code: AbortCode | int) -> NoReturn:
-        """Abort the execution with `code`; its writes are discarded."""
+        """Abort the execution with `code`; its writes are discarded.
+
+        Raises
+        ------
+        MoveAbort
+            Always; the node answers with the abort code and its reason.
+        """
         self.session.meter.charge("instr.abort")
         reason = code if isinstance(code, AbortCode) else AbortCode(code, "")
         raise MoveAbort(self.definition.wire_id, reason)

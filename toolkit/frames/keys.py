@@ -48,6 +48,16 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
         If `source` does not have state changes.
     SchemaError
         If a key cannot be decoded as `key_type`.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> with toolkit.connect() as node:
+    ...     handle = node.view("0xcafe::registry::handle").value
+    ...     written = toolkit.fetch_transactions(node, versions="0:-1")
+    ...     keys = toolkit.table_keys(written, handle, key_type="0x1::string::String")
+    >>> "alice" in set(keys["key"])
+    True
     """
     changes = getattr(source, "changes", source)
     if not {"handle", "key", "version", "type"} <= set(getattr(changes, "columns", ())):

@@ -129,7 +129,13 @@ class Reader:
         return len(self.data) - self.position
 
     def fixed(self, length: int) -> bytes:
-        """Read `length` bytes."""
+        """Read `length` bytes.
+
+        Raises
+        ------
+        SchemaError
+            If fewer bytes remain.
+        """
         end = self.position + length
         chunk = self.data[self.position : end]
         if len(chunk) != length:
@@ -194,7 +200,13 @@ class Reader:
         return self.sint(256)
 
     def bool(self) -> bool:
-        """Read a bool, a byte 0 or 1."""
+        """Read a bool, a byte 0 or 1.
+
+        Raises
+        ------
+        SchemaError
+            If it is another byte.
+        """
         byte = self.u8()
         if byte > 1:
             raise SchemaError(f"byte {self.position - 1}: expected a bool, 0 or 1, got {byte}")
@@ -206,7 +218,13 @@ class Reader:
         return value
 
     def length(self) -> int:
-        """Read the length of a sequence whose elements take at least one byte each."""
+        """Read the length of a sequence whose elements take at least one byte each.
+
+        Raises
+        ------
+        SchemaError
+            If it exceeds the number of bytes that remain.
+        """
         start = self.position
         value = self.uleb128()
         if value > self.remaining:
@@ -218,7 +236,13 @@ class Reader:
         return self.fixed(self.length())
 
     def string(self) -> str:
-        """Read a UTF-8 string."""
+        """Read a UTF-8 string.
+
+        Raises
+        ------
+        SchemaError
+            If the bytes are not UTF-8.
+        """
         start = self.position
         try:
             return self.bytes().decode()
@@ -334,20 +358,38 @@ class Writer:
         self.out.append(1 if value else 0)
 
     def uleb128(self, value: int) -> None:
-        """Write a u32 in ULEB128."""
+        """Write a u32 in ULEB128.
+
+        Raises
+        ------
+        SchemaError
+            If the value is not a u32.
+        """
         if not 0 <= value <= _MAX_U32:
             raise SchemaError(f"{describe(value)} is outside u32")
         self.out += uleb128(value)
 
     def bytes(self, data: bytes) -> None:
-        """Write the length of bytes and the bytes."""
+        """Write the length of bytes and the bytes.
+
+        Raises
+        ------
+        SchemaError
+            If there are more bytes than BCS allows.
+        """
         if len(data) > MAX_LENGTH:
             raise SchemaError(f"expected at most {MAX_LENGTH} bytes, the limit of BCS, got {len(data)}")
         self.out += uleb128(len(data))
         self.out += data
 
     def string(self, text: str) -> None:
-        """Write a string in UTF-8."""
+        """Write a string in UTF-8.
+
+        Raises
+        ------
+        SchemaError
+            If the text has characters that UTF-8 cannot encode.
+        """
         try:
             self.bytes(text.encode())
         except UnicodeEncodeError:

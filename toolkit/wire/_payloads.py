@@ -125,6 +125,11 @@ class Script(WireModel):
     ------
     InputError
         If the bytecode is not hex, or a type or an argument cannot be used.
+
+    Examples
+    --------
+    >>> Script("0xa11ceb0b", type_arguments=["u64"], arguments=["5"]).to_wire()["code"]
+    {'bytecode': '0xa11ceb0b', 'abi': None}
     """
 
     type: ClassVar[str] = "script_payload"
@@ -191,6 +196,12 @@ class Multisig(WireModel):
     ------
     InputError
         If the address or the inner payload cannot be used.
+
+    Examples
+    --------
+    >>> call = EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
+    >>> Multisig("0x5afe", transaction_payload=call).transaction_payload.function
+    '0x1::aptos_account::transfer'
     """
 
     type: ClassVar[str] = "multisig_payload"
