@@ -12,7 +12,7 @@ from toolkit.gas.sentences import CAUSE_LABELS, short_change
 from toolkit.gas.series import is_model, records, require
 from toolkit.gas.steps import STEP_COLUMNS, Cause, StepChange, merge_drift
 from toolkit.plots import style
-from toolkit.plots.labels import figure_text
+from toolkit.plots.labels import figure_text, legend_below
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,19 +62,19 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         changes = merge_drift(changes)
     known = changes[changes["gas_before"].notna() & changes["gas_after"].notna()]
     rows = _largest(known)
-    with style.drawing(ax, width=9, height=1.5 + 0.27 * max(len(rows), 2)) as axes:
+    with style.drawing(ax, width=9, height=1.8 + 0.27 * max(len(rows), 2)) as axes:
         axes.set_xlabel("gas used (gas units)")
         axes.set_title("Gas before and after")
         style.grid(axes, "x")
         if rows.empty:
             style.nothing(axes, "no changes")
             return axes
-        _draw_rows(axes, rows)
+        legend_rows = _draw_rows(axes, rows)
         left_out = len(known) - len(rows)
         notes = [f"the {len(rows)} largest of {len(known):,} changes"] if left_out else []
         notes += [style.MODEL_NOTE] if is_model(changes) else []
         if notes:
-            style.note(axes, " · ".join(notes), below_pt=36)
+            style.note(axes, " · ".join(notes), below_pt=36 + 14 * legend_rows)
     return axes
 
 
@@ -87,7 +87,8 @@ def _largest(known: pd.DataFrame) -> pd.DataFrame:
     return known.iloc[np.sort(chosen)]
 
 
-def _draw_rows(ax: Axes, rows: pd.DataFrame) -> None:
+def _draw_rows(ax: Axes, rows: pd.DataFrame) -> int:
+    """Draw the changes; return the number of rows of the legend."""
     before, after = (rows[name].to_numpy(dtype=np.float64) for name in ("gas_before", "gas_after"))
     places = np.arange(len(rows))
     causes = [Cause.of(cause) for cause in rows["cause"]] if "cause" in rows.columns else []
@@ -102,7 +103,7 @@ def _draw_rows(ax: Axes, rows: pd.DataFrame) -> None:
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     _set_gas_axis(ax, np.concatenate([before, after]))
-    _add_legend(ax, [cause for cause in style.CAUSE_MARKS if cause in causes])
+    return _add_legend(ax, [cause for cause in style.CAUSE_MARKS if cause in causes])
 
 
 def _size(row: dict[str, Any]) -> str:
@@ -127,7 +128,8 @@ def _set_gas_axis(ax: Axes, values: np.ndarray) -> None:
         ax.set_xlim(0, 1.14 * high or 1.0)
 
 
-def _add_legend(ax: Axes, causes: list[Cause]) -> None:
+def _add_legend(ax: Axes, causes: list[Cause]) -> int:
+    """Draw a legend below the axes, where it cannot overlap the title; return its number of rows."""
     plain: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5.5}
     grey = style.MUTED
     handles = [
@@ -138,11 +140,4 @@ def _add_legend(ax: Axes, causes: list[Cause]) -> None:
             for cause in causes
         ),
     ]
-    ax.legend(
-        handles=handles,
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
-        ncols=len(handles),
-        borderaxespad=0.2,
-        handlelength=1.0,
-    )
+    return legend_below(ax, handles)

@@ -77,7 +77,7 @@ def before_after(data: ReportData) -> Markup:
     rows = min(len(merge_drift(data.steps)), MAX_ROWS)
     return _svg(
         "change",
-        (9.4, 1.4 + 0.27 * max(rows, 2)),
+        (9.4, 1.7 + 0.27 * max(rows, 2)),
         "Gas before and after each change",
         lambda ax: gas_change(data.steps, ax=ax),
     )
