@@ -30,7 +30,7 @@ PAGE = b"<html><head><script>steal()</script><title>502</title></head><body><h1>
         (503, errors.Unavailable),
         (507, errors.InsufficientStorage),
         (302, errors.NodeError),
-        (405, errors.NodeError),
+        (405, errors.NotFound),
         (415, errors.NodeError),
         (500, errors.NodeError),
         (502, errors.NodeError),
