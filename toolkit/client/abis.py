@@ -56,19 +56,19 @@ class Known:
     Attributes
     ----------
     digest : bytes or None
-        Digest of the node's answer; None if there is no such module, or if that is not known.
+        Digest of the node's answer; None if the module does not exist, or if that is not known.
     abi : ModuleAbi or None
-    told : bool
-        Whether the node said what the module is, or that there is none.
+    answered : bool
+        Whether the node returned the module, or reported that it does not exist.
     """
 
     digest: bytes | None
     abi: ModuleAbi | None
-    told: bool = True
+    answered: bool = True
 
 
 _ABSENT = Known(None, None)
-_UNKNOWN = Known(None, None, told=False)
+_UNKNOWN = Known(None, None, answered=False)
 
 _MAX_SILENT = 3
 """Number of look-ups without a usable answer after which no module is asked for; a gateway may fail once."""
@@ -111,7 +111,7 @@ class AbiStore:
     Parameters
     ----------
     fetch : callable (address, name, version) -> bytes or None
-        Returns the ``{bytecode, abi}`` answer of the node, None if there is no such module. Raises Forbidden if the
+        Returns the ``{bytecode, abi}`` answer of the node, None if the module does not exist. Raises Forbidden if the
         node does not offer modules: then none is asked for again. Raises NotFound if a gateway answers instead.
     overrides : mapping of (address, name) to ModuleAbi, optional
         ABIs to use at every version instead of the node's.
@@ -296,7 +296,7 @@ class AbisAt:
     asked: dict[ModuleKey, bytes | None] = field(default_factory=dict, compare=False, repr=False)
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
-        """Return the ABI of a module, None if there is none.
+        """Return the ABI of a module, None if it does not exist.
 
         Raises
         ------

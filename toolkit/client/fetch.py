@@ -400,7 +400,7 @@ def _simulated(
         else:
             numbers[senders[place]] = found if isinstance(found, ToolkitError) else found.sequence_number
     for place, viewed in send_all(node, to_view, node.prepare_sequence_number):
-        if not isinstance(viewed, NodeError):  # there is no such account yet
+        if not isinstance(viewed, NodeError):  # an error: the account does not exist yet
             numbers[to_view[place]] = viewed if isinstance(viewed, ToolkitError) else viewed_sequence_number(viewed)
 
     def prepared(request: SimulationRequest) -> PreparedCall[Simulation] | ToolkitError:

@@ -133,7 +133,7 @@ class Node(Reads):
         check_text("cache_name", cache_name)
         abis = check_abis(abis)
         if target == "embedded":
-            target, api_key, name = embedded_url(), "", name or "embedded"  # it has no use for a key
+            target, api_key, name = embedded_url(), "", name or "embedded"  # it does not need a key
         url = base_url(target)
         login, url = login_of(url), redacted_url(url)
         if api_key is None and login is None:  # what the caller writes comes before the environment
@@ -262,7 +262,7 @@ class Node(Reads):
         NodeError
             If the node refuses; `VersionPruned` if it no longer has the version.
         NodeUnreachable
-            If there is no answer, or none for the module's ABI. `fetch_views` then reads views without types.
+            If the node does not answer, or not for the module's ABI. `fetch_views` then reads views without types.
 
         Notes
         -----

@@ -123,7 +123,7 @@ class Reads:
         Returns
         -------
         ModuleAbi or None
-            None if there is no such module at that version.
+            None if the module does not exist at that version.
 
         Raises
         ------
@@ -215,7 +215,7 @@ class Reads:
         Raises
         ------
         NotFound
-            If there is no such account.
+            If the account does not exist.
         NodeError, NodeUnreachable
             If the node refuses otherwise, or does not answer.
         """
@@ -241,7 +241,7 @@ class Reads:
         Raises
         ------
         NotFound
-            If there is none yet.
+            If it does not exist yet.
         NodeError, NodeUnreachable, SchemaError
             If the node refuses otherwise, does not answer, or its answer cannot be decoded.
 

@@ -461,7 +461,7 @@ def _notes(
     for row in rows:
         if _why_not(row, rules) is None and _without_baseline(row):
             one_side = f"only on the {'after' if row['kind'] == 'added' else 'before'} side"
-            why = one_side if row["kind"] in {"added", "removed"} else "failed before, so there is no baseline"
+            why = one_side if row["kind"] in {"added", "removed"} else "failed before, so it has no baseline"
             reasons.setdefault(why, []).append(row["label"])
     return [*notes, *(f"not judged: {_named(labels)}: {why}" for why, labels in reasons.items())]
 

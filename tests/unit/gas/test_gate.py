@@ -68,7 +68,7 @@ def test_a_failure_that_ends_is_no_regression():
     """There is no baseline, and nothing got worse; it is told that it was not judged."""
     found = gate([row(1, error="x"), row(1, label="b")], [row(2, 900), row(2, label="b")])
     assert found.passed
-    assert found.notes == ("not judged: 'a': failed before, so there is no baseline",)
+    assert found.notes == ("not judged: 'a': failed before, so it has no baseline",)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])

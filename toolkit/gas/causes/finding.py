@@ -277,7 +277,7 @@ def _module_text(module: ModuleId, role: _Role, ends: _Ends, evidence: Evidence)
         before, after = (evidence.module(module, version) for version in ends)
     except UNREAD as error:
         return f"wrote {role.text} (what changed in it is not known: {reason(error)})"
-    if not (before.told and after.told):
+    if not (before.answered and after.answered):
         return f"wrote {role.text} (the node does not offer modules, so what changed in it is not known)"
     return module_change_text(before, after, role.text)
 
@@ -324,7 +324,7 @@ def _is_setup(resource: str, case: _Case) -> bool:
         before = case.evidence.module(module, case.step.version_before)
     except UNREAD:
         return False
-    return before.told and before.digest is None
+    return before.answered and before.digest is None
 
 
 def _writes_text(case: _Case, writes: Sequence[Write], tables: dict[str, Table]) -> str:
@@ -413,7 +413,7 @@ def _price_change_text(ends: _Ends, evidence: Evidence) -> str:
 def _code_text(ends: _Ends, evidence: Evidence, called: ModuleId) -> str:
     """Return what happened to the called module, and to the packages it needs by their upgrade numbers."""
     before, after = (evidence.module(called, version) for version in ends)
-    known = before.told and after.told
+    known = before.answered and after.answered
     changed = module_change_text(before, after, f"the called module {called.wire}") if known else ""
     texts = [changed] if changed else []
     needed = [found for version in ends if (found := evidence.dependencies(called, version)) is not None]
