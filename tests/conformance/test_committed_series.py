@@ -1,0 +1,162 @@
+"""The recorded series of a real node: every step of the table in its INDEX comes out, with its cause, and no other."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from toolkit.gas.committed.analysis import analyse
+from toolkit.gas.committed.strata import Change, ChangeKind, Part, parts_of_parameters, slots_created
+
+UPGRADE, SCHEDULE, MIX = 503, 707, 897
+
+
+@pytest.fixture(scope="module")
+def recorded(shared_data):
+    """Return the recorded exchanges of the series: transactions by version, and gas schedules by version read."""
+    place = shared_data / "oracle" / "series.jsonl.gz"
+    with gzip.open(place, "rt", encoding="utf-8") as lines:
+        exchanges = [json.loads(line) for line in lines]
+    transactions, schedules = {}, {}
+    for exchange in exchanges:
+        answer = json.loads(exchange["answer"]["text"])
+        if exchange["path"].startswith("/v1/transactions"):
+            transactions |= {int(one["version"]): one for one in answer}
+        elif "GasSchedule" in exchange["path"]:
+            version = int(exchange["path"].rsplit("=", 1)[1])
+            schedules[version] = {entry["key"]: int(entry["val"]) for entry in answer["data"]["entries"]}
+    return transactions, schedules
+
+
+@pytest.fixture(scope="module")
+def timeline(recorded):
+    """Return the two changes, the schedule's with the parts that its differing parameters can move."""
+    _, schedules = recorded
+    before, after = schedules[SCHEDULE - 1], schedules[SCHEDULE]
+    moved = [name for name in before if before[name] != after[name]]
+    assert len(moved) == 117
+    return [
+        Change(UPGRADE, ChangeKind.CODE, "lab upgraded"),
+        Change(SCHEDULE, ChangeKind.SCHEDULE, "instructions / 10", parts_of_parameters(moved)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def observations(recorded):
+    """Return the user transactions from version 326 on as a frame."""
+    transactions, schedules = recorded
+    rows = []
+    for version, one in sorted(transactions.items()):
+        if one["type"] != "user_transaction" or version < 326:
+            continue
+        paid = next(e["data"] for e in one["events"] if e["type"] == "0x1::transaction_fee::FeeStatement")
+        rows.append(
+            {
+                "function": one["payload"].get("function", "").split("::", 1)[-1],
+                "ledger_version": version,
+                "gas_unit_price": int(one["gas_unit_price"]),
+                "success": one["success"],
+                "abort_code": None if one["success"] else one["vm_status"].partition("(")[2].partition(")")[0],
+                "slots_deleted": sum(change["type"].startswith("delete") for change in one["changes"]),
+                "authenticator": one["signature"]["type"],
+                "orderless": one["replay_protection_nonce"] is not None,
+                "type_arguments": ", ".join(one["payload"].get("type_arguments", ())),
+                **{part.column: int(paid[part.column]) for part in Part},
+            }
+        )
+    frame = pd.DataFrame(rows)
+    price = min(schedules.items())[1]["txn.storage_fee_per_state_slot"]
+    frame["slots_created"] = slots_created(frame["storage_fee_octas"].to_numpy(), np.full(len(frame), price))
+    assert len(frame) == 645 + 2  # calls of the four functions; the upgrade and the script
+    return frame
+
+
+def analysis_of(name, observations, timeline):
+    """Return the analysis of one function."""
+    return analyse(observations[observations["function"].str.endswith(name)], timeline)
+
+
+def steps_of(analysis):
+    """Return (change, part, slots created, level before, level after) of each step."""
+    slots = {stratum.name: stratum.value("slots_created") for stratum in analysis.strata}
+    return [
+        ([cause.ledger_version for cause in step.causes], step.part, slots[step.stratum], step.before, step.after)
+        for step in analysis.steps
+    ]
+
+
+def test_bump_steps_at_the_upgrade_and_at_the_schedule(observations, timeline):
+    """4 to 21 at 503 by code, 21 to 5 at 707 by the schedule; aborting calls and io do not step."""
+    analysis = analysis_of("::bump", observations, timeline)
+    assert steps_of(analysis) == [
+        ([UPGRADE], Part.EXECUTION, 0, 4, 21),
+        ([SCHEDULE], Part.EXECUTION, 0, 21, 5),
+    ]
+    assert [(step.low, step.high) for step in analysis.steps] == [(16, 18), (-17, -15)]
+    assert all("success=True" in step.stratum and not step.uncertain for step in analysis.steps)
+    assert analysis.unexplained == ()
+    assert analysis.growth == ()
+
+
+def test_transfers_step_at_the_schedule_only_in_both_strata(observations, timeline):
+    """Known receiver 9 to 4, new receiver 12 to 4; the jump of the mix at 897 is a shift of the mix and no step."""
+    analysis = analysis_of("::transfer", observations, timeline)
+    assert steps_of(analysis) == [
+        ([SCHEDULE], Part.EXECUTION, 0, 9, 4),
+        ([SCHEDULE], Part.EXECUTION, 1, 12, 4),
+    ]
+    assert analysis.unexplained == ()
+    [mix] = analysis.mix
+    assert 880 < mix.version_before < mix.version_after <= 898
+    assert {name: after for name, _, after in mix.shares} == {"slots_created=0": 0.0, "slots_created=1": 1.0}
+
+
+def test_put_steps_at_the_schedule_and_grows_with_state(observations, timeline):
+    """New keys 30 to 7, known keys 11.5 to 7 at 707; growth across 503 is growth, and so are the crossings in D."""
+    analysis = analysis_of("::put", observations, timeline)
+    assert [step[:3] for step in steps_of(analysis)] == [
+        ([SCHEDULE], Part.EXECUTION, 0),
+        ([SCHEDULE], Part.EXECUTION, 3),
+    ]
+    known, new = analysis.steps
+    assert known.low <= 7 - 11.5 <= known.high
+    assert new.low <= 7 - 30 <= new.high
+    assert analysis.unexplained == ()
+    grown = [growth for growth in analysis.growth if growth.stratum == new.stratum]
+    assert [(growth.version_first, growth.version_last) for growth in grown] == [(333, 701), (711, 1009)]
+    assert grown[0].low <= (30 - 11) / 0.368 <= grown[0].high + 3
+    assert 0 < grown[1].low <= (10 - 7) / 0.298 <= grown[1].high
+    assert {growth.stratum for growth in analysis.growth} == {new.stratum}
+    assert [mix.version_before < MIX for mix in analysis.mix] == [True]
+
+
+def test_walk_grows_until_the_schedule_changes(observations, timeline):
+    """9 rising to 14, then 5: one step, one slope."""
+    analysis = analysis_of("::walk", observations, timeline)
+    [step] = analysis.steps
+    assert [cause.ledger_version for cause in step.causes] == [SCHEDULE]
+    assert step.low <= 5 - 14 <= step.high
+    [growth] = analysis.growth
+    assert growth.version_last < SCHEDULE
+    assert growth.low <= 1000 * (14 - 9) / (692 - 512) <= growth.high + 2
+    assert analysis.unexplained == ()
+
+
+@pytest.mark.parametrize("name", ["::bump", "::put", "::transfer", "::walk"])
+def test_io_and_storage_never_step(name, observations, timeline):
+    """No change of the timeline moved io or storage of any call, and nothing else did."""
+    analysis = analysis_of(name, observations, timeline)
+    assert {step.part for step in analysis.steps} == {Part.EXECUTION}
+    assert not any(step.writes_changed for step in analysis.steps)
+
+
+def test_without_the_timeline_the_shifts_are_unexplained(observations):
+    """Without a change named, the shifts of `bump` are found between the observations next to them."""
+    analysis = analysis_of("::bump", observations, [])
+    assert analysis.steps == ()
+    between = [(shift.version_before, shift.version_after, shift.weak) for shift in analysis.unexplained]
+    assert between == [(500, 509, False), (697, 716, False)]

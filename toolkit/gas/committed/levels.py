@@ -1,0 +1,578 @@
+"""Levels of one part within one stratum: noise, growth, the difference at a place, and where a level shifts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Difference", "Model", "Series", "chi_square_tail", "compare", "find_shifts", "fit_model", "normal_tail"]
+
+FIRST_WINDOW = 20
+MAX_WINDOW = 320
+PRECISE = 0.015
+"""A window is doubled until the standard error is at most this share of the level."""
+SIZES_NEAR = 200
+"""Levels are those of the mean payload size of so many observations on each side."""
+MIN_SIDE = 8
+MIN_SIDE_OF_SHIFT = 15
+STEADY_BAND = 1.25
+"""Values that lie within this many rounding widths of a line follow the line without noise."""
+BETTER_SPLIT = 7.0
+"""A split elsewhere is better if its log likelihood ratio is larger by this, in units of independent values."""
+TOLD_APART = 6.0
+"""Splits whose log likelihood ratio is smaller cannot be told apart, in units of independent values."""
+SHIFT_PENALTY = 8.0
+GRID_OF_PAIRS = 60
+MAX_CORRELATION = 0.97
+ROUNDING = 0.3
+"""Standard deviation of a rounded value, in rounding widths."""
+_TINY = 1e-300
+_FUZZ = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The values of one part in one stratum.
+
+    Attributes
+    ----------
+    clock : ndarray of float64
+        Ledger versions in thousands, ascending.
+    values : ndarray of float64
+        Gas units, or octas.
+    sizes : ndarray of float64 or None
+        Bytes of each payload, if they differ.
+    width : float
+        How much the values are rounded up by at most: 1 for gas units, 0 for octas.
+    unit : float
+        One gas unit, in the unit of the values.
+    """
+
+    clock: Floats
+    values: Floats
+    sizes: Floats | None
+    width: float
+    unit: float
+
+    @property
+    def grain(self) -> float:
+        """The rounding width, or a hundredth of a gas unit if there is none."""
+        return max(self.width, 0.01 * self.unit)
+
+    def rows(self, rows: NDArray[np.int64] | slice) -> Series:
+        """Return some of the observations."""
+        sizes = None if self.sizes is None else self.sizes[rows]
+        return Series(self.clock[rows], self.values[rows], sizes, self.width, self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What the segments of a series have in common.
+
+    Attributes
+    ----------
+    edges : ndarray of int64
+        First observation of each segment, and the number of observations.
+    growth, growth_variance : ndarray of float64
+        Relative slope per 1,000 versions of each segment, shrunk towards the slope of all, and its variance.
+    common_growth, common_error : float
+        Relative slope per 1,000 versions of all segments, and its standard error.
+    deviation : float
+        Relative standard deviation within segments.
+    correlation : float
+        Correlation of neighbours within segments, not below 0.
+    freedom : float
+        Independent values behind the deviation.
+    rises, falls : int
+        How often the value changes by one rounding width or less from one observation to the next, within segments.
+    """
+
+    edges: NDArray[np.int64]
+    growth: Floats
+    growth_variance: Floats
+    common_growth: float
+    common_error: float
+    deviation: float
+    correlation: float
+    freedom: float
+    rises: int
+    falls: int
+
+    @property
+    def inflation(self) -> float:
+        """Factor of the variance of a mean that the correlation of neighbours makes."""
+        return (1 + self.correlation) / (1 - self.correlation)
+
+    def segment(self, row: int) -> int:
+        """Return the number of the segment of an observation."""
+        return int(np.searchsorted(self.edges, row, side="right")) - 1
+
+
+def fit_model(series: Series, cuts: Sequence[int]) -> Model:
+    """Fit one mean per segment, and growth, noise and correlation that the segments have in common.
+
+    Parameters
+    ----------
+    series : Series
+    cuts : sequence of int
+        Observations before each segment but the first.
+
+    Returns
+    -------
+    Model
+    """
+    size = len(series.values)
+    inner = sorted({cut for cut in cuts if 0 < cut < size})
+    edges = np.array([0, *inner, size], np.int64)
+    counts = np.diff(edges)
+    segment = np.repeat(np.arange(len(counts)), counts)
+
+    def mean(values: Floats) -> Floats:
+        return np.bincount(segment, values, len(counts)) / counts
+
+    means = mean(series.values)
+    scale = np.maximum(means, series.unit)[segment]
+    relative = (series.values - means[segment]) / scale
+    lost = float(len(counts))
+    time = series.clock - mean(series.clock)[segment]
+    if series.sizes is not None:
+        sizes = series.sizes - mean(series.sizes)[segment]
+        # Growth and payload size are removed together, so that neither stands in for the other.
+        ss, st, tt = (np.bincount(segment, v, len(counts)) for v in (sizes * sizes, sizes * time, time * time))
+        sz, tz = (np.bincount(segment, v, len(counts)) for v in (sizes * relative, time * relative))
+        determinant = ss * tt - st * st
+        usable = (counts >= MIN_SIDE) & (determinant > 1e-9 * np.maximum(ss * tt, _TINY))
+        slope = np.where(usable, (tt * sz - st * tz) / np.where(usable, determinant, 1), 0)
+        relative = relative - slope[segment] * sizes
+        lost += float(usable.sum())
+    tt = np.bincount(segment, time * time, len(counts))
+    tz = np.bincount(segment, time * relative, len(counts))
+    every = float(tt.sum())
+    growth = float(tz.sum()) / every if every > 0 else 0.0
+    own = np.divide(tz, tt, out=np.full(len(counts), growth), where=tt > 0)
+    residual = relative - growth * time
+    residual[np.abs(residual) < _FUZZ] = 0
+    freedom = max(1.0, size - lost - 1)
+    correlation = _correlation(residual, segment, freedom)
+    inflation = (1 + correlation) / (1 - correlation)
+    floor = (0.29 * series.width / max(series.unit, float(np.mean(scale)))) ** 2 if residual.any() else 0.0
+    variance = max(float(residual @ residual) / freedom, floor)
+    unequal = 0.0
+    solid = (counts >= MIN_SIDE) & (tt > 0)
+    if solid.sum() > 1 and variance > 0:
+        weight = tt[solid] / (variance * inflation)
+        excess = float((weight * (own[solid] - growth) ** 2).sum()) - (solid.sum() - 1)
+        unequal = max(0.0, excess / (weight.sum() - (weight**2).sum() / weight.sum()))
+    error = variance * inflation / every if every > 0 else 0.0
+    shrunk = np.full(len(counts), growth)
+    shrunk_variance = np.full(len(counts), error)
+    if unequal > 0:
+        sampling = np.where(tt > 0, variance * inflation / np.maximum(tt, _TINY), np.inf)
+        share = unequal / (unequal + sampling)
+        shrunk = growth + share * (own - growth)
+        shrunk_variance = error * (1 - share) ** 2 + unequal * (1 - share)
+    moves = np.diff(series.values)[np.diff(segment) == 0]
+    small = np.abs(moves) <= max(series.width, 1e-9)
+    return Model(
+        edges=edges,
+        growth=shrunk,
+        growth_variance=shrunk_variance,
+        common_growth=growth,
+        common_error=math.sqrt(error + unequal / max(1, int(solid.sum()))),
+        deviation=math.sqrt(variance),
+        correlation=correlation,
+        freedom=max(4.0, freedom / inflation),
+        rises=int((small & (moves > 0)).sum()),
+        falls=int((small & (moves < 0)).sum()),
+    )
+
+
+def _correlation(residual: Floats, segment: NDArray[np.int64], freedom: float) -> float:
+    """Return the correlation of neighbours within segments, between 0 and `MAX_CORRELATION`."""
+    total = float(residual @ residual)
+    if len(residual) < MIN_SIDE or total <= 0:
+        return 0.0
+    inside = np.diff(segment) == 0
+    if not inside.any():
+        return 0.0
+    product = float((residual[1:] * residual[:-1])[inside].mean())
+    return min(MAX_CORRELATION, max(0.0, product / (total / len(residual)) + 1 / freedom))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The difference of two levels at a place.
+
+    Attributes
+    ----------
+    before, after : float
+        The levels at the place, for the payload size of both sides.
+    error : float
+        Standard error of the difference, without rounding.
+    low, high : float
+        Bounds of the difference, 95 %, rounding included.
+    count_before, count_after : int
+        Observations compared.
+    chance : float
+        Chance of a difference as large if the level is the same.
+    steady : bool
+        Whether both sides follow a line without noise.
+    first, last : int
+        Window of the observations compared.
+    splits : tuple of (int, float)
+        Each place, and the best split, with how much worse it is than the best one, in log likelihood of independent
+        values.
+    earliest, latest : int
+        The splits that are nearly as good as the best one lie from `earliest` to `latest`.
+    """
+
+    before: float
+    after: float
+    error: float
+    low: float
+    high: float
+    count_before: int
+    count_after: int
+    chance: float
+    steady: bool
+    first: int
+    last: int
+    splits: tuple[tuple[int, float], ...]
+    earliest: int
+    latest: int
+
+    @property
+    def change(self) -> float:
+        """After less before."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    level: float
+    count: int
+    spread: float
+    leverage: float
+    reach: float
+    band: float
+    adjusted: Floats
+    per_size: float = 0.0
+
+
+def _side(series: Series, rows: slice, place: float, size: float, growth: float) -> _Side:
+    """Return the level of one side at a place and payload size."""
+    values, time = series.values[rows], series.clock[rows] - place
+    count = len(values)
+    mean = float(values.mean())
+    away = float(time.mean())
+    if np.ptp(values) == 0:
+        return _Side(mean - growth * mean * away, count, 0.0, 0.0, mean * away, 0.0, values - growth * mean * time)
+    slope, leverage, sizes = 0.0, 0.0, None
+    if series.sizes is not None and count >= MIN_SIDE:
+        sizes = series.sizes[rows] - size
+        centred = sizes - sizes.mean()
+        power = float(centred @ centred)
+        if power > 0:
+            detrended = values - growth * mean * time
+            slope = float(centred @ detrended) / power
+            leverage = float(sizes.mean()) ** 2 / power
+    flat = values if sizes is None else values - slope * sizes
+    adjusted = flat - growth * mean * time
+    level = float(adjusted.mean())
+    residual = adjusted - level
+    band = float(np.ptp(residual))
+    if band > STEADY_BAND * series.width and count >= MIN_SIDE:
+        # The slope of all segments may not fit here; a line of this side alone shows whether it is steady.
+        centred = time - away
+        power = float(centred @ centred)
+        tilt = float(centred @ residual) / power if power > 0 else 0.0
+        own = residual - tilt * centred
+        if float(np.ptp(own)) <= STEADY_BAND * series.width:
+            level -= tilt * away
+            adjusted = flat - (growth * mean + tilt) * time
+            residual, band = own, float(np.ptp(own))
+    lost = 1 + (sizes is not None)
+    spread = math.sqrt(float(residual @ residual) / max(1, count - lost))
+    return _Side(level, count, spread, leverage, mean * away, band, adjusted, slope)
+
+
+def compare(series: Series, model: Model, first: int, places: Sequence[int], last: int) -> Difference | None:
+    """Compare the levels on both sides of one or more neighbouring places.
+
+    Parameters
+    ----------
+    series : Series
+    model : Model
+        Of the whole series.
+    first, last : int
+        The observations that may be used: from `first` up to, not including, `last`.
+    places : sequence of int
+        Observations before each place, ascending. The observations between them only help to choose a place.
+
+    Returns
+    -------
+    Difference or None
+        None if a side has no observation; and, unless both sides are steady, if a side has less than 8, or the
+        level shifts not at a place but elsewhere so near that less than 8 are left.
+    """
+    for _ in range(8):
+        found = _compare_once(series, model, first, places, last)
+        if found is None:
+            return None
+        split, loss = min(found.splits, key=lambda s: s[1])
+        best_place = min(loss for at, loss in found.splits if at in places)
+        if split in places or best_place - loss <= BETTER_SPLIT:
+            return found
+        if split < places[0]:
+            first = split
+        elif split > places[-1]:
+            last = split
+        else:
+            return found
+    return None
+
+
+def _compare_once(series: Series, model: Model, first: int, places: Sequence[int], last: int) -> Difference | None:
+    left, right = places[0], places[-1]
+    room = max(left - first, last - right)
+    if left <= first or right >= last:
+        return None
+    at = float(series.clock[left - 1] + series.clock[right]) / 2
+    window = FIRST_WINDOW
+    size = 0.0
+    if series.sizes is not None:
+        size = float(series.sizes[max(0, left - SIZES_NEAR) : right + SIZES_NEAR].mean())
+    segments = model.segment(left - 1), model.segment(right)
+    growth = [float(model.growth[s]) for s in segments]
+    while True:
+        a, b = max(first, left - window), min(last, right + window)
+        one = _side(series, slice(a, left), at, size, growth[0])
+        two = _side(series, slice(right, b), at, size, growth[1])
+        error = _error(model, one, two, segments)
+        level = max(abs(one.level), abs(two.level), series.unit)
+        if error <= PRECISE * level or window >= MAX_WINDOW or window >= room:
+            break
+        window *= 2
+    exact = max(series.width, 0.011 * series.unit)
+    steady = max(one.band, two.band) <= STEADY_BAND * exact
+    change = two.level - one.level
+    count = one.count + two.count
+    between = series.values[left:right]
+    if series.sizes is not None and len(between):
+        between = between - (one.per_size + two.per_size) / 2 * (series.sizes[left:right] - size)
+    adjusted = np.concatenate([one.adjusted, between, two.adjusted])
+    splits, earliest, latest = _splits(series, model, adjusted, a, places)
+    if one.spread == 0 and two.spread == 0 and abs(series.values[right] - series.values[left - 1]) == 0:
+        chance, change = 1.0, 0.0
+    elif steady and (abs(change) > STEADY_BAND * exact or (one.spread == 0 and two.spread == 0)):
+        chance = math.exp(-_log_choose(count, one.count))
+    elif min(one.count, two.count) < MIN_SIDE:
+        return None
+    else:
+        chance = student_tail(abs(change) / error if error > 0 else math.inf, model.freedom + count - 2)
+    half = 1.96 * error
+    if series.width:
+        fine = min(one.spread, two.spread) >= ROUNDING * series.width and not steady  # see the reference
+        half = half + 0.1 if fine else max(half, series.width)
+    return Difference(
+        before=one.level,
+        after=one.level + change,
+        error=error,
+        low=change - half,
+        high=change + half,
+        count_before=one.count,
+        count_after=two.count,
+        chance=max(chance, _TINY),
+        steady=steady,
+        first=a,
+        last=b,
+        splits=splits,
+        earliest=earliest,
+        latest=latest,
+    )
+
+
+def _error(model: Model, one: _Side, two: _Side, segments: tuple[int, int]) -> float:
+    """Return the standard error of the difference of two sides."""
+    welch = sum(side.spread**2 * (1 / side.count + side.leverage) for side in (one, two))
+    noise = model.deviation**2
+    pooled = sum(
+        noise * side.level**2 * (min(1.0, model.inflation / side.count) + side.leverage) for side in (one, two)
+    )
+    variances = [float(model.growth_variance[s]) for s in segments]
+    if variances[0] == variances[1]:
+        growth = variances[0] * (one.reach - two.reach) ** 2
+    else:
+        growth = variances[0] * one.reach**2 + variances[1] * two.reach**2
+    return math.sqrt(max(welch, pooled + growth))
+
+
+def _splits(
+    series: Series, model: Model, values: Floats, a: int, places: Sequence[int]
+) -> tuple[tuple[tuple[int, float], ...], int, int]:
+    """Return how much worse each place is than the best split of a window from `a` on, and where good splits lie."""
+    size = len(values)
+    total, running = float(values.sum()), np.cumsum(values)[:-1]
+    counts = np.arange(1, size)
+    centre = total / size
+    gain = (running - counts * centre) ** 2 * size / (counts * (size - counts))
+    whole = float(((values - centre) ** 2).sum())
+    floor = size * (0.2 * series.grain) ** 2
+    left_over = np.maximum(whole - gain, 0.0) + floor
+    allowed = np.ones(size - 1, bool)
+    edge = min(3, places[0] - a, a + size - places[-1])
+    allowed[: edge - 1] = False
+    allowed[size - edge :] = False
+    score = size * np.log(left_over) / model.inflation
+    best = int(np.argmin(np.where(allowed, score, np.inf)))
+    lowest = float(score[best])
+    tried = {best + a + 1: 0.0}
+    for place in places:
+        tried[place] = max(0.0, float(score[place - a - 1]) - lowest)
+    good = np.flatnonzero(allowed & (score <= lowest + TOLD_APART)) + a + 1
+    return tuple(sorted(tried.items())), int(good[0]), int(good[-1])
+
+
+def find_shifts(series: Series, model: Model, first: int, last: int) -> list[int]:
+    """Return the place within a segment at which the level shifts, or the two at which it shifts and comes back.
+
+    Parameters
+    ----------
+    series : Series
+    model : Model
+        Its growth is what is expected before a shift is looked for.
+    first, last : int
+        The segment.
+
+    Returns
+    -------
+    list of int
+        Observations before each shift, with at least 15 on each side; empty if no shift stands out.
+    """
+    size = last - first
+    values, time = series.values[first:last], series.clock[first:last]
+    if size < 2 * MIN_SIDE_OF_SHIFT or np.ptp(values) == 0:
+        return []
+    level = max(float(values.mean()), series.unit)
+    z = values - level
+    if series.sizes is not None:
+        sizes = series.sizes[first:last] - series.sizes[first:last].mean()
+        # Differences of neighbours give the slope on size without being misled by the shift itself.
+        steps = np.diff(sizes)
+        if float(steps @ steps) > 0:
+            z = z - float(steps @ np.diff(z)) / float(steps @ steps) * sizes
+    time = time - time.mean()
+    noise = max(float(np.median(np.abs(np.diff(z)))) / 0.954, ROUNDING * series.grain)
+    # The shift itself may be what the slope of all segments comes from, so that slope binds only loosely.
+    spread = max(math.hypot(model.common_error, model.common_growth), 1e-6) * level
+    z = z - model.common_growth * level * time
+    scan = _Scan(z - z.mean(), time, float(time @ time) + (noise / spread) ** 2)
+    places = np.arange(MIN_SIDE_OF_SHIFT, size - MIN_SIDE_OF_SHIFT + 1)
+    best = int(places[np.argmax(scan.gain(places))])
+    for found in ([best], scan.best_pair(places)):
+        if found and _stands_out(scan, found, series.grain, level):
+            return [first + place for place in found]
+    return []
+
+
+class _Scan:
+    """Least squares of a line with one or two shifts, at all places at once.
+
+    Parameters
+    ----------
+    z : ndarray of float64
+        Values, with mean 0.
+    time : ndarray of float64
+        With mean 0.
+    stiffness : float
+        Sum of squares of the time, more by what is known about the slope beforehand.
+    """
+
+    def __init__(self, z: Floats, time: Floats, stiffness: float) -> None:
+        self.z, self.time, self.stiffness = z, time, stiffness
+        self.slope = float(time @ z)
+        self.after = np.arange(len(z), -1, -1.0)  # observations from a place on, and their sums
+        self.times = np.concatenate([[0.0], -np.cumsum(time)])
+        self.moved = np.concatenate([[0.0], -np.cumsum(z)]) - self.times * self.slope / stiffness
+        self.power = self.after * (len(z) - self.after) / len(z) - self.times**2 / stiffness
+
+    def gain(self, places: NDArray[np.int64]) -> Floats:
+        """Return what a shift at each place takes off the sum of squares."""
+        return self.moved[places] ** 2 / np.maximum(self.power[places], _FUZZ)
+
+    def gain_of_pairs(self, one: NDArray[np.int64], two: NDArray[np.int64]) -> Floats:
+        """Return what shifts at two places each, the second later, take off the sum of squares."""
+        both = self.after[two] * (len(self.z) - self.after[one]) / len(self.z)
+        both = both - self.times[one] * self.times[two] / self.stiffness
+        a, b, x, y = self.power[one], self.power[two], self.moved[one], self.moved[two]
+        gain = (b * x**2 - 2 * both * x * y + a * y**2) / np.maximum(a * b - both**2, _FUZZ)
+        return np.where(two - one >= MIN_SIDE_OF_SHIFT, gain, 0.0)
+
+    def best_pair(self, places: NDArray[np.int64]) -> list[int]:
+        """Return the best two places, looked for on a grid and then around the best of it."""
+        grid = places[:: max(1, len(places) // GRID_OF_PAIRS)]
+        one, two = (side.ravel() for side in np.meshgrid(grid, grid, indexing="ij"))
+        best = int(np.argmax(self.gain_of_pairs(one, two)))
+        a, b = int(one[best]), int(two[best])
+        for _ in range(2):
+            a = int(places[np.argmax(self.gain_of_pairs(places, np.full_like(places, b)))])
+            b = int(places[np.argmax(self.gain_of_pairs(np.full_like(places, a), places))])
+        return [a, b] if b - a >= MIN_SIDE_OF_SHIFT else []
+
+
+def _stands_out(scan: _Scan, places: list[int], grain: float, level: float) -> bool:
+    """Return whether shifts at these places take more off the sum of squares than the noise around them can."""
+    size = len(scan.z)
+    segment = np.searchsorted(places, np.arange(size), side="right")
+    steps = (segment[None] > np.arange(len(places))[:, None]).astype(float)
+    power = np.array([[min(scan.after[a], scan.after[b]) for a in places] for b in places])
+    power -= np.outer(scan.after[places], scan.after[places]) / size
+    power -= np.outer(scan.times[places], scan.times[places]) / scan.stiffness
+    height = np.linalg.lstsq(power, scan.moved[places])[0]
+    gain = float(height @ scan.moved[places])
+    slope = (scan.slope - float(height @ scan.times[places])) / scan.stiffness
+    residual = scan.z - height @ steps - slope * scan.time
+    residual -= (np.bincount(segment, residual) / np.bincount(segment))[segment]
+    residual[np.abs(residual) < _FUZZ * level] = 0
+    left = float(residual @ residual) / (size - 2 - len(places))
+    rounding = (ROUNDING * grain) ** 2
+    # What is left of a value that is only rounded is alike in neighbours, and says nothing about their noise.
+    correlation = _correlation(residual, segment, size - 3) * left / (left + rounding)
+    penalty = SHIFT_PENALTY * len(places) * math.log(size) * (1 + correlation) / (1 - correlation)
+    return gain > penalty * max(left, rounding)
+
+
+def _log_choose(total: int, chosen: int) -> float:
+    return math.lgamma(total + 1) - math.lgamma(chosen + 1) - math.lgamma(total - chosen + 1)
+
+
+def normal_tail(score: float) -> float:
+    """Return the chance that a standard normal variable is at least as far from 0."""
+    return max(_TINY, math.erfc(abs(score) / math.sqrt(2)))
+
+
+def student_tail(score: float, freedom: float) -> float:
+    """Return the chance that Student's t is at least as far from 0 (Wallace's approximation, exact to 0.02 in z)."""
+    if not math.isfinite(score):
+        return _TINY
+    scale = (8 * freedom + 1) / (8 * freedom + 3)
+    return normal_tail(scale * math.sqrt(freedom * math.log1p(score * score / freedom)))
+
+
+def chi_square_tail(value: float, freedom: int) -> float:
+    """Return the chance that a chi-square variable is larger (Wilson and Hilferty's approximation)."""
+    if freedom <= 0 or value <= 0:
+        return 1.0
+    spread = 2 / (9 * freedom)
+    score = ((value / freedom) ** (1 / 3) - (1 - spread)) / math.sqrt(spread)
+    return max(_TINY, 0.5 * math.erfc(score / math.sqrt(2)))
