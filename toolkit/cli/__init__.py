@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from toolkit import __version__
-from toolkit.cli import calls, comparisons, schedules, studies
+from toolkit.cli import calls, comparisons, studies
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ app.command()(calls.simulate)
 app.add_typer(study_app, name="study")
 app.command()(studies.report)
 app.command()(comparisons.compare)
-app.command()(schedules.schedule)
+app.command()(comparisons.schedule)
 
 
 @app.callback(invoke_without_command=True)

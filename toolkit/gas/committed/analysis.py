@@ -82,7 +82,7 @@ class Step:
     chance : float
         Chance of a difference as large without a change, before the correction for all comparisons.
     causes : tuple of Change
-        The change, or all those that cannot be told apart; empty if no change explains the step.
+        The change, or all those that cannot be distinguished; empty if no change explains the step.
     writes_changed : bool
         Whether the transactions create or delete another number of slots since.
     uncertain : tuple of str

@@ -30,7 +30,7 @@ STEADY_BAND = 1.25
 BETTER_SPLIT = 7.0
 """A split elsewhere is better if its log likelihood ratio is larger by this, in units of independent values."""
 TOLD_APART = 6.0
-"""Splits whose log likelihood ratio is smaller cannot be told apart, in units of independent values."""
+"""Splits whose log likelihood ratio is smaller cannot be distinguished, in units of independent values."""
 SHIFT_PENALTY = 8.0
 GRID_OF_PAIRS = 60
 MAX_CORRELATION = 0.97
@@ -147,7 +147,7 @@ def fit_model(series: Series, cuts: Sequence[int]) -> Model:
     time = series.clock - mean(series.clock)[segment]
     if series.sizes is not None:
         sizes = series.sizes - mean(series.sizes)[segment]
-        # Growth and payload size are removed together, so that neither stands in for the other.
+        # Growth and payload size are removed together, so that neither replaces the other.
         ss, st, tt = (np.bincount(segment, v, len(counts)) for v in (sizes * sizes, sizes * time, time * time))
         sz, tz = (np.bincount(segment, v, len(counts)) for v in (sizes * relative, time * relative))
         determinant = ss * tt - st * st
