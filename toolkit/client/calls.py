@@ -37,6 +37,7 @@ from toolkit.wire import (
 )
 from toolkit.wire._models import wire_argument
 from toolkit.wire._rows import check_transaction
+from toolkit.wire._simulation_bcs import decode_simulation_bcs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,7 +48,8 @@ if TYPE_CHECKING:
     from toolkit.client.node import Node  # for typing only: a Node prepares calls
     from toolkit.errors import NodeError, NodeUnreachable
     from toolkit.move import FunctionAbi, Layout
-    from toolkit.wire import LedgerState, SimulationRequest, ViewFunction
+    from toolkit.wire import LedgerState, SimulationRequest, UserTransaction, ViewFunction
+    from toolkit.wire._bcs_payloads import EncodedEntryFunction
 
 __all__ = [
     "Encoding",
@@ -401,6 +403,7 @@ def prepare_simulation(
     *,
     ledger: LedgerState,
     abis: AbisAt,
+    encoding: Encoding = "json",
     sequence_number: int = 0,
 ) -> PreparedCall[Simulation]:
     """Prepare a simulation.
@@ -415,6 +418,8 @@ def prepare_simulation(
         The node's head: the expiration is counted from its time.
     abis : AbisAt
         Modules to encode the arguments by.
+    encoding : {"json", "bcs"}, default "json"
+        With ``bcs`` the request is sent and answered in BCS if the types of its arguments are known.
     sequence_number : int, default 0
         The sender's, used if the request has none.
 
@@ -435,29 +440,58 @@ def prepare_simulation(
         "gas_unit_price": _PLACEHOLDER_PRICE,
         "expiration_timestamp_secs": int(ledger.timestamp.timestamp()) + margin_s,
     }
-    if request.needs_bcs:  # signatures that have no JSON form
-        layouts = _payload_layouts(request.payload, abis)
+    layouts = _payload_layouts(request.payload, abis) if encoding == "bcs" or request.needs_bcs else None
+    in_bcs = encoding == "bcs" and layouts is not None and all(is_closed(layout) for layout in layouts)
+    if in_bcs or request.needs_bcs:  # nodes do not accept some signatures in JSON
         body = signed_transaction(sent, chain_id=ledger.chain_id, layouts=layouts, **numbers).to_bcs()
         content = "application/x.aptos.signed_transaction+bcs"
     else:
         body = json_body(sent.replace(payload=_json_payload(request.payload, abis)).body(**numbers))
         content = _Json.accept
 
-    def finish(answer: Answer) -> Simulation:
-        transactions = decode_simulation(answer.body)
-        if len(transactions) != 1:
-            raise SchemaError(f"expected one simulated transaction, the answer has {len(transactions)}")
-        check_transaction(transactions[0])
-        return Simulation(request, transactions[0], answer.parsed.ledger, node)
-
     payload = request.payload
     name = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
-    where = "/transactions/simulate"
+    asked = f"simulate {name} from {request.sender}"
+
+    def finish(answer: Answer) -> Simulation:
+        if in_bcs:
+            transaction = _simulated_in_bcs(answer, asked, abis.store)
+        else:
+            transactions = decode_simulation(answer.body)
+            if len(transactions) != 1:
+                raise SchemaError(f"expected one simulated transaction, the answer has {len(transactions)}")
+            transaction = transactions[0]
+        check_transaction(transaction)
+        return Simulation(request, transaction, answer.parsed.ledger, node)
+
+    where, accept = "/transactions/simulate", (_BCS if in_bcs else _JSON).accept
     return PreparedCall(
-        connection.request("POST", where, body=body, query=sent.query(), content=content),
-        f"simulate {name} from {request.sender}",
+        connection.request("POST", where, body=body, query=sent.query(), content=content, accept=accept),
+        asked,
         finish,
     )
+
+
+def _simulated_in_bcs(answer: Answer, asked: str, store: AbiStore) -> UserTransaction:
+    """Decode a simulated transaction by the modules of the version that it ran on."""
+    body, ledger = bcs_body(answer, asked), answer.parsed.ledger
+    version = int.from_bytes(body[:8], "little")
+    abis = store.at(version, lenient=True)
+
+    def argument_layouts(call: EncodedEntryFunction) -> Sequence[Layout] | None:
+        function = function_abi(str(call.function), abis)
+        tags = [str(tag) for tag in call.type_arguments]
+        return None if function is None else parameter_layouts(function, tags, abis)
+
+    try:
+        return decode_simulation_bcs(
+            body,
+            layout_of=abis.layout,
+            argument_layouts=argument_layouts,
+            timestamp_us=None if ledger is None or ledger.version != version else ledger.timestamp_us,
+        )
+    except SchemaError as error:
+        raise SchemaError(f"{asked}: {error}; the answer is {body[:40]!r}") from None
 
 
 def _with_estimates(request: SimulationRequest) -> SimulationRequest:
@@ -486,6 +520,8 @@ def _json_payload(payload: Any, abis: AbisAt) -> Any:
 def _payload_layouts(payload: Any, abis: AbisAt) -> Sequence[Layout] | None:
     """Return the layouts of the parameters of the function that a payload calls, None if they are not known."""
     inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
+    if inner is None:  # the payload that a multisig account stores on chain
+        return ()
     if not isinstance(inner, EntryFunction):
         return None
     function = function_abi(inner.function, abis)

@@ -67,7 +67,7 @@ class Node(Reads):
         Sent as a bearer token, to this node's host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment,
         unless the URL has a user name and password; an empty string sends none.
     encoding : {"json", "bcs"}, default "json"
-        Encoding of views and table items whose types are known; values are equal either way.
+        Encoding of views, table items and simulations whose types are known; values are equal either way.
     max_in_flight : int, default 64
         Maximum number of requests at once of the fetch functions.
     requests_per_second : float, optional
@@ -492,7 +492,15 @@ class Node(Reads):
         """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen."""
         newest, abis = self._connection.newest or ledger, self.abis.at(ledger.version)
         number = sequence_number
-        return prepare_simulation(self, self._connection, request, ledger=newest, abis=abis, sequence_number=number)
+        return prepare_simulation(
+            self,
+            self._connection,
+            request,
+            ledger=newest,
+            abis=abis,
+            encoding=self._encoding,
+            sequence_number=number,
+        )
 
     # versions ---------------------------------------------------------------------------------------------------
 
