@@ -180,7 +180,7 @@ def test_the_report_answers_first(run, ledger, tmp_path):
     place = reports.write(run, tmp_path / "report.html")
     html = place.read_text("utf-8")
     words = re.sub(r"\s+", " ", re.sub(r"<style.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL))[:1500]
-    assert f"{truth(ledger, 'every cost tenfold'):,}" in words
+    assert f"version {truth(ledger, 'every cost tenfold')}" in words
     assert "APT supply" in words
     assert "every one x10" in words
     assert "Model gas" in words

@@ -76,9 +76,9 @@ class CallFields(FileModel):
     @property
     def source(self) -> str:
         """The kind of observation that the call gives: ``view@version``, ``simulate@now`` or ``committed``."""
-        return (
-            Source.VIEW if self.view is not None else Source.SIMULATE if self.simulate is not None else Source.COMMITTED
-        )
+        if self.view is not None:
+            return Source.VIEW.value
+        return Source.SIMULATE.value if self.simulate is not None else Source.COMMITTED.value
 
     @property
     def function(self) -> str:

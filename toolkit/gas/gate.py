@@ -370,7 +370,7 @@ def judge(
     reasons = [_why_not(row, rules) for row in rows]
     silent = [
         *(_not_judged(row, why) for row, why in zip(rows, reasons, strict=True) if why),
-        *(NotJudged(label, Source.SIMULATE, node, _AT_THE_HEAD) for label, node in left_out),
+        *(NotJudged(label, Source.SIMULATE.value, node, _AT_THE_HEAD) for label, node in left_out),
     ]
     judged = [row for row, why in zip(rows, reasons, strict=True) if not why and not _without_baseline(row)]
     if not judged and not silent:

@@ -356,7 +356,7 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
     changes = [
         StepChange(
             label=row["label"],
-            source=row.get("source") or Source.VIEW,
+            source=row.get("source") or Source.VIEW.value,
             count=row["count"],
             gas_before=row["gas_before"],
             gas_after=row["gas_after"],

@@ -33,7 +33,7 @@ FAILED_ALPHA = 0.4
 def gas_distribution(
     observations: pd.DataFrame,
     *,
-    source: str = Source.COMMITTED,
+    source: str = Source.COMMITTED.value,
     ax: Axes | None = None,
     calls: Sequence[str] | None = None,
 ) -> Axes:
