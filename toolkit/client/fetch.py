@@ -183,7 +183,9 @@ def fetch_views(
 
     Notes
     -----
-    Types come from the module's ABI at the version read. Source: ``POST /v1/view``.
+    Types come from the module's ABI at the version read. Many nodes list the enums of a module without their variants:
+    numbers above 32 bits inside such a value stay text, and the ``meaning`` of the column in ``attrs["toolkit"]`` says
+    so. Source: ``POST /v1/view``.
 
     Examples
     --------

@@ -10,10 +10,10 @@ import pyarrow as pa
 from toolkit.dtypes import to_arrow, to_pandas
 from toolkit.errors import SchemaError
 from toolkit.frames.schema import described_field
-from toolkit.move import column, field_columns
+from toolkit.move import EnumOf, OptionOf, StructOf, Untyped, VectorOf, column, field_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -37,12 +37,36 @@ NamedColumn = tuple[pa.Field, pa.Array]
 
 
 def typed_column(name: str, layout: Layout, values: Sequence[Any], *, source: str, typing: str) -> NamedColumn:
-    """Return a column of values of one layout; None is null."""
+    """Return a column of values of one layout; None is null.
+
+    The field's ``meaning`` names the parts whose structure is not known, such as enums without variants in the ABI.
+    """
     try:
         array = column(layout, values)
     except SchemaError as error:
         raise SchemaError(f"column {name!r}: {error}", column=error.column or name, rows=error.rows) from error
-    return described_field(name, array.type, source=source, typing=typing), array
+    return described_field(name, array.type, source=source, typing=typing, meaning=_untyped_parts(layout)), array
+
+
+def _untyped_parts(layout: Layout) -> str:
+    """Return a note about the parts of a layout that are not known; empty if all are."""
+    reasons = dict.fromkeys(_reasons(layout))
+    return f"as in the node's JSON, numbers above 32 bits as text: {'; '.join(reasons)}" if reasons else ""
+
+
+def _reasons(layout: Layout) -> Iterator[str]:
+    match layout:
+        case Untyped(_, reason):
+            yield reason
+        case VectorOf(element) | OptionOf(element):
+            yield from _reasons(element)
+        case StructOf(_, fields):
+            for _, inner in fields:
+                yield from _reasons(inner)
+        case EnumOf(_, variants):
+            for _, fields in variants:
+                for _, inner in fields:
+                    yield from _reasons(inner)
 
 
 def inferred_column(name: str, values: Sequence[Any], *, source: str) -> NamedColumn:

@@ -255,3 +255,18 @@ def test_missing_deleted_and_pruned_are_three_things():
     ]
     frame = item_frame(records, key_layout=layout("0x1::string::String"), value_layout=layout("u64"))
     assert frame["presence"].fillna("-").tolist() == ["pruned", "missing", "present", "deleted", "missing", "-"]
+
+
+def test_an_enum_without_variants_is_named_in_attrs():
+    """Numbers inside such a value stay text; the column's meaning says why, and a column of known type has none."""
+    from toolkit.frames.columns import typed_column
+    from toolkit.move import UInt, Untyped, VectorOf, parse_type_tag
+
+    why = "the ABI of 0x1::m::Mode does not list the enum's variants"
+    values = [[{"__variant__": "Fast", "speed": "5"}]]
+    layout = VectorOf(Untyped(parse_type_tag("0x1::m::Mode"), why))
+    field, array = typed_column("mode", layout, values, source="view", typing="abi")
+    assert '"5"' in str(array.to_pylist()) or "'5'" in str(array.to_pylist())
+    assert field.metadata[b"meaning"].decode() == f"as in the node's JSON, numbers above 32 bits as text: {why}"
+    known, _ = typed_column("n", UInt(64), [5], source="view", typing="abi")
+    assert b"meaning" not in known.metadata
