@@ -129,7 +129,7 @@ def file_schema() -> dict[str, Any]:
     versions = schema["$defs"]["VersionChoice"]
     versions["oneOf"] = [{"required": [name]} for name in ("plan", "find_steps")]
     schema["$comment"] = "written by: ledger-toolkit study schema"
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_without_null(schema)}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_for_editors(schema)}
 
 
 def write_starter(path: str | Path) -> Path:
@@ -171,13 +171,15 @@ def _text(source: str | Path, what: str) -> str:
         raise StudyError(f"{what} {path}: not UTF-8 text") from None
 
 
-def _without_null(schema: Any) -> Any:
-    """Return a schema without the null of optional keys: TOML has no null, and an editor would offer it."""
+def _for_editors(schema: Any) -> Any:
+    """Return a schema for editors: keys without null, which TOML does not have, and texts cut to one paragraph."""
     if isinstance(schema, list):
-        return [_without_null(item) for item in schema]
+        return [_for_editors(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    schema = {name: _without_null(item) for name, item in schema.items() if not (name == "default" and item is None)}
+    schema = {name: _for_editors(item) for name, item in schema.items() if not (name == "default" and item is None)}
+    if isinstance(description := schema.get("description"), str):
+        schema["description"] = " ".join(description.split("\n\n")[0].split())
     choices = schema.get("anyOf")
     if choices and {"type": "null"} in choices:
         choices = [choice for choice in choices if choice != {"type": "null"}]
