@@ -32,7 +32,7 @@ def test_a_ledger_that_began_anew_is_noticed(tmp_path, monkeypatch):
         StudyError, match=r"of another ledger: .*expected transaction 10000 to be 0xa+, got 0xb+.*another folder"
     ):
         run(tmp_path, node=made_node(hashed("b"))[0])
-    with pytest.raises(StudyError, match=r"expected transaction 10000 to be 0xa+, it is missing"):
+    with pytest.raises(StudyError, match=r"expected transaction 10000 to be 0xa+, but it is missing"):
         run(
             tmp_path, node=made_node({f"GET /transactions/by_version/{HEAD}": refused(404, "transaction_not_found")})[0]
         )
