@@ -15,21 +15,21 @@ from toolkit._present.notebook import show_frames_literally as _show_frames_lite
 __version__ = "0.1.0"
 
 _HOMES = {
-    "client.connect": "connect",
-    "client.fetch": "fetch_simulations fetch_table_items fetch_transactions fetch_views",
-    "client.node": "Node",
-    "client.snapshot": "Snapshot",
-    "client.versions": "FindSteps",
+    "client._connect": "connect",
+    "client._fetch": "fetch_simulations fetch_table_items fetch_transactions fetch_views",
+    "client._node": "Node",
+    "client._snapshot": "Snapshot",
+    "client._versions": "FindSteps",
     "dtypes": "describe exact_sum read_parquet scaled write_parquet",
     "errors": (
         "InputError NodeError NodeUnreachable NotAtPast NotFound RunStopped SchemaError StudyError ToolkitError "
         "VersionPruned"
     ),
-    "frames.keys": "table_keys",
-    "gas.comparison": "compare",
-    "gas.gate": "Threshold Waiver",
-    "gas.schedules": "schedule_diff",
-    "gas.study": "Run Study",
+    "frames._keys": "table_keys",
+    "gas._comparison": "compare",
+    "gas._gate": "Threshold Waiver",
+    "gas._schedules": "schedule_diff",
+    "gas._study": "Run Study",
     "wire": "EntryFunction Multisig Script SimulationRequest TableItemRequest ViewFunction",
 }
 """Public names by module, separated by spaces."""
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from toolkit import reports as reports
     from toolkit import widgets as widgets
     from toolkit import wire as wire
-    from toolkit.client.connect import connect as connect
-    from toolkit.client.fetch import fetch_simulations as fetch_simulations
-    from toolkit.client.fetch import fetch_table_items as fetch_table_items
-    from toolkit.client.fetch import fetch_transactions as fetch_transactions
-    from toolkit.client.fetch import fetch_views as fetch_views
-    from toolkit.client.node import Node as Node
-    from toolkit.client.snapshot import Snapshot as Snapshot
-    from toolkit.client.versions import FindSteps as FindSteps
+    from toolkit.client._connect import connect as connect
+    from toolkit.client._fetch import fetch_simulations as fetch_simulations
+    from toolkit.client._fetch import fetch_table_items as fetch_table_items
+    from toolkit.client._fetch import fetch_transactions as fetch_transactions
+    from toolkit.client._fetch import fetch_views as fetch_views
+    from toolkit.client._node import Node as Node
+    from toolkit.client._snapshot import Snapshot as Snapshot
+    from toolkit.client._versions import FindSteps as FindSteps
     from toolkit.dtypes import describe as describe
     from toolkit.dtypes import exact_sum as exact_sum
     from toolkit.dtypes import read_parquet as read_parquet
@@ -69,13 +69,13 @@ if TYPE_CHECKING:
     from toolkit.errors import StudyError as StudyError
     from toolkit.errors import ToolkitError as ToolkitError
     from toolkit.errors import VersionPruned as VersionPruned
-    from toolkit.frames.keys import table_keys as table_keys
-    from toolkit.gas.comparison import compare as compare
-    from toolkit.gas.gate import Threshold as Threshold
-    from toolkit.gas.gate import Waiver as Waiver
-    from toolkit.gas.schedules import schedule_diff as schedule_diff
-    from toolkit.gas.study import Run as Run
-    from toolkit.gas.study import Study as Study
+    from toolkit.frames._keys import table_keys as table_keys
+    from toolkit.gas._comparison import compare as compare
+    from toolkit.gas._gate import Threshold as Threshold
+    from toolkit.gas._gate import Waiver as Waiver
+    from toolkit.gas._schedules import schedule_diff as schedule_diff
+    from toolkit.gas._study import Run as Run
+    from toolkit.gas._study import Study as Study
     from toolkit.wire import EntryFunction as EntryFunction
     from toolkit.wire import Multisig as Multisig
     from toolkit.wire import Script as Script

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from toolkit.gas.committed.analysis import analyse
-from toolkit.gas.committed.strata import Change, ChangeKind, Part, parts_of_parameters, slots_created
+from toolkit.gas.committed._analysis import analyse
+from toolkit.gas.committed._strata import Change, ChangeKind, Part, parts_of_parameters, slots_created
 
 UPGRADE, SCHEDULE, MIX = 503, 707, 897
 

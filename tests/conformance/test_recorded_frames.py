@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.frames.transactions import transaction_frames
+from toolkit.frames._transactions import transaction_frames
 from toolkit.wire import decode_transactions
 
 pytestmark = pytest.mark.filterwarnings("error")

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from toolkit import errors
-from toolkit.cli import calls
+from toolkit.cli import _calls as calls
 from toolkit.dtypes import to_pandas
-from toolkit.gas.study import Run
+from toolkit.gas._study import Run
 
 LONG = "x" * 300
 VIEW = ["view", "0xcafe::registry::size"]
@@ -261,7 +261,7 @@ def test_a_struct_without_fields_is_bad_input_for_parquet_only(command, monkeypa
     """Parquet has no such type: code 2 with the column and what to do; the other formats take it."""
     column = pa.array([{}, None], pa.list_(pa.struct([])).value_type)
     frame = to_pandas(pa.table({"value": column, "error_code": pa.array([None, "x"], pa.string())}))
-    monkeypatch.setattr("toolkit.client.fetch.fetch_views", lambda *_, **__: frame)
+    monkeypatch.setattr("toolkit.client._fetch.fetch_views", lambda *_, **__: frame)
     done = command(*VIEW, "--out", name, cwd=tmp_path)
     if name == "x.parquet":
         assert done.returncode == 2

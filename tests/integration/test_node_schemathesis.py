@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from toolkit import embedded
-from toolkit.embedded.http.reads import GETS
+from toolkit.embedded.http._reads import GETS
 
 _RUN_S = 30
 _TIMEOUT_S = 55

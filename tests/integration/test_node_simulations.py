@@ -404,7 +404,7 @@ def shared_account():
 
 def embedded_payload(call) -> bytes:
     """Return a call as multisig accounts store it."""
-    from toolkit.embedded.transaction import encode_stored
+    from toolkit.embedded._transaction import encode_stored
 
     return encode_stored(call)
 

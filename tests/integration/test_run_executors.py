@@ -12,7 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 import toolkit
-from toolkit.gas.runs.store import RunStore
+from toolkit.gas.runs._store import RunStore
 
 CALLS = {
     "size": toolkit.ViewFunction("0xcafe::registry::size"),

@@ -94,7 +94,7 @@ def command(study_file, out, *options, under=()):
 
 def rows_in(out):
     """Count the rows that are in the parts now."""
-    from toolkit.gas.runs.store import RunStore
+    from toolkit.gas.runs._store import RunStore
 
     return RunStore(Path(out)).rows()
 

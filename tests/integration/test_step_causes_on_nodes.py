@@ -12,18 +12,18 @@ import pandas as pd
 import pytest
 
 import toolkit
-from toolkit.client.http import Answer
-from toolkit.client.node import Node
-from toolkit.client.transport import SessionTransport
+from toolkit.client._http import Answer
+from toolkit.client._node import Node
+from toolkit.client._transport import SessionTransport
 from toolkit.errors import ClosedError
-from toolkit.gas.causes.finding import causes_of
-from toolkit.gas.runs.runner import provenance
-from toolkit.gas.steps import steps_of
+from toolkit.gas._steps import steps_of
+from toolkit.gas.causes._finding import causes_of
+from toolkit.gas.runs._runner import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.client.http import Request
+    from toolkit.client._http import Request
 
 SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")

@@ -7,11 +7,11 @@ import pytest
 import toolkit
 from tests.integration.truth import Counting, Outcome, dense_steps, true_kind
 from toolkit import embedded
-from toolkit.frames.columns import plain_columns
-from toolkit.gas.causes.finding import causes_of
-from toolkit.gas.observations import Source
-from toolkit.gas.steps import Step
-from toolkit.gas.study import Call
+from toolkit.frames._columns import plain_columns
+from toolkit.gas._observations import Source
+from toolkit.gas._steps import Step
+from toolkit.gas._study import Call
+from toolkit.gas.causes._finding import causes_of
 from toolkit.move import parse_type_tag
 
 TOLD = [

@@ -10,7 +10,7 @@ import pytest
 
 import toolkit
 from toolkit import plots, reports
-from toolkit.gas.runs.store import RunStore
+from toolkit.gas.runs._store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
 

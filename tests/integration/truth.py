@@ -8,7 +8,7 @@ from toolkit import embedded
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from toolkit.gas.study import Call
+    from toolkit.gas._study import Call
 
 
 class Counting(embedded.Faults):

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 import toolkit
-from toolkit.client.http import Answer, Request
-from toolkit.client.node import Node
-from toolkit.client.retry import RetryPolicy
-from toolkit.client.transport import SessionTransport
+from toolkit.client._http import Answer, Request
+from toolkit.client._node import Node
+from toolkit.client._retry import RetryPolicy
+from toolkit.client._transport import SessionTransport
 from toolkit.errors import ToolkitError
-from toolkit.gas.runs.runner import run_study
-from toolkit.gas.study import Run
+from toolkit.gas._study import Run
+from toolkit.gas.runs._runner import run_study
 
 RECORD = "0xcafe::registry::Record"
 COIN = "0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>"

@@ -12,7 +12,7 @@ import toolkit
 from tests.unit.gas.observed import change_manifest
 from toolkit import reports
 from toolkit.errors import RunStopped, StudyError
-from toolkit.gas.runs.store import RunStore
+from toolkit.gas.runs._store import RunStore
 
 CALLS = {
     "depth": {"view": "0xb00c::order_book::depth"},

@@ -15,7 +15,7 @@ from conftest import node_process
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from toolkit import embedded
-from toolkit.embedded.http import server as server_module
+from toolkit.embedded.http import _server as server_module
 
 try:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol

@@ -16,9 +16,9 @@ from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit import errors
 from toolkit._present.data import csv_table
 from toolkit._present.text import HIDDEN
-from toolkit.cli.output import write_frame
+from toolkit.cli._output import write_frame
 from toolkit.dtypes import to_arrow
-from toolkit.gas.sentences import step_lines
+from toolkit.gas._sentences import step_lines
 
 NASTY = "a\x1b[2Jb\x07\x9b\u202ec\u2066d\u200fe\u200bf\ufeffg\ud800h\u2028i\r\x00"
 FORMULAS = ["\n=cmd()", " =cmd()", "\uff1dcmd()", "|calc", "%0A", "=cmd|'/c calc'!A1", "\t=1", "+1", "@x"]
@@ -82,7 +82,7 @@ def test_no_writer_of_csv_leaves_a_formula(tmp_path):
 def test_html_of_results_is_not_for_mathjax():
     """Results of calls, plans, comparisons: each says so in its outermost element."""
     from toolkit._present.notebook import facts_html
-    from toolkit.gas.comparison import compare
+    from toolkit.gas._comparison import compare
 
     run = synthetic_run.observations(rename=HOSTILE)
     shown = [facts_html("x", [("value", "$x^2$")]), compare(run, run)._repr_html_()]

@@ -17,12 +17,12 @@ import toolkit
 from tests.integration.transports.servers import Server, _Handler, serving
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, user_transaction
 from toolkit._present.messages import MAX_TEXT, cut_text
-from toolkit.client import http
-from toolkit.client.credentials import Credentials
-from toolkit.client.engine import BulkEngine
-from toolkit.client.http import Request
-from toolkit.client.node_errors import refusal
-from toolkit.client.transport import SessionTransport
+from toolkit.client import _http as http
+from toolkit.client._credentials import Credentials
+from toolkit.client._engine import BulkEngine
+from toolkit.client._http import Request
+from toolkit.client._node_errors import refusal
+from toolkit.client._transport import SessionTransport
 from toolkit.wire import decode_error_body, decode_transactions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,10 +32,10 @@ PACKED = gzip.compress(b" " * SIZE)
 _CLIENT = """
 import resource, sys
 from toolkit.client import http
-from toolkit.client.credentials import Credentials
-from toolkit.client.engine import BulkEngine
-from toolkit.client.node_errors import refusal
-from toolkit.client.http import Request
+from toolkit.client._credentials import Credentials
+from toolkit.client._engine import BulkEngine
+from toolkit.client._node_errors import refusal
+from toolkit.client._http import Request
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 http.MAX_BYTES_IN_FLIGHT = 32 * 2**20
 engine = BulkEngine(max_in_flight=64)

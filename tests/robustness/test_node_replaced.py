@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 import toolkit
-from toolkit.client import same_ledger
-from toolkit.client.retry import RetryPolicy
+from toolkit.client import _same_ledger as same_ledger
+from toolkit.client._retry import RetryPolicy
 from toolkit.errors import LedgerChanged, RunStopped, StudyError
 
 DEPTH = toolkit.ViewFunction("0xb00c::order_book::depth")

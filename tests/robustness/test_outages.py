@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 import toolkit
-from toolkit.client.retry import RetryPolicy
-from toolkit.gas.runs.runner import run_study
-from toolkit.gas.study import Run
+from toolkit.client._retry import RetryPolicy
+from toolkit.gas._study import Run
+from toolkit.gas.runs._runner import run_study
 
 SIZE = toolkit.ViewFunction("0xcafe::registry::size")
 ARCHIVE = {"x-aptos-archival-endpoint": "https://127.0.0.1:1/v1"}

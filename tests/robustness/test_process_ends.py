@@ -16,7 +16,7 @@ import pytest
 from proxy import DROP
 
 import toolkit
-from toolkit.client import forking
+from toolkit.client import _forking as forking
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a POSIX system")
@@ -172,7 +172,7 @@ def running_study(url, tmp_path, executor):
 
 
 def rows_in(out):
-    from toolkit.gas.runs.store import RunStore
+    from toolkit.gas.runs._store import RunStore
 
     return RunStore(out).rows()
 

@@ -10,9 +10,9 @@ import time
 import pytest
 
 from tests.integration.transports.single import EngineTransport
-from toolkit.client.engine import BulkEngine
-from toolkit.client.http import Request
-from toolkit.client.transport import SessionTransport
+from toolkit.client._engine import BulkEngine
+from toolkit.client._http import Request
+from toolkit.client._transport import SessionTransport
 from toolkit.errors import HopelessError, NodeUnreachable, ToolkitError
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

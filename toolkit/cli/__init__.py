@@ -18,7 +18,9 @@ import typer
 from typer.core import TyperGroup
 
 from toolkit import __version__
-from toolkit.cli import calls, comparisons, studies
+from toolkit.cli import _calls as calls
+from toolkit.cli import _comparisons as comparisons
+from toolkit.cli import _studies as studies
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from toolkit.dtypes import registration as _registration
+from toolkit.dtypes import _registration as _registration
 
 if TYPE_CHECKING:
-    from toolkit.dtypes.arithmetic import exact_sum, scaled
-    from toolkit.dtypes.arrow import (
+    from toolkit.dtypes._arithmetic import exact_sum, scaled
+    from toolkit.dtypes._arrow import (
         WideIntType,
         i128,
         i256,
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
         wide_to_text,
         wide_type,
     )
-    from toolkit.dtypes.extension import WideIntArray, WideIntDtype
-    from toolkit.dtypes.storage import KINDS, WideKind
-    from toolkit.dtypes.tables import describe, read_parquet, to_arrow, to_pandas, write_parquet
+    from toolkit.dtypes._extension import WideIntArray, WideIntDtype
+    from toolkit.dtypes._storage import KINDS, WideKind
+    from toolkit.dtypes._tables import describe, read_parquet, to_arrow, to_pandas, write_parquet
 
 __all__ = [
     "KINDS",
@@ -58,14 +58,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "arithmetic": "exact_sum scaled",
-    "arrow": (
+    "_arithmetic": "exact_sum scaled",
+    "_arrow": (
         "WideIntType i128 i256 int_from_text u128 u256 uint_from_text wide_from_ints wide_from_text wide_to_ints "
         "wide_to_text wide_type"
     ),
-    "extension": "WideIntArray WideIntDtype",
-    "storage": "KINDS WideKind",
-    "tables": "describe read_parquet to_arrow to_pandas write_parquet",
+    "_extension": "WideIntArray WideIntDtype",
+    "_storage": "KINDS WideKind",
+    "_tables": "describe read_parquet to_arrow to_pandas write_parquet",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 

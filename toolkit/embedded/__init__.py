@@ -16,29 +16,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from toolkit.embedded import types as types
-    from toolkit.embedded.contract import Module as Module
-    from toolkit.embedded.contract import entry as entry
-    from toolkit.embedded.contract import public as public
-    from toolkit.embedded.contract import view as view
-    from toolkit.embedded.framework.chain import Timestamp as Timestamp
-    from toolkit.embedded.framework.coin import APTOS_COIN as APTOS_COIN
-    from toolkit.embedded.framework.coin import Coin as Coin
-    from toolkit.embedded.framework.fungible_asset import FungibleAsset as FungibleAsset
-    from toolkit.embedded.framework.fungible_asset import PrimaryFungibleStore as PrimaryFungibleStore
-    from toolkit.embedded.http.faults import Fault as Fault
-    from toolkit.embedded.http.faults import Faults as Faults
-    from toolkit.embedded.http.faults import parse_fault as parse_fault
-    from toolkit.embedded.http.faults import parse_latency as parse_latency
-    from toolkit.embedded.http.faults import parse_schedule as parse_schedule
-    from toolkit.embedded.http.node import Access as Access
-    from toolkit.embedded.http.node import Limits as Limits
-    from toolkit.embedded.http.server import Server as Server
-    from toolkit.embedded.http.server import serve as serve
-    from toolkit.embedded.http.server import start as start
-    from toolkit.embedded.ledger import Ledger as Ledger
-    from toolkit.embedded.reader import Milestone as Milestone
-    from toolkit.embedded.transaction import CommittedTransaction as CommittedTransaction
-    from toolkit.embedded.transaction import LedgerBlock as LedgerBlock
+    from toolkit.embedded._contract import Module as Module
+    from toolkit.embedded._contract import entry as entry
+    from toolkit.embedded._contract import public as public
+    from toolkit.embedded._contract import view as view
+    from toolkit.embedded._ledger import Ledger as Ledger
+    from toolkit.embedded._reader import Milestone as Milestone
+    from toolkit.embedded._transaction import CommittedTransaction as CommittedTransaction
+    from toolkit.embedded._transaction import LedgerBlock as LedgerBlock
+    from toolkit.embedded._vm_status import AbortCode as AbortCode
+    from toolkit.embedded._vm_status import already_exists as already_exists
+    from toolkit.embedded._vm_status import invalid_argument as invalid_argument
+    from toolkit.embedded._vm_status import invalid_state as invalid_state
+    from toolkit.embedded._vm_status import not_found as not_found
+    from toolkit.embedded._vm_status import out_of_range as out_of_range
+    from toolkit.embedded._vm_status import permission_denied as permission_denied
+    from toolkit.embedded._vm_status import resource_exhausted as resource_exhausted
+    from toolkit.embedded.framework._chain import Timestamp as Timestamp
+    from toolkit.embedded.framework._coin import APTOS_COIN as APTOS_COIN
+    from toolkit.embedded.framework._coin import Coin as Coin
+    from toolkit.embedded.framework._fungible_asset import FungibleAsset as FungibleAsset
+    from toolkit.embedded.framework._fungible_asset import PrimaryFungibleStore as PrimaryFungibleStore
+    from toolkit.embedded.http._faults import Fault as Fault
+    from toolkit.embedded.http._faults import Faults as Faults
+    from toolkit.embedded.http._faults import parse_fault as parse_fault
+    from toolkit.embedded.http._faults import parse_latency as parse_latency
+    from toolkit.embedded.http._faults import parse_schedule as parse_schedule
+    from toolkit.embedded.http._node import Access as Access
+    from toolkit.embedded.http._node import Limits as Limits
+    from toolkit.embedded.http._server import Server as Server
+    from toolkit.embedded.http._server import serve as serve
+    from toolkit.embedded.http._server import start as start
     from toolkit.embedded.types import T0 as T0
     from toolkit.embedded.types import T1 as T1
     from toolkit.embedded.types import Event as Event
@@ -64,32 +72,24 @@ if TYPE_CHECKING:
     from toolkit.embedded.types import u128 as u128
     from toolkit.embedded.types import u256 as u256
     from toolkit.embedded.types import vector as vector
-    from toolkit.embedded.vm_status import AbortCode as AbortCode
-    from toolkit.embedded.vm_status import already_exists as already_exists
-    from toolkit.embedded.vm_status import invalid_argument as invalid_argument
-    from toolkit.embedded.vm_status import invalid_state as invalid_state
-    from toolkit.embedded.vm_status import not_found as not_found
-    from toolkit.embedded.vm_status import out_of_range as out_of_range
-    from toolkit.embedded.vm_status import permission_denied as permission_denied
-    from toolkit.embedded.vm_status import resource_exhausted as resource_exhausted
 
 _HOMES = {
     "": "types",
-    "contract": "Module entry public view",
-    "framework.chain": "Timestamp",
-    "framework.coin": "APTOS_COIN Coin",
-    "framework.fungible_asset": "FungibleAsset PrimaryFungibleStore",
-    "http.faults": "Fault Faults parse_fault parse_latency parse_schedule",
-    "http.node": "Access Limits",
-    "http.server": "Server serve start",
-    "ledger": "Ledger",
-    "reader": "Milestone",
-    "transaction": "CommittedTransaction LedgerBlock",
+    "_contract": "Module entry public view",
+    "framework._chain": "Timestamp",
+    "framework._coin": "APTOS_COIN Coin",
+    "framework._fungible_asset": "FungibleAsset PrimaryFungibleStore",
+    "http._faults": "Fault Faults parse_fault parse_latency parse_schedule",
+    "http._node": "Access Limits",
+    "http._server": "Server serve start",
+    "_ledger": "Ledger",
+    "_reader": "Milestone",
+    "_transaction": "CommittedTransaction LedgerBlock",
     "types": (
         "T0 T1 Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 i256 "
         "signer u8 u16 u32 u64 u128 u256 vector"
     ),
-    "vm_status": (
+    "_vm_status": (
         "AbortCode already_exists invalid_argument invalid_state not_found out_of_range permission_denied "
         "resource_exhausted"
     ),

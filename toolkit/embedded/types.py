@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from toolkit.embedded.session import Session
+    from toolkit.embedded._session import Session
 
 __all__ = [
     "T0",

@@ -1,8 +1,8 @@
 """Typed DataFrames from decoded answers, without I/O. Frames that are passed in are never modified."""
 
-from toolkit.frames.calls import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
-from toolkit.frames.columns import rows_frame
-from toolkit.frames.schema import (
+from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import (
     BALANCES,
     CHANGES,
     COMPARISON,

@@ -1,11 +1,11 @@
 """Figures of gas and state: each function draws a frame on ``ax=`` (or a new figure) and returns the Axes."""
 
-from toolkit.plots.gas_breakdown import gas_breakdown
-from toolkit.plots.gas_by_version import gas_by_version
-from toolkit.plots.gas_change import gas_change
-from toolkit.plots.gas_distribution import gas_distribution
-from toolkit.plots.gas_heatmap import gas_heatmap
-from toolkit.plots.ledger_changes import schedule_changes, state_changes
+from toolkit.plots._gas_breakdown import gas_breakdown
+from toolkit.plots._gas_by_version import gas_by_version
+from toolkit.plots._gas_change import gas_change
+from toolkit.plots._gas_distribution import gas_distribution
+from toolkit.plots._gas_heatmap import gas_heatmap
+from toolkit.plots._ledger_changes import schedule_changes, state_changes
 
 __all__ = [
     "gas_breakdown",

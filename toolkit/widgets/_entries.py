@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.client.abis import encode_arguments, parameter_layouts
+from toolkit.client._abis import encode_arguments, parameter_layouts
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address, wire_type
 from toolkit.wire import EntryFunction
@@ -15,8 +15,8 @@ from toolkit.wire import EntryFunction
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from toolkit.client.abis import AbisAt
-    from toolkit.client.node import Node
+    from toolkit.client._abis import AbisAt
+    from toolkit.client._node import Node
     from toolkit.move import FunctionAbi, ModuleAbi
     from toolkit.wire import Payload, SimulationRequest
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, Literal
 
-    from toolkit.client.node import Node
-    from toolkit.client.results import Simulation
+    from toolkit.client._node import Node
+    from toolkit.client._results import Simulation
     from toolkit.widgets._entries import ResolvedCall
     from toolkit.wire import SimulationRequest
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from toolkit._present.text import cleaned
-from toolkit.client.http import redacted_url
+from toolkit.client._http import redacted_url
 from toolkit.widgets._entries import estimates_of
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.client.node import Node
-    from toolkit.client.results import Simulation
+    from toolkit.client._node import Node
+    from toolkit.client._results import Simulation
     from toolkit.wire import GasBreakdown, SimulationRequest
 
 __all__ = ["MAX_ROWS", "Html", "code", "message", "pages", "request_as_json", "request_as_python", "safe"]

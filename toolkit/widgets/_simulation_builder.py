@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as w
 from traitlets import Bool, Dict, Instance, Unicode, link, observe, validate
 
-from toolkit.client.results import Simulation
+from toolkit.client._results import Simulation
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.widgets._entries import FIELDS, ResolvedCall, estimates_of, find_function, read_entries, write_entries
 from toolkit.widgets._form import ESTIMATES, SimulationForm, close_all
@@ -22,7 +22,7 @@ from toolkit.wire import EntryFunction, SimulationRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolkit.client.node import Node
+    from toolkit.client._node import Node
     from toolkit.widgets._entries import Entries
 
 __all__ = ["SimulationBuilder"]

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.client.cache import AnswerCache, key
-from toolkit.client.http import Answer
-from toolkit.frames.calls import ViewRecord, view_frame
+from toolkit.client._cache import AnswerCache, key
+from toolkit.client._http import Answer
+from toolkit.frames._calls import ViewRecord, view_frame
 from toolkit.move import UInt, decode_json
 from toolkit.wire import parse_headers
 

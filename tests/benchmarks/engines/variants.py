@@ -51,8 +51,8 @@ def in_threads(call, calls: int, in_flight: int) -> None:
 
 
 def engine(port: int, calls: int, in_flight: int) -> None:
-    from toolkit.client.engine import BulkEngine
-    from toolkit.client.http import Request
+    from toolkit.client._engine import BulkEngine
+    from toolkit.client._http import Request
 
     jobs = ((number, Request("POST", url(port, number), body(), HEADERS)) for number in range(calls))
     bulk = BulkEngine(max_in_flight=in_flight)

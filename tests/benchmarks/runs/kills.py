@@ -35,7 +35,7 @@ def study_file(place: Path, url: str, *, calls: int, versions: int) -> Path:
 
 def run(study: Path, out: Path, *options: str, kill_at: int | None = None) -> float:
     """Run a study as a process; with `kill_at`, kill it once so many rows are written. Return the seconds."""
-    from toolkit.gas.runs.store import RunStore
+    from toolkit.gas.runs._store import RunStore
 
     words = [sys.executable, "-m", "toolkit", "study", "run", str(study), "--out", str(out), "--quiet", *options]
     began = time.monotonic()

@@ -28,7 +28,7 @@ def study(rows: int):
     """Return a study of two views at `rows` / 2 versions each, over a node that answers without a network."""
     import toolkit
     from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module
-    from toolkit.client.node import Node
+    from toolkit.client._node import Node
     from toolkit.errors import ToolkitError
 
     state = ledger(HEAD)
@@ -75,8 +75,8 @@ def phase(name: str, rows: int, out: str) -> None:
         elif name == "observations":
             print(json.dumps({"rows": len(run.observations)}))
         elif name == "digest":
-            from toolkit.gas.runs.rows import rows_digest
-            from toolkit.gas.runs.store import RunStore
+            from toolkit.gas.runs._rows import rows_digest
+            from toolkit.gas.runs._store import RunStore
 
             print(json.dumps({"digest": rows_digest(RunStore(Path(out)))}))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -85,7 +85,7 @@ def phase(name: str, rows: int, out: str) -> None:
 
 def child(name: str, rows: int, out: Path, *, until: int | None = None) -> dict:
     """Run a phase as a process; with `until`, kill it with -9 once so many rows are written."""
-    from toolkit.gas.runs.store import RunStore
+    from toolkit.gas.runs._store import RunStore
 
     words = [sys.executable, __file__, "--phase", name, "--rows", str(rows), "--out", str(out)]
     with subprocess.Popen(

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 import toolkit
 from tests.integration.truth import Counting, dense_steps, true_kind
 from toolkit import embedded
-from toolkit.gas.observations import Source
+from toolkit.gas._observations import Source
 
 BARS = {5_000: 5.0, 200_000: 0.5}
 

@@ -8,12 +8,12 @@ import pytest
 
 from tests.integration.transports.servers import Proxy, Server, serving
 from tests.integration.transports.single import EngineTransport
-from toolkit.client.transport import SessionTransport
+from toolkit.client._transport import SessionTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from toolkit.client.http import Transport
+    from toolkit.client._http import Transport
 
 TRANSPORTS = {"requests": SessionTransport, "engine": EngineTransport}
 KEY = "topsecret"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from toolkit.client.engine import BulkEngine
-from toolkit.client.http import Answer, Request
-from toolkit.client.retry import RetryPolicy
+from toolkit.client._engine import BulkEngine
+from toolkit.client._http import Answer, Request
+from toolkit.client._retry import RetryPolicy
 
 ONCE = RetryPolicy(attempts=1)
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.integration.transports.conftest import KEY
 from tests.integration.transports.servers import FINE, HTML_429, LATIN, dead_port
-from toolkit.client import http
-from toolkit.client.http import Request
+from toolkit.client import _http as http
+from toolkit.client._http import Request
 from toolkit.errors import ClosedError, InputError, NodeUnreachable
 
 BROKEN = ["cut", "short", "cutchunk", "garbage", "badgzip", "brokengzip"]

@@ -15,9 +15,9 @@ import toolkit
 from tests.integration.transports.servers import HTML_429, Server, _Handler, serving
 from tests.integration.transports.single import EngineTransport
 from tests.unit.client.fakes import function, info, module
-from toolkit.client.http import Answer, Request
-from toolkit.client.retry import RetryPolicy
-from toolkit.client.transport import SessionTransport
+from toolkit.client._http import Answer, Request
+from toolkit.client._retry import RetryPolicy
+from toolkit.client._transport import SessionTransport
 from toolkit.errors import NodeError, NodeUnreachable, RateLimited, SchemaError, ToolkitError
 from toolkit.wire import LedgerState, ledger_headers
 
@@ -110,7 +110,7 @@ def hostile():
 @pytest.fixture
 def node(request, hostile, monkeypatch):
     """Return a node that takes no more than 100,000 bytes, with short patience if nothing comes."""
-    monkeypatch.setattr("toolkit.client.http.MAX_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr("toolkit.client._http.MAX_ANSWER_BYTES", 100_000)
     silent = request.node.name.endswith(("[stall]", "[pause]"))
     with toolkit.connect(hostile.base, api_key=KEY, cache=None, timeout_s=1 if silent else 10, max_in_flight=8) as one:
         one._connection._retry = QUICK

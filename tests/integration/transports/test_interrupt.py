@@ -11,8 +11,8 @@ import time
 import pytest
 
 from tests.integration.transports.servers import FINE
-from toolkit.client.engine import BulkEngine
-from toolkit.client.http import Request
+from toolkit.client._engine import BulkEngine
+from toolkit.client._http import Request
 
 LIMIT_S = 60
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.transports.conftest import KEY
 from tests.integration.transports.servers import FINE, Server, serving
-from toolkit.client.http import Request
+from toolkit.client._http import Request
 from toolkit.errors import HopelessError
 
 

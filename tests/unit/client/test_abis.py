@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import URL, FakeNode, function, module, refused, struct
-from toolkit.client.abis import AbiStore, Made
-from toolkit.client.node import Node
-from toolkit.client.node_errors import refusal
+from toolkit.client._abis import AbiStore, Made
+from toolkit.client._node import Node
+from toolkit.client._node_errors import refusal
 from toolkit.errors import SchemaError, VersionPruned
 from toolkit.move import StructOf, UInt, Untyped, decode_module_abi, parse_type_tag
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.fakes import URL, answer, get, refused
-from toolkit.client.connection import Connection
-from toolkit.client.http import Answer
-from toolkit.client.node import Node
-from toolkit.client.node_errors import advertised_archive, refusal
+from toolkit.client._connection import Connection
+from toolkit.client._http import Answer
+from toolkit.client._node import Node
+from toolkit.client._node_errors import advertised_archive, refusal
 from toolkit.errors import VersionPruned
 
 ARCHIVE = "https://archive.test/v1"

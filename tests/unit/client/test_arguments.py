@@ -7,7 +7,7 @@ import pytest
 
 import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, refused
-from toolkit.client.node import Node
+from toolkit.client._node import Node
 from toolkit.errors import InputError
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledger, module, user_transaction
-from toolkit.client.fetch import fetch_table_items, fetch_transactions, fetch_views
-from toolkit.client.http import Answer
-from toolkit.client.node import Node
+from toolkit.client._fetch import fetch_table_items, fetch_transactions, fetch_views
+from toolkit.client._http import Answer
+from toolkit.client._node import Node
 from toolkit.errors import SchemaError
 from toolkit.wire import ViewFunction, ledger_headers
 

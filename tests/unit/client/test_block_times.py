@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.fakes import TIME, URL, FakeNode, answer, refused
-from toolkit.client.fetch import block_times
-from toolkit.client.node import Node
+from toolkit.client._fetch import block_times
+from toolkit.client._node import Node
 
 
 def block(first, last, *, stamp=None):

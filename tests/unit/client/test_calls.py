@@ -17,8 +17,8 @@ from tests.unit.client.fakes import (
     struct,
     user_transaction,
 )
-from toolkit.client.http import Answer
-from toolkit.client.node import Node
+from toolkit.client._http import Answer
+from toolkit.client._node import Node
 from toolkit.errors import InputError, NotAtPast, NotFound, SchemaError, Unavailable, VersionPruned
 from toolkit.wire import EntryFunction, Script, SimulationRequest, ViewFunction, ledger_headers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module
-from toolkit.client.node import Node
+from toolkit.client._node import Node
 from toolkit.errors import ClosedError
 from toolkit.wire import ViewFunction
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, Script, answer, get, ledger, refused
-from toolkit.client import http
-from toolkit.client.calls import PreparedCall
-from toolkit.client.connection import Connection, path
-from toolkit.client.node import Node
-from toolkit.client.retry import Pace, RetryPolicy
+from toolkit.client import _http as http
+from toolkit.client._calls import PreparedCall
+from toolkit.client._connection import Connection, path
+from toolkit.client._node import Node
+from toolkit.client._retry import Pace, RetryPolicy
 from toolkit.errors import InputError, InvalidRequest, NodeError, NodeUnreachable, NotFound, RateLimited, Unavailable
 
 GOOD = answer({"fine": True})

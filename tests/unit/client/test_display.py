@@ -8,9 +8,9 @@ import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, user_transaction
 from toolkit._present.notebook import facts_html
-from toolkit.client.fetch import fetch_simulations
-from toolkit.client.node import Node
-from toolkit.client.reads import Probe
+from toolkit.client._fetch import fetch_simulations
+from toolkit.client._node import Node
+from toolkit.client._reads import Probe
 from toolkit.wire import EntryFunction, SimulationRequest
 
 SCRIPT = "<img src=x onerror=alert(1)>"

@@ -13,10 +13,10 @@ from contextlib import closing
 
 import pytest
 
-from toolkit.client import http
-from toolkit.client.engine import BulkEngine, Window
-from toolkit.client.http import Answer, Request
-from toolkit.client.retry import Pace, RetryPolicy
+from toolkit.client import _http as http
+from toolkit.client._engine import BulkEngine, Window
+from toolkit.client._http import Answer, Request
+from toolkit.client._retry import Pace, RetryPolicy
 from toolkit.errors import ClosedError, HopelessError, InputError, NodeUnreachable, RateLimited
 
 URL = "http://node.test/v1"

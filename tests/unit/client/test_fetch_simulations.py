@@ -11,8 +11,8 @@ import pytest
 import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, info, ledger, refused, user_transaction
 from toolkit import EntryFunction, SimulationRequest
-from toolkit.client.node import Node
-from toolkit.client.retry import RetryPolicy
+from toolkit.client._node import Node
+from toolkit.client._retry import RetryPolicy
 from toolkit.errors import Forbidden, Unavailable
 from toolkit.wire import ledger_headers
 

@@ -9,9 +9,9 @@ from time import sleep
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledger, module, refused, user_transaction
-from toolkit.client.fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
-from toolkit.client.http import Answer
-from toolkit.client.node import Node
+from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
+from toolkit.client._http import Answer
+from toolkit.client._node import Node
 from toolkit.errors import InvalidRequest, NotFound, OfflineMiss
 from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, ViewFunction
 

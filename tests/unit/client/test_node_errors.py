@@ -6,10 +6,10 @@ import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused
 from toolkit import errors
-from toolkit.client.fetch import fetch_views
-from toolkit.client.http import Answer
-from toolkit.client.node import Node
-from toolkit.client.node_errors import refusal
+from toolkit.client._fetch import fetch_views
+from toolkit.client._http import Answer
+from toolkit.client._node import Node
+from toolkit.client._node_errors import refusal
 from toolkit.errors import Forbidden
 from toolkit.wire import ViewFunction
 

@@ -9,9 +9,9 @@ import pytest
 
 import toolkit
 from tests.unit.client.fakes import module
-from toolkit.client.connect import connect
-from toolkit.client.http import NETWORKS
-from toolkit.client.node import Node
+from toolkit.client._connect import connect
+from toolkit.client._http import NETWORKS
+from toolkit.client._node import Node
 from toolkit.errors import InputError
 from toolkit.move import decode_module_abi
 

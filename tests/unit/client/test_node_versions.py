@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module
-from toolkit.client.fetch import plan_versions
-from toolkit.client.node import Node
+from toolkit.client._fetch import plan_versions
+from toolkit.client._node import Node
 from toolkit.errors import InputError, SchemaError
 
 M = module("m", functions=[function("supply", [], ["u64"])])

@@ -10,8 +10,8 @@ from multiprocessing import get_context
 import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, ledger, module
-from toolkit.client.connect import connect
-from toolkit.client.node import Node
+from toolkit.client._connect import connect
+from toolkit.client._node import Node
 from toolkit.errors import ClosedError, InputError, NodeError, NodeUnreachable, OfflineMiss, SchemaError
 from toolkit.move import decode_module_abi
 
@@ -59,7 +59,7 @@ def test_the_other_side_takes_the_key_from_its_environment(monkeypatch):
     with Node(LOOPBACK, api_key=KEY) as keyed, Node(LOOPBACK) as plain:
         pickles = pickle.dumps(keyed), pickle.dumps(plain)
     monkeypatch.setenv("LEDGER_TOOLKIT_API_KEY", "of the other side")
-    monkeypatch.setattr("toolkit.client.node.Node", Noting)
+    monkeypatch.setattr("toolkit.client._node.Node", Noting)
     for data in pickles:
         pickle.loads(data).close()  # noqa: S301 - our own bytes
     assert seen == ["of the other side", ""]

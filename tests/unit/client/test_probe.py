@@ -9,9 +9,9 @@ import pytest
 import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused
 from toolkit import embedded
-from toolkit.client.fetch import fetch_transactions, fetch_views, plan_versions
-from toolkit.client.node import Node
-from toolkit.client.reads import Probe
+from toolkit.client._fetch import fetch_transactions, fetch_views, plan_versions
+from toolkit.client._node import Node
+from toolkit.client._reads import Probe
 from toolkit.errors import NodeUnreachable
 from toolkit.wire import ViewFunction
 

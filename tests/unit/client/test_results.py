@@ -12,7 +12,7 @@ import pytest
 import toolkit
 from tests.unit.client.fakes import FakeNode, answer, function, module, user_transaction
 from toolkit import EntryFunction, SimulationRequest, ViewFunction
-from toolkit.client.node import Node
+from toolkit.client._node import Node
 from toolkit.errors import InputError
 
 TRANSFER = EntryFunction("0x1::aptos_account::transfer", arguments=["0x2", 100])

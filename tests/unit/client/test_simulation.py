@@ -20,9 +20,9 @@ from tests.unit.client.fakes import (
     user_transaction,
 )
 from toolkit import embedded
-from toolkit.client.failures import ABORT_CATEGORIES, abort_words
-from toolkit.client.http import Answer
-from toolkit.client.node import Node
+from toolkit.client._failures import ABORT_CATEGORIES, abort_words
+from toolkit.client._http import Answer
+from toolkit.client._node import Node
 from toolkit.errors import Forbidden, NotFound, VersionPruned
 from toolkit.wire import EntryFunction
 
@@ -154,7 +154,7 @@ class TestDiff:
         sim, _ = simulated(changes=[code])
         frame = sim.diff()
         assert len(frame) == 0
-        assert list(frame.columns) == list(toolkit.frames.schema.DIFF.names)
+        assert list(frame.columns) == list(toolkit.frames._schema.DIFF.names)
 
     @pytest.mark.parametrize(
         ("refusal", "error"),

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.client.fakes import URL, FakeNode, answer, refused
-from toolkit.client.fetch import fetch_views
-from toolkit.client.node import Node
-from toolkit.client.versions import FindSteps, VersionPlan, as_version, evenly, moment, resolve_versions
+from toolkit.client._fetch import fetch_views
+from toolkit.client._node import Node
+from toolkit.client._versions import FindSteps, VersionPlan, as_version, evenly, moment, resolve_versions
 from toolkit.errors import InputError
 from toolkit.wire import ViewFunction
 
@@ -349,7 +349,7 @@ def test_a_numpy_array_is_a_list_of_versions():
 
 def test_a_plan_of_too_many_versions_is_refused_before_it_is_made(monkeypatch):
     """The size of a plan is checked before its versions are spelled out."""
-    monkeypatch.setattr("toolkit.client.versions._MAX_VERSIONS", 1_000)
+    monkeypatch.setattr("toolkit.client._versions._MAX_VERSIONS", 1_000)
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match="200,000 versions"):

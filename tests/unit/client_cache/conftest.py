@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from toolkit.client.cache import AnswerCache, key
-from toolkit.client.http import Answer
+from toolkit.client._cache import AnswerCache, key
+from toolkit.client._http import Answer
 
 LEDGER = {
     "X-APTOS-CHAIN-ID": "1",

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client import cache_file
-from toolkit.client.cache import AnswerCache, CachedAnswer
-from toolkit.client.http import Answer
+from toolkit.client import _cache_file as cache_file
+from toolkit.client._cache import AnswerCache, CachedAnswer
+from toolkit.client._http import Answer
 from toolkit.errors import ClosedError, InputError
 from toolkit.wire import parse_headers
 
@@ -115,7 +115,7 @@ def test_what_no_node_sent_is_not_kept(opened, key_of, unkept):
 
 def test_secrets_are_nowhere_in_the_file(place, answer):
     """Neither request nor answer headers leave a secret in the bytes of the file or its log."""
-    from toolkit.client.cache import key
+    from toolkit.client._cache import key
 
     secret = "s3cr3t-t0k3n"  # noqa: S105 - made up
     with AnswerCache(place) as cache:

@@ -16,15 +16,15 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.client import cache_file
-from toolkit.client.cache import AnswerCache
+from toolkit.client import _cache_file as cache_file
+from toolkit.client._cache import AnswerCache
 
 ROOT = Path(__file__).resolve().parents[3]
 WRITER = """
 import sys, time
 from pathlib import Path
-from toolkit.client.cache import AnswerCache, key
-from toolkit.client.http import Answer
+from toolkit.client._cache import AnswerCache, key
+from toolkit.client._http import Answer
 sys.path.insert(0, {tests!r})
 from conftest import LEDGER, JSON
 def key_of(version):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client.cache import key
+from toolkit.client._cache import key
 from toolkit.errors import InputError
 
 TEXTS = st.text(max_size=8)

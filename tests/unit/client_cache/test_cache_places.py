@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkit.client.cache import AnswerCache, default_path, place_for
+from toolkit.client._cache import AnswerCache, default_path, place_for
 from toolkit.errors import InputError
 
 MAINNET = "https://api.mainnet.aptoslabs.com/v1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.embedded import chain
+from toolkit.embedded import _chain as chain
 
 
 @given(st.lists(st.none() | st.integers(), max_size=200))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolkit import embedded
-from toolkit.embedded.code import decode_group, encode_group
-from toolkit.embedded.render import changes_json
+from toolkit.embedded._code import decode_group, encode_group
+from toolkit.embedded._render import changes_json
 from toolkit.embedded.teaching import Gold
 
 METADATA = ["0x1::fungible_asset::Metadata"]

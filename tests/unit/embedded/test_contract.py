@@ -31,7 +31,7 @@ from toolkit.embedded import (
     vector,
     view,
 )
-from toolkit.embedded.framework.chain import Timestamp
+from toolkit.embedded.framework._chain import Timestamp
 from toolkit.embedded.teaching import CheaperVault, Registry, Vault
 from toolkit.errors import InputError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit import embedded
-from toolkit.embedded.framework.configuration import COIN_TO_FUNGIBLE_ASSET
+from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET
 from toolkit.errors import InputError
 
 APT = ["0x1::aptos_coin::AptosCoin"]

@@ -8,8 +8,8 @@ import pytest
 
 from toolkit import embedded
 from toolkit.embedded import Module, Resource, entry, signer, u64
-from toolkit.embedded.meter import Meter, Schedule, release_names, released_schedule
-from toolkit.embedded.vm_status import VmError
+from toolkit.embedded._meter import Meter, Schedule, release_names, released_schedule
+from toolkit.embedded._vm_status import VmError
 from toolkit.errors import InputError
 from toolkit.wire import GasBreakdown
 

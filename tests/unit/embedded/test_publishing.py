@@ -6,7 +6,7 @@ import pytest
 
 from toolkit import embedded
 from toolkit.embedded import Module, u64, view
-from toolkit.embedded.framework.coin import UnflaggedCoin
+from toolkit.embedded.framework._coin import UnflaggedCoin
 from toolkit.embedded.teaching import CheaperPriceFeed, Desk, PriceFeed, Registry
 from toolkit.errors import InputError
 from toolkit.move import parse_address

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.embedded.state import (
+from toolkit.embedded._state import (
     StateValue,
     VersionedState,
     group_key,

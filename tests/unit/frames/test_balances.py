@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, user_transaction
-from toolkit.frames.balances import balance_frame
-from toolkit.frames.schema import BALANCES
+from toolkit.frames._balances import balance_frame
+from toolkit.frames._schema import BALANCES
 from toolkit.wire import decode_simulation, decode_transactions
 
 APT = "0x1::aptos_coin::AptosCoin"

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from tests.unit.client.fakes import module, struct, user_transaction
-from toolkit.client.fetch import TransactionFrames
+from toolkit.client._fetch import TransactionFrames
 from toolkit.errors import InputError, SchemaError
-from toolkit.frames.keys import table_keys
-from toolkit.frames.transactions import transaction_frames
+from toolkit.frames._keys import table_keys
+from toolkit.frames._transactions import transaction_frames
 from toolkit.move import AbiMap, decode_module_abi
 from toolkit.wire import decode_transactions
 

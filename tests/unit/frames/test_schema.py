@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from toolkit import frames
 from toolkit.errors import SchemaError
-from toolkit.frames import schema as dictionary
-from toolkit.frames.columns import rows_frame
-from toolkit.frames.schema import CHANGES, EVENTS, OBSERVATIONS, STEPS, TRANSACTIONS, Column, Schema
+from toolkit.frames import _schema as dictionary
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import CHANGES, EVENTS, OBSERVATIONS, STEPS, TRANSACTIONS, Column, Schema
 
 SCHEMAS = [getattr(dictionary, name) for name in dictionary.__all__ if isinstance(getattr(dictionary, name), Schema)]
 SMALL = Schema(

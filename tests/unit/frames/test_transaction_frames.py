@@ -10,8 +10,8 @@ import pytest
 from tests.unit.client.fakes import FEE_STATEMENT, user_transaction
 from toolkit.errors import SchemaError
 from toolkit.frames import CHANGES, EVENTS, TRANSACTIONS, Failure
-from toolkit.frames.columns import rows_frame
-from toolkit.frames.transactions import payload_frame, transaction_frames
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._transactions import payload_frame, transaction_frames
 from toolkit.move import AbiMap, StructOf, UInt, Untyped, parse_type_tag, resolve_layout
 from toolkit.wire import decode_simulation, decode_transactions
 

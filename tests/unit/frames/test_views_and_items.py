@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable, SchemaError
 from toolkit.frames import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
-from toolkit.frames.schema import VIEWS
+from toolkit.frames._schema import VIEWS
 from toolkit.move import AbiMap, decode_module_abi, parse_type_tag, resolve_layout
 
 ABIS = AbiMap.of(
@@ -259,7 +259,7 @@ def test_missing_deleted_and_pruned_are_three_things():
 
 def test_an_enum_without_variants_is_named_in_attrs():
     """Numbers inside such a value stay text; the column's meaning says why, and a column of known type has none."""
-    from toolkit.frames.columns import typed_column
+    from toolkit.frames._columns import typed_column
     from toolkit.move import UInt, Untyped, VectorOf, parse_type_tag
 
     why = "the ABI of 0x1::m::Mode does not list the enum's variants"

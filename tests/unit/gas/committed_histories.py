@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from toolkit.gas.committed.strata import Change, ChangeKind, Part
+from toolkit.gas.committed._strata import Change, ChangeKind, Part
 
 OCTAS = 100
 PARAMETERS = {

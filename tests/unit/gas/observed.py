@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from toolkit.frames.columns import rows_frame
-from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.causes.finding import causes_of
-from toolkit.gas.runs.store import RunStore
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas.causes._finding import causes_of
+from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from toolkit.client.node import Node
-    from toolkit.gas.steps import Explanation, Step
+    from toolkit.client._node import Node
+    from toolkit.gas._steps import Explanation, Step
 
 VIEW = "view@version"
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.unit.client.fakes import URL, FakeNode, answer, function, module, refused, struct, user_transaction
 from tests.unit.gas.observed import cause_of
-from toolkit.client.node import Node
-from toolkit.gas.causes.finding import causes_of
-from toolkit.gas.steps import Step
+from toolkit.client._node import Node
+from toolkit.gas._steps import Step
+from toolkit.gas.causes._finding import causes_of
 from toolkit.move import decode_module_abi
 
 FUNCTION = "0xca11::m::count"
@@ -625,7 +625,7 @@ def test_steps_share_their_reads():
 
 def test_of_very_many_steps_the_largest_are_looked_into(monkeypatch):
     """A call that changes at every version does not cost its sweep several times over; the rest is said to be unknown."""
-    monkeypatch.setattr("toolkit.gas.causes.finding.MAX_STEPS", 3)
+    monkeypatch.setattr("toolkit.gas.causes._finding.MAX_STEPS", 3)
     steps = [step(version, version + 7, gas_after=2 + version) for version in range(8)]
     steps.append(step(9, 10, gas_after=None, error_after="invalid_input"))
     found = causes_of(steps, Node(URL, transport=FakeNode(QUIET)), {"f": FUNCTION})

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 from tests.unit.gas.observed import NOW, manifest, row, table
-from toolkit.client.batch import progress_bar
+from toolkit.client._batch import progress_bar
 from toolkit.errors import LedgerChanged, NodeUnreachable, RunStopped, StudyError
-from toolkit.gas.runs.collector import Collector
-from toolkit.gas.runs.store import RunStore
+from toolkit.gas.runs._collector import Collector
+from toolkit.gas.runs._store import RunStore
 
 
 class Clock:
@@ -154,7 +154,7 @@ def test_progress_tells_rate_failures_and_time_left(store, capsys):
     """On a terminal: how many of how many, what is left at this rate, and how many calls failed so far."""
     from tqdm import tqdm
 
-    from toolkit.client.batch import Progress
+    from toolkit.client._batch import Progress
 
     with tqdm(total=0, desc="observing", unit="call", mininterval=0, ascii=True) as shown:
         bar = Progress(shown)
@@ -269,7 +269,7 @@ def test_an_interrupt_looks_once_more(store, bar, says, rows, marked):
 
 def test_an_interrupt_does_not_wait_for_a_node_that_hangs(store, bar, monkeypatch):
     """After a moment the rows are written and marked."""
-    monkeypatch.setattr("toolkit.gas.runs.collector._LAST_LOOK_S", 0.05)
+    monkeypatch.setattr("toolkit.gas.runs._collector._LAST_LOOK_S", 0.05)
     hang, marks, guard = threading.Event(), [], Guard(True)
     guard.confirms = hang.wait
     try:

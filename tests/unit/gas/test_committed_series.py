@@ -11,8 +11,8 @@ import pytest
 from tests.unit.gas.committed_histories import history
 from tests.unit.gas.committed_scores import BARS, rates, score
 from toolkit.errors import InputError
-from toolkit.gas.committed.analysis import Step, analyse
-from toolkit.gas.committed.strata import Change, ChangeKind, Observations, Part, parts_of_parameters, slots_created
+from toolkit.gas.committed._analysis import Step, analyse
+from toolkit.gas.committed._strata import Change, ChangeKind, Observations, Part, parts_of_parameters, slots_created
 
 CODE, SCHEDULE = ChangeKind.CODE, ChangeKind.SCHEDULE
 EXECUTION = frozenset({Part.EXECUTION})

@@ -7,11 +7,11 @@ import pytest
 
 from tests.unit.gas.observed import frame, manifest, row, table
 from toolkit.errors import InputError, StudyError
-from toolkit.frames.schema import COMPARISON
-from toolkit.gas.comparison import compare
-from toolkit.gas.observations import last_observations
-from toolkit.gas.runs.store import RunStore
-from toolkit.gas.study import Study
+from toolkit.frames._schema import COMPARISON
+from toolkit.gas._comparison import compare
+from toolkit.gas._observations import last_observations
+from toolkit.gas._study import Study
+from toolkit.gas.runs._store import RunStore
 
 
 def kinds(comparison):

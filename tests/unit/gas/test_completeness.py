@@ -10,12 +10,12 @@ import pytest
 from tests.unit.client.fakes import answer, ledger
 from tests.unit.gas.observed import change_manifest
 from tests.unit.gas.test_runs import COUNT, HEAD, PAY, RISE, UPGRADE, made_node, transaction_at
-from toolkit.client.versions import FindSteps
+from toolkit.client._versions import FindSteps
 from toolkit.dtypes import read_parquet, write_parquet
 from toolkit.errors import StudyError
-from toolkit.gas.runs.rows import rows_digest
-from toolkit.gas.runs.store import RunStore
-from toolkit.gas.study import Run, Study
+from toolkit.gas._study import Run, Study
+from toolkit.gas.runs._rows import rows_digest
+from toolkit.gas.runs._store import RunStore
 from toolkit.wire import ViewFunction
 
 CALLS = {"count": COUNT, "more": ViewFunction("0x1::m::more"), "pay": PAY, "paid": {"committed": "0x1::m::pay"}}

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.plots import synthetic_run
 from toolkit.errors import SchemaError
-from toolkit.gas.steps import is_drift, merge_drift
+from toolkit.gas._steps import is_drift, merge_drift
 
 
 def test_only_many_steps_of_one_cause_are_a_drift() -> None:

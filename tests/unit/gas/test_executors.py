@@ -8,12 +8,12 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 import pytest
 
 from tests.unit.gas.observed import row, table
-from toolkit.client.node import Node
+from toolkit.client._node import Node
 from toolkit.errors import InputError, NodeUnreachable, RunStopped, StudyError
-from toolkit.gas.calls import Call
-from toolkit.gas.observations import Origin
-from toolkit.gas.runs import views
-from toolkit.gas.runs.views import executor_failure, executor_name, max_ranges, opened_executor
+from toolkit.gas._calls import Call
+from toolkit.gas._observations import Origin
+from toolkit.gas.runs import _views as views
+from toolkit.gas.runs._views import executor_failure, executor_name, max_ranges, opened_executor
 
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)
 CALL = Call(view="0x1::m::count")

@@ -10,12 +10,12 @@ import pytest
 
 from tests.unit.gas.observed import frame, row
 from toolkit.errors import InputError
-from toolkit.gas.comparison import compare
-from toolkit.gas.sentences import comparison_html, comparison_text
-from toolkit.gas.study import Study
-from toolkit.reports.to_json import comparison_json
-from toolkit.reports.to_markdown import comparison_markdown
-from toolkit.reports.write import COMPARISON_FORMATS
+from toolkit.gas._comparison import compare
+from toolkit.gas._sentences import comparison_html, comparison_text
+from toolkit.gas._study import Study
+from toolkit.reports._to_json import comparison_json
+from toolkit.reports._to_markdown import comparison_markdown
+from toolkit.reports._write import COMPARISON_FORMATS
 
 TODAY = date(2026, 6, 1)
 WAIVER = {"call": "a", "reason": "known", "expires": "2026-06-01"}

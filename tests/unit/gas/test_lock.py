@@ -8,12 +8,12 @@ import sys
 import pytest
 
 from toolkit.errors import StudyError
-from toolkit.gas.runs.lock import locked
+from toolkit.gas.runs._lock import locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from toolkit.gas.runs.lock import locked
+from toolkit.gas.runs._lock import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -63,7 +63,7 @@ def test_a_folder_without_locks_is_said_so(tmp_path, monkeypatch):
     def no_locks(_):
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("toolkit.gas.runs.lock._lock", no_locks)
+    monkeypatch.setattr("toolkit.gas.runs._lock._lock", no_locks)
     with (
         pytest.raises(StudyError, match=r"does not support locks \(No locks available\).*local disk"),
         locked(tmp_path),

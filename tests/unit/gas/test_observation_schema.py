@@ -12,11 +12,11 @@ import pytest
 import toolkit
 from tests.unit.client.fakes import FakeNode, answer, function, module, refused, user_transaction
 from tests.unit.gas.observed import NOW, row, table
-from toolkit.client.node import Node
+from toolkit.client._node import Node
 from toolkit.errors import SchemaError
-from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observations import Source
-from toolkit.gas.study import Study
+from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._observations import Source
+from toolkit.gas._study import Study
 
 TIME = pa.timestamp("us", tz="UTC")
 CONTRACT = {  # name: (Arrow type, needed)
@@ -220,7 +220,7 @@ def test_the_embedded_node_is_marked_as_a_model():
 def test_steps_are_of_views_alone():
     """Other sources have steps of their own making: another sender, another argument."""
     from tests.unit.gas.observed import frame
-    from toolkit.gas.steps import steps_of
+    from toolkit.gas._steps import steps_of
 
     mixed = [row(1, 10), row(2, 99, source=Source.SIMULATE), row(3, 10), row(4, 7, source=Source.COMMITTED), row(5, 10)]
     assert steps_of(frame(*mixed)) == []

@@ -8,10 +8,10 @@ import pytest
 
 from tests.unit.client.fakes import URL, FakeNode, answer, user_transaction
 from tests.unit.gas.observed import frame, row
-from toolkit.client.node import Node
+from toolkit.client._node import Node
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
-from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.observations import Origin, Source, fingerprint, last_observations, row_columns
+from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._observations import Origin, Source, fingerprint, last_observations, row_columns
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)

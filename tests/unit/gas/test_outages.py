@@ -12,16 +12,16 @@ import pytest
 from tests.unit.client.fakes import answer, ledger, refused
 from tests.unit.gas.observed import manifest, row, table
 from tests.unit.gas.test_runs import HEAD, RISE, SCHEDULE, UPGRADE, at, gas_at, made_node, rows, run
-from toolkit.cli.studies import _print_run
-from toolkit.client.node import Node
-from toolkit.client.versions import FindSteps
+from toolkit.cli._studies import _print_run
+from toolkit.client._node import Node
+from toolkit.client._versions import FindSteps
 from toolkit.errors import NodeUnreachable, StudyError
-from toolkit.gas.calls import Call
-from toolkit.gas.observations import Origin
-from toolkit.gas.runs.collector import heard
-from toolkit.gas.runs.store import RunStore
-from toolkit.gas.runs.views import _observe_range
-from toolkit.gas.study import Run
+from toolkit.gas._calls import Call
+from toolkit.gas._observations import Origin
+from toolkit.gas._study import Run
+from toolkit.gas.runs._collector import heard
+from toolkit.gas.runs._store import RunStore
+from toolkit.gas.runs._views import _observe_range
 
 SEARCH = FindSteps("0:-1", initial=9, max_requests=200)
 GONE = refused(503, "internal_error", head=ledger(HEAD))
@@ -29,7 +29,7 @@ GONE = refused(503, "internal_error", head=ledger(HEAD))
 
 @pytest.fixture(autouse=True)
 def _no_waits(monkeypatch):
-    monkeypatch.setattr("toolkit.client.retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
+    monkeypatch.setattr("toolkit.client._retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
 
 
 def dying(after):
@@ -177,7 +177,7 @@ def test_silence_of_a_node_that_is_there_is_passed_on(silent):
 
 def test_rows_without_an_answer_are_dropped_part_by_part(tmp_path, monkeypatch):
     """A part of nothing else goes, one without any stays as it is, and what is written next is not lost."""
-    monkeypatch.setattr("toolkit.gas.runs.store.PART_ROWS", 2)
+    monkeypatch.setattr("toolkit.gas.runs._store.PART_ROWS", 2)
     store = RunStore(tmp_path)
     store.create(manifest())
     for first, second in ((None, None), (None, "http_503"), ("unreachable", "http_429"), ("vm_error", "unreachable")):

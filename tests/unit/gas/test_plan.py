@@ -10,11 +10,11 @@ import pytest
 import toolkit
 from tests.unit.client.fakes import FakeNode, refused
 from toolkit import embedded
-from toolkit.client.node import Node
+from toolkit.client._node import Node
 from toolkit.errors import InputError, StudyError
-from toolkit.frames.schema import PLAN
-from toolkit.gas.plan import CallPlan, NodePlan, Plan, committed_pages, committed_range, resolve_study
-from toolkit.gas.study import Study
+from toolkit.frames._schema import PLAN
+from toolkit.gas._plan import CallPlan, NodePlan, Plan, committed_pages, committed_range, resolve_study
+from toolkit.gas._study import Study
 
 SIZE = {"view": "0xcafe::registry::size"}
 MOVE = {"simulate": "0x1::aptos_account::transfer", "sender": "0xa11ce", "arguments": ["0xb0b", 100]}

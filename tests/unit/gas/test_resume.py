@@ -8,7 +8,7 @@ from tests.unit.client.fakes import answer, ledger, refused
 from tests.unit.gas.observed import change_manifest
 from tests.unit.gas.test_runs import COUNT, HEAD, made_node, rows, run, transaction_at
 from toolkit.errors import StudyError
-from toolkit.gas.study import Run, Study
+from toolkit.gas._study import Run, Study
 
 
 def hashed(mark):
@@ -26,7 +26,7 @@ def broken(out, **more):
 
 def test_a_ledger_that_began_anew_is_noticed(tmp_path, monkeypatch):
     """The same chain id, another transaction at the last version: the histories do not mix."""
-    monkeypatch.setattr("toolkit.client.same_ledger._PAUSES_S", ())
+    monkeypatch.setattr("toolkit.client._same_ledger._PAUSES_S", ())
     broken(tmp_path, **hashed("a"))
     with pytest.raises(
         StudyError, match=r"of another ledger: .*expected transaction 10000 to be 0xa+, got 0xb+.*another folder"

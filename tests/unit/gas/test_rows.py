@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.gas.observed import NOW, frame, manifest, row, table
-from toolkit.frames.schema import OBSERVATIONS
-from toolkit.gas.runs import store as module
-from toolkit.gas.runs.rows import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
-from toolkit.gas.runs.store import RunStore
-from toolkit.gas.steps import steps_of
+from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._steps import steps_of
+from toolkit.gas.runs import _store as module
+from toolkit.gas.runs._rows import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
+from toolkit.gas.runs._store import RunStore
 
 NODE = "http://node.test/v1"
 ROWS = [

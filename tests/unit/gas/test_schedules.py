@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import toolkit
 from toolkit import plots
-from toolkit.embedded.meter import released_schedule
+from toolkit.embedded._meter import released_schedule
 from toolkit.errors import InputError
-from toolkit.gas.schedules import schedule_diff, schedule_words
+from toolkit.gas._schedules import schedule_diff, schedule_words
 from toolkit.wire import GasSchedule
 
 U64 = st.integers(0, 2**64 - 1)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.client.versions import FindSteps
+from toolkit.client._versions import FindSteps
 from toolkit.errors import InputError, StudyError
-from toolkit.gas.runs.scope import WHOLE, Shard, check_shardable
-from toolkit.gas.study import Study
+from toolkit.gas._study import Study
+from toolkit.gas.runs._scope import WHOLE, Shard, check_shardable
 from toolkit.wire import ViewFunction
 
 VIEW = ViewFunction("0x1::m::count")

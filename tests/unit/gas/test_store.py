@@ -16,12 +16,12 @@ import pytest
 from tests.unit.gas.observed import frame, manifest, row, table
 from toolkit._present import files as opening
 from toolkit.errors import StudyError
-from toolkit.frames.columns import rows_frame
-from toolkit.frames.schema import OBSERVATIONS, STEPS
-from toolkit.gas.runs import store as module
-from toolkit.gas.runs.lock import locked
-from toolkit.gas.runs.store import PART_ROWS, RunStore
-from toolkit.gas.study import Run
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import OBSERVATIONS, STEPS
+from toolkit.gas._study import Run
+from toolkit.gas.runs import _store as module
+from toolkit.gas.runs._lock import locked
+from toolkit.gas.runs._store import PART_ROWS, RunStore
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 
 import toolkit
 from tests.unit.client.fakes import URL, FakeNode
-from toolkit.client.node import Node
-from toolkit.client.versions import FindSteps
+from toolkit.client._node import Node
+from toolkit.client._versions import FindSteps
 from toolkit.errors import StudyError
-from toolkit.gas.study import Call, Study
+from toolkit.gas._study import Call, Study
 from toolkit.wire import EntryFunction, Script, SimulationRequest, ViewFunction
 
 GOOD = """

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import toolkit
 from toolkit.errors import StudyError
-from toolkit.gas.file_model import OF_THE_FILE
-from toolkit.gas.study import Study
-from toolkit.gas.study_file import StudyFile, write_starter
+from toolkit.gas._file_model import OF_THE_FILE
+from toolkit.gas._study import Study
+from toolkit.gas._study_file import StudyFile, write_starter
 
 ROOT = Path(__file__).resolve().parents[3]
 VIEW = '[versions]\nplan = "0:-1"\n[[call]]\nview = "0x1::m::f"\n'

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import StudyError
-from toolkit.gas.study import Study
+from toolkit.gas._study import Study
 
 F = "0x1::m::f"
 ALICE, BOB = "0xa11ce", "0xb0b"

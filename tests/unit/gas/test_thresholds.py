@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.errors import InputError, StudyError
-from toolkit.gas.gate import Threshold, Waiver, read_waivers
-from toolkit.gas.study import Study
+from toolkit.gas._gate import Threshold, Waiver, read_waivers
+from toolkit.gas._study import Study
 
 WAIVER = {"call": "a", "reason": "known", "expires": "2026-12-31"}
 VIEW = {"label": "a", "view": "0x1::m::f"}

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit.errors import InputError, SchemaError
-from toolkit.gas.series import CallSeries, series_of
+from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit.errors import SchemaError
 from toolkit.plots import gas_distribution
-from toolkit.plots.gas_distribution import HEIGHT
+from toolkit.plots._gas_distribution import HEIGHT
 
 pytestmark = pytest.mark.usefixtures("figures")
 

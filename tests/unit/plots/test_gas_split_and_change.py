@@ -12,7 +12,7 @@ from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit.errors import SchemaError
 from toolkit.plots import gas_breakdown, gas_change
-from toolkit.plots.gas_breakdown import breakdown
+from toolkit.plots._gas_breakdown import breakdown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from matplotlib.cbook import is_math_text
 
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit._present.text import visible
-from toolkit.plots.labels import figure_text, spread
+from toolkit.plots._labels import figure_text, spread
 
 
 @given(st.lists(st.floats(0, 300), max_size=30))

@@ -9,9 +9,9 @@ import pytest
 from tests.unit.plots import synthetic_run
 from toolkit._present.text import visible
 from toolkit.errors import SchemaError
-from toolkit.gas.sentences import short_change, weightiest
+from toolkit.gas._sentences import short_change, weightiest
 from toolkit.reports import build
-from toolkit.reports.data import headline, place_cell
+from toolkit.reports._data import headline, place_cell
 
 
 def run(**options) -> synthetic_run.Run:

@@ -9,9 +9,9 @@ import pytest
 
 from tests.unit.plots import synthetic_run
 from toolkit.reports import build
-from toolkit.reports.provenance import schedule_text
-from toolkit.reports.to_html import render as html
-from toolkit.reports.to_markdown import render as markdown
+from toolkit.reports._provenance import schedule_text
+from toolkit.reports._to_html import render as html
+from toolkit.reports._to_markdown import render as markdown
 
 mpl.use("agg")
 

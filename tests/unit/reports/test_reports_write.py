@@ -20,7 +20,10 @@ from matplotlib import pyplot as plt
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit.errors import InputError
-from toolkit.reports import build, to_html, to_json, to_markdown, write
+from toolkit.reports import _to_html as to_html
+from toolkit.reports import _to_json as to_json
+from toolkit.reports import _to_markdown as to_markdown
+from toolkit.reports import build, write
 
 VOID = {"meta", "br", "link", "img", "input"}
 MANIFEST = {"study_digest": "sha256:0f3c", "complete": True, "started_at": "2026-05-01T12:00:00Z"}
@@ -81,7 +84,7 @@ def hostile_page() -> str:
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave figures out where a test is not about them: drawing takes a second a page."""
-    monkeypatch.setattr("toolkit.reports.figures._svg", lambda *_: Markup("<svg></svg>"))
+    monkeypatch.setattr("toolkit.reports._figures._svg", lambda *_: Markup("<svg></svg>"))
 
 
 @pytest.mark.usefixtures("no_figures")
@@ -285,7 +288,7 @@ def test_downloads_hold_the_frames_exactly(page: str) -> None:
 @pytest.mark.usefixtures("no_figures")
 def test_a_frame_too_large_for_a_page_is_only_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page says how to open the run instead."""
-    monkeypatch.setattr("toolkit.reports.to_html.MAX_CSV_ROWS", 100)
+    monkeypatch.setattr("toolkit.reports._to_html.MAX_CSV_ROWS", 100)
     text = to_html.render(build(made_up()))
     assert "observations.csv is too large for a page" in text
     assert 'download="steps.csv"' in text

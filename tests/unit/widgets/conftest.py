@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from toolkit.client.http import Answer
-from toolkit.client.node import Node
+from toolkit.client._http import Answer
+from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkit.embedded.framework.account import Account, NonceValidation, TransactionValidation
-from toolkit.embedded.framework.aptos_account import AptosAccount
-from toolkit.embedded.framework.chain import Block, ChainId, Reconfiguration, Timestamp
-from toolkit.embedded.framework.coin import APTOS_COIN, CORE_RESOURCES, OCTAS_PER_APT, AptosCoin, Coin
-from toolkit.embedded.framework.configuration import Code, CopyableAny, Features, GasSchedule, TransactionFee
-from toolkit.embedded.framework.fungible_asset import FungibleAsset, PrimaryFungibleStore
-from toolkit.embedded.framework.multisig_account import MultisigAccount
-from toolkit.embedded.framework.objects import ObjectModule
-from toolkit.embedded.framework.values import (
+from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
+from toolkit.embedded.framework._aptos_account import AptosAccount
+from toolkit.embedded.framework._chain import Block, ChainId, Reconfiguration, Timestamp
+from toolkit.embedded.framework._coin import APTOS_COIN, CORE_RESOURCES, OCTAS_PER_APT, AptosCoin, Coin
+from toolkit.embedded.framework._configuration import Code, CopyableAny, Features, GasSchedule, TransactionFee
+from toolkit.embedded.framework._fungible_asset import FungibleAsset, PrimaryFungibleStore
+from toolkit.embedded.framework._multisig_account import MultisigAccount
+from toolkit.embedded.framework._objects import ObjectModule
+from toolkit.embedded.framework._values import (
     EventModule,
     Guid,
     OptionalAggregator,
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolkit.embedded import Module
-    from toolkit.embedded.meter import Schedule
-    from toolkit.embedded.session import Session
+    from toolkit.embedded._meter import Schedule
+    from toolkit.embedded._session import Session
 
 __all__ = ["DEFAULT_ACCOUNTS", "FRAMEWORK", "FRAMEWORK_PACKAGE", "genesis"]
 

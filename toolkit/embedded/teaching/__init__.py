@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from toolkit.embedded.teaching.gold import CheaperPriceFeed, Desk, Gold, PriceFeed
-from toolkit.embedded.teaching.order_book import OrderBook
-from toolkit.embedded.teaching.registry import Registry, Trial
-from toolkit.embedded.teaching.vault import CheaperVault, Vault
+from toolkit.embedded.teaching._gold import CheaperPriceFeed, Desk, Gold, PriceFeed
+from toolkit.embedded.teaching._order_book import OrderBook
+from toolkit.embedded.teaching._registry import Registry, Trial
+from toolkit.embedded.teaching._vault import CheaperVault, Vault
 
 __all__ = [
     "CheaperPriceFeed",

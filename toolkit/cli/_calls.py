@@ -1,0 +1,258 @@
+"""Commands that send requests: info, probe, view, table-item, simulate."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from toolkit.cli._options import (
+    JsonOption,
+    NodeOption,
+    OutOption,
+    QuietOption,
+    TypesOption,
+    VersionOption,
+    VersionsOption,
+    connected,
+)
+from toolkit.cli._output import argument, check_suffix, print_facts, print_frame, print_json, write_frame
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["info", "probe", "simulate", "table_item", "view"]
+
+
+class SimulationRows(StrEnum):
+    """The frames of a simulation, by attribute."""
+
+    transactions = "transactions"
+    changes = "changes"
+    events = "events"
+    balance_changes = "balance_changes"
+
+
+def info(where: NodeOption = "embedded", as_json: JsonOption = False) -> None:
+    """Print what a node is and which ledger versions it has."""
+    with connected(where) as reached:
+        answer = reached.info()
+        facts = {
+            "node": reached.name,
+            "chain_id": answer.ledger.chain_id,
+            "ledger_version": answer.ledger.version,
+            "oldest_version": answer.ledger.oldest_version,
+            "ledger_timestamp": answer.ledger.timestamp,
+            "epoch": answer.ledger.epoch,
+            "block_height": answer.ledger.block_height,
+            "node_role": answer.node_role,
+            "build": answer.git_hash,
+        }
+    print_facts(facts, as_json=as_json)
+
+
+def probe(
+    where: Annotated[str, typer.Argument(metavar="NODE", help="A network's name or an http(s) URL.")] = "embedded",
+    as_json: JsonOption = False,
+) -> None:
+    """Find out, with about 20 requests, which requests a node answers, before a study relies on it."""
+    with connected(where) as reached:
+        found = reached.probe()
+    print_facts(found.facts(), as_json=as_json)
+
+
+def view(  # noqa: PLR0917 - typer makes options of parameters
+    function: Annotated[str, typer.Argument(help="address::module::function")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments, as JSON or plain text.")] = None,
+    types: TypesOption = None,
+    ledger_version: VersionOption = None,
+    versions: VersionsOption = None,
+    out: OutOption = None,
+    where: NodeOption = "embedded",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run a view function at one ledger version or at many.
+
+    With --versions or --out, failed reads are rows with an error_code, and the exit code is 0.
+    """
+    check_suffix(out)
+    from toolkit.wire import ViewFunction
+
+    given = [argument(text) for text in arguments or ()]
+    call = ViewFunction(function, type_arguments=tuple(types or ()), arguments=given)
+    with connected(where) as reached:
+        if _one_version(ledger_version, versions, out):
+            result = reached.view(call, ledger_version=ledger_version)
+            facts = {
+                "node": reached.name,
+                "function": result.call.function,
+                "values": list(result.values),
+                "types": list(result.types),
+                "typing": result.typing,
+                "gas_used": result.gas_used,
+                "ledger_version": result.ledger_version,
+                "head_version": result.ledger.version if result.ledger else None,
+            }
+            print_facts(facts, as_json=as_json)
+            return
+        from toolkit.client._fetch import fetch_views
+
+        wanted = ledger_version if versions is None else versions
+        frame = fetch_views(reached, call, versions=wanted, progress=not quiet)
+    _print_rows(frame, out, as_json=as_json)
+
+
+def table_item(  # noqa: PLR0917 - typer makes options of parameters
+    handle: Annotated[str, typer.Argument(help="Table handle, as hex of 32 bytes.")],
+    key: Annotated[str, typer.Argument(help="Key, as JSON or plain text.")],
+    key_type: Annotated[str, typer.Option(help="Move type of the keys.")],
+    value_type: Annotated[str, typer.Option(help="Move type of the values.")],
+    ledger_version: VersionOption = None,
+    versions: VersionsOption = None,
+    out: OutOption = None,
+    where: NodeOption = "embedded",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Read an item of a table at one ledger version or at many. A node cannot list the keys of a table.
+
+    With --versions or --out, failed reads are rows with an error_code, and the exit code is 0.
+    """
+    check_suffix(out)
+    wanted = argument(key)
+    with connected(where) as reached:
+        if _one_version(ledger_version, versions, out):
+            item = reached.table_item(
+                handle, key=wanted, key_type=key_type, value_type=value_type, ledger_version=ledger_version
+            )
+            facts = {"node": reached.name, "handle": item.handle, "key": item.key, "value": item.value}
+            print_facts(facts | {"ledger_version": item.ledger_version}, as_json=as_json)
+            return
+        from toolkit.client._fetch import fetch_table_items
+
+        frame = fetch_table_items(
+            reached,
+            handle,
+            keys=[wanted],
+            key_type=key_type,
+            value_type=value_type,
+            versions=ledger_version if versions is None else versions,
+            progress=not quiet,
+        )
+    _print_rows(frame, out, as_json=as_json)
+
+
+def simulate(  # noqa: PLR0917 - typer makes options of parameters
+    function: Annotated[str, typer.Argument(help="address::module::function")],
+    sender: Annotated[str, typer.Option(help="Account that sends the transaction; no key is needed.")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments, as JSON or plain text.")] = None,
+    types: TypesOption = None,
+    public_key: Annotated[str | None, typer.Option(help="Ed25519 public key of the sender; not needed.")] = None,
+    secondary_signer: Annotated[
+        list[str] | None, typer.Option(help="Address of a further signer; may be repeated.")
+    ] = None,
+    secondary_public_key: Annotated[
+        list[str] | None, typer.Option(help="Public key of a further signer; one for each, or none.")
+    ] = None,
+    fee_payer: Annotated[str | None, typer.Option(help="Account that pays the gas; 0x0 charges nobody.")] = None,
+    fee_payer_public_key: Annotated[str | None, typer.Option(help="Public key of the account that pays.")] = None,
+    gas_unit_price: Annotated[int | None, typer.Option(min=0, help="Octas per gas unit; estimated by default.")] = None,
+    max_gas_amount: Annotated[int | None, typer.Option(min=0, help="Gas units; estimated by default.")] = None,
+    replay_protection_nonce: Annotated[
+        int | None, typer.Option(min=0, help="Nonce of an orderless transaction.")
+    ] = None,
+    estimate_gas_unit_price: Annotated[bool | None, typer.Option(help="Let the node estimate the price.")] = None,
+    estimate_max_gas_amount: Annotated[
+        bool | None, typer.Option(help="Let the node use all gas that the sender can afford.")
+    ] = None,
+    estimate_prioritized_gas_unit_price: Annotated[
+        bool, typer.Option("--estimate-prioritized-gas-unit-price", help="Let the node estimate the prioritised price.")
+    ] = False,
+    frame: Annotated[
+        SimulationRows | None, typer.Option(help="Rows that --out writes; transactions by default.")
+    ] = None,
+    out: OutOption = None,
+    where: NodeOption = "embedded",
+    as_json: JsonOption = False,
+) -> None:
+    """Simulate an entry function at the node's head. Nothing is signed, submitted or stored.
+
+    A transaction that would fail is a result too: the exit code is 0, and --json prints "success": false.
+    """
+    check_suffix(out)
+    if frame is not None and out is None:
+        raise InputError("--frame requires --out: it names the rows that --out writes")
+    rows = (frame or SimulationRows.transactions).value
+    from toolkit.wire import EntryFunction, SimulationRequest
+
+    given = [argument(text) for text in arguments or ()]
+    call = EntryFunction(function, type_arguments=tuple(types or ()), arguments=given)
+    request = SimulationRequest(
+        call,
+        sender=sender,
+        public_key=public_key,
+        secondary_signers=secondary_signer or (),
+        secondary_public_keys=secondary_public_key or (),
+        fee_payer=fee_payer,
+        fee_payer_public_key=fee_payer_public_key,
+        gas_unit_price=gas_unit_price,
+        max_gas_amount=max_gas_amount,
+        replay_protection_nonce=replay_protection_nonce,
+        estimate_gas_unit_price=estimate_gas_unit_price,
+        estimate_max_gas_amount=estimate_max_gas_amount,
+        estimate_prioritized_gas_unit_price=estimate_prioritized_gas_unit_price,
+    )
+    with connected(where) as reached:
+        result = reached.simulate(request)
+        if out is not None:
+            write_frame(getattr(result, rows), out)
+        if not as_json:
+            print(result.explain())
+            if out is not None:
+                print(f"{len(getattr(result, rows))} rows of {rows}: {out}")
+            return
+        split = result.gas
+        names = [
+            "total_charge_gas_units",
+            "execution_gas_units",
+            "io_gas_units",
+            "storage_fee_octas",
+            "storage_fee_refund_octas",
+        ]
+        gas = None if split is None else {name: getattr(split, name) for name in (*names, "gas_unit_price")}
+        print_json(
+            {
+                "node": reached.name,
+                "success": result.success,
+                "vm_status": result.vm_status,
+                "gas_used": result.gas_used,
+                "gas": gas,
+                "affordable_max_gas": result.affordable_max_gas,
+                "ledger_version": result.ledger_version,
+                "changes": len(result.changes),
+                "events": len(result.events),
+                **({} if out is None else {"out": str(out)}),
+            }
+        )
+
+
+def _one_version(ledger_version: int | None, versions: str | None, out: Path | None) -> bool:
+    if ledger_version is not None and versions is not None:
+        raise InputError("give either --ledger-version or --versions, not both")
+    return versions is None and out is None
+
+
+def _print_rows(frame: pd.DataFrame, out: Path | None, *, as_json: bool) -> None:
+    if out is None:
+        print_frame(frame, as_json=as_json)
+        return
+    write_frame(frame, out)
+    summary: dict[str, Any] = {"rows": len(frame), "failed": int(frame["error_code"].notna().sum()), "out": str(out)}
+    if as_json:
+        print_json(summary)
+    else:
+        print(f"{summary['rows']} rows, {summary['failed']} of them failed reads: {out}")

@@ -1,0 +1,160 @@
+"""What the commands print and write: facts, frames, files. Text from a node is escaped."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from toolkit._present.data import cell_text, csv_table, json_rows, json_value
+from toolkit._present.files import replacing
+from toolkit._present.tables import text_table
+from toolkit._present.text import visible
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    import pandas as pd
+
+__all__ = [
+    "JSON_FORMAT",
+    "argument",
+    "check_suffix",
+    "print_facts",
+    "print_frame",
+    "print_json",
+    "records",
+    "write_frame",
+    "write_text",
+]
+
+JSON_FORMAT = 1
+"""Version of the structure that ``--json`` prints; it increases when the structure changes."""
+
+_MAX_ROWS = 40
+_MAX_CELL = 60
+_MAX_FACT = 2_000
+_MAX_QUOTED = 40
+
+
+def argument(text: str) -> Any:
+    """Return an argument as JSON if it is JSON, else as text, so that addresses and names need no quotes.
+
+    Raises
+    ------
+    InputError
+        If it is JSON that is nested deeper than Python can read.
+    """
+    try:
+        return json.loads(text, parse_float=str, parse_constant=str)  # Move has no fractions, and a float would round
+    except ValueError:
+        return text
+    except RecursionError:
+        raise InputError(f"argument {text[:_MAX_QUOTED]!r}... is nested too deeply") from None
+
+
+def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print named values, one per line."""
+    if as_json:
+        print_json(facts)
+        return
+    for line in text_table([(name, visible(_fact(value), _MAX_FACT)) for name, value in facts.items()]):
+        print(line)
+
+
+def _fact(value: Any) -> Any:
+    return json.dumps(json_value(value), ensure_ascii=False) if isinstance(value, list | dict) else json_value(value)
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Print JSON in ASCII, so that text from the chain cannot control a terminal."""
+    print(json.dumps({"format": JSON_FORMAT, **json_value(dict(content))}, indent=1, ensure_ascii=True))
+
+
+def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> None:
+    """Print a frame: all of it as JSON; as text the columns that are not empty, and at most 40 rows unless `whole`."""
+    if as_json:
+        print_json({"rows": records(frame)})
+        return
+    names = [name for name in frame.columns if frame[name].notna().any()]
+    rows = records(frame[names])
+    half = _MAX_ROWS // 2
+    shown = rows if whole or len(rows) <= _MAX_ROWS else [*rows[:half], *rows[-half:]]
+    cells = [[visible(cell_text(row[name]), _MAX_CELL) for name in names] for row in shown]
+    for line in text_table(cells, head=names):
+        print(line)
+    if len(shown) < len(rows):
+        print(f"{len(rows)} rows; the first and last {half} are shown. --out writes all of them.")
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as JSON can hold them."""
+    from toolkit.dtypes import to_arrow
+
+    return json_rows(to_arrow(frame))
+
+
+def check_suffix(place: Path | None) -> None:
+    """Raise `InputError` if the name of an output file has an unsupported ending; called before any request."""
+    if place is not None and place.suffix.lower() not in _WRITERS:
+        got = place.suffix or "no ending"
+        raise InputError(f"--out {place}: the name must end in {', '.join(_WRITERS)}, got {got!r}")
+
+
+def write_frame(frame: pd.DataFrame, place: Path) -> None:
+    """Write a frame as Parquet, CSV or JSON lines, by the ending of the file's name.
+
+    Raises
+    ------
+    InputError
+        If the ending is not ``.parquet``, ``.csv`` or ``.jsonl``, or if the file cannot be written.
+    """
+    check_suffix(place)
+    write = _WRITERS[place.suffix.lower()]
+    _put(place, lambda file: write(frame, file))
+
+
+def write_text(text: str, place: Path) -> None:
+    """Write text to a file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    _put(place, lambda file: file.write(text.encode()))
+
+
+def _put(place: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Write a file whole or not at all."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(place) as file:
+            write(file)
+    except OSError as error:
+        raise InputError(f"--out {place}: cannot be written ({error.strerror or error})") from None
+
+
+def _write_parquet(frame: pd.DataFrame, file: BinaryIO) -> None:
+    from toolkit.dtypes._tables import write_frame
+
+    write_frame(frame, file)
+
+
+def _write_csv(frame: pd.DataFrame, file: BinaryIO) -> None:
+    from toolkit.dtypes import to_arrow
+
+    file.write(csv_table(to_arrow(frame)).encode())
+
+
+def _write_lines(frame: pd.DataFrame, file: BinaryIO) -> None:
+    lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in records(frame)]
+    file.write("".join(f"{line}\n" for line in lines).encode())
+
+
+_WRITERS: dict[str, Callable[[pd.DataFrame, BinaryIO], None]] = {
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".jsonl": _write_lines,
+}

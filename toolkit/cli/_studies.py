@@ -1,0 +1,198 @@
+"""Commands of studies and runs: demo, study new, plan, schema, run and merge, report; and node, the embedded node."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolkit.cli._options import JsonOption, QuietOption, StudyNodeOption, UseKeyOption, loaded_study
+from toolkit.cli._output import print_json, records, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.gas._study import Run
+
+__all__ = ["demo", "node", "report", "study_merge", "study_new", "study_plan", "study_run", "study_schema"]
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the run and the report.")] = Path("demo"),
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run the demo study on the embedded node and write its report. Needs no network and no keys."""
+    from toolkit import reports
+    from toolkit.gas._study import Study
+    from toolkit.gas.runs._store import RunStore
+
+    study = Study.load("demo")
+    RunStore(out / "run").discard(study.title)
+    run = study.run(out / "run", progress=not quiet)
+    written = reports.write(run, out / "report.html")
+    _print_run(run, {"report": str(written)}, as_json=as_json)
+    if not as_json:
+        print(f"Report: {written}")
+
+
+def node(
+    *,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 8080,
+    seed: Annotated[int, typer.Option(help="Seed of the history.")] = 7,
+    versions: Annotated[int, typer.Option(min=200, max=1_000_000, help="Ledger versions of the history.")] = 5_000,
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Number of versions that are not pruned; all by default.")
+    ] = None,
+    latency: Annotated[str, typer.Option(help="Delay of each answer, such as 20ms or 1s.")] = "0ms",
+    fault: Annotated[
+        list[str] | None, typer.Option(help="Fault and its rate, such as 429:0.05; may be repeated.")
+    ] = None,
+    first: Annotated[str, typer.Option(help="Faults of the first requests, in order, such as 503*3,ok,cut.")] = "",
+    brand: Annotated[str, typer.Option(help="Vendor name in response headers.")] = "APTOS",
+) -> None:
+    """Serve the embedded ledger on 127.0.0.1 until Ctrl-C. Its gas is a model, not that of a Move VM."""
+    import threading
+
+    from toolkit import embedded
+
+    rates = [embedded.parse_fault(text) for text in fault or ()]
+    faults = embedded.Faults(latency_s=embedded.parse_latency(latency), rates=rates)
+    faults.schedule(embedded.parse_schedule(first) if first else ())
+    ledger = embedded.Ledger.with_history(seed=seed, versions=versions, window=window)
+    with embedded.serve(ledger, port=port, brand=brand, faults=faults) as url:
+        print(f"Embedded ledger node (model gas): {url}", flush=True)
+        print(f"Ledger versions {ledger.oldest_version} to {ledger.head}. Stop with Ctrl-C.", flush=True)
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None  # the usual end, so without a message
+
+
+def study_run(
+    study: Annotated[str, typer.Argument(help="TOML file of a study, or demo.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; an incomplete run in it is continued.")],
+    *,
+    executor: Annotated[
+        str | None, typer.Option(help="Where views are read: threads:8, processes:4 or tcp://host:8786 (Dask).")
+    ] = None,
+    max_tasks: Annotated[
+        int, typer.Option(min=1, help="Maximum number of ranges of calls in flight on the executor.")
+    ] = 8,
+    shard: Annotated[
+        str | None, typer.Option(help="Read one part only, such as 2/5, to be merged by study merge.")
+    ] = None,
+    nodes: StudyNodeOption = None,
+    use_api_key: UseKeyOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run a study and write its observations. If it is interrupted, the same command continues the run."""
+    loaded = loaded_study(study, nodes, use_api_key=use_api_key)
+    run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
+    _print_run(run, {"run": str(out)}, as_json=as_json)
+
+
+def study_merge(
+    shards: Annotated[list[Path], typer.Argument(help="Folders of the complete runs of all shards, in any order.")],
+    out: Annotated[Path, typer.Option(help="Folder of the merged run; must be missing or empty.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Merge the shards of a study into one run, after checking that nothing is missing or doubled."""
+    from toolkit.gas._study import Run
+
+    _print_run(Run.merge(shards, out), {"run": str(out)}, as_json=as_json)
+
+
+def report(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    out: Annotated[Path, typer.Option(help="File to write: .html, .md or .json.")] = Path("report.html"),
+    as_json: JsonOption = False,
+) -> None:
+    """Write the report of a run."""
+    from toolkit import reports
+    from toolkit.gas._study import Run
+
+    written = reports.write(Run.open(run), out)
+    if as_json:
+        print_json({"report": str(written)})
+    else:
+        print(f"Report: {written}")
+
+
+def _print_run(run: Run, extra: Mapping[str, str], *, as_json: bool) -> None:
+    """Print the result of a run: the steps, then what was not judged, then the counts."""
+    from toolkit._present.text import visible
+    from toolkit.gas._sentences import unjudged_sentences
+
+    lines = run.explain().splitlines()
+    counts = run.manifest["counts"]
+    if as_json:
+        facts = {"counts": counts, "rows_digest": run.digest, "resumed_rows": run.manifest["resumed_rows"]}
+        print_json(
+            {
+                "title": run.study.title,
+                **facts,
+                "steps": records(run.steps),
+                "words": lines,
+                "not_judged": unjudged_sentences(run.coverage.unjudged, visible),
+                "notes": run.notes,
+                **extra,
+            }
+        )
+        return
+    for line in lines:
+        print(visible(line, 400))
+    if silent := counts.get("unanswered", 0):
+        print(f"{silent} calls got no answer; run the same command again to read them")
+    for note in run.notes:
+        print(f"note: {visible(note, 400)}")
+    resumed = run.manifest["resumed_rows"]
+    earlier = f", {resumed} of them from an earlier attempt" if resumed and run.manifest.get("attempts") else ""
+    print(f"{counts['observations']} observations, {counts['failures']} of them failed calls{earlier}: {run.path}")
+
+
+def study_new(
+    file: Annotated[Path, typer.Argument(help="File to write, such as study.toml; an existing file is not changed.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Write a commented study file to start from. It can be run unchanged, on the embedded node."""
+    from toolkit.gas._study_file import write_starter
+
+    written = write_starter(file)
+    if as_json:
+        print_json({"study": str(written)})
+    else:
+        print(f"Study: {written}")
+        print(f"Next: ledger-toolkit study plan {written}")
+
+
+def study_plan(
+    study: Annotated[str, typer.Argument(help="TOML file of a study, or demo.")],
+    *,
+    nodes: StudyNodeOption = None,
+    use_api_key: UseKeyOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print how many requests a study would send, how long it would take and what is pruned, without sending them."""
+    plan = loaded_study(study, nodes, use_api_key=use_api_key).plan()
+    if as_json:
+        print_json(plan.document())
+    else:
+        print(plan)
+
+
+def study_schema(
+    out: Annotated[Path | None, typer.Option(help="File to write, such as study.schema.json.")] = None,
+) -> None:
+    """Print the JSON Schema of study files, with which editors check and complete them."""
+    from toolkit.gas._study import Study
+
+    text = json.dumps(Study.json_schema(), indent=1, ensure_ascii=True)
+    if out is None:
+        print(text)
+    else:
+        write_text(text + "\n", out)
+        print(f"Schema: {out}")

@@ -1,0 +1,528 @@
+"""Calls of a node: how each one is encoded, and how its answer becomes a result. Sending is the connection's part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from toolkit._present.text import visible
+from toolkit.client._abis import Made, encode_arguments, function_abi, function_id, parameter_layouts
+from toolkit.client._connection import bcs_body, json_body, path, pinned
+from toolkit.client._failures import estimates_max_gas
+from toolkit.client._node_errors import renamed
+from toolkit.client._results import Simulation, TableItem, ViewResult
+from toolkit.errors import NotFound, SchemaError, VersionPruned
+from toolkit.move import (
+    decode_bcs,
+    decode_json,
+    encode_argument,
+    encode_json,
+    is_closed,
+    parse_table_handle,
+    parse_type_tag,
+    substitute,
+    wire_type,
+)
+from toolkit.move._json_text import parse_json
+from toolkit.wire import (
+    EntryFunction,
+    Multisig,
+    decode_simulation,
+    decode_view_answer,
+    encode_view_request,
+    signed_transaction,
+)
+from toolkit.wire._models import wire_argument
+from toolkit.wire._rows import check_transaction
+from toolkit.wire._simulation_bcs import decode_simulation_bcs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.client._abis import AbisAt, AbiStore
+    from toolkit.client._connection import Connection
+    from toolkit.client._http import Answer, Request
+    from toolkit.client._node import Node  # for typing only: a Node prepares calls
+    from toolkit.errors import NodeError, NodeUnreachable
+    from toolkit.move import FunctionAbi, Layout
+    from toolkit.wire import LedgerState, SimulationRequest, UserTransaction, ViewFunction
+    from toolkit.wire._bcs_payloads import EncodedEntryFunction
+
+__all__ = [
+    "Encoding",
+    "PreparedCall",
+    "PreparedItem",
+    "PreparedView",
+    "needs_sequence_number",
+    "prepare_simulation",
+    "viewed_sequence_number",
+]
+
+T = TypeVar("T")
+Encoding = Literal["json", "bcs"]
+
+EXPIRATION_MARGIN_S = 600
+"""Seconds between the ledger's time and the expiration of a simulated transaction, unless the request has one."""
+ORDERLESS_EXPIRATION_MARGIN_S = 50
+"""The same for a transaction with a replay protection nonce: nodes accept at most 60 s."""
+
+_PLACEHOLDER_PRICE = 100
+_PLACEHOLDER_MAX_GAS = 2_000_000
+"""Sent if the node is asked to fill in its own estimate: octas per gas unit, and gas units."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall(Generic[T]):
+    """A request and the function that reads its answer; it can be sent alone or with thousands of others.
+
+    Attributes
+    ----------
+    request : Request
+        Without credentials, which the transport adds.
+    asked : str
+        The call in words, for messages: ``view 0x1::coin::supply at version 12``.
+    finish : callable
+        Takes an answer of status 2xx and returns the result.
+    pinned : int or None
+        Ledger version that is read. Such an answer never changes, so it may be stored. None reads the head.
+    gas : bool
+        Whether the answer has the gas used, which also depends on the build of the node.
+    untyped : NodeError, NodeUnreachable or None
+        Why types are not known, if the look-up of a module failed: the call is encoded and read without them.
+    """
+
+    request: Request
+    asked: str
+    finish: Callable[[Answer], T]
+    pinned: int | None = None
+    gas: bool = False
+    untyped: NodeError | NodeUnreachable | None = None
+
+
+# encodings -----------------------------------------------------------------------------------------------------------
+
+
+class _Json:
+    """JSON: for every call, also if types are not known."""
+
+    accept = "application/json"
+    view_content = "application/json"
+
+    def view_body(self, call: ViewFunction, function: FunctionAbi | None, abis: AbisAt) -> bytes:
+        """Encode a view by the function's ABI; without one the node gets the arguments as they are given."""
+        return json_body(
+            {
+                "function": function_id(call.function).wire,
+                "type_arguments": [wire_type(parse_type_tag(text)) for text in call.type_arguments],
+                "arguments": _json_arguments(call, function, abis),
+            }
+        )
+
+    def view_values(self, call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
+        """Return the values of a view, and their JSON text."""
+        items = parse_json(answer.body, call.function)
+        if not isinstance(items, list):
+            got = f"{type(items).__name__}: {answer.body[:60]!r}"
+            raise SchemaError(f"{call.function}: expected a JSON array of return values, got {got}")
+        raw = answer.body.decode("utf-8", "replace").strip()
+        raw = raw[1:-1].strip() if len(items) == 1 else raw
+        if returns.layouts is None:
+            return tuple(items), raw
+        if len(returns.layouts) != len(items):
+            expected = len(returns.layouts)
+            raise SchemaError(
+                f"{call.function}: expected {expected} return values by its ABI, the answer has {len(items)}"
+            )
+        places = enumerate(zip(returns.layouts, items, strict=True))
+        try:
+            return tuple(decode_json(*pair, where=f"value {place}") for place, pair in places), raw
+        except SchemaError as error:
+            raise _view_misfit(call, error, len(items)) from None
+
+    def item_value(self, layout: Layout, answer: Answer, asked: str) -> Any:
+        """Return the value of a table item."""
+        document = parse_json(answer.body, asked)
+        try:
+            return decode_json(layout, document, where="table item")
+        except SchemaError as error:
+            raise SchemaError(f"{asked}: {error}", column="value") from None
+
+
+class _Bcs:
+    """BCS: for calls of which every type is known entirely."""
+
+    accept = "application/x-bcs"
+    view_content = "application/x.aptos.view_function+bcs"
+
+    def view_body(self, call: ViewFunction, function: FunctionAbi, abis: AbisAt) -> bytes:
+        """Encode a view."""
+        return encode_view_request(call, parameter_layouts(function, call.type_arguments, abis))
+
+    def view_values(self, call: ViewFunction, answer: Answer, returns: _Returns) -> tuple[tuple[Any, ...], str]:
+        """Return the values of a view, and their JSON text."""
+        layouts, body = returns.layouts or (), bcs_body(answer, call.function)
+        try:
+            values = tuple(decode_view_answer(body, layouts))
+        except SchemaError as error:
+            raise _view_misfit(call, error, len(layouts), f"; the answer is {body[:40]!r}") from None
+        shown = [encode_json(layout, value) for layout, value in zip(layouts, values, strict=True)]
+        return values, msgspec.json.encode(shown[0] if len(shown) == 1 else shown).decode()
+
+    def item_value(self, layout: Layout, answer: Answer, asked: str) -> Any:
+        """Return the value of a table item."""
+        body = bcs_body(answer, asked)
+        try:
+            return decode_bcs(layout, body, where="table item")
+        except SchemaError as error:
+            raise SchemaError(f"{asked}: {error}; the answer is {body[:40]!r}", column="value") from None
+
+
+Codec: TypeAlias = "_Json | _Bcs"
+_JSON, _BCS = _Json(), _Bcs()
+
+
+def _codec(encoding: Encoding, layouts: Sequence[Layout] | None) -> Codec:
+    """Return how a call is encoded: BCS if that was asked for and every part of every type is known, else JSON."""
+    if encoding == "bcs" and layouts is not None and all(is_closed(layout) for layout in layouts):
+        return _BCS
+    return _JSON
+
+
+def _view_misfit(call: ViewFunction, error: SchemaError, width: int, more: str = "") -> SchemaError:
+    """Name the call, and the column of its frame, whose value does not fit; other errors have no column."""
+    if error.column is None:
+        return SchemaError(f"{call.function}: {error}{more}")
+    root = error.column.partition(".")[0].partition("[")[0]  # "value 0", then the path inside it
+    column = "value" if width == 1 else root.replace(" ", "_")
+    return SchemaError(f"{call.function} return {error}{more}", column=column)
+
+
+def _json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | None, abis: AbisAt) -> Sequence[Any]:
+    """Return the arguments of a call as JSON values."""
+    if function is None:
+        return wire_argument(list(call.arguments))  # type: ignore[no-any-return]  # a list gives a list
+    return encode_arguments(function, call.type_arguments, call.arguments, abis, where=call.function)
+
+
+# views and table items -----------------------------------------------------------------------------------------------
+
+
+Types = TypeVar("Types")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form(Generic[Types]):
+    """What a call is at all versions with the same modules: its request without the version, and its types."""
+
+    request: Request
+    codec: Codec
+    types: Types
+
+
+class _PreparedRead(Generic[T, Types]):
+    """A read of state that can be sent at any version; what does not depend on the version is done once."""
+
+    _gas = False
+
+    def __init__(self, connection: Connection, abis: AbiStore, encoding: Encoding, asked: str) -> None:
+        self._connection, self._abis, self._encoding, self._asked = connection, abis, encoding, asked
+        self._forms = Made(abis, self._form)
+
+    def at(self, version: int | None) -> PreparedCall[T]:
+        """Prepare the call at a version; None is the head.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the call does not fit its types.
+        VersionPruned, NotFound
+            If the version cannot be read, as the look-up of a module shows.
+        """
+        encoded_by = self._connection.head() if version is None else version
+        asked = self._asked if version is None else f"{self._asked} at version {version}"
+        try:
+            modules, form = self._forms.found(encoded_by)
+        except (VersionPruned, NotFound) as error:  # the look-up of a module at a version that cannot be read
+            raise renamed(asked, error) from None
+        finish = partial(self._finished, form, version, encoded_by)
+        failure = self._abis.failure(modules)
+        return PreparedCall(pinned(form.request, version), asked, finish, version, self._gas, failure)
+
+    def _finished(self, form: _Form[Types], version: int | None, encoded_by: int, answer: Answer) -> T:
+        ledger, read = answer.parsed.ledger, encoded_by
+        if version is None and ledger is not None and ledger.version != read:
+            read = ledger.version
+            form = replace(form, types=self._types(self._abis.at(read, lenient=True)))
+        return self._result(form, answer, read)
+
+    def _form(self, abis: AbisAt) -> _Form[Types]:
+        raise NotImplementedError
+
+    def _types(self, abis: AbisAt) -> Types:
+        raise NotImplementedError
+
+    def _result(self, form: _Form[Types], answer: Answer, version: int) -> T:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class _Returns:
+    """What a view returns; `layouts` is None if no ABI is known."""
+
+    types: tuple[str, ...] = ()
+    layouts: tuple[Layout, ...] | None = None
+
+
+class PreparedView(_PreparedRead[ViewResult, _Returns]):
+    """A view that can be sent at any version.
+
+    Parameters
+    ----------
+    connection : Connection
+    abis : AbiStore
+    encoding : {"json", "bcs"}
+    call : ViewFunction
+    """
+
+    _gas = True
+
+    def __init__(self, connection: Connection, abis: AbiStore, encoding: Encoding, call: ViewFunction) -> None:
+        super().__init__(connection, abis, encoding, f"view {call.function}")
+        self._call = call
+
+    def layouts(self) -> tuple[Layout, ...] | None:
+        """Return the layouts of the return values at the highest head seen, None if no ABI is known."""
+        return self._types(self._abis.at(self._connection.head())).layouts
+
+    def _form(self, abis: AbisAt) -> _Form[_Returns]:
+        function = function_abi(self._call.function, abis)
+        returns = self._returns(function, abis)
+        layouts = None
+        if self._encoding == "bcs" and function is not None and returns.layouts is not None:
+            layouts = (*parameter_layouts(function, self._call.type_arguments, abis), *returns.layouts)
+        codec = _codec(self._encoding, layouts)
+        body = codec.view_body(self._call, function, abis)  # type: ignore[arg-type]  # BCS only with an ABI
+        content, accept = codec.view_content, codec.accept
+        return _Form(
+            self._connection.request("POST", "/view", body=body, content=content, accept=accept), codec, returns
+        )
+
+    def _types(self, abis: AbisAt) -> _Returns:
+        return self._returns(function_abi(self._call.function, abis), abis)
+
+    def _returns(self, function: FunctionAbi | None, abis: AbisAt) -> _Returns:
+        if function is None:
+            return _Returns()
+        given = tuple(parse_type_tag(text) for text in self._call.type_arguments)
+        tags = [substitute(tag, given) for tag in function.results]
+        return _Returns(tuple(str(tag) for tag in tags), tuple(abis.layout(tag) for tag in tags))
+
+    def _result(self, form: _Form[_Returns], answer: Answer, version: int) -> ViewResult:
+        values, raw = form.codec.view_values(self._call, answer, form.types)
+        headers = answer.parsed
+        types, layouts = form.types.types, form.types.layouts
+        return ViewResult(self._call, values, types, headers.gas_used, version, headers.ledger, layouts, raw)
+
+
+class PreparedItem(_PreparedRead[TableItem, tuple["Layout", "Layout"]]):
+    """The read of a table item that can be sent at any version.
+
+    Parameters
+    ----------
+    connection : Connection
+    abis : AbiStore
+    encoding : {"json", "bcs"}
+    handle : str
+    key : object
+    key_type, value_type : str
+
+    Raises
+    ------
+    InputError
+        If the handle or a type cannot be parsed.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        abis: AbiStore,
+        encoding: Encoding,
+        handle: str,
+        key: Any,
+        *,
+        key_type: str,
+        value_type: str,
+    ) -> None:
+        self._handle, self._key = parse_table_handle(handle), key
+        self._key_tag, self._value_tag = parse_type_tag(key_type), parse_type_tag(value_type)
+        super().__init__(connection, abis, encoding, f"item {visible(repr(key), 60)} of table {self._handle}")
+
+    def _form(self, abis: AbisAt) -> _Form[tuple[Layout, Layout]]:
+        key_layout, value_layout = types = self._types(abis)
+        body = {
+            "key_type": wire_type(self._key_tag),
+            "value_type": wire_type(self._value_tag),
+            "key": encode_argument(key_layout, self._key, where="table key"),
+        }
+        codec = _codec(self._encoding, [value_layout])
+        where = path("tables", self._handle, "item")
+        return _Form(self._connection.request("POST", where, body=json_body(body), accept=codec.accept), codec, types)
+
+    def _types(self, abis: AbisAt) -> tuple[Layout, Layout]:
+        return abis.layout(self._key_tag), abis.layout(self._value_tag)
+
+    def _result(self, form: _Form[tuple[Layout, Layout]], answer: Answer, version: int) -> TableItem:
+        key_layout, value_layout = form.types
+        value = form.codec.item_value(value_layout, answer, self._asked)
+        return TableItem(self._handle, self._key, value, version, answer.parsed.ledger, key_layout, value_layout)
+
+
+# simulations ---------------------------------------------------------------------------------------------------------
+
+
+def needs_sequence_number(request: SimulationRequest) -> bool:
+    """Return whether the sequence number of the sender must be read to send a request."""
+    return request.sequence_number is None and request.replay_protection_nonce is None
+
+
+def viewed_sequence_number(result: ViewResult) -> int:
+    """Return the sequence number that a view returned; without an ABI it is text."""
+    try:
+        return int(result.value)
+    except (TypeError, ValueError):
+        raise SchemaError(f"{result.call.function}: expected one u64, got {result.value!r:.80}") from None
+
+
+def prepare_simulation(
+    node: Node,
+    connection: Connection,
+    request: SimulationRequest,
+    *,
+    ledger: LedgerState,
+    abis: AbisAt,
+    encoding: Encoding = "json",
+    sequence_number: int = 0,
+) -> PreparedCall[Simulation]:
+    """Prepare a simulation.
+
+    Parameters
+    ----------
+    node : Node
+        What the result reads from if it is asked for more than the answer has.
+    connection : Connection
+    request : SimulationRequest
+    ledger : LedgerState
+        The node's head: the expiration is counted from its time.
+    abis : AbisAt
+        Modules to encode the arguments by.
+    encoding : {"json", "bcs"}, default "json"
+        With ``bcs`` the request is sent and answered in BCS if the types of its arguments are known.
+    sequence_number : int, default 0
+        The sender's, used if the request has none.
+
+    Returns
+    -------
+    PreparedCall
+
+    Raises
+    ------
+    InputError, SchemaError
+        If the request does not fit the function's ABI.
+    """
+    sent = _with_estimates(request)
+    margin_s = EXPIRATION_MARGIN_S if request.replay_protection_nonce is None else ORDERLESS_EXPIRATION_MARGIN_S
+    numbers = {
+        "sequence_number": sequence_number if request.sequence_number is None else request.sequence_number,
+        "max_gas_amount": _PLACEHOLDER_MAX_GAS,
+        "gas_unit_price": _PLACEHOLDER_PRICE,
+        "expiration_timestamp_secs": int(ledger.timestamp.timestamp()) + margin_s,
+    }
+    layouts = _payload_layouts(request.payload, abis) if encoding == "bcs" or request.needs_bcs else None
+    in_bcs = encoding == "bcs" and layouts is not None and all(is_closed(layout) for layout in layouts)
+    if in_bcs or request.needs_bcs:  # nodes do not accept some signatures in JSON
+        body = signed_transaction(sent, chain_id=ledger.chain_id, layouts=layouts, **numbers).to_bcs()
+        content = "application/x.aptos.signed_transaction+bcs"
+    else:
+        body = json_body(sent.replace(payload=_json_payload(request.payload, abis)).body(**numbers))
+        content = _Json.accept
+
+    payload = request.payload
+    name = payload.function if isinstance(payload, EntryFunction) else f"a {type(payload).__name__} payload"
+    asked = f"simulate {name} from {request.sender}"
+
+    def finish(answer: Answer) -> Simulation:
+        if in_bcs:
+            transaction = _simulated_in_bcs(answer, asked, abis.store)
+        else:
+            transactions = decode_simulation(answer.body)
+            if len(transactions) != 1:
+                raise SchemaError(f"expected one simulated transaction, the answer has {len(transactions)}")
+            transaction = transactions[0]
+        check_transaction(transaction)
+        return Simulation(request, transaction, answer.parsed.ledger, node)
+
+    where, accept = "/transactions/simulate", (_BCS if in_bcs else _JSON).accept
+    return PreparedCall(
+        connection.request("POST", where, body=body, query=sent.query(), content=content, accept=accept),
+        asked,
+        finish,
+    )
+
+
+def _simulated_in_bcs(answer: Answer, asked: str, store: AbiStore) -> UserTransaction:
+    """Decode a simulated transaction by the modules of the version that it ran on."""
+    body, ledger = bcs_body(answer, asked), answer.parsed.ledger
+    version = int.from_bytes(body[:8], "little")
+    abis = store.at(version, lenient=True)
+
+    def argument_layouts(call: EncodedEntryFunction) -> Sequence[Layout] | None:
+        function = function_abi(str(call.function), abis)
+        tags = [str(tag) for tag in call.type_arguments]
+        return None if function is None else parameter_layouts(function, tags, abis)
+
+    try:
+        return decode_simulation_bcs(
+            body,
+            layout_of=abis.layout,
+            argument_layouts=argument_layouts,
+            timestamp_us=None if ledger is None or ledger.version != version else ledger.timestamp_us,
+        )
+    except SchemaError as error:
+        raise SchemaError(f"{asked}: {error}; the answer is {body[:40]!r}") from None
+
+
+def _with_estimates(request: SimulationRequest) -> SimulationRequest:
+    """Ask the node for the price and max gas that the request leaves open.
+
+    The node estimates max gas from the sender's balance even if another account pays. Then it is not asked to:
+    every chain's schedule allows the placeholder.
+    """
+    filled: dict[str, bool] = {}
+    if request.estimate_gas_unit_price is None:
+        filled["estimate_gas_unit_price"] = request.gas_unit_price is None
+    filled["estimate_max_gas_amount"] = estimates_max_gas(request)
+    return request.replace(**filled)
+
+
+def _json_payload(payload: Any, abis: AbisAt) -> Any:
+    """Return the payload with arguments as JSON values, if it calls a function."""
+    if isinstance(payload, Multisig) and isinstance(payload.transaction_payload, EntryFunction):
+        return payload.replace(transaction_payload=_json_payload(payload.transaction_payload, abis))
+    if not isinstance(payload, EntryFunction):
+        return payload
+    arguments = _json_arguments(payload, function_abi(payload.function, abis), abis)
+    return payload.replace(arguments=tuple(arguments))
+
+
+def _payload_layouts(payload: Any, abis: AbisAt) -> Sequence[Layout] | None:
+    """Return the layouts of the parameters of the function that a payload calls, None if they are not known."""
+    inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
+    if inner is None:  # the payload that a multisig account stores on chain
+        return ()
+    if not isinstance(inner, EntryFunction):
+        return None
+    function = function_abi(inner.function, abis)
+    return None if function is None else parameter_layouts(function, inner.type_arguments, abis)

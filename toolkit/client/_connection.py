@@ -1,0 +1,572 @@
+"""The connection to one node: every request of the client, with cache, retries, pace and archive."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from http import HTTPStatus
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from toolkit import __version__
+from toolkit.client import _forking as forking
+from toolkit.client._batch import run_in_threads
+from toolkit.client._cache import CachedAnswer, NodeCache, Place
+from toolkit.client._credentials import NO_CREDENTIALS, Credentials
+from toolkit.client._http import CLOSED, Answer, Request
+from toolkit.client._node_errors import advertised_archive, masked_refusal, not_sent, refusal
+from toolkit.client._retry import Outages, Pace, RetryPolicy
+from toolkit.errors import (
+    ClosedError,
+    InputError,
+    LedgerChanged,
+    NodeError,
+    NodeUnreachable,
+    OfflineMiss,
+    RateLimited,
+    SchemaError,
+    ToolkitError,
+)
+from toolkit.wire import decode_error_body, decode_node_info, ledger_headers
+from toolkit.wire._headers import missing_ledger_headers
+from toolkit.wire._responses import encode_node_info
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+
+    from toolkit.client._calls import PreparedCall
+    from toolkit.client._engine import BulkEngine
+    from toolkit.client._http import Transport
+    from toolkit.wire import LedgerState, NodeInfo
+
+__all__ = ["Connection", "bcs_body", "json_body", "path", "pinned"]
+
+_log = logging.getLogger("toolkit.client")
+T = TypeVar("T")
+_Error = TypeVar("_Error", bound=ToolkitError)
+_Tag = tuple[int, Any, Place | None]
+"""Position of a call, the call, and the place of its answer in the cache."""
+_Job = tuple[_Tag, Request | Answer | ToolkitError]
+
+_NOT_OFFERED = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED})
+_HEADER_PROBES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("/view", {"function": "0x1::chain_id::get", "type_arguments": [], "arguments": []}),
+    ("/tables/0x1/item", {"key_type": "u8", "value_type": "u8", "key": 0}),
+)
+"""Requests whose answer, or refusal, has the ledger state in its headers."""
+_LOOKUP_SIZE = 256
+"""Number of calls that are looked up in the cache together; it bounds the memory of long fetches."""
+_MISSED = "{}: offline, and the cache does not have the answer; connect without offline=True"
+
+
+def path(*parts: str | int) -> str:
+    """Return a path of segments, each percent-encoded as a whole, so that no value can change the path.
+
+    Raises
+    ------
+    InputError
+        If a segment is empty, ``.`` or ``..``.
+    """
+    texts = [str(part) for part in parts]
+    for text in texts:
+        if text in {".", "..", ""}:
+            raise InputError(f"{text!r} is not a valid name: it would change the path of the request")
+    return "/" + "/".join(quote(text, safe="") for text in texts)
+
+
+class _ThisThread(threading.local):
+    """Settings and counts of each thread that uses a connection."""
+
+    use_cache = True
+    repeats = True
+    sent = 0
+
+
+def pinned(request: Request, version: int | None) -> Request:
+    """Return a request, whose URL has no query, at a ledger version; None is the head."""
+    if version is None:
+        return request
+    return Request(request.method, f"{request.url}?ledger_version={version}", request.body, request.headers)
+
+
+class Connection:
+    """Sends calls to one node: looks them up in the cache, repeats failed requests, and raises the node's errors.
+
+    Parameters
+    ----------
+    url : str
+        Base URL, which ends in ``/v1``.
+    transport : Transport
+        Sends single requests.
+    engine : BulkEngine, optional
+        Sends many requests at once; without one the transport sends them, in threads.
+    cache : NodeCache, optional
+        Cache of answers to pinned reads.
+    retry : RetryPolicy, optional
+    pace : Pace, optional
+        Rate limit and pauses of all requests; the engine must share it. Cached answers take no turn.
+    max_in_flight : int, default 64
+        Maximum number of requests at once.
+    archive : callable (url) -> Transport, optional
+        Opens a transport to the archive that the answer to a pruned read advertises. Without it archives are named in
+        the error only.
+    credentials : Credentials
+        Sent to the node; masked in errors and in stored error answers.
+    sleep : callable, optional
+        Waits for a number of seconds; tests pass their own. By default a wait that `close` ends.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        transport: Transport,
+        *,
+        engine: BulkEngine | None = None,
+        cache: NodeCache | None = None,
+        retry: RetryPolicy | None = None,
+        pace: Pace | None = None,
+        max_in_flight: int = 64,
+        archive: Callable[[str], Transport] | None = None,
+        credentials: Credentials = NO_CREDENTIALS,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
+        self.url = url
+        self._transport = transport
+        self._engine = engine
+        self._cache = cache or NodeCache(url, None)
+        self._retry = retry or RetryPolicy()
+        self._max_in_flight = max_in_flight
+        self._pace = pace or Pace(None)
+        self._closing = threading.Event()
+        self._sleep = sleep or self._wait
+        self._newest: LedgerState | None = None
+        self._chain_id: int | None = None
+        self._here = _ThisThread()
+        self._archive = archive
+        self._credentials = credentials
+        self._archives: dict[str, Transport] = {}
+        self._archive_outages: Outages[str] = Outages()
+        forking.register(self)
+
+    def renew_after_fork(self) -> None:
+        """Replace the closing event, whose lock another thread of the parent may have held."""
+        closed = self._closing.is_set()
+        self._closing = threading.Event()
+        if closed:
+            self._closing.set()
+
+    def request(
+        self,
+        method: str,
+        where: str,
+        *,
+        body: bytes | None = None,
+        query: Mapping[str, Any] | None = None,
+        content: str = "application/json",
+        accept: str = "application/json",
+    ) -> Request:
+        """Return a request to a path below the base URL, without the query entries that are None."""
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        headers = {"Accept": accept, "x-aptos-client": f"ledger-toolkit/{__version__}"}
+        if body is not None:
+            headers["Content-Type"] = content
+        return Request(method, f"{self.url}{where}?{urlencode(given)}" if given else self.url + where, body, headers)
+
+    @property
+    def cache(self) -> NodeCache:
+        """The cache of answers to pinned reads."""
+        return self._cache
+
+    def perform(self, prepared: PreparedCall[T]) -> T:
+        """Return the result of a call, from the cache or from the node.
+
+        Raises
+        ------
+        NodeError
+            If the node refuses the call; the subclass depends on the status.
+        NodeUnreachable
+            If the node does not answer; `OfflineMiss` if the node is not asked because of ``offline=True``.
+        SchemaError
+            If the answer is not of the call's type; such an answer is not cached.
+        LedgerChanged
+            If the answer is of another chain than earlier answers.
+        ClosedError
+            If the connection is closed.
+        """
+        self.check_open()
+        place = self._place(prepared)
+        answer = None if place is None else self._cache.find([place]).get(place.key)
+        if answer is None:
+            answer = self._archived(prepared.request, self._exchanged(prepared.request, prepared.asked))
+        return self._finished(prepared, place, answer)
+
+    def perform_many(
+        self, calls: Iterable[PreparedCall[T] | ToolkitError]
+    ) -> Generator[tuple[int, T | ToolkitError], None, None]:
+        """Send many calls at once and yield (position, result or error) in the order of completion.
+
+        Parameters
+        ----------
+        calls : iterable of PreparedCall, or error
+            Consumed as results are taken, so it may be long. An error of a call that could not be prepared is yielded
+            as it is.
+
+        Yields
+        ------
+        tuple of (int, result or error)
+            One per call.
+        """
+        self.check_open()
+        with closing(self._sent(self._jobs(calls))) as outcomes:
+            for (number, call, place), outcome in outcomes:
+                result = self._result(call, place, outcome)
+                del outcome  # do not hold a large answer while waiting for the next one
+                yield number, result
+
+    def _jobs(self, calls: Iterable[PreparedCall[T] | ToolkitError]) -> Iterator[_Job]:
+        """Yield each call with its request, or with its outcome if that is known without a request."""
+        numbered = enumerate(calls)
+        while chunk := list(islice(numbered, _LOOKUP_SIZE if self._cache.answers else 1)):
+            places = [None if isinstance(call, ToolkitError) else self._place(call) for _, call in chunk]
+            stored = self._cache.find(places)
+            for (number, call), place in zip(chunk, places, strict=True):
+                job = (number, call, place)
+                if isinstance(call, ToolkitError):
+                    yield job, call
+                elif place is not None and place.key in stored:
+                    yield job, stored[place.key]
+                else:
+                    yield job, OfflineMiss(_MISSED.format(call.asked)) if self._cache.offline else call.request
+
+    def _result(self, call: Any, place: Place | None, outcome: Answer | ToolkitError) -> Any:
+        """Return the result of a call, or its error: one failed call does not end the others."""
+        if isinstance(outcome, ToolkitError):
+            return outcome
+        try:
+            if not isinstance(outcome, CachedAnswer):
+                self._note_ledger(outcome.parsed.ledger)
+                outcome = self._archived(call.request, outcome)
+            return self._finished(call, place, outcome)
+        except (NodeError, NodeUnreachable, SchemaError) as error:
+            return _without_frames(error)
+
+    def _finished(self, call: PreparedCall[T], place: Place | None, answer: Answer) -> T:
+        """Return the result of an answer, or raise its error; an answer that cannot be decoded is not cached."""
+        if not isinstance(answer, CachedAnswer):
+            self.expect_chain(answer.parsed.chain_id, call.asked)
+        if not _is_good(answer):
+            self._cache.store(place, answer if place is None else masked_refusal(answer, self._credentials))
+            raise refusal(call.asked, answer, self._credentials)
+        try:
+            result = call.finish(answer)
+        except SchemaError as error:
+            self._credentials.mask_error(error)  # the error quotes the answer
+            raise
+        self._cache.store(place, answer)
+        return result
+
+    def mask(self, text: str) -> str:
+        """Return a text that quotes an answer, with credentials masked."""
+        return self._credentials.mask(text)
+
+    def expect_chain(self, chain_id: int | None, asked: str) -> None:
+        """Check a chain id against the first one of this node; None is not checked.
+
+        Raises
+        ------
+        LedgerChanged
+            If the two differ.
+        """
+        if chain_id is None or chain_id == self._chain_id:
+            return
+        if self._chain_id is not None:
+            raise LedgerChanged(
+                f"{asked}: expected an answer of chain id {self._chain_id}, as before, got chain id {chain_id}; "
+                f"{self.url} now serves another ledger. Connect again to read it, and do not mix results of the two"
+            )
+        self._chain_id = chain_id
+
+    def close(self) -> None:
+        """Release the sockets and the cache; calls in progress raise ClosedError."""
+        self._closing.set()
+        self._transport.close()
+        if self._engine is not None:
+            self._engine.close()
+        for transport in self._archives.values():
+            transport.close()
+        self._cache.close()
+
+    @property
+    def newest(self) -> LedgerState | None:
+        """The ledger state with the highest head of all answers of the node so far; None before the first one."""
+        return self._newest
+
+    def head(self) -> int:
+        """Return the highest head seen so far; the node is asked for it if no answer was received yet."""
+        if self._newest is None:
+            ledger = self._description().ledger
+            self._note_ledger(ledger)
+            return ledger.version
+        return self._newest.version
+
+    @property
+    def closing(self) -> bool:
+        """Whether `close` was called."""
+        return self._closing.is_set()
+
+    def check_open(self) -> None:
+        """Raise ClosedError if the connection is closed."""
+        if self.closing:
+            raise ClosedError(CLOSED)
+
+    @property
+    def sent(self) -> int:
+        """Number of single requests that this thread has sent, repeats included."""
+        return self._here.sent
+
+    @contextmanager
+    def fresh(self, *, repeats: bool = True) -> Iterator[None]:
+        """Bypass the cache while the block runs, to see what the node has now.
+
+        Applies to the thread that runs the block; other threads use the cache.
+
+        Parameters
+        ----------
+        repeats : bool, default True
+            Whether failed requests are repeated.
+        """
+        self._here.use_cache, self._here.repeats = False, repeats
+        try:
+            yield
+        finally:
+            self._here.use_cache = self._here.repeats = True
+
+    def _place(self, call: PreparedCall[Any]) -> Place | None:
+        if not self._here.use_cache:
+            return None
+        return self._cache.place(call.request, call.pinned, gas=call.gas, describe=self._description)
+
+    def _description(self) -> NodeInfo:
+        """Read the description of the node, which is stored for offline sessions."""
+        request, asked = self.request("GET", ""), "node info"
+        answer = self._exchanged(request, asked)
+        if not isinstance(answer, CachedAnswer):
+            self.expect_chain(answer.parsed.chain_id, asked)
+        if not _is_good(answer):
+            raise refusal(asked, answer, self._credentials)
+        try:
+            return decode_node_info(answer.body)
+        except SchemaError as error:
+            self._credentials.mask_error(error)  # it quotes the answer
+            raise
+
+    def _exchanged(self, request: Request, asked: str) -> Answer:
+        """Send a request, unless the session is offline; store the node's description for offline sessions."""
+        if self._cache.offline:
+            if self._cache.is_description(request):
+                return self._cache.description()
+            raise OfflineMiss(_MISSED.format(asked))
+        answer = self._repeated(request, asked)
+        if self._cache.is_description(request):
+            if answer.status in _NOT_OFFERED:
+                answer = self._described_by_headers(answer)
+            if _is_good(answer):
+                self._cache.note_description(answer)
+        return answer
+
+    def _described_by_headers(self, refused: Answer) -> Answer:
+        """Describe a node that does not offer ``GET /v1`` by the headers of a POST operation.
+
+        Returns
+        -------
+        Answer
+            As of ``GET /v1``, with an empty node role and without a build; a refusal that names the missing headers if
+            no answer has all of them.
+        """
+        missing: list[str] = []
+        for where, body in _HEADER_PROBES:
+            answer = self._repeated(self.request("POST", where, body=json_body(body)), "ledger headers")
+            ledger = answer.parsed.ledger
+            if ledger is not None:
+                content = {"Content-Type": "application/json"} | ledger_headers(ledger)
+                return Answer(HTTPStatus.OK, content, encode_node_info(ledger))
+            lacking = missing_ledger_headers(answer.headers)
+            missing = lacking if not missing or len(lacking) < len(missing) else missing
+        told = decode_error_body(refused.body)
+        text = (
+            f"{told.message}; the node describes its ledger neither in GET /v1 nor in the headers of POST operations, "
+            f"which lack {', '.join(missing)}"
+        )
+        body = {"message": text, "error_code": told.error_code, "vm_error_code": told.vm_error_code}
+        if told.error_code is None:  # a page of a gateway
+            del body["error_code"]
+        return replace(refused, body=json_body(body))
+
+    def _archived(self, request: Request, answer: Answer) -> Answer:
+        """Return the archive's answer if the node has pruned the version and archives are followed, else `answer`.
+
+        Raises
+        ------
+        NodeUnreachable
+            If the archive does not answer; it is then not tried again for a while.
+        """
+        if self._archive is None or answer.status != HTTPStatus.GONE:
+            return answer
+        url = advertised_archive(answer, self._credentials)
+        if url is None:
+            return answer
+        if url not in self._archives:
+            _log.warning("following the archive %s", url)
+            self._archives[url] = self._archive(url)
+        there = replace(request, url=url + request.url.removeprefix(self.url))
+        failure: ToolkitError | None = self._archive_outages.resting(url)
+        if failure is None:
+            try:
+                with self._archive_outages.noted(url):
+                    found = self._archives[url].send(there)
+            except NodeUnreachable as error:
+                failure = error
+            else:
+                return found if _is_good(found) else answer
+        text = f"the node has pruned this version, and its archive {url} does not answer: {failure}"
+        raise NodeUnreachable(text) from failure
+
+    def _repeated(self, request: Request, asked: str) -> Answer:
+        """Send a request, and repeat it as the retry policy says; return the last answer, which may be an error."""
+        repeat, waited_s = 0, 0.0
+        while True:
+            self._wait_for_turn(asked)
+            outcome = self._attempt(request)
+            if isinstance(outcome, Answer) and _is_good(outcome):
+                return outcome
+            repeat += 1
+            pause_s = self._retry.pause_s(
+                outcome,
+                repeat=repeat,
+                waited_s=waited_s,
+                chance=random.random(),  # noqa: S311 - jitter  # nosec B311
+                also_repeat=partial(self._lags, request),
+            )
+            if pause_s is None or not self._here.repeats:
+                if isinstance(outcome, Answer):
+                    return outcome
+                raise outcome
+            _log.info("%s: attempt %d failed; next attempt in %.2f s", asked, repeat, pause_s)
+            waited_s += pause_s
+            self._sleep_for(pause_s)
+
+    def _wait_for_turn(self, asked: str) -> None:
+        """Wait until a request may be sent.
+
+        Raises
+        ------
+        RateLimited
+            If the node asked for a pause longer than the budget of the retry policy.
+        """
+        self._sleep_for(self._pace.turn_s())
+        self._sleep_for(self._pace.paused_s())  # the node may have asked for a pause meanwhile
+        refused_s = self._pace.refused_s()
+        if refused_s:
+            raise not_sent(asked, refused_s)
+
+    def _attempt(self, request: Request) -> Answer | NodeUnreachable:
+        """Send a request once; return an error instead of raising it, since the request may be repeated."""
+        self._here.sent += 1
+        try:
+            answer = self._transport.send(request)
+        except NodeUnreachable as unreachable:
+            return unreachable
+        self._note_ledger(answer.parsed.ledger)
+        self._pace.note_answer(answer, budget_s=self._retry.budget_s)
+        return answer
+
+    def _lags(self, request: Request, answer: Answer) -> bool:
+        """Return whether an answer is a 404 of a backend that lags behind the highest head this host has reported."""
+        if answer.status != HTTPStatus.NOT_FOUND:
+            return False
+        ledger, newest = answer.parsed.ledger, self._newest
+        if ledger is None or newest is None or decode_error_body(answer.body).error_code != "version_not_found":
+            return False
+        return ledger.version < newest.version and _version_asked(request.url) <= newest.version
+
+    def _note_ledger(self, ledger: LedgerState | None) -> None:
+        if ledger is not None and (self._newest is None or ledger.version >= self._newest.version):
+            self._newest = ledger
+
+    def _sent(self, jobs: Iterator[_Job]) -> Generator[tuple[_Tag, Answer | ToolkitError], None, None]:
+        """Send requests at once, over the engine if there is one, else over the transport in threads."""
+        if self._engine is not None:
+            yield from self._engine.run(jobs, retry=self._retry, also_repeat=self._lags)
+        else:
+            yield from (found for _, found in run_in_threads(jobs, self._outcome, in_flight=self._max_in_flight))
+
+    def _outcome(self, job: _Job) -> tuple[_Tag, Answer | ToolkitError]:
+        tag, request = job
+        if not isinstance(request, Request):
+            return tag, request
+        try:
+            return tag, self._repeated(request, tag[1].asked)
+        except (NodeUnreachable, RateLimited) as error:
+            return tag, _without_frames(error)
+
+    def _wait(self, seconds: float) -> None:
+        self._closing.wait(seconds)
+
+    def _sleep_for(self, seconds: float) -> None:
+        if seconds > 0:
+            self._sleep(seconds)
+
+
+def _without_frames(error: _Error) -> _Error:
+    """Return an error with its traceback and those of its causes removed: their frames hold whole answers."""
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.__traceback__ = None
+        cause = cause.__cause__ or cause.__context__
+    return error
+
+
+def _is_good(answer: Answer) -> bool:
+    return HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def _version_asked(url: str) -> int:
+    """Return the ledger version in the query of a URL, or 2**64 if none is valid."""
+    _, _, tail = url.partition("ledger_version=")
+    digits = tail.partition("&")[0]
+    return int(digits) if digits.isascii() and digits.isdigit() else 2**64
+
+
+def json_body(value: Any) -> bytes:
+    """Return a value as a JSON body.
+
+    Raises
+    ------
+    InputError
+        If a text in it cannot be encoded in UTF-8.
+    """
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError as error:
+        raise InputError(f"text {error.object[:40]!r} cannot be sent: it cannot be encoded in UTF-8") from None
+
+
+def bcs_body(answer: Answer, what: str) -> bytes:
+    """Return the body of a BCS answer; `what` names the call in messages.
+
+    Raises
+    ------
+    SchemaError
+        If the answer has another content type.
+    """
+    kind = next((value for name, value in answer.headers.items() if name.lower() == "content-type"), "")
+    if kind.partition(";")[0].strip().lower() not in {"", "application/x-bcs", "application/octet-stream"}:
+        raise SchemaError(f"{what}: expected a BCS answer, got {kind[:60]!r}; it starts with {answer.body[:60]!r}")
+    return answer.body

@@ -1,0 +1,568 @@
+"""The fetch functions: many calls, one typed frame. A call that fails is a row."""
+
+from __future__ import annotations
+
+import warnings
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolkit._present.notebook import facts_html
+from toolkit.client._arguments import listed_keys, listed_requests, named_calls
+from toolkit.client._batch import progress_bar, send_all, send_all_typed
+from toolkit.client._calls import needs_sequence_number, viewed_sequence_number
+from toolkit.client._node import Node
+from toolkit.client._reads import NO_ACCOUNT
+from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
+from toolkit.client._snapshot import Snapshot
+from toolkit.client._transaction_pages import pages_of, read_transactions
+from toolkit.client._versions import Versions, resolve_versions
+from toolkit.errors import (
+    ClosedError,
+    Forbidden,
+    InputError,
+    LedgerChanged,
+    NodeError,
+    NodeUnreachable,
+    NotFound,
+    SchemaError,
+    ToolkitError,
+)
+from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
+from toolkit.frames._transactions import transaction_frames
+from toolkit.move import FunctionId, is_closed, parse_type_tag
+from toolkit.wire import BlockInfo, ViewFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    import pandas as pd
+
+    from toolkit.client._calls import PreparedCall, PreparedView
+    from toolkit.client._results import Simulation
+    from toolkit.client._versions import ResolvedPlan
+    from toolkit.move import Layout
+    from toolkit.wire import LedgerState, SimulationRequest
+
+__all__ = [
+    "SimulationFrames",
+    "TransactionFrames",
+    "block_times",
+    "fetch_simulations",
+    "fetch_table_items",
+    "fetch_transactions",
+    "fetch_views",
+    "plan_versions",
+]
+
+_Name = TypeVar("_Name")
+_Result = TypeVar("_Result")
+
+_STRIDE = 32
+"""Of this many versions one is dated first: neighbours are often in one block, and a block is read once."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransactionFrames:
+    """Committed transactions as three frames.
+
+    Attributes
+    ----------
+    transactions : DataFrame, shape (transactions, 30)
+    changes : DataFrame, shape (state changes, 14)
+    events : DataFrame, shape (events, 8)
+        The data dictionary (``data/README.md``) describes the columns.
+    """
+
+    transactions: pd.DataFrame
+    changes: pd.DataFrame
+    events: pd.DataFrame
+
+    def _facts(self) -> dict[str, str]:
+        failed = int(self.transactions["error_code"].notna().sum())
+        return {
+            "transactions": f"{len(self.transactions)} rows, {failed} failed",
+            "changes": f"{len(self.changes)} rows",
+            "events": f"{len(self.events)} rows",
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}: {text}' for name, text in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        return facts_html(type(self).__name__, list(self._facts().items()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulationFrames(TransactionFrames):
+    """A batch of simulations as three frames.
+
+    Attributes
+    ----------
+    transactions, changes, events : DataFrame
+        As of `TransactionFrames`; ``request`` is the position of the request.
+    results : tuple of Simulation or ToolkitError
+        One per request, in order.
+    """
+
+    results: tuple[Simulation | ToolkitError, ...]
+
+
+def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
+    """Resolve a version plan by a node's ledger, which is read once and returned too; warn about clipped versions.
+
+    The oldest version that a probe found applies to reads of state only: pass ``state=False`` for transactions.
+    """
+    ledger = node.ledger()
+    plan = resolve_versions(
+        -1 if versions is None else versions,
+        head=ledger.version,
+        oldest=node.oldest_readable(ledger) if state else ledger.oldest_version,
+        version_at=lambda time: node.first_from(time, ledger),
+        claimed=ledger.oldest_version,
+    )
+    for note in plan.notes:
+        warnings.warn(note, UserWarning, stacklevel=3)
+    return plan, ledger
+
+
+def fetch_views(
+    node: Node,
+    calls: ViewFunction | Mapping[str, ViewFunction] | Sequence[ViewFunction],
+    *,
+    versions: Versions | None = None,
+    typed: bool = True,
+    flatten: bool = False,
+    times: bool = False,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Run view functions at many ledger versions.
+
+    Parameters
+    ----------
+    node : Node
+    calls : ViewFunction, mapping of str to ViewFunction, or sequence of ViewFunction
+        With a mapping or sequence the frame has a ``call`` column: the mapping's names, or the functions'.
+    versions : version plan, optional
+        ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, dates, a list or a range; the head by default. Both ends are
+        included, -1 is the head, and the head is read once, before anything is fetched.
+    typed : bool, default True
+        If False, the frame has one ``value`` column of JSON text, so that calls of different types fit one frame.
+    flatten : bool, default False
+        Replace struct columns by one column per field.
+    times : bool, default False
+        Fill ``ledger_timestamp``, at the cost of one request per block.
+    progress : bool, default True
+        Show a progress bar.
+
+    Returns
+    -------
+    DataFrame, shape (calls * versions, 8 + value columns)
+        One row per call and version, by call, then version as planned. A call that fails is a row with nulls and
+        its ``error_code``.
+
+    Raises
+    ------
+    SchemaError
+        If `typed` is True and the calls return different types, or a value does not fit its type: the message names
+        column, row, version and value. An answer that is not one of the service, such as a gateway's page, is a row.
+    InputError
+        If a call does not fit its ABI, or the plan cannot be parsed or read.
+    NodeError, NodeUnreachable
+        If the node does not say what its ledger is.
+    LedgerChanged
+        If another ledger takes the place of the node's meanwhile: another chain id in any answer, or, checked every
+        minute and at the end, another history.
+
+    Warns
+    -----
+    UserWarning
+        If modules cannot be looked up: values are then as in the node's JSON. Such modules are looked up once more at
+        the end, so that rows that were read without types get them if possible. Also if the plan is clipped.
+
+    Notes
+    -----
+    Types come from the module's ABI at the version read. Many nodes list the enums of a module without their variants:
+    numbers above 32 bits inside such a value stay text, and the ``meaning`` of the column in ``attrs["toolkit"]`` says
+    so. Source: ``POST /v1/view``.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> call = toolkit.ViewFunction("0x1::chain_id::get")
+    >>> frame = toolkit.fetch_views(toolkit.connect(), call, versions="0:200:100", progress=False)
+    >>> frame[["ledger_version", "value"]].to_numpy().tolist()
+    [[0, 4], [100, 4], [200, 4]]
+    """
+    node, named = _checked_node(node), named_calls(calls)
+    plan, ledger = plan_versions(node, versions)
+    ordered = sorted(set(plan.versions))
+    guard = _guard(node, ledger, ordered, len(named) * len(plan.versions))
+    for call in named.values():
+        function = FunctionId.parse(call.function)
+        node.abis.prepare(function.address, function.module, ordered)
+    stamps = block_times(node, ordered, show=progress) if times else {}
+
+    tasks = [(name, version) for name in named for version in plan.versions]
+    ready = {name: node.prepare_views(call) for name, call in named.items()}
+    outcomes = _outcomes(
+        node, tasks, lambda task: ready[task[0]].at(task[1]), what="views", show=progress, typed=typed, guard=guard
+    )
+    records = [
+        _failed_view(*task, outcome) if isinstance(outcome, Exception) else outcome.record(task[0])
+        for task, outcome in zip(tasks, outcomes, strict=True)
+    ]
+    if times:
+        records = [_dated(record, stamps) for record in records]
+    unanswered = typed and all(record.values is None for record in records)
+    layouts = _head_returns(ready.values()) if unanswered else None
+    return view_frame(records, typed=typed, flatten=flatten, named=not isinstance(calls, ViewFunction), layouts=layouts)
+
+
+def _head_returns(ready: Iterable[PreparedView]) -> tuple[Layout, ...] | None:
+    """Return the layouts at the head if all calls share them: the types of a frame without any answer."""
+    try:
+        found = {call.layouts() for call in ready}
+    except (NodeError, NodeUnreachable, SchemaError):
+        return None
+    return found.pop() if len(found) == 1 else None
+
+
+def fetch_table_items(
+    node: Node,
+    handle: str,
+    *,
+    keys: Iterable[Any],
+    key_type: str,
+    value_type: str,
+    versions: Versions | None = None,
+    flatten: bool = False,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Read items of a table by their keys, at one or many ledger versions.
+
+    Parameters
+    ----------
+    node : Node
+    handle : str
+        Table handle.
+    keys : iterable
+        Python values of `key_type`. A node cannot list the keys of a table.
+    key_type, value_type : str
+        Move types.
+    versions : version plan, optional
+        As in `fetch_views`.
+    flatten : bool, default False
+        Replace struct columns by one column per field.
+    progress : bool, default True
+        Show a progress bar.
+
+    Returns
+    -------
+    DataFrame, shape (keys * versions, >= 10)
+        By key, then version. An item that does not exist is a row with null ``value``; ``presence`` says whether it
+        is missing, deleted or pruned.
+
+    Raises
+    ------
+    SchemaError
+        If a value does not fit `value_type`; the message names column, row, version and value.
+    InputError
+        If the handle, a type or the plan cannot be parsed, or a key does not fit `key_type`.
+    NodeError, NodeUnreachable
+        If the node does not say what its ledger is.
+    LedgerChanged
+        If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
+
+    Warns
+    -----
+    UserWarning
+        If modules cannot be looked up, or the plan is clipped, as in `fetch_views`.
+
+    Notes
+    -----
+    Source: ``POST /v1/tables/{table_handle}/item``.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> frame = toolkit.fetch_table_items(
+    ...     toolkit.connect(), "0x" + "a" * 64, keys=[1, 2], key_type="u64", value_type="bool", progress=False
+    ... )
+    >>> frame["presence"].tolist()
+    ['missing', 'missing']
+    """
+    node, given = _checked_node(node), listed_keys(keys)
+    plan, ledger = plan_versions(node, versions)
+
+    ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
+    tasks = [(place, version) for place in range(len(given)) for version in plan.versions]
+    guard = _guard(node, ledger, plan.versions, len(tasks))
+    outcomes = _outcomes(
+        node, tasks, lambda task: ready[task[0]].at(task[1]), what="table items", show=progress, guard=guard
+    )
+    items = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
+    records = [
+        TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
+        if isinstance(outcome, Exception)
+        else outcome.record()
+        for (place, version), outcome in zip(tasks, outcomes, strict=True)
+    ]
+    # A column has one type: that of the newest item, or none if the type of an item is not known.
+    newest = next((item for item in reversed(items) if not is_closed(item.value_layout)), items[-1] if items else None)
+    key_layout, value_layout = (
+        (newest.key_layout, newest.value_layout) if newest else _head_layouts(node, key_type, value_type)
+    )
+    return item_frame(records, key_layout=key_layout, value_layout=value_layout, flatten=flatten)
+
+
+def _head_layouts(node: Node, key_type: str, value_type: str) -> tuple[Layout, Layout]:
+    """Return the layouts at the node's head: the types of a frame without any item."""
+    abis = node.abis.at(node.ledger().version)
+    return abis.layout(parse_type_tag(key_type)), abis.layout(parse_type_tag(value_type))
+
+
+def fetch_simulations(
+    node: Node, requests: SimulationRequest | Iterable[SimulationRequest], *, progress: bool = True
+) -> SimulationFrames:
+    """Simulate many transactions, each on its own, at the node's head.
+
+    Parameters
+    ----------
+    node : Node
+    requests : SimulationRequest or iterable of SimulationRequest
+    progress : bool, default True
+        Show a progress bar.
+
+    Returns
+    -------
+    SimulationFrames
+        A request that the node refuses, or that does not fit its function's ABI, is a row of ``transactions`` with its
+        ``error_code``; ``results`` has the error.
+
+    Raises
+    ------
+    InputError
+        If `requests` is not a list of requests.
+    NodeError, NodeUnreachable
+        If the node does not say what its ledger is.
+    LedgerChanged
+        If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
+
+    Notes
+    -----
+    Source: ``POST /v1/transactions/simulate``, once per request. The head is read once, and the sequence number of
+    each sender once. Each request expires 600 s (50 s with a replay protection nonce) after the newest head
+    that an answer had before it was sent.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0x2", 100])
+    >>> request = toolkit.SimulationRequest(call, sender="0x1")
+    >>> frames = toolkit.fetch_simulations(toolkit.connect(), [request, request], progress=False)
+    >>> frames.transactions["request"].tolist()
+    [0, 1]
+    """
+    node, listed = _checked_node(node), listed_requests(requests)
+    results: dict[int, Simulation | ToolkitError] = {}
+    if listed:
+        ledger = node.ledger()
+        guard = _guard(node, ledger, [ledger.version], len(listed))
+        with progress_bar(len(listed), "simulations", show=progress) as bar:
+            for place, outcome in _simulated(node, listed, ledger):
+                results[place] = outcome
+                bar.advance(1)
+                if guard is not None:
+                    guard.check_if_due()
+        if guard is not None and not all(isinstance(outcome, Exception) for outcome in results.values()):
+            guard.check_at_end()
+    ordered = [results[place] for place in range(len(listed))]
+    done = [(number, result) for number, result in enumerate(ordered) if not isinstance(result, ToolkitError)]
+    failed = [(number, Failure.of(result)) for number, result in enumerate(ordered) if isinstance(result, ToolkitError)]
+    frames = transaction_frames(
+        [result.transaction for _, result in done], requests=[number for number, _ in done], failures=failed
+    )
+    return SimulationFrames(*frames, tuple(ordered))
+
+
+def _simulated(
+    node: Node, requests: Sequence[SimulationRequest], ledger: LedgerState
+) -> Iterator[tuple[int, Simulation | ToolkitError]]:
+    """Read the sequence number of each sender once, then yield (position, result or error) as the answers come."""
+    senders = list(dict.fromkeys(request.sender for request in requests if needs_sequence_number(request)))
+    numbers: dict[str, int | ToolkitError] = {}
+    to_view: list[str] = []  # the node does not offer accounts
+    for place, found in send_all(node, senders, node.prepare_account):
+        if isinstance(found, NotFound | Forbidden):
+            numbers[senders[place]] = 0
+            if found.error_code != NO_ACCOUNT:
+                to_view.append(senders[place])
+        else:
+            numbers[senders[place]] = found if isinstance(found, ToolkitError) else found.sequence_number
+    for place, viewed in send_all(node, to_view, node.prepare_sequence_number):
+        if not isinstance(viewed, NodeError):  # an error: the account does not exist yet
+            numbers[to_view[place]] = viewed if isinstance(viewed, ToolkitError) else viewed_sequence_number(viewed)
+
+    def prepared(request: SimulationRequest) -> PreparedCall[Simulation] | ToolkitError:
+        number = numbers[request.sender] if needs_sequence_number(request) else 0
+        if isinstance(number, ToolkitError):
+            return number
+        try:
+            return node.prepare_simulation(request, ledger=ledger, sequence_number=number)
+        except (ClosedError, LedgerChanged):
+            raise
+        except ToolkitError as error:
+            return error
+
+    yield from send_all(node, requests, prepared)
+
+
+def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True) -> TransactionFrames:
+    """Read committed transactions.
+
+    Parameters
+    ----------
+    node : Node
+    versions : version plan
+        As in `fetch_views`. They are read in pages of 100, or of as many as the node gives at once.
+    progress : bool, default True
+        Show a progress bar.
+
+    Returns
+    -------
+    TransactionFrames
+        By version, with every kind of transaction. A version that cannot be read, or whose transaction is malformed,
+        is a row of ``transactions`` with its ``error_code``.
+
+    Raises
+    ------
+    InputError
+        If the plan cannot be parsed or read.
+    NodeError, NodeUnreachable
+        If the node does not say what its ledger is.
+    LedgerChanged
+        If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
+
+    Warns
+    -----
+    UserWarning
+        If the plan is clipped.
+
+    Notes
+    -----
+    Source: ``GET /v1/transactions?start=&limit=``.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> frames = toolkit.fetch_transactions(toolkit.connect(), versions="0:9", progress=False)
+    >>> frames.transactions["version"].tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+    node = _checked_node(node)
+    plan, ledger = plan_versions(node, versions, state=False)
+    wanted = sorted(set(plan.versions))
+    pages = pages_of(wanted)
+    guard = _guard(node, ledger, wanted, len(wanted))
+    found: dict[int, Any] = {}
+    failures: dict[int, Failure] = {}
+    with progress_bar(len(pages), "pages", show=progress) as bar:
+        for answer in read_transactions(node, pages):
+            found.update(answer.found)
+            for missing in answer.missing:
+                within = wanted[bisect_left(wanted, missing.first) : bisect_right(wanted, missing.last)]
+                failures |= dict.fromkeys(within, Failure.of(missing.error))
+            bar.advance(int(answer.ended))
+            if guard is not None:
+                guard.check_if_due()
+    if guard is not None and found:
+        guard.check_at_end()
+    ordered = [found[version] for version in sorted(found)]
+    return TransactionFrames(*transaction_frames(ordered, failures=sorted(failures.items()), by="version"))
+
+
+def block_times(node: Node, versions: Sequence[int], *, show: bool) -> dict[int, datetime]:
+    """Return the times of versions by their blocks, without those whose block the node does not give.
+
+    Parameters
+    ----------
+    node : Node
+    versions : sequence of int
+        Sorted, each once.
+    show : bool
+        Show a progress bar.
+    """
+    times: dict[int, datetime] = {}
+    left, stride = list(versions), _STRIDE
+    with progress_bar(len(left), "times", show=show) as bar:
+        while left:
+            asked = left[::stride]
+            unknown = set(left).difference(asked)
+            for place, block in node.many([node.prepare_block(version) for version in asked]):
+                version = asked[place]
+                if isinstance(block, BlockInfo) and block.first_version <= version <= block.last_version:
+                    covered = left[bisect_left(left, block.first_version) : bisect_right(left, block.last_version)]
+                    unknown.difference_update(covered)
+                    if block.block_timestamp is not None:
+                        times |= dict.fromkeys(covered, block.block_timestamp)
+            bar.advance(len(left) - len(unknown))
+            left, stride = sorted(unknown), max(1, stride // 2)
+    return times
+
+
+def _checked_node(node: Any) -> Node:
+    if isinstance(node, Snapshot):
+        raise InputError(f"expected a Node, got a Snapshot; use its .node and versions={node.ledger_version}")
+    if not isinstance(node, Node):
+        raise InputError(f"expected a Node, as toolkit.connect returns it, got {node!r:.80}")
+    return node
+
+
+def _outcomes(
+    node: Node,
+    tasks: Sequence[tuple[_Name, int]],
+    prepare: Callable[[tuple[_Name, int]], PreparedCall[_Result]],
+    *,
+    what: str,
+    show: bool,
+    typed: bool = True,
+    guard: LedgerGuard | None = None,
+) -> list[_Result | ToolkitError]:
+    """Send tasks, whose second item is a version, at once, and return their outcomes in the order of the tasks.
+
+    An answer that cannot be decoded is an outcome, as a refusal is. If a column is to be typed, a value that does not
+    fit its declared type is raised. Calls whose module could not be looked up are typed at the end.
+    """
+    found: dict[int, _Result | ToolkitError] = {}
+    with progress_bar(len(tasks), what, show=show) as bar:
+        for place, outcome in (send_all_typed if typed else send_all)(node, tasks, prepare):
+            if typed and isinstance(outcome, SchemaError) and outcome.column is not None:
+                text = f"column {outcome.column!r}, row {place}, version {tasks[place][1]}: {outcome}"
+                raise SchemaError(text, column=outcome.column, rows=[place]) from outcome
+            bar.advance(int(place not in found))
+            found[place] = outcome
+            if guard is not None:
+                guard.check_if_due()
+    if guard is not None and not all(isinstance(outcome, Exception) for outcome in found.values()):
+        guard.check_at_end()
+    return [found[place] for place in range(len(tasks))]
+
+
+def _guard(node: Node, ledger: LedgerState, versions: Sequence[int], reads: int) -> LedgerGuard | None:
+    """Return a guard against another ledger in the place of this one; None for a single read, which cannot mix two."""
+    return LedgerGuard(node, LedgerAnchor.taken(node, max(versions), ledger=ledger)) if reads > 1 else None
+
+
+def _failed_view(name: str, version: int, error: Exception) -> ViewRecord:
+    return ViewRecord(name, version, _head_of(error), None, None, None, None, Failure.of(error))
+
+
+def _head_of(error: Exception) -> int | None:
+    ledger = error.ledger if isinstance(error, NodeError) else None
+    return ledger.version if ledger else None
+
+
+def _dated(record: ViewRecord, stamps: Mapping[int, datetime]) -> ViewRecord:
+    return replace(record, ledger_timestamp=stamps.get(record.ledger_version or 0))

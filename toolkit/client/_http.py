@@ -1,0 +1,404 @@
+"""HTTP without connections: base URLs, requests and answers, redirects, limits, and settings of the environment.
+
+Shared by both transports, `toolkit.client._transport` and `toolkit.client._curl_transport`, so that they behave alike.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cache
+from ipaddress import IPv6Address, ip_address
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import SplitResult, urljoin, urlsplit, urlunsplit
+
+import requests
+from requests.utils import get_environ_proxies, requote_uri, select_proxy
+
+from toolkit.client._credentials import NO_CREDENTIALS, Credentials
+from toolkit.errors import HopelessError, InputError
+from toolkit.wire import parse_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from toolkit.wire import AnswerHeaders
+
+__all__ = [
+    "NETWORKS",
+    "Answer",
+    "Hop",
+    "Request",
+    "Transport",
+    "base_url",
+    "embedded_url",
+    "environment_key",
+    "is_nearby",
+    "is_public_network",
+    "login_of",
+    "redacted_target",
+    "redacted_url",
+]
+
+NETWORKS = {
+    "mainnet": "https://api.mainnet.aptoslabs.com/v1",
+    "testnet": "https://api.testnet.aptoslabs.com/v1",
+    "devnet": "https://api.devnet.aptoslabs.com/v1",
+    "local": "http://127.0.0.1:8080/v1",
+}
+"""Base URLs of public nodes by network name. Source: the network tables of the published SDKs."""
+
+_SCHEME = re.compile(r"\s*(?:[A-Za-z][A-Za-z0-9+.-]*:[/\\]+)?")
+_EXTRAS = re.compile(r"[?#]")
+_BELOW_BASE = re.compile(r"/v1/(?:-|accounts|blocks|estimate_gas_price|spec|tables|transactions|view)(?:/|$)")
+_NEARBY_DOMAINS = frozenset({"localhost", "local"})
+
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""Maximum size of an answer's body in bytes, decompressed. Larger pages of transactions are read as smaller pages."""
+
+MAX_BYTES_IN_FLIGHT = 256 * 1024 * 1024
+"""Maximum number of bytes of answers that a transport holds at once, being received or waiting for the caller.
+
+At the limit each run still receives one answer, so the peak is this plus `MAX_ANSWER_BYTES` per run.
+"""
+
+TOTAL_TIMEOUTS = 10
+"""Limit of a whole request, redirects included, as a multiple of `timeout_s`."""
+
+MAX_REDIRECTS = 5
+"""Maximum number of redirects followed for one request."""
+
+COMMON_HEADERS = {"User-Agent": "ledger-toolkit", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+"""Headers of every request; headers of the request itself take precedence."""
+
+CLOSED = "this node client is closed; connect() again"
+CUT_OFF = "the answer was cut off ({}); try again"
+NO_ANSWER = "no answer within {:g} s; raise timeout_s or try again later"
+NOT_COMPLETE = "the answer was not complete within {:g} s, ten times timeout_s; raise timeout_s"
+NOT_HTTP = "the response is not HTTP ({}); check the URL"
+NOT_THERE = "cannot connect ({}); check the URL and that the node runs"
+NOT_TRUSTED = (
+    "the certificate of the server is not trusted ({}); "
+    "set REQUESTS_CA_BUNDLE or SSL_CERT_FILE to the file of its certificate authority"
+)
+NO_PROXY = "the proxy set in the environment could not be used; check HTTP(S)_PROXY and NO_PROXY"
+NO_TLS = "the TLS handshake failed ({}); check that this port speaks https"
+NOT_UNPACKED = "the answer could not be decompressed; try again"
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_KEEP_BODY = frozenset({307, 308})
+MAX_SHOWN = 120
+"""Maximum length of a text of a server or a library in an error message."""
+_BUNDLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+def base_url(target: str) -> str:
+    """Return the base URL, which ends in ``/v1``, for a network name or an http(s) URL.
+
+    Parameters
+    ----------
+    target : str
+        ``mainnet``, ``testnet``, ``devnet``, ``local``, or an http(s) URL with or without ``/v1`` and trailing slash.
+
+    Returns
+    -------
+    str
+        URL that the paths of the service are appended to.
+
+    Raises
+    ------
+    InputError
+        If `target` is neither a network name nor an http(s) URL with a host.
+
+    Examples
+    --------
+    >>> base_url("local"), base_url("https://node.example")
+    ('http://127.0.0.1:8080/v1', 'https://node.example/v1')
+    """
+    if not isinstance(target, str):
+        raise InputError(f"node must be a string, got {type(target).__name__}")
+    if target in NETWORKS:
+        return NETWORKS[target]
+    shown = repr(redacted_target(target))
+    choices = f"expected one of embedded, {', '.join(NETWORKS)}, or an http(s) URL"
+    try:
+        parts = urlsplit(target.strip())
+        host, _ = parts.hostname, parts.port  # raises for an invalid port
+    except ValueError:  # its message may quote a password
+        raise InputError(f"node {shown} is not a usable URL: its host or port is invalid; {choices}") from None
+    if parts.scheme not in {"http", "https"} or not host:
+        meant = get_close_matches(target.strip().lower(), ["embedded", *NETWORKS], n=1)
+        hint = f"; did you mean {meant[0]!r}?" if meant else ""
+        raise InputError(f"node {shown} is neither a known network nor an http(s) URL; {choices}{hint}")
+    if parts.query or parts.fragment:
+        raise InputError(f"node {shown} has a query or a fragment; pass the base URL only")
+    if "@" in parts.path:
+        raise InputError(
+            f"node {shown} has '@' after its host; in a user name or password, encode / as %2F and ? as %3F"
+        )
+    if _BELOW_BASE.search(parts.path):
+        raise InputError(f"node {shown} continues after /v1; pass the base URL only, which ends in /v1")
+    path = parts.path.rstrip("/")
+    if not path.endswith("/v1"):
+        path += "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def environment_key() -> str | None:
+    """Return the API key that ``LEDGER_TOOLKIT_API_KEY`` holds, or None."""
+    return os.environ.get("LEDGER_TOOLKIT_API_KEY") or None
+
+
+def redacted_url(url: str) -> str:
+    """Return a URL without user name, password, query and fragment, as messages, frames and reports show it.
+
+    Examples
+    --------
+    >>> redacted_url("https://user:secret@node.example/v1?key=1")
+    'https://node.example/v1'
+    """
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def is_public_network(target: str) -> bool:
+    """Return whether a target that `base_url` accepts is one of `NETWORKS`, over TLS."""
+    url = base_url(target) if target != "embedded" else ""
+    return url.startswith("https:") and redacted_url(url) in NETWORKS.values()
+
+
+def login_of(url: str) -> str | None:
+    """Return the ``user:password`` part of a URL, percent-encoded as it is there, or None."""
+    return urlsplit(url).netloc.rpartition("@")[0] or None
+
+
+def redacted_target(target: str) -> str:
+    """Return `target`, which need not be a valid URL, without login, query and fragment, for messages."""
+    start = _SCHEME.match(target)
+    scheme = start.group() if start else ""
+    login, _, rest = target[len(scheme) :].rpartition("@")
+    # If ? or # comes before the @, both sides may be part of the password, so neither is shown.
+    return scheme + ("..." if _EXTRAS.search(login) else _EXTRAS.split(rest)[0])
+
+
+def is_nearby(url: str) -> bool:
+    """Return whether a URL is on this machine or its local network, where ledgers are often reset.
+
+    True for loopback, private, link-local and unspecified addresses in any notation, and for names that end in
+    ``.localhost`` or ``.local``. Names are not resolved.
+    """
+    host = (urlsplit(url).hostname or "").removesuffix(".")
+    try:
+        address = ip_address(host)
+    except ValueError:
+        try:
+            address = ip_address(socket.inet_aton(host))  # notations such as 127.1 and 2130706433
+        except (OSError, ValueError):
+            return host.rpartition(".")[2] in _NEARBY_DOMAINS
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.is_private or address.is_loopback or address.is_link_local or address.is_unspecified
+
+
+@cache
+def embedded_url() -> str:
+    """Start the embedded node, once per process, and return its URL."""
+    import atexit
+
+    from toolkit import embedded
+
+    server = embedded.start(embedded.Ledger.with_history())
+    atexit.register(server.stop)
+    return server.url
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request, without credentials: the transport adds those.
+
+    Attributes
+    ----------
+    method : str
+        ``GET`` or ``POST``.
+    url : str
+        Absolute URL, query included.
+    body : bytes or None
+        Body as sent.
+    headers : mapping of str to str
+        Content type, accepted types and others.
+    """
+
+    method: str
+    url: str
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Answer:
+    """One HTTP answer.
+
+    Attributes
+    ----------
+    status : int
+    headers : mapping of str to str
+        Names in lower case; values of a repeated header are joined by commas.
+    body : bytes
+        Decompressed, at most `MAX_ANSWER_BYTES`.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    _parsed: AnswerHeaders | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def parsed(self) -> AnswerHeaders:
+        """The documented headers, parsed at the first use."""
+        if self._parsed is None:
+            object.__setattr__(self, "_parsed", parse_headers(self.headers))
+        return self._parsed  # type: ignore[return-value]  # set above
+
+
+class Transport(Protocol):
+    """Sends single requests. `SessionTransport` is the default; tests pass others."""
+
+    def send(self, request: Request) -> Answer:
+        """Send one request and return the answer, whatever its status; raise NodeUnreachable if there is none."""
+        ...
+
+    def close(self) -> None:
+        """Release the sockets; later requests raise ClosedError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A request as sent to one site: the first one, or one of its redirects.
+
+    Attributes
+    ----------
+    request : Request
+        Without user name and password in its URL.
+    authorization : str or None
+        Value of the ``Authorization`` header; sent to the site of the first hop only.
+    number : int
+        Number of redirects before this hop.
+    credentials : Credentials
+        Masked in every error message, since any site may echo them.
+    """
+
+    request: Request
+    authorization: str | None = field(default=None, repr=False)
+    number: int = 0
+    credentials: Credentials = NO_CREDENTIALS
+
+    @classmethod
+    def first(cls, request: Request, credentials: Credentials) -> Hop:
+        """Return the first hop of a request; a login in the URL is sent if there is no API key."""
+        if "@" in request.url:
+            parts = urlsplit(request.url)
+            credentials = Credentials(credentials.api_key, login_of(request.url) or credentials.login)
+            request = replace(request, url=urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])))
+        return cls(request, credentials.authorization, credentials=credentials)
+
+    @property
+    def where(self) -> str:
+        """Method and URL for error messages, without credentials and query."""
+        url = redacted_url(self.request.url)
+        return f"{self.request.method} {self.credentials.mask(url) if self.number else url}"
+
+    def after(self, status: int, headers: Mapping[str, str]) -> Hop | None:
+        """Return the next hop, or None if the answer is not a redirect.
+
+        Raises
+        ------
+        HopelessError
+            If the redirect would drop the body, leads from https to http, has no usable target, or exceeds
+            `MAX_REDIRECTS`.
+        """
+        if status not in _REDIRECTS or "location" not in headers:
+            return None
+        here, there = urlsplit(self.request.url), self._target(headers["location"])
+        if self.request.method != "GET" and status not in _KEEP_BODY:
+            raise self._refused(
+                f"with a redirect ({status}) on which a {self.request.method} would lose its body", there
+            )
+        if here.scheme == "https" and there.scheme == "http":
+            raise self._refused("with a redirect from https to http, which would give up TLS", there)
+        if self.number >= MAX_REDIRECTS:
+            raise self._refused(f"with more than {MAX_REDIRECTS} redirects, the last one", there)
+        same_site = _site(here) == _site(there)
+        moved = replace(self.request, url=requote_uri(urlunsplit(there)))
+        return Hop(moved, self.authorization if same_site else None, self.number + 1, self.credentials)
+
+    def _target(self, location: str) -> SplitResult:
+        try:
+            parts = urlsplit(urljoin(self.request.url, location))
+            usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            shown = ascii(self.credentials.mask(location)[:MAX_SHOWN])
+            raise HopelessError(f"{self.where}: the server redirects to {shown}, which is not an http(s) URL")
+        return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="")
+
+    def _refused(self, what: str, there: SplitResult) -> HopelessError:
+        shown = ascii(self.credentials.mask(redacted_url(urlunsplit(there)))[:MAX_SHOWN])
+        return HopelessError(
+            f"{self.where}: the server answers {what}, to {shown}; connect to the new address if you trust it"
+        )
+
+
+def _site(parts: SplitResult) -> tuple[str, str | None, int]:
+    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+
+
+def ascii_url(url: str) -> str:
+    """Return a URL with its host in ASCII (IDNA), as `requests` sends it; ValueError if it has no such form."""
+    if url.isascii():
+        return url
+    prepared = requests.PreparedRequest()
+    prepared.prepare_url(url, None)
+    return prepared.url or url
+
+
+def environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment sets for a URL, or None."""
+    return select_proxy(url, get_environ_proxies(url, None))
+
+
+def environment_bundle() -> str:
+    """Return the file or folder of trusted certificate authorities: of the environment, else of `requests`."""
+    for name in _BUNDLES:
+        path = os.environ.get(name)
+        if path and not os.path.exists(path):  # noqa: PTH110 - the message shows the path as it is set
+            raise HopelessError(
+                f"{name} is set to {path!r}, which does not exist; expected a file or folder of trusted authorities"
+            )
+        if path:
+            return path
+    return str(requests.utils.DEFAULT_CA_BUNDLE_PATH)
+
+
+def too_large() -> str:
+    """Return the message for an answer above `MAX_ANSWER_BYTES`."""
+    return f"the answer is larger than {MAX_ANSWER_BYTES:,} bytes and was dropped"
+
+
+def lowered(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return headers by lower-case name; values of a repeated header are joined by commas."""
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        known = name.lower()
+        headers[known] = f"{headers[known]}, {value}" if known in headers else value
+    return headers
+
+
+def reason_text(text: str, credentials: Credentials) -> str:
+    """Return a library's message about a request, masked, cut and in ASCII."""
+    return ascii(credentials.mask(text)[:MAX_SHOWN])[1:-1]

@@ -1,0 +1,578 @@
+"""A ledger node: views, table items, simulations, and the other reads of the REST interface."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+from weakref import WeakSet
+
+from toolkit.client._abis import AbiStore
+from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_text
+from toolkit.client._cache import AnswerCache, NodeCache
+from toolkit.client._calls import (
+    PreparedItem,
+    PreparedView,
+    needs_sequence_number,
+    prepare_simulation,
+    viewed_sequence_number,
+)
+from toolkit.client._connection import Connection
+from toolkit.client._credentials import NO_CREDENTIALS, Credentials
+from toolkit.client._http import base_url, embedded_url, environment_key, login_of, redacted_url
+from toolkit.client._reads import NO_ACCOUNT, Probe, Reads, probe
+from toolkit.client._retry import Pace
+from toolkit.client._snapshot import Snapshot
+from toolkit.client._transport import SessionTransport
+from toolkit.client._versions import as_version, as_version_or_head, first_version_from, moment
+from toolkit.errors import Forbidden, InputError, NodeError, NotFound
+from toolkit.wire import SimulationRequest, ViewFunction
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from datetime import date, datetime
+    from types import TracebackType
+    from typing import Self
+
+    from toolkit.client._calls import Encoding, PreparedCall
+    from toolkit.client._http import Transport
+    from toolkit.client._results import Simulation, TableItem, ViewResult
+    from toolkit.client._same_ledger import LedgerAnchor
+    from toolkit.errors import ToolkitError
+    from toolkit.move import ModuleAbi
+    from toolkit.wire import EntryFunction, LedgerState
+
+__all__ = ["Node"]
+
+T = TypeVar("T")
+
+_MAX_IN_FLIGHT = 10_000
+_MAX_TIMEOUT_S = 86_400
+_MAX_RATE = 1_000_000
+
+
+class Node(Reads):
+    """A ledger node. It reads, runs view functions and simulates; it never signs and never submits.
+
+    `toolkit.connect` returns one. It can be used from several threads, and as a context manager.
+
+    Parameters
+    ----------
+    target : str, default "embedded"
+        The name of a network or a URL, as for `connect`. A user name and password in it are sent to that host if
+        there is no API key. Neither `url` nor a pickle has them.
+    api_key : str, optional
+        Sent as a bearer token, to this node's host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment,
+        unless the URL has a user name and password; an empty string sends none.
+    encoding : {"json", "bcs"}, default "json"
+        Encoding of views, table items and simulations whose types are known; values are equal either way.
+    max_in_flight : int, default 64
+        Maximum number of requests at once of the fetch functions.
+    requests_per_second : float, optional
+        Maximum number of requests started per second.
+    cache : "default", path or None
+        Where answers to pinned reads are stored: on disk for a public node, in memory for one on this machine or its
+        network (test ledgers reuse ids), in the file of this name, or nowhere.
+    cache_name : str, optional
+        Answers are stored for the host that gave them (scheme, host and port). Nodes with the same `cache_name` share
+        theirs instead: use it for hosts of one chain that you trust equally.
+    offline : bool, default False
+        Use the cache only: anything else raises `OfflineMiss`. The head is the one last seen.
+    archive : bool, default False
+        Read pruned versions from the archive that the node advertises, if it names one by https. The API key goes
+        there only if the archive is the same site.
+    timeout_s : float, default 30.0
+        Limit in seconds for connecting, and for each wait for bytes. After ten times as long a request ends, complete
+        or not, and is not repeated.
+    abis : mapping of (address, module name) to ModuleAbi, optional
+        ABIs to use instead of the node's, for modules whose ABI it does not give.
+    transport : Transport, optional
+        Replaces HTTP, for tests; its answers are stored only if `cache` names a file.
+    name : str, optional
+        Name of the node in frames and reports; by default its URL without credentials.
+
+    Raises
+    ------
+    InputError
+        If `target` is neither a known name nor a usable URL, or a setting cannot be used.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> with toolkit.Node() as node:
+    ...     node.ledger().chain_id
+    4
+    """
+
+    def __init__(
+        self,
+        target: str = "embedded",
+        *,
+        api_key: str | None = None,
+        encoding: Encoding = "json",
+        max_in_flight: int = 64,
+        requests_per_second: float | None = None,
+        cache: str | os.PathLike[str] | None = "default",
+        cache_name: str | None = None,
+        offline: bool = False,
+        archive: bool = False,
+        timeout_s: float = 30.0,
+        abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
+        transport: Transport | None = None,
+        name: str | None = None,
+    ) -> None:
+        check_encoding(encoding)
+        max_in_flight = check_count("max_in_flight", max_in_flight, _MAX_IN_FLIGHT)
+        timeout_s = check_limit("timeout_s", timeout_s, _MAX_TIMEOUT_S, "seconds")
+        if requests_per_second is not None:
+            requests_per_second = check_limit("requests_per_second", requests_per_second, _MAX_RATE, "per second")
+        check_text("api_key", api_key)
+        check_text("name", name)
+        check_text("cache_name", cache_name)
+        abis = check_abis(abis)
+        if target == "embedded":
+            target, api_key, name = embedded_url(), "", name or "embedded"  # it does not need a key
+        url = base_url(target)
+        login, url = login_of(url), redacted_url(url)
+        if api_key is None and login is None:  # what the caller writes comes before the environment
+            api_key = environment_key()
+        api_key = api_key or None
+        self._credentials = Credentials(api_key, login, unsent=bool(api_key is login is None and environment_key()))
+        self._settings: dict[str, Any] | None = None
+        if transport is None:
+            self._settings = {
+                "target": url,
+                "encoding": encoding,
+                "max_in_flight": max_in_flight,
+                "requests_per_second": requests_per_second,
+                "cache": cache,
+                "cache_name": cache_name,
+                "offline": offline,
+                "archive": archive,
+                "timeout_s": timeout_s,
+                "abis": abis,
+                "name": name,
+            }
+        self.url = url
+        self.name = name or url
+        self.max_in_flight = max_in_flight
+        self.requests_per_second = requests_per_second
+        self.probed: Probe | None = None
+        self.anchor: LedgerAnchor | None = None
+        """What identifies the ledger that the last fetch or run read, see `LedgerAnchor.taken`."""
+        self._timeout_s = timeout_s
+        self._shares: WeakSet[Node] = WeakSet()
+        engine, pace = None, Pace(requests_per_second)
+        if transport is not None and cache == "default":
+            cache = None  # the caller's transport may lead anywhere: its answers are not mixed with others
+        if transport is None:
+            from toolkit.client._engine import BulkEngine
+
+            transport = SessionTransport(api_key=api_key, login=login, timeout_s=timeout_s)
+            engine = BulkEngine(
+                api_key=api_key, login=login, timeout_s=timeout_s, max_in_flight=max_in_flight, pace=pace
+            )
+        stored = NodeCache(url, AnswerCache.for_node(url, cache), offline=offline, shared=cache_name)
+        self._connection = Connection(
+            url,
+            transport,
+            engine=engine,
+            cache=stored,
+            pace=pace,
+            max_in_flight=max_in_flight,
+            archive=self._archive_transport if archive else None,
+            credentials=self._credentials,
+        )
+        self._encoding = encoding
+        self.abis = AbiStore(self._module_answer, overrides=abis, kept_versions=self._module_versions)
+
+    def __repr__(self) -> str:
+        return f"Node({self.name!r})"
+
+    @property
+    def reconnect(self) -> tuple[Callable[..., Node], tuple[Any, ...]] | None:
+        """A function and its arguments that connect to the node again, as a pickle has them: without secrets.
+
+        A node with an API key takes the one of the environment in which it is connected to again. A login is lost: the
+        environment there was not meant for this host. None for a node over a transport of the caller's.
+        """
+        if self._settings is None:
+            return None
+        return _reconnected, (self._settings, self._credentials.api_key is not None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.reconnect is None:
+            raise TypeError("a Node over a transport of your own cannot be pickled")
+        return self.reconnect
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Release sockets. The node cannot be used afterwards, and calls in progress raise ClosedError."""
+        self._connection.close()
+        for copy in list(self._shares):
+            copy.close()
+
+    def _archive_transport(self, archive: str) -> Transport:
+        """Return a transport to an archive, with credentials only if it is the same site."""
+        here, there = urlsplit(self.url), urlsplit(archive)
+        same = (here.scheme, here.hostname, here.port) == (there.scheme, there.hostname, there.port)
+        credentials = self._credentials if same else NO_CREDENTIALS
+        return SessionTransport(api_key=credentials.api_key, login=credentials.login, timeout_s=self._timeout_s)
+
+    # the three operations -------------------------------------------------------------------------------------
+
+    def view(
+        self,
+        function: str | ViewFunction,
+        *,
+        type_arguments: Sequence[str] = (),
+        arguments: Sequence[Any] = (),
+        ledger_version: int | None = None,
+    ) -> ViewResult:
+        """Run a view function.
+
+        Parameters
+        ----------
+        function : str or ViewFunction
+            ``0x1::coin::supply``, or a whole call without the other arguments.
+        type_arguments : sequence of str
+            Move types.
+        arguments : sequence
+            Python values, encoded by the function's ABI.
+        ledger_version : int, optional
+            Version whose state is read; the head by default.
+
+        Returns
+        -------
+        ViewResult
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the call does not fit the function's ABI.
+        NodeError
+            If the node refuses; `VersionPruned` if it no longer has the version.
+        NodeUnreachable
+            If the node does not answer, or not for the module's ABI. `fetch_views` then reads views without types.
+
+        Notes
+        -----
+        Source: ``POST /v1/view``; gas from the ``Gas-Used`` header.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> node = toolkit.connect()
+        >>> node.view("0x1::chain_id::get").value
+        4
+        """
+        if not isinstance(function, ViewFunction):
+            function = ViewFunction(function, type_arguments=tuple(type_arguments), arguments=tuple(arguments))
+        elif type_arguments or arguments:
+            raise InputError("view got a whole ViewFunction and further arguments; put them into the ViewFunction")
+        return self._typed(self.prepare_view(function, ledger_version))
+
+    def table_item(
+        self, handle: str, *, key: Any, key_type: str, value_type: str, ledger_version: int | None = None
+    ) -> TableItem:
+        """Read one item of a table.
+
+        Parameters
+        ----------
+        handle : str
+            Table handle: hex of 32 bytes.
+        key : object
+            Python value of `key_type`.
+        key_type, value_type : str
+            Move types.
+        ledger_version : int, optional
+            Version whose state is read; the head by default.
+
+        Returns
+        -------
+        TableItem
+
+        Raises
+        ------
+        NotFound
+            If the item does not exist; a wrong key type gives the same answer.
+        InputError, SchemaError
+            If a type cannot be parsed, or key or value do not fit theirs.
+        NodeError, NodeUnreachable
+            If the node refuses otherwise, or does not answer.
+
+        Notes
+        -----
+        Source: ``POST /v1/tables/{table_handle}/item``. A node cannot list the keys of a table.
+        """
+        version = as_version_or_head(ledger_version)
+        return self._typed(self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type).at(version))
+
+    def _typed(self, call: PreparedCall[T]) -> T:
+        """Send a call; raise if its types could not be looked up, since a single read cannot do so later."""
+        if call.untyped is not None:
+            raise call.untyped.with_traceback(None)
+        return self._connection.perform(call)
+
+    def simulate(
+        self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
+    ) -> Simulation:
+        """Run a transaction on the node's head without signing, submitting or storing it.
+
+        Parameters
+        ----------
+        request : SimulationRequest or EntryFunction
+            A whole request, or a payload with `sender` and `options`.
+        sender : str, optional
+            Sending account; no key is needed.
+        **options
+            Further fields of `SimulationRequest`, by name.
+
+        Returns
+        -------
+        Simulation
+            Also if the transaction would fail: see ``success`` and ``vm_status``.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the request does not fit the function's ABI.
+        NodeError
+            If the node refuses the request as such.
+        NodeUnreachable
+            If the node does not answer.
+
+        Notes
+        -----
+        Source: ``POST /v1/transactions/simulate``. If the request has no sequence number or expiration, the node's
+        are filled in (ledger time + 600 s, or + 50 s with a replay protection nonce, since nodes accept at most 60 s
+        then). Gas price and max gas are then the node's estimates.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> node = toolkit.connect()
+        >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0x2", 100])
+        >>> node.simulate(call, sender="0x1").success
+        True
+        """
+        if not isinstance(request, SimulationRequest):
+            if sender is None:
+                raise InputError(
+                    "simulate needs sender=, the account that would send the transaction; no key is needed"
+                )
+            request = SimulationRequest(request, sender=sender, **options)
+        elif sender is not None or options:
+            raise InputError("simulate got a whole SimulationRequest and further options; put them into the request")
+        ledger, number = self.ledger(), 0
+        if needs_sequence_number(request):
+            try:
+                number = self.account(request.sender).sequence_number
+            except (NotFound, Forbidden) as error:
+                number = 0 if error.error_code == NO_ACCOUNT else self._viewed_sequence_number(request.sender)
+        return self._connection.perform(self.prepare_simulation(request, ledger=ledger, sequence_number=number))
+
+    def _viewed_sequence_number(self, address: str) -> int:
+        """Return a sequence number as the framework's view has it; 0 if it does not answer, as for a new account."""
+        try:
+            return viewed_sequence_number(self._connection.perform(self.prepare_sequence_number(address)))
+        except NodeError:
+            return 0
+
+    def prepare_sequence_number(self, address: str) -> PreparedCall[ViewResult]:
+        """Prepare the view of an account's sequence number, for nodes that do not offer accounts."""
+        return self.prepare_view(ViewFunction("0x1::account::get_sequence_number", arguments=(address,)))
+
+    def at(self, ledger_version: int) -> Snapshot:
+        """Return the node at one ledger version.
+
+        Parameters
+        ----------
+        ledger_version : int
+            Negative numbers count from the head: -1 is the head.
+
+        Returns
+        -------
+        Snapshot
+
+        Raises
+        ------
+        InputError
+            If it is not a ledger version, or counts below 0.
+        NodeError, NodeUnreachable
+            If it counts from the head, and the node does not say what that is.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> toolkit.connect().at(100).view("0x1::chain_id::get").ledger_version
+        100
+        """
+        version = as_version(ledger_version, least=-(2**64))
+        if version < 0:
+            version += self.ledger().version + 1
+        if version < 0:
+            raise InputError(f"version {ledger_version} does not exist: counted from the head it is below 0")
+        return Snapshot(self, version)
+
+    # many calls -------------------------------------------------------------------------------------------------
+
+    def with_share(self, tasks: int) -> Node:
+        """Return a node of these settings with sockets of its own and 1/`tasks` of rate and requests in flight.
+
+        Closing this node closes the copy and cancels its requests.
+
+        Raises
+        ------
+        InputError
+            If the node was given a transport, which cannot be copied.
+        """
+        self._connection.check_open()
+        if self._settings is None:
+            raise InputError("a Node over a transport of your own cannot be copied")
+        rate, login = self._settings["requests_per_second"], self._credentials.login
+        shared = {
+            **self._settings,
+            "target": self.url.replace("//", f"//{login}@", 1) if login else self.url,
+            "requests_per_second": rate / tasks if rate else None,
+            "max_in_flight": max(1, self.max_in_flight // tasks),
+        }
+        copy = Node(**shared, api_key=self._credentials.api_key or "")
+        self._shares.add(copy)
+        if self._connection.closing:  # by another thread, meanwhile
+            copy.close()
+        return copy
+
+    @property
+    def cache(self) -> AnswerCache | None:
+        """The stored answers to pinned reads, with ``stats()`` and ``clear()``; None if none are stored."""
+        self._connection.check_open()
+        return self._connection.cache.answers
+
+    def fresh(self, *, repeats: bool = True) -> AbstractContextManager[None]:
+        """Return a block in which this thread uses no cache; without `repeats` each request is sent once."""
+        return self._connection.fresh(repeats=repeats)
+
+    def expect_chain(self, chain_id: int) -> None:
+        """Make every answer of another chain id raise `LedgerChanged`, the first one too."""
+        self._connection.expect_chain(chain_id, "node")
+
+    def many(
+        self, calls: Iterable[PreparedCall[T] | ToolkitError]
+    ) -> Generator[tuple[int, T | ToolkitError], None, None]:
+        """Send many calls at once and yield (position, result or error) as they come; errors are passed on."""
+        return self._connection.perform_many(calls)
+
+    def prepare_view(self, call: ViewFunction, ledger_version: int | None = None) -> PreparedCall[ViewResult]:
+        """Prepare a view at one version."""
+        return self.prepare_views(call).at(as_version_or_head(ledger_version))
+
+    def prepare_views(self, call: ViewFunction) -> PreparedView:
+        """Prepare a view for many versions, by its ``at(version)``; much of the work is then done once."""
+        return PreparedView(self._connection, self.abis, self._encoding, call)
+
+    def prepare_items(self, handle: str, *, key: Any, key_type: str, value_type: str) -> PreparedItem:
+        """Prepare the read of a table item for one or many versions, by its ``at(version)``."""
+        return PreparedItem(
+            self._connection, self.abis, self._encoding, handle, key, key_type=key_type, value_type=value_type
+        )
+
+    def prepare_simulation(
+        self, request: SimulationRequest, *, ledger: LedgerState, sequence_number: int
+    ) -> PreparedCall[Simulation]:
+        """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen."""
+        newest, abis = self._connection.newest or ledger, self.abis.at(ledger.version)
+        number = sequence_number
+        return prepare_simulation(
+            self,
+            self._connection,
+            request,
+            ledger=newest,
+            abis=abis,
+            encoding=self._encoding,
+            sequence_number=number,
+        )
+
+    # versions ---------------------------------------------------------------------------------------------------
+
+    def probe(self) -> Probe:
+        """Find out what the node really answers, with about 20 requests.
+
+        Returns
+        -------
+        Probe
+            The oldest ledger version at which a view answers, which may not be the one that the headers claim; whether
+            views report gas, and the same each time; which further reads the node offers. Version plans of this node
+            then start from the version that was found.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            If the node does not even describe its ledger.
+        """
+        before = self._connection.sent
+        with self.fresh():
+            found = probe(self)
+        self.probed = replace(found, requests=self._connection.sent - before)
+        return self.probed
+
+    def oldest_readable(self, ledger: LedgerState) -> int:
+        """Return the oldest version that plans start from: the one that the ledger claims, or that a probe found."""
+        found = self.probed.oldest_readable if self.probed else None
+        return ledger.oldest_version if found is None else max(ledger.oldest_version, found)
+
+    def version_at(self, time: str | date) -> int:
+        """Return the first ledger version at or after a time, by bisection on block times.
+
+        Parameters
+        ----------
+        time : str, datetime or date
+            ISO 8601; UTC if it has no offset.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        InputError
+            If the time cannot be parsed, is after the node's head, or before the oldest version that the node has.
+        NodeError, NodeUnreachable
+            If the node does not offer blocks, or does not answer.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> node = toolkit.connect()
+        >>> node.version_at(node.ledger().timestamp) <= node.ledger().version
+        True
+        """
+        when, ledger = moment(time), self.ledger()
+        found = self.first_from(when, ledger)
+        if found > ledger.version:
+            raise InputError(f"{when.isoformat()} is after this node's head, {ledger.timestamp.isoformat()}")
+        if found < 0:
+            oldest = self.block(ledger.oldest_version).block_timestamp
+            of = f" of {oldest.isoformat()}" if oldest else ""
+            raise InputError(
+                f"{when.isoformat()} is before version {ledger.oldest_version}{of}, the oldest that this node has; "
+                "read from there, or ask an archive node"
+            )
+        return found
+
+    def first_from(self, time: datetime, ledger: LedgerState) -> int:
+        """Return the version as `version_at` does; -1 before a ledger's oldest version, head + 1 after its head."""
+        return first_version_from(time, ledger, self.block)
+
+
+def _reconnected(settings: dict[str, Any], had_key: bool) -> Node:  # noqa: FBT001 - called with positions by pickle
+    return Node(**settings, api_key=(had_key and environment_key()) or "")

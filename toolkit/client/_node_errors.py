@@ -1,0 +1,237 @@
+"""Error answers of a node as exceptions, with a message that says what to do. Pure."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from toolkit._present.text import visible
+from toolkit.client._credentials import NO_CREDENTIALS, Credentials
+from toolkit.client._http import base_url, redacted_url
+from toolkit.client._retry import resume_time, retry_after_s
+from toolkit.errors import (
+    Forbidden,
+    InputError,
+    InsufficientStorage,
+    InvalidRequest,
+    NodeError,
+    NotFound,
+    RateLimited,
+    SchemaError,
+    TooLarge,
+    Unavailable,
+    VersionPruned,
+)
+from toolkit.move._json_text import parse_json
+from toolkit.wire import ERROR_CODES, ErrorBody, decode_error_body
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.client._http import Answer
+    from toolkit.wire import LedgerState
+
+__all__ = ["advertised_archive", "masked_refusal", "not_sent", "refusal", "renamed"]
+
+_ARCHIVE_HEADER = "x-aptos-archival-endpoint"
+_MAX_URL = 300
+
+_ANSWERED = ": the node answered "
+_Refusal = TypeVar("_Refusal", bound=NodeError)
+
+_CLASSES: dict[int, type[NodeError]] = {
+    400: InvalidRequest,
+    401: Forbidden,
+    403: Forbidden,
+    404: NotFound,
+    405: NotFound,
+    410: VersionPruned,
+    413: TooLarge,
+    429: RateLimited,
+    503: Unavailable,
+    507: InsufficientStorage,
+}
+
+_ADVICE = {
+    403: "the node or its gateway does not allow this call; try another node",
+    413: "make the request smaller",
+    429: "slow down with requests_per_second=, or use an API key",
+    503: "the node is not ready; try again later",
+    507: "the node's mempool is full; try again later",
+}
+
+_BY_CODE = {
+    "version_not_found": "the version is above the node's head",
+    "table_item_not_found": "check handle, key and key type: a wrong key type gives the same answer",
+    "resource_not_found": "the account has no such resource at this version",
+    "module_not_found": "no such module at this version",
+    "account_not_found": "no such account at this version",
+}
+
+_KEY_REFUSED = "the API key that was sent is not accepted: check api_key= or LEDGER_TOOLKIT_API_KEY"
+_LOGIN_REFUSED = "the user name and password of the node's URL are not accepted: check them"
+_NOTHING_SENT = (
+    "no API key or login was sent: set LEDGER_TOOLKIT_API_KEY, pass api_key=, or write user:password@ before the host "
+    "in the URL of the study file, --node or connect(); run folders and worker processes have no login"
+)
+_KEY_NOT_SENT = (
+    "LEDGER_TOOLKIT_API_KEY was not sent, since only a study names this host: allow it with --use-api-key or "
+    "Study.load(..., use_api_key=True), or write user:password@ before the host (worker processes do not get it)"
+)
+
+_MISFIT = "failed to deserialize table item"
+"""Part of the message of a 500 for a table item whose bytes do not fit the value type."""
+
+
+def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIALS) -> NodeError:
+    """Return the exception for an answer with an error status.
+
+    Parameters
+    ----------
+    asked : str
+        The call, for the message: ``view 0x1::coin::supply at version 12``.
+    answer : Answer
+        Of status 300 or above.
+    credentials : Credentials
+        The credentials that were sent. The exception does not show them, although the answer may: gateways quote a
+        key that they do not know.
+
+    Returns
+    -------
+    NodeError
+        Of the class for the status; a 500 with a message about pruned state is `VersionPruned` too.
+    """
+    ledger = answer.parsed.ledger
+    sent = decode_error_body(answer.body, _content_type(answer.headers))
+    pruned = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR and "pruned" in sent.message.lower()
+    kind = VersionPruned if pruned else _CLASSES.get(answer.status, NodeError)
+    body = _masked(sent, credentials)
+    code = f" {body.error_code}" if body.error_code else ""
+    text = f"{asked}{_ANSWERED}{answer.status}{code}: {visible(body.message, 600) or 'without a message'}"
+    archive = advertised_archive(answer, credentials) if kind is VersionPruned else None
+    if _MISFIT in sent.message.lower():
+        advice = "check value_type: the stored value is not of that type"
+    else:
+        advice = _advice(kind, answer.status, body.error_code, ledger)
+    if answer.status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and sent.error_code not in ERROR_CODES):
+        advice = _access_advice(credentials)
+    wait_s = retry_after_s(answer.headers)
+    if wait_s:
+        advice += f"{'; ' if advice else ''}the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}"
+    if archive:
+        advice += f"; the node names an archive, {archive}: connect to it, or use connect(..., archive=True)"
+    return kind(
+        f"{text} ({advice})" if advice else text,
+        status=answer.status,
+        error_code=body.error_code,
+        message=body.message,
+        vm_error_code=body.vm_error_code,
+        ledger=ledger,
+        retry_after_s=wait_s,
+        archive=archive,
+    )
+
+
+def renamed(asked: str, error: _Refusal) -> _Refusal:
+    """Return the refusal of a look-up as that of the call that needs it, such as a view at a pruned version.
+
+    Parameters
+    ----------
+    asked : str
+        The call in words, as for `refusal`.
+    error : NodeError
+        As `refusal` returns it.
+    """
+    _, found, rest = str(error).partition(_ANSWERED)
+    again = copy(error)
+    again.args = (f"{asked}{found}{rest}" if found else f"{asked}: {error}",)
+    return again
+
+
+def masked_refusal(answer: Answer, credentials: Credentials) -> Answer:
+    """Return an error answer without the credentials that it repeats; the same answer if it repeats none."""
+    text = answer.body.decode("utf-8", "replace")
+    if credentials.mask(text) == text:
+        return answer
+    body = _masked(decode_error_body(answer.body, _content_type(answer.headers)), credentials)
+    return replace(answer, body=msgspec.json.encode(body))
+
+
+def not_sent(what: str, wait_s: float) -> RateLimited:
+    """Return the exception for a call that was not sent, because the node asked for a long wait.
+
+    Parameters
+    ----------
+    what : str
+        The call or its address, for the message.
+    wait_s : float
+        Remaining seconds of the wait.
+    """
+    message = f"the node asked to be sent nothing until {resume_time(wait_s)} (Retry-After)"
+    return RateLimited(
+        f"{what}: not sent, {message}; go on then, or connect() again to ask it sooner",
+        status=HTTPStatus.TOO_MANY_REQUESTS,
+        error_code="rate_limited",
+        message=f"not sent: {message}",
+        retry_after_s=wait_s,
+    )
+
+
+def advertised_archive(answer: Answer, credentials: Credentials = NO_CREDENTIALS) -> str | None:
+    """Return the archive that a pruned answer names in its header or body, None if it names none that can be used.
+
+    It must be an absolute https URL without any part of the credentials.
+    """
+    named = next((value for name, value in answer.headers.items() if name.lower() == _ARCHIVE_HEADER), None)
+    if named is None:
+        try:
+            document = parse_json(answer.body, "error")
+        except SchemaError:
+            return None
+        named = document.get("archival_endpoint") if isinstance(document, dict) else None
+    if not isinstance(named, str) or len(named) > _MAX_URL or not named.isascii() or not named.isprintable():
+        return None
+    try:
+        url = base_url(named)
+    except InputError:
+        return None
+    usable = url.startswith("https://") and credentials.mask(url) == url
+    return redacted_url(url) if usable else None
+
+
+def _advice(kind: type[NodeError], status: int, code: str | None, ledger: LedgerState | None) -> str:
+    if kind is VersionPruned:
+        if ledger is None:
+            return "read a later version, or ask an archive node"
+        return f"the oldest readable version is {ledger.oldest_version}; read from there, or ask an archive node"
+    if code == "version_not_found" and ledger is not None:
+        return f"the node's head is version {ledger.version}"
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        return "a redirect that cannot be followed; check the node's URL"
+    return _ADVICE.get(status, "")
+
+
+def _access_advice(credentials: Credentials) -> str:
+    if credentials.api_key is not None:
+        return _KEY_REFUSED
+    if credentials.login is not None:
+        return _LOGIN_REFUSED
+    return _KEY_NOT_SENT if credentials.unsent else _NOTHING_SENT
+
+
+def _masked(body: ErrorBody, credentials: Credentials) -> ErrorBody:
+    """Mask the texts of an error; a documented code is never masked, even if it looks like a piece of a secret."""
+    code = body.error_code
+    if code is not None and code not in ERROR_CODES:
+        code = credentials.mask(code)
+    return replace(body, message=credentials.mask(body.message), error_code=code)
+
+
+def _content_type(headers: Mapping[str, str]) -> str:
+    return next((value for name, value in headers.items() if name.lower() == "content-type"), "")

@@ -1,0 +1,474 @@
+"""The transport over `requests`, for single requests; several threads may share it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import socket
+import ssl
+import threading
+import time
+import weakref
+from http.client import HTTPException, HTTPResponse, IncompleteRead
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from requests.cookies import RequestsCookieJar
+
+from toolkit.client import _forking as forking
+from toolkit.client import _http as http
+from toolkit.client._credentials import NO_CREDENTIALS, Credentials
+from toolkit.client._http import Answer, Hop, Request
+from toolkit.errors import ClosedError, HopelessError, NodeUnreachable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from http.cookiejar import Cookie
+
+__all__ = ["SessionTransport"]
+
+_CHUNK = 64 * 1024
+_MIN_COUNTED = 1024 * 1024
+"""Answers of at least this many bytes count towards the budget until they are freed, not only while received."""
+
+_KINDS: dict[type[Exception], str] = {
+    ssl.SSLCertVerificationError: http.NOT_TRUSTED,
+    requests.exceptions.SSLError: http.NO_TLS,
+    requests.exceptions.ProxyError: http.NO_PROXY,
+    requests.exceptions.ContentDecodingError: http.NOT_UNPACKED,
+    requests.exceptions.ChunkedEncodingError: http.CUT_OFF,
+    ConnectionResetError: http.CUT_OFF,
+    BrokenPipeError: http.CUT_OFF,
+    IncompleteRead: http.CUT_OFF,
+    HTTPException: http.NOT_HTTP,
+    requests.ConnectionError: http.NOT_THERE,
+    Exception: "{}",
+}
+"""Message by the class of an error of `requests` or of its root cause; the first match is used."""
+
+
+class SessionTransport:
+    """Transport over `requests`.
+
+    Uses the proxy and TLS settings of the environment, but not ``.netrc``: a node receives only the credentials that
+    the caller passes. Cookies are discarded. Several threads may share a transport.
+
+    Parameters
+    ----------
+    api_key : str or None
+        Sent as ``Authorization: Bearer``, to the site of the request only.
+    login : str, optional
+        ``user:password``, percent-encoded as in a URL; sent to that site if there is no API key.
+    timeout_s : float
+        Limit in seconds for connecting, and for each wait for bytes. A whole request, redirects included, may take
+        ten times as long.
+    clock : callable, optional
+        Monotonic time in seconds; tests pass their own.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None = None,
+        login: str | None = None,
+        timeout_s: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._credentials = Credentials(api_key, login)
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._lock = forking.lock()
+        self._closed = False
+        self._idle: list[requests.Session] = []
+        self._exchanges: set[_Exchange] = set()
+        self._budget = _ByteBudget(http.MAX_BYTES_IN_FLIGHT)
+        forking.register(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a transport holds sockets and credentials and cannot be pickled; pickle the node instead")
+
+    def send(self, request: Request) -> Answer:
+        """Send one request and return the answer, whatever its status.
+
+        Raises
+        ------
+        NodeUnreachable
+            If the node does not answer; `HopelessError` if sending the request again cannot help.
+        ClosedError
+            If the transport is closed.
+        """
+        hop = Hop.first(request, self._credentials)
+        with self._session() as session, self._exchange() as exchange:
+            while True:
+                answer = self._answer(session, exchange, hop)
+                following = hop.after(answer.status, answer.headers)
+                if following is None:
+                    return answer
+                hop = following
+
+    def close(self) -> None:
+        """Close every session; requests in progress and later ones raise ClosedError."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+            exchanges = list(self._exchanges)
+        for session in idle:
+            session.close()
+        for exchange in exchanges:
+            exchange.break_off()
+        self._budget.close()
+
+    def renew_after_fork(self) -> None:
+        """Forget the sessions: their sockets belong to the parent process."""
+        self._idle, self._exchanges = [], set()
+        self._budget = _ByteBudget(http.MAX_BYTES_IN_FLIGHT)
+
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[requests.Session]:
+        """Yield a session that no other thread uses, an idle one if there is any."""
+        with self._lock:
+            if self._closed:
+                raise ClosedError(http.CLOSED)
+            session = self._idle.pop() if self._idle else None
+        if session is None:
+            session = _Session()
+            session.cookies = _NoCookies()
+            for scheme in ("http://", "https://"):
+                session.mount(scheme, _Adapter())
+        try:
+            yield session
+        finally:
+            with self._lock:
+                keep = not self._closed
+                if keep:
+                    self._idle.append(session)
+            if not keep:
+                session.close()
+
+    @contextlib.contextmanager
+    def _exchange(self) -> Iterator[_Exchange]:
+        """Start the time limit of a request, and register the request so that `close` can end it."""
+        exchange = _Exchange(self._clock, self._clock() + http.TOTAL_TIMEOUTS * self._timeout_s)
+        with self._lock:
+            self._exchanges.add(exchange)
+        _this_exchange.exchange = exchange
+        try:
+            yield exchange
+        finally:
+            _this_exchange.exchange = None
+            self._budget.leave(exchange)
+            with self._lock:
+                self._exchanges.discard(exchange)
+
+    def _answer(self, session: requests.Session, exchange: _Exchange, hop: Hop) -> Answer:
+        request = hop.request
+        try:
+            with (
+                _library_logs_masked(hop.credentials),
+                session.request(
+                    request.method,
+                    request.url,
+                    data=request.body,
+                    headers={**http.COMMON_HEADERS, **request.headers},
+                    auth=_Authorization(hop.authorization),
+                    timeout=self._timeout_s,
+                    allow_redirects=False,
+                    verify=http.environment_bundle() if request.url.startswith("https:") else True,
+                    stream=True,
+                ) as response,
+            ):
+                body = self._bounded_body(response, exchange)
+                if self._closed:  # closing may have truncated the answer
+                    raise ClosedError(http.CLOSED)
+                answer = Answer(response.status_code, http.lowered(response.headers.items()), body)
+                self._budget.hold_while_alive(answer, exchange)
+                return answer
+        except HopelessError as error:
+            raise HopelessError(f"{hop.where}: {error}") from None
+        except (requests.RequestException, OSError, ValueError) as error:
+            if self._closed:
+                raise ClosedError(http.CLOSED) from None
+            failure = error
+        translated = self._translated(hop, failure)
+        _forget_request(failure)
+        if _quotes_a_secret(failure, hop.credentials):  # a traceback shows the messages of all chained errors
+            raise translated
+        raise translated from failure
+
+    def _bounded_body(self, response: requests.Response, exchange: _Exchange) -> bytes:
+        body, size = io.BytesIO(), 0
+        for chunk in response.iter_content(_CHUNK):
+            size += len(chunk)
+            if size > http.MAX_ANSWER_BYTES:
+                raise HopelessError(http.too_large())
+            self._budget.take(exchange, len(chunk))
+            body.write(chunk)
+        return body.getvalue()
+
+    def _translated(self, hop: Hop, error: Exception) -> NodeUnreachable:
+        where, innermost = hop.where, _innermost(error)
+        if isinstance(innermost, _TotalTimeoutError):
+            return HopelessError(f"{where}: {http.NOT_COMPLETE.format(http.TOTAL_TIMEOUTS * self._timeout_s)}")
+        if isinstance(error, requests.Timeout) or isinstance(innermost, TimeoutError):
+            return NodeUnreachable(f"{where}: {http.NO_ANSWER.format(self._timeout_s)}")
+        kinds = (kind for kind in _KINDS if isinstance(error, kind) or isinstance(innermost, kind))
+        text = _KINDS[next(kinds, Exception)].format(_reason(innermost, hop.credentials))
+        untrusted = isinstance(innermost, ssl.SSLCertVerificationError)
+        return (HopelessError if untrusted else NodeUnreachable)(f"{where}: {text}")
+
+
+class _TotalTimeoutError(TimeoutError):
+    """The time limit of a whole request has passed."""
+
+
+class _Exchange:
+    """A request in progress: its deadline, its socket, and the bytes it has received."""
+
+    def __init__(self, clock: Callable[[], float], ends_at: float) -> None:
+        self._clock = clock
+        self._ends_at = ends_at
+        self._socket: socket.socket | None = None
+        self._broken_off = False
+        self.size = 0
+
+    def watch(self, connection: socket.socket) -> None:
+        """Set the socket that the answer is read from."""
+        self._socket = connection
+        if self._broken_off:  # requested before the socket was known
+            self.break_off()
+
+    def check(self) -> None:
+        """Raise TimeoutError if the time limit has passed."""
+        if self._clock() >= self._ends_at:
+            raise _TotalTimeoutError
+
+    def break_off(self) -> None:
+        """Wake the thread that waits for bytes of this request, with an error."""
+        self._broken_off = True
+        if self._socket is not None:
+            with contextlib.suppress(OSError):
+                # SSLSocket.shutdown would drop the SSL object that the other thread is reading with.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def waited(self, seconds: float) -> None:
+        """Extend the time limit by a wait that the node did not cause."""
+        self._ends_at += seconds
+
+
+class _TimedReader(io.RawIOBase):
+    """Reads a socket until the time limit of the request: `requests` itself limits single waits only."""
+
+    def __init__(self, raw: io.RawIOBase, exchange: _Exchange) -> None:
+        self._raw = raw
+        self._exchange = exchange
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        self._exchange.check()
+        return self._raw.readinto(buffer)
+
+    def fileno(self) -> int:
+        return self._raw.fileno()
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+
+class _TimedResponse(HTTPResponse):
+    """A response whose status line, headers, body and trailers are read within the time limit of the request."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        exchange = _this_exchange.exchange
+        if exchange is not None:
+            exchange.watch(sock)
+            self.fp = io.BufferedReader(_TimedReader(self.fp.detach(), exchange))  # nothing has been read yet
+
+
+class _Connection(urllib3.connection.HTTPConnection):
+    response_class = _TimedResponse
+
+
+class _TlsConnection(urllib3.connection.HTTPSConnection):
+    response_class = _TimedResponse
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class _Adapter(HTTPAdapter):
+    """An adapter of `requests` whose connections read `_TimedResponse`."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        known = proxy in self.proxy_manager
+        manager = super().proxy_manager_for(proxy, **options)
+        if not known and not proxy.lower().startswith("socks"):
+            manager.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        return manager
+
+
+class _ByteBudget:
+    """Limits the bytes that all requests of a transport hold together; the oldest request is never held up.
+
+    Parameters
+    ----------
+    max_bytes : int
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._used = 0
+        self._receiving: list[_Exchange] = []
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def take(self, exchange: _Exchange, size: int) -> None:
+        """Reserve bytes for an answer that is being received; wait until they are available.
+
+        Raises
+        ------
+        ClosedError
+            If the transport is closed while waiting.
+        """
+        with self._changed:
+            if exchange not in self._receiving:
+                self._receiving.append(exchange)
+            started = time.monotonic()
+            while self._used + size > self._max_bytes and self._receiving[0] is not exchange:
+                self._changed.wait()
+                if self._closed:
+                    raise ClosedError(http.CLOSED)
+                exchange.waited(time.monotonic() - started)
+                started = time.monotonic()
+            self._used += size
+            exchange.size += size
+
+    def hold_while_alive(self, answer: Answer, exchange: _Exchange) -> None:
+        """Reserve the bytes of a large answer until the answer is freed, beyond the end of its request."""
+        if exchange.size >= _MIN_COUNTED:
+            weakref.finalize(answer, self._give_back, exchange.size).atexit = False
+            exchange.size = 0
+
+    def leave(self, exchange: _Exchange) -> None:
+        """End a request and release the bytes that no answer holds."""
+        with self._changed:
+            if exchange in self._receiving:
+                self._receiving.remove(exchange)
+            self._give_back(exchange.size)
+
+    def close(self) -> None:
+        """Wake the waiting threads, which then raise ClosedError."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _give_back(self, size: int) -> None:
+        with self._changed:
+            self._used -= size
+            self._changed.notify_all()
+
+
+class _Session(requests.Session):
+    """A session that does not look at redirects, not even at invalid ones."""
+
+    def get_redirect_target(self, _: requests.Response) -> None:
+        """Return None: `Hop` handles redirects."""
+
+
+class _Authorization(requests.auth.AuthBase):
+    """Sets the header. With any ``auth`` set, `requests` uses neither ``.netrc`` nor a login in the URL."""
+
+    def __init__(self, value: str | None) -> None:
+        self._value = value
+
+    def __call__(self, prepared: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._value is not None:
+            prepared.headers["Authorization"] = self._value
+        return prepared
+
+
+class _NoCookies(RequestsCookieJar):
+    """A cookie jar that stays empty."""
+
+    def set_cookie(self, cookie: Cookie, *args: object, **kwargs: object) -> None:
+        """Ignore the cookie."""
+
+
+def _forget_request(error: BaseException | None) -> None:
+    """Remove the request, whose headers hold the key, from an error and its causes: workers pickle the whole chain."""
+    while error is not None:
+        if isinstance(error, requests.RequestException):
+            error.request = error.response = None
+        error = error.__cause__ or error.__context__
+
+
+def _quotes_a_secret(error: BaseException | None, credentials: Credentials) -> bool:
+    """Return whether an error or one of its causes quotes part of a secret, for example in an invalid status line."""
+    while error is not None:
+        text = f"{error} {error!r}"
+        if credentials.mask(text) != text:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Return the root cause of an error, which is what a reader can act on."""
+    while inner := error.__cause__ or error.__context__:
+        error = inner
+    return error
+
+
+def _reason(error: BaseException, credentials: Credentials) -> str:
+    """Return the message of an error, short, masked and in ASCII."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return http.reason_text(str(text), credentials)
+
+
+class _ThisExchange(threading.local):
+    """The request that a thread is sending, for code that `requests` calls below `send`."""
+
+    credentials: Credentials = NO_CREDENTIALS
+    exchange: _Exchange | None = None
+
+
+_this_exchange = _ThisExchange()
+
+
+def _mask_record(record: logging.LogRecord) -> bool:
+    """Mask log records of urllib3, which quote invalid header lines, with a traceback."""
+    text = record.getMessage()
+    masked = _this_exchange.credentials.mask(text)
+    if masked != text:
+        record.msg, record.args, record.exc_info, record.exc_text = masked, (), None, None
+    return True
+
+
+for _name in ("urllib3.connection", "urllib3.connectionpool", "urllib3.response"):
+    logging.getLogger(_name).addFilter(_mask_record)
+
+
+@contextlib.contextmanager
+def _library_logs_masked(credentials: Credentials) -> Iterator[None]:
+    """Mask credentials in what this thread's HTTP library logs while the block runs."""
+    _this_exchange.credentials = credentials
+    try:
+        yield
+    finally:
+        _this_exchange.credentials = NO_CREDENTIALS

@@ -1,0 +1,328 @@
+"""Arithmetic of wide columns: exact operators, exact sums of integer columns, and scaling to floats.
+
+The result of an operator has the wider dtype of the two sides. A result out of range raises SchemaError; it never
+wraps.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pandas.api.extensions import ExtensionScalarOpsMixin  # type: ignore[attr-defined]  # missing in the stubs
+from pandas.api.types import is_list_like
+
+from toolkit.dtypes import _limbs as limbs
+from toolkit.dtypes import _reductions as reductions
+from toolkit.dtypes._storage import byte_matrix, common_kind, from_ints, from_matrix, shown, to_ints
+from toolkit.errors import InputError, SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from toolkit.dtypes._extension import WideIntArray
+    from toolkit.dtypes._storage import WideKind
+
+    Words = NDArray[np.uint64]
+
+__all__ = ["WideOperators", "exact_sum", "plain_number", "scaled"]
+
+_MAX_POWER = 256  # larger powers fit only of 0 and ±1
+_COMPARE = {
+    "eq": pc.equal,
+    "ne": pc.not_equal,
+    "lt": pc.less,
+    "le": pc.less_equal,
+    "gt": pc.greater,
+    "ge": pc.greater_equal,
+}
+
+
+class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-stubs leave it untyped
+    """Operators of `WideIntArray`, as pandas creates them for extension arrays."""
+
+    @classmethod
+    def _create_arithmetic_method(cls, op: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: WideIntArray, other: Any) -> Any:
+            if isinstance(other, (pd.Series, pd.Index, pd.DataFrame)):
+                return NotImplemented
+            return _calculate(self, _checked(self, other), op)
+
+        method.__name__ = f"__{op.__name__}__"
+        return method
+
+    @classmethod
+    def _create_comparison_method(cls, op: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: WideIntArray, other: Any) -> Any:
+            if isinstance(other, (pd.Series, pd.Index, pd.DataFrame)):
+                return NotImplemented
+            return _compare(self, _checked(self, other), op)
+
+        method.__name__ = f"__{op.__name__}__"
+        return method
+
+    def __neg__(self: WideIntArray) -> WideIntArray:
+        zero = np.zeros((limbs.WORDS, len(self)), np.uint64)
+        return _packed(self, limbs.subtract(zero, self.words()), self.dtype.wide, pc.is_valid(self.storage), "negation")
+
+    def __pos__(self: WideIntArray) -> WideIntArray:
+        return self.copy()
+
+    def __abs__(self: WideIntArray) -> WideIntArray:
+        words = self.words()
+        size = np.where(limbs.negative(words), limbs.subtract(np.zeros_like(words), words), words)
+        return _packed(self, size, self.dtype.wide, pc.is_valid(self.storage), "abs")
+
+    def __invert__(self: WideIntArray) -> WideIntArray:
+        flipped = ~byte_matrix(self.storage)
+        return self.like(from_matrix(flipped, pc.is_valid(self.storage)))
+
+
+def _checked(left: WideIntArray, other: Any) -> Any:
+    """Return the other side as an int, a missing value, an array or a list of the right length."""
+    if not is_list_like(other):
+        return operator.index(other) if isinstance(other, (int, np.integer)) else other
+    if len(other) != len(left):
+        raise ValueError(f"Lengths must match: {len(left)} rows against {len(other)}")
+    return other if hasattr(other, "dtype") else list(other)
+
+
+def _kind(other: Any) -> WideKind | None:
+    """Return the kind of a wide array, None for other values."""
+    return getattr(getattr(other, "dtype", None), "wide", None)
+
+
+def _words(other: Any, rows: int) -> tuple[Words, pa.BooleanArray | None] | None:
+    """Return integer columns and ints as words with their validity, None for other values."""
+    if isinstance(other, int):
+        if not -(1 << 256) < other < 1 << 256:
+            return None
+        parts = [(other >> (64 * place)) & ((1 << 64) - 1) for place in range(limbs.WORDS)]
+        return np.repeat(np.array(parts, np.uint64)[:, None], rows, axis=1), None
+    if _kind(other) is not None:
+        return other.words(), pc.is_valid(other.storage)
+    if getattr(getattr(other, "dtype", None), "kind", "") not in {"i", "u"}:
+        return None
+    if isinstance(other, np.ndarray):
+        return limbs.words_of(other), None
+    missing = np.asarray(pd.isna(other))
+    native = np.uint64 if other.dtype.kind == "u" else np.int64
+    return limbs.words_of(other.to_numpy(dtype=native, na_value=0)), pa.array(~missing)
+
+
+def _objects(other: Any, rows: int) -> list[Any]:
+    """Return the other side as Python values, None if missing."""
+    if not is_list_like(other):
+        values = [plain_number(other)] * rows
+    else:
+        values = other.tolist() if hasattr(other, "tolist") else list(other)
+    return [None if reductions.is_missing(value) else plain_number(value) for value in values]
+
+
+def plain_number(value: Any) -> Any:
+    """Return a numpy scalar as a Python scalar: numpy compares an int with a float as floats."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
+    """Apply an arithmetic operator."""
+    name = op.__name__
+    theirs = _kind(other)
+    kind = left.dtype.wide if theirs is None else common_kind(left.dtype.wide, theirs)
+    if name in {"add", "radd", "sub", "rsub"}:
+        found = _words(other, len(left))
+        if found is not None:
+            words, valid = found
+            first, second = (words, left.words()) if name == "rsub" else (left.words(), words)
+            result = (limbs.subtract if name.endswith("sub") else limbs.add)(first, second)
+            return _packed(left, result, kind, _both(left, valid), name)
+    mine = to_ints(left.storage, left.dtype.wide)
+    powers: dict[str, Callable[[int, int], Any]] = {"pow": _power, "rpow": lambda a, b: _power(b, a)}
+    function: Callable[[int, int], Any] = powers.get(name, op)
+    pairs = zip(mine, _objects(other, len(left)), strict=True)
+    results = [None if a is None or b is None else function(a, _integer(b, name, kind)) for a, b in pairs]
+    if name in {"truediv", "rtruediv"}:
+        return reductions.floats(results)
+    if name in {"divmod", "rdivmod"}:
+        sides = [[None if pair is None else pair[side] for pair in results] for side in (0, 1)]
+        return _stored(left, sides[0], kind, name), _stored(left, sides[1], kind, name)
+    return _stored(left, results, kind, name)
+
+
+def _integer(value: Any, name: str, kind: WideKind) -> int:
+    """Return an operand as an int; raise TypeError for floats, bools and text."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    raise TypeError(
+        f"unsupported operand for {name}: {kind.name} and {type(value).__name__}; the other side must be integers, "
+        "toolkit.scaled(series) gives floats"
+    )
+
+
+def _power(base: int, exponent: int) -> int:
+    """Return base ** exponent without computing numbers that cannot fit."""
+    if exponent < 0:
+        raise SchemaError(f"{base} ** {exponent} is not an integer; toolkit.scaled(series) gives floats")
+    if abs(base) > 1 and exponent > _MAX_POWER:
+        raise SchemaError(f"{base} ** {exponent} does not fit any wide integer")
+    return int(base**exponent)
+
+
+def _packed(
+    like: WideIntArray,
+    words: Words,
+    kind: WideKind,
+    valid: pa.BooleanArray,
+    name: str,
+) -> WideIntArray:
+    """Return an array of the words; rows that are false in `valid` are missing."""
+    try:
+        storage = limbs.pack_checked(words, kind, valid)
+    except SchemaError as error:
+        raise _widen(error, name) from None
+    return type(like)(storage, type(like.dtype)(kind.name))
+
+
+def _both(left: WideIntArray, valid: pa.BooleanArray | None) -> pa.BooleanArray:
+    """Return the rows in which both sides are present."""
+    mine = pc.is_valid(left.storage)
+    return mine if valid is None else pc.and_(mine, valid)
+
+
+def _stored(like: WideIntArray, values: list[int | None], kind: WideKind, name: str) -> WideIntArray:
+    """Return an array of Python ints."""
+    try:
+        storage = from_ints(values, kind)
+    except SchemaError as error:
+        raise _widen(error, name) from None
+    return type(like)(storage, type(like.dtype)(kind.name))
+
+
+def _widen(error: SchemaError, name: str) -> SchemaError:
+    """Return the error with a hint about results out of range."""
+    return SchemaError(
+        f"result of {name}: {error}; convert one side first: series.astype('i256'), or series.astype(object) for "
+        "Python ints of any size (before diff() as well)",
+        rows=error.rows,
+    )
+
+
+def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
+    """Apply a comparison, exact for all widths."""
+    kind, name = left.dtype.wide, op.__name__
+    if isinstance(other, int) and kind.low <= other <= kind.high:
+        return reductions.booleans(_COMPARE[name](left.storage, left.boxed(int(other))))
+    if _kind(other) == kind:
+        return reductions.booleans(_COMPARE[name](left.storage, other.storage))
+    found = _words(other, len(left))
+    if found is not None:
+        words, valid = found
+        difference = limbs.subtract(left.words(), words)
+        order = np.where(limbs.negative(difference), -1, (difference != 0).any(axis=0).astype(int))
+        return reductions.booleans(pc.if_else(_both(left, valid), pa.array(op(order, 0)), None))
+    pairs = zip(to_ints(left.storage, kind), _objects(other, len(left)), strict=True)
+    results = [None if a is None or b is None else bool(op(a, b)) for a, b in pairs]
+    return reductions.booleans(pa.array(results, pa.bool_()))
+
+
+def exact_sum(series: pd.Series) -> int:
+    """Return the exact sum of a column of integers. The pandas sum of ``uint64[pyarrow]`` wraps silently.
+
+    Parameters
+    ----------
+    series : Series or array
+        Integers of any width, or Python ints as objects; missing rows count as 0.
+
+    Returns
+    -------
+    int
+        Of any size; 0 for no rows.
+
+    Raises
+    ------
+    SchemaError
+        If the column has values other than integers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> exact_sum(pd.Series([2**64 - 1, 2**64 - 3], dtype="uint64[pyarrow]"))
+    36893488147419103228
+    """
+    series = pd.Series(series)
+    if series.dtype == object:
+        return sum(_integers(series))
+    return limbs.total(_column_words(series, "exact_sum"))
+
+
+def scaled(series: pd.Series, decimals: int = 8) -> pd.Series:
+    """Divide a column of integers by ``10**decimals``, as floats for plots. The result is **not exact**.
+
+    Parameters
+    ----------
+    series : Series, length n
+        Integers of any width.
+    decimals : int, default 8
+        Decimal places of the unit (octas in a coin: 8).
+
+    Returns
+    -------
+    Series of float64, length n
+        Missing rows are NaN. About 16 digits are correct. ``attrs["toolkit"]`` records the division.
+
+    Raises
+    ------
+    SchemaError
+        If the column has values other than integers.
+    InputError
+        If `decimals` is not a non-negative int.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> scaled(pd.Series([150_000_000], dtype="u128")).tolist()
+    [1.5]
+    """
+    places: object = decimals
+    if isinstance(places, bool) or not isinstance(places, int) or places < 0:
+        raise InputError(f"decimals must be a non-negative int, got {shown(decimals)}")
+    series = pd.Series(series)
+    if series.dtype == object:
+        values = np.array([np.nan if pd.isna(value) else float(value) for value in series], np.float64)
+        _integers(series)
+    else:
+        values = limbs.to_float(_column_words(series, "scaled"))
+        values[series.isna().to_numpy(dtype=bool)] = np.nan
+    result = pd.Series(values / 10.0**decimals, index=series.index, name=series.name)
+    result.attrs["toolkit"] = {str(series.name): {"typing": f"float64, divided by 10**{decimals}, not exact"}}
+    return result
+
+
+def _column_words(series: pd.Series, caller: str) -> Words:
+    """Return a column of integers as words, 0 for missing rows."""
+    array: Any = series.array
+    if _kind(array) is not None:
+        return cast("Words", array.words())
+    kind = series.dtype.kind
+    if kind not in {"i", "u"}:
+        raise SchemaError(
+            f"{caller} takes a column of integers, got {series.dtype}"
+            + (f" in column {shown(series.name)}" if series.name is not None else ""),
+            column=None if series.name is None else str(series.name),
+        )
+    return limbs.words_of(series.to_numpy(dtype=np.uint64 if kind == "u" else np.int64, na_value=0))
+
+
+def _integers(series: pd.Series) -> list[int]:
+    """Return the Python ints of an object column; raise SchemaError for other values."""
+    values = [value for value in series if not pd.isna(value)]
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise SchemaError(f"expected integers, got {shown(value)}")
+    return [int(value) for value in values]

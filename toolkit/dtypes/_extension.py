@@ -1,0 +1,652 @@
+"""The pandas extension dtype, array and index of wide integers. Importing this module registers the dtype with pandas.
+
+Sums, statistics and groupby are in `reductions`, operators in `arithmetic`. pandas does not let extension dtypes
+support these operations, which raise: ``nlargest`` and ``nsmallest`` (sort instead), ``merge_asof``, some merges on
+keys of two different integer dtypes (cast one side first), ``DataFrame.eval`` of u256 with plain integers (use
+operators), ``DataFrame.plot`` with missing rows (plot ``toolkit.scaled(series)``), ``interpolate``, and what pandas
+computes with floats only: windows (``rolling``, ``expanding``, ``ewm``), ``corr``, ``cov``, ``cut`` and ``qcut``.
+``Series.describe`` returns the nearest floats.
+"""
+
+# ruff: noqa: FBT001, FBT002, SLF001  # pandas fixes these signatures, and its protocol for arrays is underscored
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pandas.api.extensions import ExtensionArray, ExtensionDtype, no_default, register_extension_dtype
+from pandas.api.indexers import check_array_indexer
+from pandas.api.types import is_integer, is_list_like, pandas_dtype
+
+from toolkit.dtypes import _limbs as limbs
+from toolkit.dtypes import _reductions as reductions
+from toolkit.dtypes._arithmetic import WideOperators, plain_number
+from toolkit.dtypes._arrow import WideIntType, wide_to_text, wide_type
+from toolkit.dtypes._convert import storage_from
+from toolkit.dtypes._storage import KINDS, WideKind, byte_matrix, common_kind, shown, to_int, to_ints, whole
+from toolkit.errors import InexactError, SchemaError
+
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["WideIntArray", "WideIntDtype", "WideIntIndex"]
+
+_EXACT_FLOATS = 2.0**53
+
+
+class WideIntIndex(pd.Index):
+    """Index of u128, u256, i128 or i256; pandas builds it for those dtypes.
+
+    Raises
+    ------
+    InexactError
+        If a label is a float of at least 2**53, which several integers are rounded to.
+    """
+
+    # pandas decides both by `type(self) is Index`; an index of another extension dtype has the same values.
+
+    def _get_engine_target(self) -> Any:
+        """Return the values in which labels are looked up: Python ints."""
+        return self._values.astype(object)  # type: ignore[attr-defined]
+
+    @property
+    def _can_use_libjoin(self) -> bool:
+        """Whether joins may use pandas' routines for numpy data."""
+        return False
+
+    def _get_indexer_strict(self, key: Any, axis_name: str) -> Any:
+        """Return the positions of a list of labels, for ``.loc``."""
+        return super()._get_indexer_strict(_exact(key), axis_name)  # type: ignore[misc]
+
+    def _maybe_cast_listlike_indexer(self, target: Any) -> Any:
+        """Convert labels to an index; raise InexactError for large floats."""
+        index = super()._maybe_cast_listlike_indexer(_exact(target))  # type: ignore[misc]
+        if index.dtype.kind == "f":
+            labels = index.to_numpy(dtype=np.float64, na_value=0)
+            large = labels[np.isfinite(labels) & (np.abs(labels) >= _EXACT_FLOATS)]
+            if len(large):
+                raise InexactError(
+                    f"labels of an index of {self.dtype} must be integers, got the float {shown(float(large[0]))}; "
+                    "numpy turns lists that mix sizes of integers into floats: pass pd.array(labels, "
+                    f"dtype={str(self.dtype)!r}) or an object array"
+                )
+        return index
+
+    def drop(self, labels: Any, errors: Any = "raise") -> Any:
+        """Return the index without some labels; see ``Index.drop``."""
+        return super().drop(_exact(labels), errors=errors)
+
+
+@register_extension_dtype
+class WideIntDtype(ExtensionDtype):
+    """pandas dtype of 128- and 256-bit integers; elements are Python ints, missing is ``pd.NA``.
+
+    Parameters
+    ----------
+    name : {'u128', 'u256', 'i128', 'i256'}
+        ``dtype="u128"`` works wherever pandas accepts a dtype.
+
+    Raises
+    ------
+    TypeError
+        If `name` is another name; pandas expects this class.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> pd.Series([2**100, None], dtype="u128").sum() == 2**100
+    True
+    """
+
+    type: ClassVar[builtins.type] = int
+    kind = "O"  # the kind of Python ints in numpy; with "i" or "u" pandas would convert to 64 bits and to floats
+    na_value = pd.NA
+    _metadata = ("name",)
+    _is_numeric = True
+    _can_fast_transpose = False
+
+    def __init__(self, name: str) -> None:
+        if name not in KINDS:
+            raise TypeError(f"Cannot construct a 'WideIntDtype' from '{name}'")
+        self._wide = KINDS[name]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]  # an attribute in the stubs; pandas has properties too
+        """Name of the dtype."""
+        return self._wide.name
+
+    @property
+    def wide(self) -> WideKind:
+        """Name, range and width of the numbers."""
+        return self._wide
+
+    @property
+    def index_class(self) -> builtins.type[WideIntIndex]:
+        """Class of an index of these numbers."""
+        return WideIntIndex
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per value."""
+        return self._wide.width
+
+    @property
+    def arrow_type(self) -> WideIntType:
+        """The Arrow extension type of the same name."""
+        return wide_type(self.name)
+
+    @classmethod
+    def construct_array_type(cls) -> builtins.type[WideIntArray]:
+        """Return the array class."""
+        return WideIntArray
+
+    @classmethod
+    def construct_from_string(cls, string: str) -> WideIntDtype:
+        """Return the dtype with this name.
+
+        Raises
+        ------
+        TypeError
+            If it is not the name of a wide integer type, as pandas expects.
+        """
+        if not isinstance(string, str):
+            raise TypeError(f"'construct_from_string' expects a string, got {type(string)}")
+        return cls(string)
+
+    def __repr__(self) -> str:
+        return f"WideIntDtype({self.name!r})"
+
+    def __from_arrow__(self, array: pa.Array | pa.ChunkedArray) -> WideIntArray:
+        return WideIntArray(storage_from(whole(array), self._wide), self)
+
+    def _get_common_dtype(self, dtypes: list[Any]) -> WideIntDtype | None:
+        """Return the dtype that holds the integers of all dtypes, or None, for which pandas uses Python objects."""
+        kinds = [dtype.wide for dtype in dtypes if isinstance(dtype, WideIntDtype)]
+        rest = {getattr(dtype, "kind", "") for dtype in dtypes if not isinstance(dtype, WideIntDtype)}
+        if "i" in rest:
+            kinds.append(KINDS["i128"])
+        if not rest <= {"i", "u"} or (KINDS["u256"] in kinds and any(kind.signed for kind in kinds)):
+            return None
+        return WideIntDtype(reduce(common_kind, kinds).name)
+
+
+class WideIntArray(WideOperators, ExtensionArray):
+    """A wide integer column of a frame, backed by Arrow bytes.
+
+    Create one by ``pd.array([1, 2**200, None], dtype="u256")``.
+
+    Parameters
+    ----------
+    storage : pyarrow.FixedSizeBinaryArray, length n
+        Values in the layout of `toolkit.dtypes._storage`.
+    dtype : WideIntDtype
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> (pd.array([1, 2**200], dtype="u256") + 1).tolist() == [2, 2**200 + 1]
+    True
+    """
+
+    __array_priority__ = 1000
+    __pandas_priority__ = 1500  # higher than other arrays, which then return NotImplemented
+    _dtype: WideIntDtype
+    storage: pa.FixedSizeBinaryArray
+
+    def __init__(self, storage: pa.FixedSizeBinaryArray, dtype: WideIntDtype) -> None:
+        self.storage = storage
+        self._dtype = dtype
+
+    # Construction
+
+    @classmethod
+    def _from_sequence(cls, scalars: Any, *, dtype: Any = None, copy: bool = False) -> WideIntArray:
+        """Create an array from ints, number text, Arrow arrays or another wide array."""
+        del copy  # Arrow data is immutable
+        if dtype is None:
+            dtype = getattr(scalars, "dtype", None)
+        dtype = pandas_dtype(dtype)
+        if not isinstance(dtype, WideIntDtype):
+            raise TypeError(f"cannot build a wide integer array of dtype {dtype}")
+        return cls(storage_from(scalars, dtype.wide), dtype)
+
+    @classmethod
+    def _from_sequence_of_strings(cls, strings: Any, *, dtype: Any, copy: bool = False) -> WideIntArray:
+        """Create an array from text, for ``read_csv``."""
+        return cls._from_sequence(strings, dtype=dtype, copy=copy)
+
+    @classmethod
+    def _from_factorized(cls, values: Any, original: WideIntArray) -> WideIntArray:
+        """Create an array from factorized Python ints."""
+        return cls._from_sequence(values, dtype=original.dtype)
+
+    @classmethod
+    def _from_scalars(cls, scalars: Any, *, dtype: Any) -> WideIntArray:
+        """Create an array from scalars of this dtype."""
+        return cls._from_sequence(scalars, dtype=dtype)
+
+    @classmethod
+    def _concat_same_type(cls, to_concat: Sequence[WideIntArray]) -> WideIntArray:
+        """Concatenate arrays of one dtype."""
+        return cls(pa.concat_arrays([array.storage for array in to_concat]), to_concat[0].dtype)
+
+    def _cast_pointwise_result(self, values: Any) -> Any:
+        """Return results of element-wise functions as an array: of this dtype, or as `inferred`."""
+        return reductions.inferred(list(values), self._dtype)
+
+    # Properties
+
+    @property
+    def dtype(self) -> WideIntDtype:
+        """The dtype."""
+        return self._dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return int(self.storage.nbytes)
+
+    def __len__(self) -> int:
+        return len(self.storage)
+
+    def isna(self) -> NDArray[np.bool_]:
+        """Return which rows are missing."""
+        if not self.storage.null_count:
+            return np.zeros(len(self), bool)
+        return cast("NDArray[np.bool_]", self.storage.is_null().to_numpy(zero_copy_only=False))
+
+    @property
+    def _hasna(self) -> bool:
+        return bool(self.storage.null_count)
+
+    def __contains__(self, item: object) -> bool:
+        if item is pd.NA:
+            return self._hasna
+        try:
+            return bool(pc.index(self.storage, self.boxed(item)).as_py() >= 0)
+        except (TypeError, ValueError):
+            return False
+
+    # Elements
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._objects())
+
+    def _objects(self) -> list[Any]:
+        """Return Python ints, ``pd.NA`` for missing rows."""
+        numbers = to_ints(self.storage, self._dtype.wide)
+        return [pd.NA if number is None else number for number in numbers] if self._hasna else numbers
+
+    def tolist(self) -> list[Any]:
+        """Return Python ints, ``pd.NA`` for missing rows."""
+        return self._objects()
+
+    def unboxed(self, data: bytes | None) -> Any:
+        """Return one stored value as a Python int or ``pd.NA``."""
+        return pd.NA if data is None else to_int(data, self._dtype.wide)
+
+    def boxed(self, value: Any) -> pa.Scalar:
+        """Return one Python value as it is stored."""
+        return storage_from([value], self._dtype.wide)[0]
+
+    def __getitem__(self, item: Any) -> Any:
+        item = _plain(item)
+        if is_integer(item):
+            if not -len(self) <= item < len(self):
+                raise IndexError(f"index {item} is out of bounds for axis 0 with size {len(self)}")
+            return self.unboxed(self.storage[int(item)].as_py())
+        item = check_array_indexer(self, item)
+        if isinstance(item, slice):
+            start, stop, step = item.indices(len(self))
+            if step == 1:
+                part = self.like(self.storage.slice(start, max(stop - start, 0)))
+                part._readonly = self._readonly
+                return part
+            return self.like(self.storage.take(pa.array(np.arange(start, stop, step))))
+        return self.like(self.storage.take(pa.array(np.arange(len(self))[item])))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._readonly:
+            raise ValueError("Cannot modify read-only array")
+        key = check_array_indexer(self, _plain(key))
+        count = len(self)
+        rows: NDArray[np.intp] = np.arange(count)
+        new = storage_from(value if is_list_like(value) else [value], self._dtype.wide)
+        source = np.arange(count, count + len(new))
+        rows[key] = source if is_list_like(value) else count
+        self.storage = pa.concat_arrays([self.storage, new]).take(pa.array(rows))
+
+    def take(self, indices: Any, *, allow_fill: bool = False, fill_value: Any = None) -> WideIntArray:
+        """Take rows by position.
+
+        Parameters
+        ----------
+        indices : sequence of int
+            Positions; with `allow_fill`, -1 is a row of `fill_value`.
+        allow_fill : bool, default False
+            Whether -1 is a filled row and not the last row.
+        fill_value : int, optional
+            ``pd.NA`` by default.
+
+        Returns
+        -------
+        WideIntArray
+
+        Raises
+        ------
+        IndexError
+            If a position is out of bounds.
+        ValueError
+            If a position is below -1 with `allow_fill`.
+        """
+        rows = np.asarray(indices, dtype=np.intp)
+        lowest = -1 if allow_fill else -len(self)
+        if allow_fill and (rows < lowest).any():
+            raise ValueError("'indices' contains values less than allowed (-1)")
+        if not len(self) and (rows >= 0 if allow_fill else np.ones(len(rows), bool)).any():
+            raise IndexError("cannot do a non-empty take from an empty axes.")
+        if ((rows >= len(self)) | (rows < lowest)).any():
+            raise IndexError("out of bounds value in 'indices'.")
+        if not allow_fill:
+            return self.like(self.storage.take(pa.array(np.where(rows < 0, rows + len(self), rows))))
+        missing = rows == -1
+        taken = self.storage.take(pa.array(rows, mask=missing))
+        if not pd.isna(fill_value):
+            taken = pc.if_else(pa.array(missing), self.boxed(fill_value), taken)
+        return self.like(taken)
+
+    def like(self, storage: pa.FixedSizeBinaryArray) -> WideIntArray:
+        """Return an array of this dtype."""
+        return type(self)(storage, self._dtype)
+
+    def copy(self) -> WideIntArray:
+        """Return an array that shares the immutable bytes."""
+        return self.like(self.storage)
+
+    # Conversion
+
+    def __arrow_array__(self, type: pa.DataType | None = None) -> pa.Array:  # noqa: A002  # Arrow's protocol
+        array = pa.ExtensionArray.from_storage(self._dtype.arrow_type, self.storage)
+        if type is None or type == array.type:
+            return array
+        if pa.types.is_string(type) or pa.types.is_large_string(type):
+            return wide_to_text(array).cast(type)
+        if isinstance(type, WideIntType):
+            return self.astype(WideIntDtype(type.wide.name)).__arrow_array__()
+        try:
+            return pa.array(to_ints(self.storage, self._dtype.wide), type)
+        except OverflowError as error:
+            raise SchemaError(f"a number of a {self._dtype} column does not fit {type}: {error}") from error
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("a wide integer array cannot be converted to numpy without a copy")
+        return self._numpy(dtype, None)
+
+    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> NDArray[Any]:
+        """Return a numpy array of Python ints, or of `dtype`.
+
+        Parameters
+        ----------
+        dtype : numpy dtype, optional
+            ``object`` by default.
+        copy : bool, default False
+            Ignored: the result is always a copy.
+        na_value : object, optional
+            Value of missing rows; ``pd.NA`` by default.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+
+        Raises
+        ------
+        InexactError
+            If `dtype` is a float and `na_value` is NaN, which is how pandas requests floats that the user did not ask
+            for. ``to_numpy("float64")`` and ``astype("float64")`` return the nearest floats, NaN for missing rows.
+        ValueError
+            If rows are missing and `dtype` cannot represent that.
+        OverflowError
+            If a number does not fit an integer `dtype`.
+        """
+        del copy
+        implicit = isinstance(na_value, float) and math.isnan(na_value)
+        if implicit and dtype is not None and np.dtype(dtype).kind == "f":
+            raise InexactError(
+                f"{self._dtype} is not converted to floats implicitly (pandas does so in rolling, expanding, ewm, "
+                "corr, cov, cut and qcut). Exact: sum, mean, median, var, std and quantile of columns and groups; for "
+                "a rolling sum of n rows totals = series.cumsum(), then totals - totals.shift(n, fill_value=0); for "
+                "bins edges.searchsorted(series). As floats: series.astype('float64') or toolkit.scaled(series)"
+            )
+        return self._numpy(dtype, None if na_value is no_default else na_value)
+
+    def _numpy(self, dtype: Any, na_value: Any) -> NDArray[Any]:
+        """Return numpy data of any dtype that the caller named, floats included."""
+        target = np.dtype(object if dtype is None else dtype)
+        if target.kind == "f":
+            floats = self.floats().astype(target, copy=False)
+            return floats if na_value is None or pd.isna(na_value) else np.where(self.isna(), na_value, floats)
+        objects = np.empty(len(self), object)
+        objects[:] = self._objects()
+        if self._hasna:
+            if na_value is not None:
+                objects[self.isna()] = na_value
+            elif target.kind in "iub":
+                raise ValueError(f"cannot convert missing values of {self._dtype} to {target}: drop or fill them first")
+        return objects.astype(target, copy=False)
+
+    def floats(self) -> NDArray[np.float64]:
+        """Return the nearest floats, NaN for missing rows."""
+        floats = limbs.to_float(self.words())
+        if self._hasna:
+            floats[self.isna()] = np.nan
+        return floats
+
+    def words(self) -> NDArray[np.uint64]:
+        """Return the words of `limbs`, 0 for missing rows."""
+        return limbs.unpack(self.storage, self._dtype.wide)
+
+    def nonzero(self) -> pa.BooleanArray:
+        """Return which numbers are not 0."""
+        return pc.not_equal(self.storage, self.boxed(0))
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """Convert to another dtype: exactly to wide dtypes, integers and text, and to the nearest floats.
+
+        Parameters
+        ----------
+        dtype : dtype
+            Any pandas dtype.
+        copy : bool, default True
+            Whether to return another array if the dtype is the same. The bytes are immutable.
+
+        Returns
+        -------
+        ExtensionArray or ndarray
+
+        Raises
+        ------
+        SchemaError
+            If a number does not fit another wide or Arrow-backed dtype.
+        """
+        dtype = pandas_dtype(dtype)
+        if dtype == self._dtype:
+            return self.copy() if copy else self
+        if isinstance(dtype, WideIntDtype):
+            return type(self)(storage_from(self, dtype.wide), dtype)
+        if isinstance(dtype, (pd.StringDtype, pd.ArrowDtype)):
+            arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else pa.large_string()
+            floating = pa.types.is_floating(arrow)
+            array = pa.array(self.floats(), arrow, from_pandas=True) if floating else self.__arrow_array__(arrow)
+            return reductions.arrow_backed(array, dtype)
+        if isinstance(dtype, pd.CategoricalDtype):
+            return pd.Categorical(self, dtype=dtype)
+        if isinstance(dtype, ExtensionDtype):
+            data = self.floats() if np.dtype(getattr(dtype, "numpy_dtype", object)).kind == "f" else self.to_numpy()
+            return pd.Series(data, dtype=cast("Any", dtype)).array
+        return self._numpy(dtype, None)
+
+    def _formatter(self, boxed: bool = False) -> Callable[[Any], str | None]:
+        del boxed
+        return str
+
+    # Order, uniqueness, groups
+
+    def _values_for_argsort(self) -> NDArray[Any]:
+        """Return bytes of fixed width, whose order is that of the numbers."""
+        width = self._dtype.wide.width
+        return np.ascontiguousarray(byte_matrix(self.storage)).view(f"S{width}").reshape(len(self))
+
+    def codes(self) -> tuple[NDArray[np.intp], WideIntArray]:
+        """Return dense ranks from 0, -1 for missing rows, and the distinct values in order."""
+        present = ~self.isna()
+        numbers = self.like(self.storage.drop_null())
+        _, first, inverse = np.unique(numbers._values_for_argsort(), return_index=True, return_inverse=True)
+        codes = np.full(len(self), -1, np.intp)
+        codes[present] = inverse
+        return codes, numbers.take(first)
+
+    def _rank(self, **options: Any) -> Any:
+        codes, _ = self.codes()
+        return pd.Series(codes, dtype="Int64").mask(codes < 0).array._rank(**options)
+
+    def factorize(self, use_na_sentinel: bool = True) -> tuple[NDArray[np.intp], WideIntArray]:
+        """Encode rows as numbers of distinct values, in order of appearance.
+
+        Parameters
+        ----------
+        use_na_sentinel : bool, default True
+            Whether missing rows get -1 and no value of their own.
+
+        Returns
+        -------
+        codes : ndarray of int64
+        uniques : WideIntArray
+        """
+        encoded = self.storage.dictionary_encode(null_encoding="mask" if use_na_sentinel else "encode")
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+        return codes, self.like(encoded.dictionary)
+
+    def unique(self) -> WideIntArray:
+        """Return the distinct values in order of appearance."""
+        return self.like(self.storage.unique())
+
+    def isin(self, values: Any) -> NDArray[np.bool_]:
+        """Return which rows are among `values`; comparisons are exact, and missing equals missing."""
+        wanted = values.tolist() if hasattr(values, "tolist") else [plain_number(value) for value in values]
+        known = {value for value in wanted if not reductions.is_missing(value)}
+        missing = any(map(reductions.is_missing, wanted))
+        return np.fromiter((missing if value is pd.NA else value in known for value in self), bool, len(self))
+
+    def value_counts(self, dropna: bool = True) -> pd.Series:
+        """Count distinct values, in order of appearance.
+
+        Parameters
+        ----------
+        dropna : bool, default True
+            Whether missing rows are left out.
+
+        Returns
+        -------
+        Series
+            Counts (``Int64``), indexed by value.
+        """
+        counted = (self.storage.drop_null() if dropna else self.storage).value_counts()
+        counts = pd.array(counted.field("counts").to_numpy(), dtype="Int64")
+        return pd.Series(counts, index=pd.Index(self.like(counted.field("values"))), name="count")
+
+    def _values_for_json(self) -> NDArray[Any]:
+        """Return text, since JSON readers convert long numbers to floats."""
+        return np.array([None if value is pd.NA else str(value) for value in self], object)
+
+    def _reduce(self, name: str, *, skipna: bool = True, keepdims: bool = False, **options: Any) -> Any:
+        return reductions.reduce_array(self, name, skipna=skipna, keepdims=keepdims, **options)
+
+    def _accumulate(self, name: str, *, skipna: bool = True, **options: Any) -> WideIntArray:
+        del options
+        return reductions.accumulate(self, name, skipna=skipna)
+
+    def _groupby_op(self, *, how: str, **options: Any) -> Any:
+        if how in {"first", "last"}:
+            return super()._groupby_op(how=how, **options)
+        return reductions.groupby(self, how, **options)
+
+    def _quantile(self, qs: NDArray[np.float64], interpolation: str) -> Any:
+        return reductions.quantiles(self, [self.storage], qs, interpolation)
+
+    def _groupby_quantile(
+        self, *, qs: NDArray[np.float64], interpolation: str, starts: Any, ends: Any, **options: Any
+    ) -> Any:
+        del options  # rows are sorted by group, so that starts and ends are sufficient
+        parts = [self.storage.slice(start, end - start) for start, end in zip(starts, ends, strict=True)]
+        return reductions.quantiles(self, parts, qs, interpolation)
+
+    def interpolate(self, **options: Any) -> WideIntArray:
+        """Raise InexactError, since values between integers are not integers.
+
+        Raises
+        ------
+        InexactError
+            Always.
+        """
+        del options
+        raise InexactError(
+            f"{self._dtype} cannot be interpolated, fractions are not integers: series.ffill() repeats values, "
+            "series.astype('float64').interpolate() gives floats"
+        )
+
+    def map(self, mapper: Any, na_action: Literal["ignore"] | None = None) -> Any:
+        """Map values with a function, dict or Series; numbers of a dict stay exact even if rows have no match.
+
+        Parameters
+        ----------
+        mapper : callable, dict or Series
+            Function, or values by number.
+        na_action : {None, 'ignore'}, default None
+            If 'ignore', missing rows are not passed to `mapper`.
+
+        Returns
+        -------
+        ExtensionArray or ndarray
+            Of this dtype if the results are integers that fit, otherwise as pandas infers it.
+        """
+        table = mapper
+        if isinstance(mapper, pd.Series) and mapper.index.is_unique:
+            table = dict(zip(mapper.index.tolist(), mapper.tolist(), strict=True))
+        exact = isinstance(table, dict) and not hasattr(table, "__missing__") and na_action in {None, "ignore"}
+        if not exact or not all(type(value) is int for value in table.values()):
+            return super().map(mapper, na_action=na_action)
+        missing = pd.NA
+        if na_action is None:
+            missing = next((value for key, value in table.items() if reductions.is_missing(key)), pd.NA)
+        return reductions.inferred([missing if key is pd.NA else table.get(key, pd.NA) for key in self], self._dtype)
+
+
+def _exact(labels: Any) -> Any:
+    """Return lists of labels as an object index, which numpy cannot round; other values unchanged."""
+    if hasattr(labels, "dtype") or not is_list_like(labels):
+        return labels
+    return pd.Index(list(labels), dtype=object)
+
+
+def _plain(item: Any) -> Any:
+    """Return the item of one-tuples and ellipses that pandas passes."""
+    if isinstance(item, tuple):
+        parts = [part for part in item if part is not Ellipsis]
+        if len(parts) > 1:
+            raise IndexError("too many indices for array.")
+        return parts[0] if parts else slice(None)
+    return slice(None) if item is Ellipsis else item
+
+
+WideIntArray._add_arithmetic_ops()
+WideIntArray._add_comparison_ops()

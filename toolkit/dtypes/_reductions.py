@@ -1,0 +1,386 @@
+"""Reductions of wide columns: sums, extremes, statistics and groups.
+
+Sums, products, minima and maxima are exact Python ints. Means and other statistics are computed exactly and rounded
+once, to the nearest float64: the mean of ``[1, -2**255 + 1, 2**255 - 1]`` is 1/3, but 0.0 in float arithmetic. `std`,
+`sem` and `skew` take a square root after that.
+"""
+
+# ruff: noqa: SLF001  # pandas' protocol for arrays is underscored
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.dtypes import _limbs as limbs
+from toolkit.dtypes._storage import KINDS, WideKind, from_ints, to_ints
+from toolkit.errors import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from toolkit.dtypes._extension import WideIntArray, WideIntDtype
+
+__all__ = [
+    "accumulate",
+    "arrow_backed",
+    "booleans",
+    "floats",
+    "groupby",
+    "inferred",
+    "is_missing",
+    "quantile",
+    "quantiles",
+    "reduce_array",
+    "statistic",
+]
+
+_BY_ORDER = frozenset({"min", "max", "cummin", "cummax"})
+_ORDINAL = frozenset({"rank", "idxmin", "idxmax"})
+
+
+def arrow_backed(array: pa.Array, dtype: Any) -> Any:
+    """Return an Arrow array as an array of one of pandas' Arrow-backed dtypes."""
+    return dtype.__from_arrow__(pa.chunked_array([array]))
+
+
+def booleans(array: pa.Array) -> Any:
+    """Return Arrow booleans as a ``bool[pyarrow]`` array."""
+    return arrow_backed(array, pd.ArrowDtype(pa.bool_()))
+
+
+def floats(values: Any) -> Any:
+    """Return floats as a ``double[pyarrow]`` array; None and NaN are missing."""
+    array = pa.array(values, pa.float64(), from_pandas=True)
+    return arrow_backed(array, pd.ArrowDtype(pa.float64()))
+
+
+def inferred(values: Sequence[Any], dtype: WideIntDtype) -> Any:
+    """Return element-wise results as an array: of `dtype` for ints that fit, Arrow bools and floats, else objects."""
+    clean = [None if is_missing(value) else value for value in values]
+    present = [value for value in clean if value is not None]
+    numbers = [value for value in present if isinstance(value, (int, np.integer)) and not isinstance(value, bool)]
+    if len(numbers) == len(present):
+        try:
+            return dtype.construct_array_type()._from_sequence(clean, dtype=dtype)
+        except SchemaError:
+            return _objects(values)
+    if all(isinstance(value, (bool, np.bool_)) for value in present):
+        return booleans(pa.array(clean, pa.bool_()))
+    if all(isinstance(value, float) for value in present):
+        return floats(clean)
+    return _objects(values)
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a scalar is missing: None, ``pd.NA`` or NaN."""
+    return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+
+
+def _objects(values: Sequence[Any]) -> Any:
+    """Return results with the dtype that pandas infers."""
+    array = np.empty(len(values), object)
+    for row, value in enumerate(values):  # one by one: numpy would distribute a list over rows
+        array[row] = value
+    return pd.Series(array, dtype=object).infer_objects().array
+
+
+def _sum_kind(kind: WideKind) -> WideKind:
+    """Return the 256-bit kind for sums and products, as pandas widens small integers."""
+    return KINDS[f"{kind.name[0]}256"]
+
+
+def _total(array: WideIntArray) -> int:
+    return limbs.total(array.words())
+
+
+def _product(array: WideIntArray) -> int:
+    return math.prod(number for number in to_ints(array.storage, array.dtype.wide) if number is not None)
+
+
+def reduce_array(
+    array: WideIntArray, name: str, *, skipna: bool, keepdims: bool, min_count: int = 0, **options: Any
+) -> Any:
+    """Reduce a column to one value, or with `keepdims` to an array of length 1.
+
+    Raises
+    ------
+    TypeError
+        If integers do not have this reduction.
+    SchemaError
+        With `keepdims` (a whole frame's sum), if a sum does not fit 256 bits.
+    """
+    present = len(array) - array.storage.null_count
+    missing = array._hasna and not skipna
+    if name == "mean":
+        found = None if missing or not present else _total(array) / present
+        return floats([found]) if keepdims else pd.NA if found is None else found
+    if name in STATISTICS:
+        numbers = [number for number in to_ints(array.storage, array.dtype.wide) if number is not None]
+        found = None if missing else statistic(name, numbers, ddof=options.get("ddof", 1))
+        return floats([found]) if keepdims else pd.NA if found is None else found
+    missing |= name in {"min", "max"} and not present
+    missing |= name in {"sum", "prod"} and present < min_count
+    result = pd.NA if missing and name not in {"any", "all"} else _exact(array, name, skipna=skipna, present=present)
+    return _as_array(array, name, result) if keepdims else result
+
+
+def _exact(array: WideIntArray, name: str, *, skipna: bool, present: int) -> Any:
+    """Reduce without missing rows."""
+    if name == "count":
+        return present
+    if name == "sum":
+        return _total(array)
+    if name == "prod":
+        return _product(array)
+    if name in {"argmin", "argmax"}:
+        return getattr(array, name)()
+    if name in {"min", "max"}:
+        return array.unboxed(pc.min_max(array.storage)[name].as_py())
+    if name in {"any", "all"}:
+        return booleans(array.nonzero())._reduce(name, skipna=skipna)
+    raise TypeError(f"cannot perform {name} with type {array.dtype}")
+
+
+def _as_array(array: WideIntArray, name: str, result: Any) -> Any:
+    """Return one result as an array of length 1."""
+    if name in {"any", "all"}:
+        return booleans(pa.array([None if result is pd.NA else result], pa.bool_()))
+    kind = _sum_kind(array.dtype.wide) if name in {"sum", "prod"} else array.dtype.wide
+    return _wide(array, [None if result is pd.NA else result], kind)
+
+
+def _wide(like: WideIntArray, values: list[int | None], kind: WideKind) -> WideIntArray:
+    """Return an array of another kind."""
+    return type(like)(from_ints(values, kind), type(like.dtype)(kind.name))
+
+
+_STEPS: dict[str, Callable[[int, int], int]] = {
+    "cumsum": lambda a, b: a + b,
+    "cumprod": lambda a, b: a * b,
+    "cummin": min,
+    "cummax": max,
+}
+
+
+def accumulate(array: WideIntArray, name: str, *, skipna: bool) -> WideIntArray:
+    """Return the exact cumsum, cumprod, cummin or cummax."""
+    return _running(array, name, repeat(0, len(array)), skipna=skipna)
+
+
+def _running(array: WideIntArray, name: str, ids: Any, *, skipna: bool) -> WideIntArray:
+    """Accumulate within each group; rows with a negative id are in no group."""
+    step = _STEPS[name]
+    state: dict[int, int | None] = {}
+    results: list[int | None] = []
+    for group, number in zip(ids, to_ints(array.storage, array.dtype.wide), strict=True):
+        if group < 0 or (number is None and skipna):
+            results.append(None)
+            continue
+        before = state.get(group, number)
+        fresh = group not in state
+        state[group] = None if number is None or before is None else number if fresh else step(before, number)
+        results.append(state[group])
+    kind = _sum_kind(array.dtype.wide) if name in {"cumsum", "cumprod"} else array.dtype.wide
+    return _wide(array, results, kind)
+
+
+def groupby(  # noqa: PLR0911 - one for each family of operations
+    array: WideIntArray, how: str, *, ids: NDArray[np.intp], ngroups: int, min_count: int, **options: Any
+) -> Any:
+    """Return the result of a groupby operation.
+
+    Raises
+    ------
+    NotImplementedError
+        For other operations; pandas then calls the method of the column for each group.
+    """
+    options |= {"ids": ids, "ngroups": ngroups, "min_count": min_count}
+    skipna = options.get("skipna", True)
+    if how == "sum":
+        return _wide(array, _group_sums(array, ids, ngroups, min_count, skipna=skipna), _sum_kind(array.dtype.wide))
+    if how == "mean":
+        counts = np.bincount(ids[(ids >= 0) & ~array.isna()], minlength=ngroups).tolist()
+        sums = _group_sums(array, ids, ngroups, 1, skipna=skipna)
+        return floats([None if one is None else one / count for one, count in zip(sums, counts, strict=True)])
+    if how in {"cumsum", "cumprod"}:
+        return _running(array, how, ids.tolist(), skipna=skipna)
+    if how in _BY_ORDER | _ORDINAL:
+        codes, uniques = array.codes()
+        ordinals: Any = pd.arrays.IntegerArray(codes.astype(np.int64), codes < 0)
+        result = ordinals._groupby_op(how=how, **options)
+        if how in _ORDINAL:
+            return result
+        return uniques.take(result.to_numpy(dtype=np.intp, na_value=-1), allow_fill=True)
+    if how in STATISTICS | {"prod"}:
+        groups = _grouped(array, ids, ngroups, skipna=skipna)
+        if how == "prod":
+            products = [None if one is None or len(one) < min_count else math.prod(one) for one in groups]
+            return _wide(array, products, _sum_kind(array.dtype.wide))
+        ddof = options.get("ddof", 1)
+        return floats([None if one is None else statistic(how, one, ddof=ddof) for one in groups])
+    if how in {"any", "all"}:
+        truths: Any = pd.array(array.nonzero().to_pylist(), dtype="boolean")
+        return truths._groupby_op(how=how, **options)
+    raise NotImplementedError(f"groupby(...).{how} is not implemented for {array.dtype}")
+
+
+def _grouped(array: WideIntArray, ids: NDArray[np.intp], ngroups: int, *, skipna: bool) -> list[list[int] | None]:
+    """Return the numbers of each group; without `skipna`, None for a group with a missing number."""
+    groups: list[list[int]] = [[] for _ in range(ngroups)]
+    missing: set[int] = set()
+    for group, number in zip(ids.tolist(), to_ints(array.storage, array.dtype.wide), strict=True):
+        if number is None:
+            missing.add(group)
+        elif group >= 0:
+            groups[group].append(number)
+    return [None if not skipna and place in missing else group for place, group in enumerate(groups)]
+
+
+def quantiles(
+    like: WideIntArray, parts: Sequence[pa.FixedSizeBinaryArray], qs: NDArray[np.float64], interpolation: str
+) -> Any:
+    """Return the quantiles of each part, one part after the other.
+
+    ``lower``, ``higher`` and ``nearest`` are values of the column and have its dtype; ``linear`` and ``midpoint`` are
+    the nearest floats of the exact quantile.
+    """
+    kind = like.dtype.wide
+    found: list[Any] = []
+    for part in parts:
+        ordered = sorted(number for number in to_ints(part, kind) if number is not None)
+        found += [quantile(ordered, place, interpolation) for place in qs.tolist()]
+    if interpolation in {"lower", "higher", "nearest"}:
+        return _wide(like, found, kind)
+    return floats([None if one is None else float(one) for one in found])
+
+
+def _group_sums(
+    array: WideIntArray, ids: NDArray[np.intp], ngroups: int, min_count: int, *, skipna: bool
+) -> list[int | None]:
+    """Return the exact sum of each group, None if it has fewer than `min_count` numbers."""
+    missing = array.isna()
+    seen = np.bincount(ids[(ids >= 0) & ~missing], minlength=ngroups)
+    empty = seen < min_count
+    if not skipna:
+        empty |= np.bincount(ids[(ids >= 0) & missing], minlength=ngroups) > 0
+    sums = limbs.group_sums(array.words(), ids, ngroups)
+    return [None if gone else value for value, gone in zip(sums, empty.tolist(), strict=True)]
+
+
+def statistic(name: str, values: Sequence[int], *, ddof: int = 1) -> float | None:
+    """Return a statistic of integers.
+
+    Parameters
+    ----------
+    name : {'mean', 'median', 'var', 'std', 'sem', 'skew', 'kurt'}
+        As pandas names and defines them.
+    values : sequence of int
+        Any length, any order, nothing missing.
+    ddof : int, default 1
+        Delta degrees of freedom of ``var``, ``std`` and ``sem``; the others ignore it.
+
+    Returns
+    -------
+    float or None
+        None if there are too few values.
+    """
+    if name in _OTHERS:
+        return _OTHERS[name](values)
+    variance = _variance(values, ddof)
+    if variance is None:
+        return None
+    if name == "var":
+        return float(variance)
+    return math.sqrt(variance if name == "std" else variance / len(values))
+
+
+def quantile(ordered: Sequence[int], place: float, interpolation: str) -> Fraction | int | None:
+    """Return the quantile of sorted integers.
+
+    Parameters
+    ----------
+    ordered : sequence of int
+        In ascending order.
+    place : float
+        The quantile, from 0 to 1.
+    interpolation : {'linear', 'lower', 'higher', 'midpoint', 'nearest'}
+        What to return between two values, as in ``Series.quantile``.
+
+    Returns
+    -------
+    Fraction, int or None
+        Exact; an int for ``lower``, ``higher`` and ``nearest``; None without values.
+    """
+    if not ordered:
+        return None
+    position = place * (len(ordered) - 1)  # a float, so that 0.1 of eleven values is the second, as in numpy
+    below = math.floor(position)
+    above = min(below + 1, len(ordered) - 1) if position > below else below
+    if interpolation in {"lower", "higher", "nearest"}:
+        return ordered[{"lower": below, "higher": above, "nearest": round(position)}[interpolation]]
+    part = Fraction(1, 2) if interpolation == "midpoint" and above > below else Fraction(position) - below
+    return ordered[below] + (ordered[above] - ordered[below]) * part
+
+
+def _mean(values: Sequence[int]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _median(values: Sequence[int]) -> float | None:
+    middle = quantile(sorted(values), 0.5, "linear")
+    return None if middle is None else float(middle)
+
+
+def _variance(values: Sequence[int], ddof: int) -> Fraction | None:
+    count, total = len(values), sum(values)
+    if count <= ddof or not count:
+        return None
+    return Fraction(count * sum(value * value for value in values) - total * total, count * (count - ddof))
+
+
+def _deviations(values: Sequence[int]) -> list[int]:
+    """Return n times the distance of each value from the mean, which is an integer."""
+    count, total = len(values), sum(values)
+    return [count * value - total for value in values]
+
+
+def _skew(values: Sequence[int]) -> float | None:
+    """Return the adjusted Fisher-Pearson coefficient (G1)."""
+    count, away = len(values), _deviations(values)
+    squares = sum(one**2 for one in away)
+    if count < 3 or not squares:  # noqa: PLR2004 - the definition divides by n - 2
+        return None
+    cubes = sum(one**3 for one in away)
+    size = math.sqrt(Fraction(count**2 * (count - 1) * cubes**2, (count - 2) ** 2 * squares**3))
+    return -size if cubes < 0 else size
+
+
+def _kurt(values: Sequence[int]) -> float | None:
+    """Return the excess kurtosis (G2)."""
+    count, away = len(values), _deviations(values)
+    squares = sum(one**2 for one in away)
+    if count < 4 or not squares:  # noqa: PLR2004 - the definition divides by n - 3
+        return None
+    below = (count - 2) * (count - 3)
+    fourths = Fraction(count * (count + 1) * (count - 1) * sum(one**4 for one in away), below * squares**2)
+    return float(fourths - Fraction(3 * (count - 1) ** 2, below))
+
+
+_OTHERS: dict[str, Callable[[Sequence[int]], float | None]] = {
+    "mean": _mean,
+    "median": _median,
+    "skew": _skew,
+    "kurt": _kurt,
+}
+STATISTICS = frozenset({"var", "std", "sem", *_OTHERS})
+"""Names that `statistic` takes."""

@@ -1,0 +1,327 @@
+"""Frames in Arrow tables and Parquet files, with metadata of each column.
+
+Every column of a frame is Arrow-backed. ``pandas.read_parquet`` without this package restores dtypes by their names, so
+text has the dtype ``string`` (the name ``string[pyarrow]`` of an ArrowDtype would be read as that dtype, too), and
+times have ``timestamp[us, tz=UTC][pyarrow]``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from toolkit._present.files import open_to_read, replacing
+from toolkit.dtypes._arrow import WideIntType, register_arrow_types
+from toolkit.dtypes._extension import WideIntDtype
+from toolkit.dtypes._storage import shown
+from toolkit.errors import InputError, SchemaError, ToolkitError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["describe", "read_parquet", "to_arrow", "to_pandas", "write_frame", "write_parquet"]
+
+_ATTRS = "toolkit"
+_PANDAS = b"pandas"
+_SHOWN_META = ("unit", "source", "typing")
+_MAX_TEXT_BYTES = 2**31
+"""Maximum size of the text of an Arrow column of type `string`."""
+
+register_arrow_types()
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """Convert an Arrow table to a typed frame.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Field metadata (``unit``, ``source``, ``typing``...) goes to ``frame.attrs["toolkit"]``.
+
+    Returns
+    -------
+    DataFrame, shape (n, columns)
+        Text has the dtype ``string``, wide integers have theirs, other columns have an ``ArrowDtype``. For a table made
+        of a frame, dtypes, index and attrs of that frame are restored. ``attrs["toolkit"]`` is
+        ``{column: {key: text}}`` and JSON-serializable.
+
+    Raises
+    ------
+    InputError
+        If two columns have the same name.
+    """
+    names = table.schema.names
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise InputError(f"column names must be unique, got {shown(twice)} more than once")
+    stored = _pandas_metadata(table.schema)
+    if stored is None or not set(names) <= {column["field_name"] for column in stored["columns"]}:
+        stored, table = None, table.replace_schema_metadata(None)
+    frame: pd.DataFrame = table.to_pandas(types_mapper=_dtype if stored is None else _nested_dtype)
+    known = {field.name: _field_metadata(field) for field in table.schema}
+    known = {name: facts for name, facts in known.items() if facts}
+    stored_facts = frame.attrs.get(_ATTRS, {})
+    if known or stored_facts:
+        frame.attrs[_ATTRS] = {**known, **stored_facts}
+    return frame
+
+
+def to_arrow(frame: pd.DataFrame) -> pa.Table:
+    """Convert a frame to an Arrow table, which `to_pandas` converts back.
+
+    Parameters
+    ----------
+    frame : DataFrame, shape (n, columns)
+        With unique column names that are strings.
+
+    Returns
+    -------
+    pyarrow.Table
+        Metadata of fields is that of ``frame.attrs["toolkit"]``; the metadata of the schema has dtypes, index and
+        attrs.
+
+    Raises
+    ------
+    InputError
+        If column names are not unique strings.
+    SchemaError
+        If a column of Python objects has no common Arrow type.
+    """
+    names: list[Any] = list(frame.columns)
+    if not all(isinstance(name, str) for name in names) or not frame.columns.is_unique:
+        raise InputError(f"column names must be unique strings, got {shown(names)}")
+    try:
+        table = pa.Table.from_pandas(frame)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"a column of Python objects has no common Arrow type: {error}") from error
+    facts = frame.attrs.get(_ATTRS, {})
+    fields = [_with_metadata(field, facts.get(field.name, {})) for field in table.schema]
+    metadata = dict(table.schema.metadata)
+    metadata[_PANDAS] = json.dumps(_readable(json.loads(metadata[_PANDAS]), table.schema)).encode()
+    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields, metadata))
+
+
+def describe(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the data dictionary of a frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Any frame; those of this toolkit have more metadata.
+
+    Returns
+    -------
+    DataFrame, shape (columns of `frame`, 6)
+        ``column``, ``type``, ``unit``, ``source``, ``typing`` (text, missing if not known) and ``nulls``
+        (int64, number of rows).
+
+    Raises
+    ------
+    InputError
+        If `frame` is not a DataFrame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> describe(pd.DataFrame({"gas_used": pd.array([5, None], dtype="u128")}))[["column", "type", "nulls"]]
+         column  type  nulls
+    0  gas_used  u128      1
+    """
+    given: Any = frame
+    if not isinstance(given, pd.DataFrame):
+        raise InputError(f"frame must be a DataFrame, got {type(given).__name__}")
+    facts = frame.attrs.get(_ATTRS, {})
+    rows = [
+        {
+            "column": str(name),
+            "type": _type_name(frame.dtypes.iloc[place]),
+            **{key: facts.get(name, {}).get(key) for key in _SHOWN_META},
+            "nulls": int(frame.iloc[:, place].isna().sum()),
+        }
+        for place, name in enumerate(frame.columns)
+    ]
+    text = [pa.field(name, pa.string()) for name in ("column", "type", *_SHOWN_META)]
+    return to_pandas(pa.Table.from_pylist(rows, pa.schema([*text, pa.field("nulls", pa.int64())])))
+
+
+def _type_name(dtype: Any) -> str:
+    """Return the name of a dtype, for an ArrowDtype that of its Arrow type."""
+    return str(dtype.pyarrow_dtype) if isinstance(dtype, pd.ArrowDtype) else str(dtype)
+
+
+def _dtype(arrow: pa.DataType) -> Any:
+    """Return the pandas dtype of an Arrow type; None leaves the choice to the type or to pandas."""
+    if pa.types.is_string(arrow) or pa.types.is_large_string(arrow):
+        return pd.StringDtype("pyarrow", na_value=pd.NA)
+    if isinstance(arrow, WideIntType):
+        return WideIntDtype(arrow.wide.name)
+    if isinstance(arrow, pa.BaseExtensionType) or pa.types.is_dictionary(arrow):
+        return None
+    return pd.ArrowDtype(arrow)
+
+
+def _nested_dtype(arrow: pa.DataType) -> Any:
+    """Return the pandas dtype of Arrow types whose names pandas cannot parse; None for others."""
+    by_name = pa.types.is_nested(arrow) or pa.types.is_decimal(arrow) or pa.types.is_fixed_size_binary(arrow)
+    return pd.ArrowDtype(arrow) if by_name else None
+
+
+def _pandas_metadata(schema: pa.Schema) -> dict[str, Any] | None:
+    """Return the metadata that pandas stored in a schema, or None."""
+    raw = (schema.metadata or {}).get(_PANDAS)
+    if raw is None:
+        return None
+    try:
+        stored = json.loads(raw)
+        return stored if all(isinstance(column["field_name"], str) for column in stored["columns"]) else None
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _readable(stored: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
+    """Replace dtype names that plain pandas cannot parse by ``object``, so that it can read the table."""
+    for column in stored["columns"]:
+        place = schema.get_field_index(column["field_name"])
+        if place >= 0 and (
+            _nested_dtype(schema.field(place).type) or isinstance(schema.field(place).type, WideIntType)
+        ):
+            column["numpy_type"] = "object"
+    return stored
+
+
+def _field_metadata(field: pa.Field) -> dict[str, str]:
+    """Return the metadata of a field, without entries of Arrow and Parquet."""
+    facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
+    return {key: value for key, value in facts.items() if not key.startswith(("ARROW:", "PARQUET:"))}
+
+
+def _with_metadata(field: pa.Field, facts: Mapping[str, Any]) -> pa.Field:
+    """Return the field with metadata of its column."""
+    return field.with_metadata({key: str(value) for key, value in facts.items()}) if facts else field
+
+
+def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a frame to a Parquet file, atomically.
+
+    Without this package, ``pandas.read_parquet`` restores flat frames exactly; it returns nested columns as Python
+    objects and wide columns as bytes.
+
+    Parameters
+    ----------
+    frame : DataFrame, shape (n, columns)
+        With unique column names that are strings.
+    path : path-like
+        File to write; an existing file is replaced.
+
+    Raises
+    ------
+    InputError
+        If column names are not unique strings.
+    SchemaError
+        If a column of Python objects has no common Arrow type, or a column has structs without fields, which Parquet
+        does not support.
+    OSError
+        If the file cannot be written, or the path is a folder, a named pipe or a device.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> supply = pd.DataFrame({"version": [1, 2], "supply": pd.array([2**100, 2**100 + 1], dtype="u128")})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(supply, f"{folder}/supply.parquet")
+    ...     read_parquet(f"{folder}/supply.parquet").equals(supply)
+    True
+    """
+    with replacing(Path(path)) as file:
+        write_frame(frame, file)
+
+
+def write_frame(frame: pd.DataFrame, file: BinaryIO, *, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a frame as Parquet to an open file, with additional metadata."""
+    table = _narrowed(to_arrow(frame))
+    for field in table.schema:
+        if _has_empty_struct(field.type):
+            raise SchemaError(
+                f"column {field.name!r}: Parquet cannot hold {field.type}, because a struct in it has no fields; "
+                "drop the column, or write CSV or JSON lines",
+                column=field.name,
+            )
+    if metadata:
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
+    pq.write_table(table, file, compression="zstd", write_page_checksum=True, **_encodings(table.schema))
+
+
+def _has_empty_struct(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind) and kind.num_fields == 0:
+        return True
+    return any(_has_empty_struct(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def _narrowed(table: pa.Table) -> pa.Table:
+    """Convert text that pandas stores as `large_string` to `string`, the type of the schemas, if it fits."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_large_string(field.type) and table.column(place).nbytes < _MAX_TEXT_BYTES:
+            table = table.set_column(place, field.with_type(pa.string()), table.column(place).cast(pa.string()))
+    return table
+
+
+def _encodings(schema: pa.Schema) -> dict[str, object]:
+    """Return encodings that store 64-bit numbers and times as deltas, in half the space, for flat schemas."""
+    if any(pa.types.is_nested(field.type) for field in schema):
+        return {}
+    packed = [field.name for field in schema if pa.types.is_int64(field.type) or pa.types.is_uint64(field.type)]
+    packed += [field.name for field in schema if pa.types.is_timestamp(field.type)]
+    rest = [field.name for field in schema if field.name not in packed]
+    return {"column_encoding": dict.fromkeys(packed, "DELTA_BINARY_PACKED"), "use_dictionary": rest}
+
+
+def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Read a frame from a Parquet file, with the dtypes, index and attrs that were written.
+
+    Parameters
+    ----------
+    path : path-like
+        File to read; files of other tools are read as typed frames too.
+    columns : sequence of str, optional
+        Columns to read; all by default.
+
+    Returns
+    -------
+    DataFrame, shape (n, columns)
+
+    Raises
+    ------
+    InputError
+        If the file is not a Parquet file, is damaged, or does not have these columns.
+    OSError
+        If the file cannot be opened, or is a named pipe or a device.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(pd.DataFrame({"version": [1, 2], "value": [True, False]}), f"{folder}/values.parquet")
+    ...     read_parquet(f"{folder}/values.parquet", columns=["version"])["version"].tolist()
+    [1, 2]
+    """
+    with open_to_read(path) as source:
+        try:
+            with pq.ParquetFile(source, page_checksum_verification=True) as file:
+                absent = sorted(set(columns or ()) - set(file.schema_arrow.names))
+                if absent:
+                    raise InputError(f"{path} has no column {absent}; it has {file.schema_arrow.names}")
+                table = file.read(columns=None if columns is None else list(columns), use_pandas_metadata=True)
+            return to_pandas(table)
+        # Arrow also raises OSError for invalid bytes, and pandas raises many kinds of errors for damaged metadata.
+        except ToolkitError:
+            raise
+        except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, MemoryError) as error:
+            raise InputError(f"{path} is not a readable Parquet file: {error}") from error

@@ -1,0 +1,306 @@
+"""Versions, blocks, epochs and time over versioned state, and the pruning window.
+
+`toolkit.embedded.Ledger` is the public class; `Chain` stores what it commits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from bisect import bisect_right
+from dataclasses import replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from toolkit.embedded._code import CodeSet
+from toolkit.embedded._execution import LedgerSnapshot, run_unmetered
+from toolkit.embedded._meter import FREE, Schedule
+from toolkit.embedded._state import StateValue, VersionedState, module_key, resource_key
+from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, TransactionKind
+from toolkit.embedded._vm_status import EXECUTED
+from toolkit.embedded.framework import FRAMEWORK, genesis
+from toolkit.embedded.framework._chain import Block as BlockModule
+from toolkit.embedded.framework._chain import Reconfiguration
+from toolkit.embedded.framework._configuration import GasSchedule
+from toolkit.move import address_from_bytes, decode_bcs
+from toolkit.wire import LedgerState
+from toolkit.wire._headers import timestamp_from_us
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from toolkit.embedded._contract import Definition
+    from toolkit.embedded._session import Session
+    from toolkit.embedded._transaction import Transaction
+
+__all__ = ["Chain", "Log"]
+
+_T = TypeVar("_T")
+_SLACK = 1024
+
+
+_NOTHING = Output(success=True, vm_status=EXECUTED, charges=FREE, writes={}, events=())
+
+
+class Log(Generic[_T]):
+    """A sequence that grows at the end, drops items at the beginning, and reads any item in constant time."""
+
+    __slots__ = ("_items", "_start")
+
+    def __init__(self) -> None:
+        self._items: list[_T] = []
+        self._start = 0
+
+    def __len__(self) -> int:
+        return len(self._items) - self._start
+
+    def __getitem__(self, index: int) -> _T:
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self._items[index if index < 0 else self._start + index]
+
+    def append(self, item: _T) -> None:
+        """Add an item at the end."""
+        self._items.append(item)
+
+    def replace_last(self, item: _T) -> None:
+        """Replace the last item."""
+        self._items[-1] = item
+
+    def drop_first(self) -> _T:
+        """Remove and return the first item; memory is freed in larger pieces."""
+        item = self[0]
+        self._start += 1
+        if self._start > _SLACK and self._start > len(self._items) // 2:
+            del self._items[: self._start]
+            self._start = 0
+        return item
+
+
+class Chain:
+    """Versions, blocks and state.
+
+    Parameters
+    ----------
+    chain_id : int
+        u8.
+    seed : int
+        Part of every hash.
+    schedule : Schedule
+        First gas schedule.
+    features : collection of int
+        Feature flags that are on at genesis.
+    genesis_time_us, epoch_us : int
+        Time of genesis and length of an epoch, microseconds.
+    accounts : sequence of (address, octas)
+        Accounts that exist at genesis.
+    window : int, optional
+        Number of versions that are not pruned; all by default.
+    """
+
+    def __init__(
+        self,
+        *,
+        chain_id: int,
+        seed: int,
+        schedule: Schedule,
+        features: Collection[int],
+        genesis_time_us: int,
+        epoch_us: int,
+        accounts: Sequence[tuple[str, int]],
+        window: int | None,
+    ) -> None:
+        self.chain_id = chain_id
+        self.window = window
+        self.state = VersionedState()
+        self.transactions: Log[CommittedTransaction] = Log()
+        self.blocks: Log[LedgerBlock] = Log()
+        # Held while the chain grows, and by a node while it answers a request.
+        self.lock = threading.RLock()
+        self.by_hash: dict[str, int] = {}
+        self.oldest_version = 0
+        self._seed = seed.to_bytes(16, "little", signed=True)
+        self._epoch_us = epoch_us
+        self._genesis_time_us = genesis_time_us
+        self._codes: list[CodeSet] = []
+        self._code_versions: list[int] = []
+        self._schedules: dict[int, Schedule] = {}
+        self._begin_at_genesis(schedule, features, accounts)
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> int:
+        """The latest ledger version."""
+        return self.oldest_version + len(self.transactions) - 1
+
+    def ledger_state(self) -> LedgerState:
+        """Return the state of the head, as headers report it."""
+        block = self.blocks[-1]
+        timestamp = timestamp_from_us(block.timestamp_us)
+        if timestamp is None:
+            raise OverflowError("ledger time is after the year 9999")
+        return LedgerState(
+            self.chain_id,
+            self.head,
+            self.oldest_version,
+            timestamp,
+            block.epoch,
+            block.height,
+            self.blocks[0].height,
+        )
+
+    def transaction(self, version: int) -> CommittedTransaction:
+        """Return the transaction of a version, which must not be pruned."""
+        return self.transactions[version - self.oldest_version]
+
+    def block_of(self, version: int) -> LedgerBlock:
+        """Return the block of a version, which must not be pruned."""
+        index = bisect_right(self.blocks, version, key=lambda block: block.first_version) - 1
+        return self.blocks[index]
+
+    def code_at(self, version: int) -> CodeSet:
+        """Return the modules published at a version."""
+        return self._codes[bisect_right(self._code_versions, version) - 1]
+
+    def schedule_at(self, version: int) -> Schedule:
+        """Return the gas schedule on chain at a version."""
+        kind = self._codes[0].struct(GasSchedule.GasScheduleV2, ())
+        stamp, value = self.state.read_stamped(resource_key("0x1", kind.tag), version)
+        schedule = self._schedules.get(stamp)
+        if schedule is None:
+            data = b"" if value is None else value.data
+            schedule = self._schedules[stamp] = Schedule.from_resource(decode_bcs(kind.layout, data))
+        return schedule
+
+    def snapshot(self, version: int) -> LedgerSnapshot:
+        """Return a version of the ledger for an execution."""
+        return LedgerSnapshot(
+            self.state,
+            version,
+            self.code_at(version),
+            self.schedule_at(version),
+            self.transaction(version).timestamp_us,
+            self.chain_id,
+        )
+
+    def digest(self, *parts: bytes | str | int) -> bytes:
+        """Return 32 bytes that depend on the seed and `parts`."""
+        hashed = hashlib.sha3_256(self._seed)
+        for part in parts:
+            data = part if isinstance(part, bytes) else str(part).encode()
+            hashed.update(len(data).to_bytes(4, "little") + data)
+        return hashed.digest()
+
+    # -- growing -------------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        kind: TransactionKind,
+        output: Output,
+        *,
+        hash_: str = "",
+        request: Transaction | None = None,
+        published: Iterable[Definition] = (),
+    ) -> CommittedTransaction:
+        """Commit an output as the next version."""
+        with self.lock:
+            version = self.head + 1
+            self._publish(version, output, tuple(published))
+            self.state.write(version, output.writes)
+            block = self.blocks[-1]
+            if version != block.last_version:
+                self.blocks.replace_last(replace(block, last_version=version))
+            hash_ = request.hash if request is not None else hash_
+            committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request)
+            self.by_hash[hash_] = version
+            self.transactions.append(committed)
+        return committed
+
+    def _publish(self, version: int, output: Output, published: tuple[Definition, ...]) -> None:
+        """Replace the set of modules if a version publishes or deletes some."""
+        code = self._codes[-1].with_modules(published) if published else self._codes[-1]
+        for key, value in output.writes.items():
+            if key.kind == "module" and value is None:
+                code = code.without_module(key.owner, str(key.name))
+        if code is not self._codes[-1]:
+            self._codes.append(code)
+            self._code_versions.append(version)
+
+    def begin_block(self, timestamp_us: int) -> None:
+        """Open a block with the given time and commit its metadata transaction."""
+        before = self.blocks[-1]
+        version, height = self.head + 1, before.height + 1
+        epoch = 1 + (timestamp_us - self._genesis_time_us) // self._epoch_us
+        digest = self.digest("block", height)
+        started = BlockModule.NewBlock(
+            hash=address_from_bytes(digest),
+            epoch=epoch,
+            round=height,
+            height=height,
+            previous_block_votes_bitvec=b"\x80",
+            proposer=address_from_bytes(self.digest("proposer", height % 4)),
+            failed_proposer_indices=[],
+            time_microseconds=timestamp_us,
+        )
+        snapshot = self.snapshot(self.head)
+
+        def prologue(session: Session) -> None:
+            session.module(BlockModule).block_prologue(started)
+            if epoch != before.epoch:
+                session.module(Reconfiguration).begin(epoch, timestamp_us)
+
+        output = run_unmetered(snapshot, prologue, seed=digest)
+        with self.lock:
+            self.blocks.append(LedgerBlock(height, f"0x{digest.hex()}", timestamp_us, epoch, version, version))
+            self.append(TransactionKind.BLOCK_METADATA, output, hash_=self._own_hash("metadata", version))
+
+    def end_block(self, kind: TransactionKind) -> None:
+        """Close the block with a checkpoint or epilogue transaction, then prune what is outside the window."""
+        with self.lock:
+            self.append(kind, _NOTHING, hash_=self._own_hash("checkpoint", self.head + 1))
+            self.prune()
+
+    def prune(self) -> None:
+        """Drop blocks outside the window; the latest block always remains."""
+        if self.window is None:
+            return
+        oldest = self.oldest_version
+        while len(self.blocks) > 1 and self.blocks[0].first_version < self.head - self.window + 1:
+            self.blocks.drop_first()
+            oldest = self.blocks[0].first_version
+        while self.oldest_version < oldest:
+            self.by_hash.pop(self.transactions.drop_first().hash, None)
+            self.oldest_version += 1
+        self.state.prune(oldest)
+
+    def _own_hash(self, label: str, version: int) -> str:
+        return f"0x{self.digest(label, version).hex()}"
+
+    def _begin_at_genesis(
+        self, schedule: Schedule, features: Collection[int], accounts: Sequence[tuple[str, int]]
+    ) -> None:
+        """Commit version 0: the framework's code and first resources."""
+        definitions = tuple(module.definition for module in FRAMEWORK)
+        code = CodeSet({}).with_modules(definitions)
+        self._codes.append(code)
+        self._code_versions.append(0)
+        snapshot = LedgerSnapshot(self.state, -1, code, schedule, 0, self.chain_id)
+        output = run_unmetered(
+            snapshot,
+            lambda session: genesis(
+                session,
+                chain_id=self.chain_id,
+                schedule=schedule,
+                features=features,
+                epoch_us=self._epoch_us,
+                accounts=accounts,
+            ),
+            seed=self.digest("genesis"),
+        )
+        modules = {
+            module_key(definition.address, definition.name): StateValue(definition.bytecode, 0, 0)
+            for definition in definitions
+        }
+        self.blocks.append(LedgerBlock(0, f"0x{self.digest('block', 0).hex()}", 0, 0, 0, 0))
+        output = output._replace(writes={**modules, **output.writes})
+        self.append(TransactionKind.GENESIS, output, hash_=self._own_hash("genesis", 0))

@@ -1,0 +1,293 @@
+"""The modules published at a ledger version, with cached layouts, struct types and functions; resource groups.
+
+A `CodeSet` is immutable: publishing creates a new one, so its caches are never invalidated.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from toolkit.embedded._state import group_key, resource_key
+from toolkit.embedded._vm_status import VmError
+from toolkit.embedded.types import MoveType, Struct
+from toolkit.errors import InputError
+from toolkit.move import (
+    Reader,
+    StructTag,
+    Vector,
+    Writer,
+    address_to_bytes,
+    parse_type_tag,
+    read_type_tag,
+    resolve_layout,
+    substitute,
+    wire_type,
+    write_type_tag,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from toolkit.embedded._contract import Definition, Function
+    from toolkit.embedded._state import VersionedState
+    from toolkit.move import Layout, ModuleAbi, TypeTag
+
+__all__ = [
+    "BoundFunction",
+    "CodeSet",
+    "StructType",
+    "check_upgrade",
+    "decode_group",
+    "encode_group",
+    "group_of",
+    "read_resource",
+]
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_CACHE_SIZE = 4096
+
+
+# The variant byte of a struct in a type tag; group maps store struct tags without it.
+_STRUCT = b"\x07"
+
+
+class StructType(NamedTuple):
+    """A struct with its type arguments: canonical tag, conversions, layout, and the resource group if it has one."""
+
+    tag: str
+    kind: MoveType
+    layout: Layout
+    group: str | None
+
+
+class BoundFunction(NamedTuple):
+    """A function with its type arguments: module, function, and layouts of parameters and returned values."""
+
+    definition: Definition
+    function: Function
+    parameters: tuple[Layout, ...]
+    returns: tuple[Layout, ...]
+    parameter_kinds: tuple[MoveType, ...]
+    return_kinds: tuple[MoveType, ...]
+
+
+class _Cache(dict[_K, _V]):
+    """A cache that is cleared when it is full, because requests can name any number of types."""
+
+    def store(self, key: _K, value: _V) -> _V:
+        """Store and return a value."""
+        if len(self) >= _CACHE_SIZE:
+            self.clear()
+        self[key] = value
+        return value
+
+
+class CodeSet:
+    """The modules published at a ledger version.
+
+    Parameters
+    ----------
+    modules : dict of (canonical address, name) to Definition
+        Must not be changed afterwards.
+    """
+
+    def __init__(self, modules: dict[tuple[str, str], Definition]) -> None:
+        self.modules = modules
+        self._layouts: _Cache[str, Layout] = _Cache()
+        self._structs: _Cache[tuple[type[Struct], tuple[TypeTag, ...]], StructType] = _Cache()
+        self._functions: _Cache[tuple[str, str, str, tuple[TypeTag, ...]], BoundFunction] = _Cache()
+
+    def with_modules(self, definitions: Iterable[Definition]) -> CodeSet:
+        """Return a new set that includes `definitions`."""
+        return CodeSet(self.modules | {(item.address, item.name): item for item in definitions})
+
+    def without_module(self, address: str, name: str) -> CodeSet:
+        """Return a new set without a module."""
+        return CodeSet({key: item for key, item in self.modules.items() if key != (address, name)})
+
+    def module_abi(self, address: str, name: str) -> ModuleAbi | None:
+        """Return a module's ABI, or None if it is not published; makes the set an `AbiSource` for layouts."""
+        definition = self.modules.get((address, name))
+        return None if definition is None else definition.abi
+
+    @cached_property
+    def by_contract(self) -> dict[type, Definition]:
+        """Definitions by contract class."""
+        return {definition.contract: definition for definition in self.modules.values()}
+
+    def layout(self, text: str) -> Layout:
+        """Return the layout of a type given as text."""
+        layout = self._layouts.get(text)
+        if layout is None:
+            layout = self._layouts.store(text, resolve_layout(parse_type_tag(text), self))
+        return layout
+
+    def struct(self, struct: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
+        """Return a struct with its type arguments."""
+        known = self._structs.get((struct, arguments))
+        if known is None:
+            wanted = len(getattr(struct, "__parameters__", ()))
+            if wanted != len(arguments):
+                raise InputError(f"{struct.__name__}: expected {wanted} type arguments, got {len(arguments)}")
+            kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
+            try:
+                tag = str(parse_type_tag(kind.text))
+            except InputError as error:  # a type argument at the depth limit, nested one level deeper here
+                raise VmError("TYPE_RESOLUTION_FAILURE", str(error)) from None
+            group = None if struct.move_group is None else str(parse_type_tag(struct.move_group))
+            known = self._structs.store((struct, arguments), StructType(tag, kind, self.layout(kind.text), group))
+        return known
+
+    def find(self, address: str, module: str, name: str) -> tuple[Definition | None, Function | None]:
+        """Return a module's definition and one of its functions, each None if it is not published."""
+        definition = self.modules.get((address, module))
+        return definition, None if definition is None else definition.functions.get(name)
+
+    def function(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:
+        """Return a function with its type arguments.
+
+        Raises
+        ------
+        VmError
+            If the module or function is not published, the number of type arguments is wrong, or one of them is a
+            struct that does not exist.
+        """
+        known = self._functions.get((address, module, name, arguments))
+        if known is None:
+            known = self._functions.store(
+                (address, module, name, arguments), self._bind(address, module, name, arguments)
+            )
+        return known
+
+    def _bind(self, address: str, module: str, name: str, arguments: tuple[TypeTag, ...]) -> BoundFunction:
+        definition, function = self.find(address, module, name)
+        full = address_to_bytes(address).hex()
+        if definition is None:
+            raise VmError("LINKER_ERROR", f"Linker Error: Module {full}::{module} doesn't exist")
+        if function is None:
+            raise VmError("FUNCTION_RESOLUTION_FAILURE", f"Function {full}::{module}::{name} does not exist")
+        if len(arguments) != function.type_parameters:
+            raise VmError(
+                "NUMBER_OF_TYPE_ARGUMENTS_MISMATCH",
+                f"expected {function.type_parameters} type arguments, got {len(arguments)}",
+            )
+        for argument in arguments:
+            self._check_exists(argument)
+        parameters = [_substituted(kind, arguments) for kind in function.parameters]
+        returns = [_substituted(kind, arguments) for kind in function.returns]
+        return BoundFunction(
+            definition,
+            function,
+            tuple(self.layout(kind.text) for kind in parameters),
+            tuple(self.layout(kind.text) for kind in returns),
+            tuple(parameters),
+            tuple(returns),
+        )
+
+    def _check_exists(self, tag: TypeTag) -> None:
+        """Raise the VM's error if the struct of a type argument is not published."""
+        if isinstance(tag, Vector):
+            self._check_exists(tag.element)
+        elif isinstance(tag, StructTag):
+            definition = self.modules.get((tag.address, tag.module))
+            if definition is None or tag.name not in definition.structs:
+                text = wire_type(StructTag(tag.address, tag.module, tag.name))
+                raise VmError("TYPE_RESOLUTION_FAILURE", f"Struct {text} does not exist")
+            for inner in tag.type_arguments:
+                self._check_exists(inner)
+
+
+def _substituted(kind: MoveType, arguments: tuple[TypeTag, ...]) -> MoveType:
+    """Replace ``T0``, ``T1`` in a parameter's type by the type arguments."""
+    if not arguments:
+        return kind
+    tag = substitute(parse_type_tag(kind.text, abi=True), arguments)
+    return MoveType(wire_type(tag), kind.lift, kind.lower)
+
+
+def check_upgrade(before: Definition, after: Definition) -> None:
+    """Check that an upgrade is compatible with its callers and with stored values.
+
+    Raises
+    ------
+    InputError
+        If an exposed function or a struct is removed, or its signature or fields differ.
+    """
+    for name, function in before.functions.items():
+        changed = after.functions.get(name)
+        if changed is None or changed.to_abi() != function.to_abi():
+            problem = "is missing" if changed is None else "has a different signature"
+            raise InputError(
+                f"{before.wire_id} cannot be upgraded: function {name} {problem}. An upgrade must contain every "
+                "exposed function and struct unchanged and may add more; otherwise publish under a new name"
+            )
+    new_structs = {struct["name"]: struct for struct in after.abi_json["structs"]}
+    for struct in before.abi_json["structs"]:
+        if new_structs.get(struct["name"]) != struct:
+            raise InputError(
+                f"{before.wire_id} cannot be upgraded: struct {struct['name']} is missing or has different fields, and "
+                "stored values have the old ones. Keep the struct and add a new one"
+            )
+
+
+# -- resource groups: resources of one address that are stored, read and charged together ----------------------------
+
+
+def group_of(code: CodeSet, tag: StructTag) -> str | None:
+    """Return the canonical tag of a struct's resource group, or None if it is not in a group."""
+    definition = code.modules.get((tag.address, tag.module))
+    struct = None if definition is None else definition.structs.get(tag.name)
+    return None if struct is None or struct.move_group is None else str(parse_type_tag(struct.move_group))
+
+
+def read_resource(state: VersionedState, code: CodeSet, address: str, tag: StructTag, version: int) -> bytes | None:
+    """Return a resource's bytes at a version, or None; the resource may be stored alone or in a group."""
+    group = group_of(code, tag)
+    if group is None:
+        value = state.read(resource_key(address, str(tag)), version)
+        return None if value is None else value.data
+    value = state.read(group_key(address, group), version)
+    return None if value is None else decode_group(value.data).get(str(tag))
+
+
+def decode_group(data: bytes | None) -> dict[str, bytes]:
+    """Return the members of a resource group: bytes by canonical struct tag.
+
+    A group is stored under its own tag as a BCS map from struct tag to bytes.
+    """
+    return {} if data is None else dict(_members(data))
+
+
+def encode_group(members: Mapping[str, bytes]) -> bytes | None:
+    """Return the bytes of a resource group, or None if it has no members."""
+    if not members:
+        return None
+    writer = Writer()
+    writer.uleb128(len(members))
+    for tag, data in sorted((_tag_bytes(tag), data) for tag, data in members.items()):
+        writer.fixed(tag)
+        writer.bytes(data)
+    return bytes(writer.getvalue())
+
+
+@lru_cache(maxsize=1024)
+def _tag_bytes(tag: str) -> bytes:
+    writer = Writer()
+    write_type_tag(writer, parse_type_tag(tag))
+    return bytes(writer.getvalue())[1:]
+
+
+@lru_cache(maxsize=4096)
+def _members(data: bytes) -> tuple[tuple[str, bytes], ...]:
+    members = []
+    reader = Reader(data)
+    count = reader.uleb128()
+    position = reader.position
+    for _ in range(count):
+        inner = Reader(_STRUCT + data[position:])
+        tag = read_type_tag(inner)
+        members.append((str(tag), inner.bytes()))
+        position += inner.position - len(_STRUCT)
+    return tuple(members)

@@ -1,0 +1,486 @@
+"""Contracts as Python classes: modules, entry and view functions, and the ABI read from them.
+
+A contract declares its types in annotations and accesses the ledger through the methods of `Module`; every access is
+charged. Everything a contract stores is encoded to bytes, so no Python object outlives the call.
+
+The bytecode of a module is a digest of its ABI and its declared revision, extended to a modelled size. It does not
+depend on Python's code objects, so it is the same on every Python version.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import re
+import typing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+
+from toolkit.embedded._vm_status import AbortCode, MoveAbort
+from toolkit.embedded.types import Event, MoveType, Struct, Table, TypeArgument, move_type, resolve_annotations
+from toolkit.errors import InputError
+from toolkit.move import decode_module_abi, parse_address, wire_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from toolkit.embedded._session import Session
+    from toolkit.embedded.types import Resource, signer
+    from toolkit.move import ModuleAbi
+
+__all__ = ["Definition", "Function", "FunctionMark", "Module", "entry", "public", "view"]
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+_M = TypeVar("_M", bound="Module")
+_R = TypeVar("_R", bound="Resource")
+_E = TypeVar("_E")
+
+# Modelled size of compiled code, bytes: the header of a module, and what each function, struct and field adds.
+_MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 220, 180, 60, 24
+_MAGIC = bytes.fromhex("a11ceb0b0700000a")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionMark:
+    """How a method appears in the ABI.
+
+    Parameters
+    ----------
+    visibility : {"public", "private", "friend"}
+    is_entry : bool, default False
+        Whether transactions may call it.
+    is_view : bool, default False
+        Whether it is a view function.
+    """
+
+    visibility: Literal["public", "private", "friend"]
+    is_entry: bool = False
+    is_view: bool = False
+
+
+def _marked(mark: FunctionMark) -> Callable[[_F], _F]:
+    """Return a decorator that marks a method and charges a call each time it runs."""
+
+    def decorate(function: _F) -> _F:
+        @functools.wraps(function)
+        def called(self: Module, *arguments: Any) -> Any:
+            meter = self.session.meter
+            meter.charge("instr.call.base")
+            meter.charge("instr.call.per_arg", len(arguments))
+            return function(self, *arguments)
+
+        called.move_mark = mark  # type: ignore[attr-defined]  # read by `_define`
+        return called  # type: ignore[return-value]  # same signature as the method it wraps
+
+    return decorate
+
+
+def entry(function: _F) -> _F:
+    """Mark a method as a public entry function: transactions may call it.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Module, entry, signer, u64
+    >>> class Shop(Module, address="0x5407"):
+    ...     @entry
+    ...     def pay(self, account: signer, amount: u64) -> None: ...
+    >>> Shop.definition.functions["pay"].to_abi()["params"]
+    ['&signer', 'u64']
+    """
+    return _marked(FunctionMark("public", is_entry=True))(function)
+
+
+def view(function: _F) -> _F:
+    """Mark a method as a public view function: it reads the ledger and returns values.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Module, u64, view
+    >>> class Shop(Module, address="0x5407"):
+    ...     @view
+    ...     def price(self) -> u64:
+    ...         return 3
+    >>> Shop.definition.functions["price"].to_abi()["return"]
+    ['u64']
+    """
+    return _marked(FunctionMark("public", is_view=True))(function)
+
+
+def public(function: _F) -> _F:
+    """Mark a method as a public function: other modules may call it through `Module.use`."""
+    return _marked(FunctionMark("public"))(function)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of a module.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function.
+    mark : FunctionMark
+        Visibility, entry, view.
+    type_parameters : int
+        Number of type arguments.
+    signers : int
+        Number of leading signers.
+    parameters, returns : tuple of MoveType
+        Types of the parameters (without signers) and of the returned values.
+    """
+
+    name: str
+    mark: FunctionMark
+    type_parameters: int
+    signers: int
+    parameters: tuple[MoveType, ...]
+    returns: tuple[MoveType, ...]
+
+    def to_abi(self) -> dict[str, Any]:
+        """Return the function as an item of ``exposed_functions``."""
+        return {
+            "name": self.name,
+            "visibility": self.mark.visibility,
+            "is_entry": self.mark.is_entry,
+            "is_view": self.mark.is_view,
+            "generic_type_params": [{"constraints": []}] * self.type_parameters,
+            "params": ["&signer"] * self.signers + [parameter.text for parameter in self.parameters],
+            "return": [returned.text for returned in self.returns],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A module as it is published.
+
+    Parameters
+    ----------
+    contract : type of Module
+        The class whose methods run.
+    address, name : str
+        Canonical address and module name.
+    functions : dict of str to Function
+        Exposed functions by name.
+    structs : dict of str to type of Struct
+        Structs by name.
+    revision : int
+        The declared revision.
+    abi : ModuleAbi
+        The ABI, decoded.
+    abi_json : dict
+        The ABI as the REST API prints it.
+    bytecode : bytes
+        Digest of the ABI and the revision that takes the place of compiled code.
+    uses : frozenset of (canonical address, module name)
+        Modules outside the framework that the module calls.
+    """
+
+    contract: type[Module]
+    address: str
+    name: str
+    functions: dict[str, Function]
+    structs: dict[str, type[Struct]]
+    revision: int
+    abi: ModuleAbi
+    abi_json: dict[str, Any]
+    bytecode: bytes
+    uses: frozenset[tuple[str, str]]
+
+    @property
+    def is_system(self) -> bool:
+        """Whether the module is at one of the addresses 0x0 to 0xf, whose modules are always loaded."""
+        return len(self.address) <= len("0x0")
+
+    @property
+    def wire_id(self) -> str:
+        """``0xcafe::registry``, as the REST API prints it."""
+        return f"{self.abi_json['address']}::{self.name}"
+
+
+class Module:
+    """Base class of contracts.
+
+    ``class Registry(Module, address="0xcafe")`` is published as ``0xcafe::registry``. A method named ``init_module``
+    with one signer runs once, when the module is first published. A subclass of a published module is its next
+    version: ``class Cheaper(Vault, revision=2)`` has the address and name of ``Vault``.
+
+    Parameters
+    ----------
+    address : str
+        Address the module is published at; a class keyword, like those below.
+    name : str, optional
+        Name of the module; the class name in snake case by default.
+    revision : int, default 1
+        Part of the bytecode digest: increase it if the code changes and the ABI does not.
+    code_bytes : int, optional
+        Size of the bytecode, bytes; modelled from the ABI by default.
+    uses : sequence of Module classes, optional
+        Modules at other addresses, outside the framework, that the module calls. Its package lists their packages as
+        dependencies.
+
+    Raises
+    ------
+    InputError
+        On definition of the class, if it has no address, or an annotation is not a Move type.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger, Module, Resource, entry, signer, u64, view
+    >>> class Counter(Module, address="0xc0de"):
+    ...     class Count(Resource):
+    ...         value: u64
+    ...
+    ...     def init_module(self, account: signer) -> None:
+    ...         self.move_to(account, Counter.Count(value=0))
+    ...
+    ...     @entry
+    ...     def increment(self, account: signer) -> None:
+    ...         with self.borrow_mut(Counter.Count, "0xc0de") as count:
+    ...             count.value += 1
+    ...
+    ...     @view
+    ...     def value(self) -> u64:
+    ...         return self.borrow(Counter.Count, "0xc0de").value
+    >>> ledger = Ledger()
+    >>> published = ledger.publish(Counter)
+    >>> done = ledger.commit("0xc0de::counter::increment", sender="0xb0b")
+    >>> ledger.view("0xc0de::counter::value")[0]
+    [1]
+    """
+
+    definition: Definition
+
+    def __init_subclass__(
+        cls,
+        *,
+        address: str | None = None,
+        name: str | None = None,
+        revision: int | None = None,
+        code_bytes: int | None = None,
+        uses: Sequence[type[Module]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.definition = _define(cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses)
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    # -- resources -----------------------------------------------------------------------------------------
+
+    def exists(self, resource: type[Resource], at: str, *type_arguments: TypeArgument) -> bool:
+        """Return True if there is a `resource` under the address `at`."""
+        return self.session.resource_exists(resource, at, type_arguments)
+
+    def borrow(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
+        """Return a copy of the `resource` under the address `at`; changes to it are not stored."""
+        return self.session.borrow(self._own(resource), at, type_arguments)
+
+    def borrow_mut(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> AbstractContextManager[_R]:
+        """Return a context manager that yields the `resource` under `at` and stores its changes on exit."""
+        return self.session.borrow_mut(self._own(resource), at, type_arguments)
+
+    def move_to(self, account: signer, value: Resource, *type_arguments: TypeArgument) -> None:
+        """Store a new resource under the signer's address."""
+        self._own(type(value))
+        self.session.move_to(account, value, type_arguments)
+
+    def move_from(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
+        """Remove the `resource` under the address `at` and return it."""
+        return self.session.move_from(self._own(resource), at, type_arguments)
+
+    def new_table(self) -> Table[Any, Any]:
+        """Return a new, empty table to store in a field of a resource."""
+        return Table(self.session.new_address())
+
+    # -- everything else -----------------------------------------------------------------------------------
+
+    def emit(self, event: Event, *type_arguments: TypeArgument) -> None:
+        """Emit an event."""
+        self.session.emit(event, type_arguments)
+
+    def abort(self, code: AbortCode | int) -> NoReturn:
+        """Abort the execution with `code`; its writes are discarded.
+
+        Raises
+        ------
+        MoveAbort
+            Always; the node answers with the abort code and its reason.
+        """
+        self.session.meter.charge("instr.abort")
+        reason = code if isinstance(code, AbortCode) else AbortCode(code, "")
+        raise MoveAbort(self.definition.wire_id, reason)
+
+    def require(self, condition: object, code: AbortCode | int) -> None:
+        """Abort with `code` unless `condition` is true."""
+        self.session.meter.charge("instr.br_false")
+        if not condition:
+            self.abort(code)
+
+    def use(self, module: type[_M]) -> _M:
+        """Return the published version of another module, to call its functions.
+
+        A module at another address, outside the framework, must be declared: ``class Desk(Module, uses=[PriceFeed])``.
+
+        Raises
+        ------
+        InputError
+            If the module is not declared.
+        """
+        used, own = module.definition, self.definition
+        if not (used.is_system or used.address == own.address or (used.address, used.name) in own.uses):
+            raise InputError(
+                f"{own.wire_id} calls {used.wire_id} without declaring it: write uses=[{module.__name__}] in the class "
+                "line, so that its package lists the dependency"
+            )
+        return self.session.module(module)
+
+    def each(self, elements: Iterable[_E]) -> Iterator[_E]:
+        """Yield the elements of a vector and charge each iteration of the loop."""
+        for element in elements:
+            self.session.meter.charge_loop(1)
+            yield element
+
+    def charge(self, parameter: str, times: int = 1) -> None:
+        """Charge a parameter of the gas schedule `times` times, for work that a VM would charge and Python does not."""
+        self.session.meter.charge(parameter, times)
+
+    def type_name(self, argument: TypeArgument) -> str:
+        """Return the text of a type argument, as the REST API prints it."""
+        self.session.meter.charge("aptos_framework.type_info.type_name.base")
+        return self.session.type_name(argument)
+
+    def _own(self, resource: type[_R]) -> type[_R]:
+        """Return `resource`, or raise if another module defines it: only the defining module may access a resource."""
+        if resource.move_module != self.definition.wire_id:
+            raise InputError(
+                f"{self.definition.wire_id} cannot access {resource.move_module}::{resource.__name__}: only the module "
+                "that defines a resource can; call a function of that module instead"
+            )
+        return resource
+
+
+def _define(
+    cls: type[Module],
+    *,
+    address: str | None,
+    name: str | None,
+    revision: int | None,
+    code_bytes: int | None,
+    uses: Sequence[type[Module]] | None,
+) -> Definition:
+    """Return the definition of a contract class."""
+    before: Definition | None = getattr(cls, "definition", None)
+    if address is None and before is None:
+        raise InputError(f"class {cls.__name__}(Module): pass the address of the module, such as address='0xcafe'")
+    full_address = parse_address(address) if address is not None else typing.cast("Definition", before).address
+    inherited_name = before.name if before is not None and address is None else _snake_case(cls.__name__)
+    module_name = name or inherited_name
+    wire_id = f"{wire_address(full_address)}::{module_name}"
+    structs = {}
+    for owner in reversed(cls.__mro__):
+        for member in vars(owner).values():
+            if isinstance(member, type) and issubclass(member, Struct):
+                structs[member.__name__] = member
+                if owner is cls:
+                    member.move_module = wire_id
+                    member.move_namespace = cls  # type: ignore[attr-defined]  # read by `Struct.move_fields`
+    functions = {
+        method: _function(cls, method, function, function.move_mark)
+        for method, function in inspect.getmembers(cls, inspect.isfunction)
+        if hasattr(function, "move_mark")
+    }
+    chosen_revision = revision if revision is not None else (before.revision if before is not None else 1)
+    abi_json = {
+        "address": wire_address(full_address),
+        "name": module_name,
+        "friends": [],
+        "exposed_functions": [function.to_abi() for function in functions.values()],
+        "structs": [_struct_abi(struct) for _, struct in sorted(structs.items())],
+    }
+    return Definition(
+        contract=cls,
+        address=full_address,
+        name=module_name,
+        functions=functions,
+        structs=structs,
+        revision=chosen_revision,
+        abi=decode_module_abi(abi_json),
+        abi_json=abi_json,
+        bytecode=_bytecode(abi_json, chosen_revision, code_bytes),
+        uses=_used(uses, before),
+    )
+
+
+def _used(uses: Sequence[type[Module]] | None, before: Definition | None) -> frozenset[tuple[str, str]]:
+    if uses is None:
+        return frozenset() if before is None else before.uses
+    return frozenset((used.definition.address, used.definition.name) for used in uses)
+
+
+def _function(cls: type[Module], name: str, function: Callable[..., Any], mark: FunctionMark) -> Function:
+    """Return a method's signature as a Move function."""
+    where = f"{cls.__name__}.{name}"
+    annotations = resolve_annotations(inspect.unwrap(function), cls, where)
+    returned = annotations.pop("return", None)
+    kinds = list(annotations.values())
+    wanted = len(inspect.signature(function).parameters) - 1
+    if len(kinds) != wanted:
+        raise InputError(f"{where}: expected annotations of all {wanted} parameters, got {len(kinds)}")
+    type_parameters = _count_leading(kinds, lambda kind: kind is TypeArgument)
+    signers = _count_leading(kinds[type_parameters:], _is_signer)
+    try:
+        parameters = tuple(move_type(kind) for kind in kinds[type_parameters + signers :])
+        if typing.get_origin(returned) is tuple:
+            returns = tuple(move_type(kind) for kind in typing.get_args(returned))
+        else:
+            returns = () if returned in {None, type(None)} else (move_type(returned),)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return Function(name, mark, type_parameters, signers, parameters, returns)
+
+
+def _count_leading(kinds: list[Any], test: Callable[[Any], bool]) -> int:
+    for index, kind in enumerate(kinds):
+        if not test(kind):
+            return index
+    return len(kinds)
+
+
+def _is_signer(kind: Any) -> bool:
+    return any(getattr(mark, "text", None) == "signer" for mark in getattr(kind, "__metadata__", ()))
+
+
+def _struct_abi(struct: type[Struct]) -> dict[str, Any]:
+    fields = {name: move_type(kind).text for name, kind in struct.move_fields().items()}
+    return {
+        "name": struct.__name__,
+        "is_native": False,
+        "is_event": issubclass(struct, Event),
+        "is_enum": False,
+        "abilities": list(struct.move_abilities),
+        "generic_type_params": [{"constraints": []}] * len(getattr(struct, "__parameters__", ())),
+        # The Move compiler adds this field to a struct without fields.
+        "fields": [{"name": name, "type": text} for name, text in (fields or {"dummy_field": "bool"}).items()],
+        "variants": [],
+    }
+
+
+def _bytecode(abi: dict[str, Any], revision: int, code_bytes: int | None) -> bytes:
+    """Return the digest of ABI and revision, extended to the modelled size of the code."""
+    text = json.dumps([abi, revision], sort_keys=True, separators=(",", ":"))
+    structs = abi["structs"]
+    size = code_bytes or (
+        _MODULE_BYTES
+        + _FUNCTION_BYTES * len(abi["exposed_functions"])
+        + _STRUCT_BYTES * len(structs)
+        + _FIELD_BYTES * sum(len(struct["fields"]) for struct in structs)
+    )
+    return _MAGIC + hashlib.shake_256(text.encode()).digest(size - len(_MAGIC))
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -1,0 +1,388 @@
+"""Running a view or a transaction over a snapshot of the ledger: checks, payload, storage and fees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolkit.embedded._meter import FREE, Charges, FreeMeter, Meter
+from toolkit.embedded._session import EmittedEvent, Session, load_value, store_value
+from toolkit.embedded._state import StateValue, resource_key, state_key_bytes
+from toolkit.embedded._transaction import Output, encode_stored
+from toolkit.embedded._vm_status import EXECUTED, SUCCESS, VmError
+from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
+from toolkit.embedded.framework._coin import APTOS_COIN, Coin
+from toolkit.embedded.framework._configuration import TransactionFee
+from toolkit.embedded.framework._multisig_account import MultisigAccount
+from toolkit.errors import SchemaError
+from toolkit.move import Reader, address_to_bytes, decode_bcs, encode_bcs
+from toolkit.wire import EncodedEntryFunction, EncodedScript, authentication_key
+from toolkit.wire._bcs_payloads import read_function_call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from toolkit.embedded._code import BoundFunction, CodeSet
+    from toolkit.embedded._meter import Schedule
+    from toolkit.embedded._state import StateKey, VersionedState
+    from toolkit.embedded._transaction import Executable, Transaction
+    from toolkit.move import TypeTag
+
+__all__ = ["MAX_VIEW_GAS", "NO_PAYER", "LedgerSnapshot", "execute", "run_executable", "run_unmetered", "run_view"]
+
+NO_PAYER = "0x0"
+"""The fee payer of a simulation that charges no account."""
+
+_MICROSECONDS = 1_000_000
+
+
+MAX_VIEW_GAS = 2_000_000
+"""Gas units that a view may use (``max_gas_view_function`` of a node's configuration)."""
+
+
+class LedgerSnapshot(NamedTuple):
+    """A version of the ledger, as an execution reads it."""
+
+    state: VersionedState
+    version: int
+    code: CodeSet
+    schedule: Schedule
+    timestamp_us: int
+    chain_id: int
+
+
+def _failed_check(snapshot: LedgerSnapshot, transaction: Transaction, *, check_keys: bool) -> str | None:
+    """Return the status name of the first check that a transaction fails, or None.
+
+    With `check_keys`, public keys must be those of the accounts; a signer without a key passes, as in a simulation.
+    """
+    return next((status for failed, status in _checks(snapshot, transaction, check_keys) if failed), None)
+
+
+def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
+    """Yield (failed, status name) of each check, in the order of a node."""
+    raw, schedule = transaction.raw, snapshot.schedule
+    price, gas = raw.gas_unit_price, raw.max_gas_amount
+    yield transaction.size > schedule["txn.max_transaction_size_in_bytes"], "EXCEEDED_MAX_TRANSACTION_SIZE"
+    yield gas > schedule["txn.maximum_number_of_gas_units"], "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND"
+    too_little = gas * schedule.scaling < schedule["txn.min_transaction_gas_units"]
+    yield too_little, "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
+    yield price < schedule["txn.min_price_per_gas_unit"], "GAS_UNIT_PRICE_BELOW_MIN_BOUND"
+    yield price > schedule["txn.max_price_per_gas_unit"], "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"
+    yield raw.chain_id != snapshot.chain_id, "BAD_CHAIN_ID"
+    yield raw.expiration_timestamp_secs * _MICROSECONDS <= snapshot.timestamp_us, "TRANSACTION_EXPIRED"
+    yield check_keys and _has_foreign_key(snapshot, transaction), "INVALID_AUTH_KEY"
+    if transaction.nonce is not None:
+        yield _nonce_used(snapshot, raw.sender, transaction.nonce), "NONCE_ALREADY_USED"
+    else:
+        expected = _sequence_number(snapshot, raw.sender)
+        yield raw.sequence_number < expected, "SEQUENCE_NUMBER_TOO_OLD"
+        yield raw.sequence_number > expected, "SEQUENCE_NUMBER_TOO_NEW"
+    if transaction.multisig_address is not None:
+        problem = _multisig_problem(snapshot, transaction, transaction.multisig_address)
+        yield problem is not None, problem or ""
+    too_poor = transaction.payer != NO_PAYER and not _can_pay(snapshot, transaction.payer, gas * price)
+    yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
+
+
+def _account(snapshot: LedgerSnapshot, address: str) -> dict[str, Any] | None:
+    """Return an account's resource, or None before its first transaction."""
+    kind = snapshot.code.struct(Account.Account, ())
+    value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
+    return None if value is None else dict(decode_bcs(kind.layout, value.data))
+
+
+def _sequence_number(snapshot: LedgerSnapshot, address: str) -> int:
+    account = _account(snapshot, address)
+    return 0 if account is None else int(account["sequence_number"])
+
+
+def _has_foreign_key(snapshot: LedgerSnapshot, transaction: Transaction) -> bool:
+    """Return True if the public key of a signer does not belong to its account."""
+    for address, signature in transaction.authenticators():
+        key = authentication_key(signature)
+        if key is not None:
+            account = _account(snapshot, address)
+            if key != (address_to_bytes(address) if account is None else account["authentication_key"]):
+                return True
+    return False
+
+
+def _can_pay(snapshot: LedgerSnapshot, address: str, octas: int) -> bool:
+    """Return True if an account can pay an amount; coins are read first, because they usually suffice."""
+    kind = snapshot.code.struct(Coin.CoinStore, (APTOS_COIN,))
+    value = snapshot.state.read(resource_key(address, kind.tag), snapshot.version)
+    coins = 0 if value is None else int(decode_bcs(kind.layout, value.data)["coin"]["value"])
+    return coins >= octas or _free_session(snapshot).module(Coin).balance(APTOS_COIN, address) >= octas
+
+
+def _nonce_used(snapshot: LedgerSnapshot, sender: str, nonce: int) -> bool:
+    now = snapshot.timestamp_us // _MICROSECONDS
+    return _free_session(snapshot).module(NonceValidation).is_used(sender, nonce, now)
+
+
+def _multisig_problem(snapshot: LedgerSnapshot, transaction: Transaction, address: str) -> str | None:
+    payload = None if transaction.executable is None else encode_stored(transaction.executable)
+    module = _free_session(snapshot).module(MultisigAccount)
+    return module.find_problem(transaction.raw.sender, address, payload)
+
+
+def _free_session(snapshot: LedgerSnapshot) -> Session:
+    return Session(snapshot.state, snapshot.version, snapshot.code, FreeMeter(snapshot.schedule), seed=b"")
+
+
+def run_executable(session: Session, transaction: Transaction) -> None:
+    """Run a transaction's payload.
+
+    Raises
+    ------
+    VmError
+        If the payload cannot be run, or fails.
+    """
+    if transaction.multisig_address is not None:
+        _run_for_multisig(session, transaction, transaction.multisig_address)
+    elif transaction.executable is not None:
+        _run(session, transaction.executable, transaction.signers)
+
+
+def _lift_arguments(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
+    """Convert decoded arguments to the values that contract code uses."""
+    kinds = function.parameter_kinds
+    return [load_value(kind, value, session) for kind, value in zip(kinds, plain, strict=True)]
+
+
+def _call_function(session: Session, function: BoundFunction, arguments: Sequence[Any]) -> Any:
+    """Call a contract's method; Python's arithmetic errors become the VM's."""
+    module = session.link(function.definition)
+    try:
+        return getattr(module, function.function.name)(*arguments)
+    except (ZeroDivisionError, OverflowError) as error:
+        location = f"{function.definition.wire_id}::{function.function.name}"
+        raise VmError("ARITHMETIC_ERROR", str(error), location=location) from None
+
+
+def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:
+    if isinstance(executable, EncodedScript):
+        # A script is bytecode, which the embedded ledger cannot run: it fails like bytecode that a VM cannot read.
+        raise VmError("CODE_DESERIALIZATION_ERROR")
+    wanted = executable.function
+    bound = session.code.function(wanted.address, wanted.module, wanted.name, executable.type_arguments)
+    if not bound.function.mark.is_entry:
+        raise VmError("EXECUTE_ENTRY_FUNCTION_CALLED_ON_NON_ENTRY_FUNCTION")
+    if len(executable.arguments) != len(bound.parameters):
+        raise VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
+    if bound.function.signers not in {0, len(signers)}:
+        raise VmError("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH")
+    try:
+        plain = list(map(decode_bcs, bound.parameters, executable.arguments))
+    except SchemaError:
+        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
+    arguments = [*executable.type_arguments, *signers[: bound.function.signers]]
+    _call_function(session, bound, [*arguments, *_lift_arguments(session, bound, plain)])
+
+
+def _run_for_multisig(session: Session, transaction: Transaction, address: str) -> None:
+    """Run a payload as a multisig account: the transaction's own, or the next one stored on chain.
+
+    The transaction succeeds even if the payload fails: its writes are undone, and an event reports the failure.
+    """
+    multisig = session.module(MultisigAccount)
+    executor = transaction.raw.sender
+    stored = multisig.next_payload(address)
+    executable = transaction.executable or _decode_stored(stored)
+    checkpoint = session.checkpoint()
+    try:
+        _run(session, executable, (address,))
+    except VmError as error:
+        if error.status == "OUT_OF_GAS":
+            raise
+        session.restore(checkpoint)
+        multisig.record_failure(executor, address, stored, error)
+    else:
+        multisig.record_success(executor, address, stored)
+
+
+def _decode_stored(stored: bytes) -> EncodedEntryFunction:
+    """Return a stored payload, decoded from the BCS of a multisig transaction payload."""
+    try:
+        reader = Reader(stored)
+        if reader.uleb128() != 0:
+            raise VmError("CODE_DESERIALIZATION_ERROR")
+        call = read_function_call(reader)
+        reader.end()
+    except SchemaError:
+        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT", "Failed to deserialize multisig payload") from None
+    return call
+
+
+def run_view(
+    snapshot: LedgerSnapshot,
+    function: BoundFunction,
+    arguments: Sequence[Any],
+    type_arguments: Sequence[TypeTag] = (),
+    *,
+    max_gas: int = MAX_VIEW_GAS,
+) -> tuple[list[Any], int]:
+    """Run a view function.
+
+    Parameters
+    ----------
+    snapshot : LedgerSnapshot
+        Version that is read.
+    function : BoundFunction
+        The function with its type arguments.
+    arguments : sequence
+        Decoded values.
+    type_arguments : sequence of TypeTag, optional
+        Type arguments as the function receives them.
+    max_gas : int, default MAX_VIEW_GAS
+        Gas units that the view may use.
+
+    Returns
+    -------
+    values : list
+        Values returned, ready to be encoded.
+    gas_used : int
+        Gas units.
+
+    Raises
+    ------
+    VmError
+        If execution aborts, fails or runs out of gas.
+    """
+    meter = Meter(snapshot.schedule, max_gas_units=max_gas)
+    session = Session(snapshot.state, snapshot.version, snapshot.code, meter, seed=b"view")
+    returned = _call_function(session, function, [*type_arguments, *_lift_arguments(session, function, arguments)])
+    kinds = function.return_kinds
+    values = [returned] if len(kinds) == 1 else list(returned or ())
+    plain = [store_value(kind, value) for kind, value in zip(kinds, values, strict=True)]
+    return plain, meter.charges().total_charge_gas_units
+
+
+def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, seed: bytes) -> Output:
+    """Run a transaction of the ledger itself (genesis, start of a block), without charges."""
+    session = Session(snapshot.state, snapshot.version, snapshot.code, FreeMeter(snapshot.schedule), seed=seed)
+    body(session)
+    writes = {key: _stored(data) for key, data in session.writes.items()}
+    return Output(success=True, vm_status=EXECUTED, charges=FREE, writes=writes, events=tuple(session.events))
+
+
+def execute(
+    snapshot: LedgerSnapshot,
+    transaction: Transaction,
+    body: Callable[[Session, Transaction], None] = run_executable,
+    *,
+    check_keys: bool = False,
+) -> Output:
+    """Run a transaction: checks, payload, storage, fees.
+
+    Parameters
+    ----------
+    snapshot : LedgerSnapshot
+        Version that is read.
+    transaction : Transaction
+        The signed transaction.
+    body : callable, optional
+        Runs the transaction in a session; by default its payload.
+    check_keys : bool, default False
+        Whether public keys must be those of the accounts; the ledger signs its own transactions with placeholders.
+
+    Returns
+    -------
+    Output
+        A transaction that fails a check is discarded: gas 0, no writes.
+    """
+    failed = _failed_check(snapshot, transaction, check_keys=check_keys)
+    if failed is not None:
+        return Output(
+            success=False,
+            vm_status=failed,
+            charges=FREE,
+            writes={},
+            events=(),
+            discarded=True,
+            execution_status=VmError(failed).execution_status,
+        )
+    raw = transaction.raw
+    meter = Meter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
+    seed = bytes.fromhex(transaction.hash[2:])
+    session = Session(snapshot.state, snapshot.version, snapshot.code, meter, seed=seed)
+    stored: dict[StateKey, StateValue | None] = {}
+    vm_status, success, status = EXECUTED, True, SUCCESS
+    try:
+        _charge_intrinsic(meter, transaction.size)
+        body(session, transaction)
+        stored = _charge_writes(snapshot, session, paid=raw.gas_unit_price > 0)
+        meter.check_limits()
+    except VmError as error:
+        session.rollback()
+        stored = {}
+        vm_status, success, status = error.vm_status, False, error.execution_status
+        meter.storage_fee = meter.refund = 0
+    charges = meter.charges()
+    _finish(session, snapshot, transaction, charges)
+    writes = {key: _with_deposit(snapshot, stored, key, data) for key, data in session.writes.items()}
+    return Output(success, vm_status, charges, writes, tuple(session.events), execution_status=status)
+
+
+def _charge_intrinsic(meter: Meter, size: int) -> None:
+    meter.charge("txn.min_transaction_gas_units")
+    excess = size - meter.schedule["txn.large_transaction_cutoff"]
+    if excess > 0:
+        meter.charge("txn.intrinsic_gas_per_byte", excess)
+    meter.charge_io("txn.storage_io_per_transaction_byte_write", size)
+
+
+def _charge_writes(snapshot: LedgerSnapshot, session: Session, *, paid: bool) -> dict[StateKey, StateValue | None]:
+    """Charge the writes of a session; return the values with the deposits paid for them."""
+    meter, schedule = session.meter, snapshot.schedule
+    for event in session.events:
+        meter.charge_io("txn.storage_io_per_event_byte_write", len(event.type) + len(event.data))
+    stored: dict[StateKey, StateValue | None] = {}
+    for key, data in session.writes.items():
+        before = snapshot.state.read(key, snapshot.version)
+        if data is None:
+            meter.charge_io("txn.storage_io_per_state_slot_write")
+            if before is not None:
+                meter.refund += before.slot_deposit + before.byte_deposit
+            stored[key] = None
+            continue
+        size = len(state_key_bytes(key)) + len(data)
+        meter.charge_io("txn.storage_io_per_state_slot_write")
+        meter.charge_io("txn.storage_io_per_state_byte_write", size)
+        slot, per_byte = schedule["txn.storage_fee_per_state_slot"], schedule["txn.storage_fee_per_state_byte"]
+        if before is None:
+            slot_deposit, byte_deposit = (slot, per_byte * size) if paid else (0, 0)
+            meter.charge_storage(slot_deposit + byte_deposit)
+        else:
+            grown = per_byte * max(0, len(data) - len(before.data)) if paid else 0
+            slot_deposit, byte_deposit = before.slot_deposit, before.byte_deposit + grown
+            meter.charge_storage(grown)
+        stored[key] = StateValue(data, slot_deposit, byte_deposit)
+    return stored
+
+
+def _finish(session: Session, snapshot: LedgerSnapshot, transaction: Transaction, charges: Charges) -> None:
+    """Count the transaction, collect the fee and emit the fee statement as the last event, all without charges."""
+    session.meter = FreeMeter(snapshot.schedule)
+    raw = transaction.raw
+    session.module(TransactionValidation).count(raw.sender, transaction.nonce, raw.expiration_timestamp_secs)
+    net = charges.total_charge_gas_units * raw.gas_unit_price - charges.storage_fee_refund_octas
+    if transaction.payer != NO_PAYER and net:
+        session.module(Coin).collect_fee(APTOS_COIN, transaction.payer, net)
+    statement = TransactionFee.FeeStatement(**charges._asdict())
+    kind = snapshot.code.struct(TransactionFee.FeeStatement, ())
+    session.events.append(EmittedEvent(kind.kind.text, encode_bcs(kind.layout, store_value(kind.kind, statement))))
+
+
+def _with_deposit(
+    snapshot: LedgerSnapshot, stored: dict[StateKey, StateValue | None], key: StateKey, data: bytes | None
+) -> StateValue | None:
+    """Return a written value with its deposit; a value written only by fee collection keeps the deposit it had."""
+    if data is None:
+        return None
+    paid = stored.get(key) or snapshot.state.read(key, snapshot.version)
+    return _stored(data) if paid is None else paid._replace(data=data)
+
+
+def _stored(data: bytes | None) -> StateValue | None:
+    return None if data is None else StateValue(data, 0, 0)

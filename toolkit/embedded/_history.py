@@ -1,0 +1,372 @@
+"""The seeded history: everyday transactions, interrupted by a few events that change the gas of views.
+
+The versions of the events depend on the number of versions only; the transactions between them depend on the seed. The
+same seed gives the same ledger on every platform.
+
+Everyday transactions do not change the gas of the views that courses study, with one exception: each order makes the
+order book longer. Orders are therefore spread evenly over the history and never cancelled, so that the gas of the book
+rises in steps and falls only when the book closes its day. A search by bisection finds every one of these steps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from toolkit.embedded._reader import MilestoneKind
+from toolkit.embedded.framework import DEFAULT_ACCOUNTS
+from toolkit.embedded.framework._coin import OCTAS_PER_APT, UnflaggedCoin
+from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET
+from toolkit.embedded.teaching import (
+    CheaperPriceFeed,
+    CheaperVault,
+    Desk,
+    Gold,
+    OrderBook,
+    PriceFeed,
+    Registry,
+    Trial,
+    Vault,
+)
+from toolkit.errors import InputError
+from toolkit.move import parse_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from toolkit.embedded._ledger import Ledger
+    from toolkit.embedded._transaction import CommittedTransaction
+
+__all__ = ["MIN_VERSIONS", "seeded_ledger"]
+
+MIN_VERSIONS = 200
+"""Minimum length of a history."""
+
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+_SPAN = timedelta(days=180)
+_VERSIONS_PER_BLOCK = 5
+_MIN_BLOCK_VERSIONS = 2  # block metadata and a checkpoint
+
+ALICE, BOB = parse_address("0xa11ce"), parse_address("0xb0b")
+TRADERS = tuple(parse_address(f"0x7ade{number:x}") for number in range(12))
+_PEOPLE = (ALICE, BOB, *TRADERS)
+_MIGRANTS = TRADERS[6:]
+_MAX_ORDERS = 320
+_MIN_VERSIONS_PER_ORDER = 16  # leaves room for other transactions in a short history
+_REMAINING_SHARE = 4  # one order of this many remains when the book closes its day
+_WORDS = ("ash", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oak", "pine", "rowan", "willow")
+
+
+class _RandomNumbers:
+    """Random numbers from hashes of a counter: the same on every platform.
+
+    Parameters
+    ----------
+    seed : int
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._key = seed.to_bytes(16, "little", signed=True)
+        self._count = 0
+
+    def below(self, bound: int) -> int:
+        """Return an integer from 0 to ``bound - 1``."""
+        self._count += 1
+        digest = hashlib.blake2b(self._count.to_bytes(8, "little"), key=self._key, digest_size=8).digest()
+        return int.from_bytes(digest, "little") % bound
+
+    def pick(self, choices: Sequence[Any]) -> Any:
+        """Return one of the choices."""
+        return choices[self.below(len(choices))]
+
+
+class _Activity:
+    """Everyday transactions: names, payments, the vault, gold, prices and orders.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The teaching contracts must be published.
+    random : _RandomNumbers
+        Decides what happens.
+    versions : int
+        Length of the whole history.
+    """
+
+    def __init__(self, ledger: Ledger, random: _RandomNumbers, versions: int) -> None:
+        self._ledger = ledger
+        self._random = random
+        self._versions = versions
+        self._names: list[tuple[str, str]] = []  # (name, owner), in arbitrary order
+        self._named = self._newcomers = self._placed = self._dropped = 0
+        self._depositors: list[str] = []
+        self._miners: list[str] = []
+
+    def act(self) -> None:
+        """Commit one transaction: an order if one is due, otherwise a random activity."""
+        who = self._random.pick(_PEOPLE)
+        if self._placed < self._orders_due():
+            self._place(who)
+        else:
+            self._random.pick(self._ACTIVITIES)(self, who)
+
+    def close_day(self) -> tuple[CommittedTransaction, int]:
+        """Drop the oldest orders of the book; return the transaction and the number of orders that remain."""
+        remaining = (self._placed - self._dropped) // _REMAINING_SHARE
+        self._dropped = self._placed - remaining
+        return self._commit("0xb00c::order_book::close_day", remaining, sender=parse_address("0xb00c")), remaining
+
+    # -- names ---------------------------------------------------------------------------------------------
+
+    def register_name(self, sender: str) -> None:
+        """Register a new name."""
+        self._named += 1
+        name = f"{self._random.pick(_WORDS)}-{self._named}"
+        if self._commit("0xcafe::registry::register", name, sender=sender).success:
+            self._names.append((name, sender))
+
+    def _register_taken_name(self, sender: str) -> None:
+        """Try to register a name that is taken; the transaction aborts."""
+        self._commit("0xcafe::registry::register", "alice", sender=sender)
+
+    def _transfer_name(self, receiver: str) -> None:
+        """Transfer a name to another account; the names alice and bob are never transferred."""
+        index = self._random.below(len(self._names))
+        name, owner = self._names[index]
+        self._commit("0xcafe::registry::transfer", name, receiver, sender=owner)
+        self._names[index] = (name, receiver)
+
+    def _release_name(self, sender: str) -> None:
+        """Release a name."""
+        index = self._random.below(len(self._names))
+        (name, owner), self._names[index] = self._names[index], self._names[-1]
+        self._names.pop()
+        self._commit("0xcafe::registry::release", name, sender=owner)
+        if not self._names:
+            self.register_name(sender)
+
+    # -- orders --------------------------------------------------------------------------------------------
+
+    def _orders_due(self) -> int:
+        """Return the number of orders due at the head."""
+        total = min(_MAX_ORDERS, self._versions // _MIN_VERSIONS_PER_ORDER)
+        return total * self._ledger.head // self._versions
+
+    def _place(self, sender: str) -> None:
+        """Place an order."""
+        self._placed += 1
+        is_bid, price = self._random.below(2) == 0, 900 + self._random.below(200)
+        self._commit("0xb00c::order_book::place", is_bid, price, 1 + self._random.below(100), sender=sender)
+
+    def _cancel_unknown_order(self, sender: str) -> None:
+        """Try to cancel an order that does not exist; the transaction aborts."""
+        self._commit("0xb00c::order_book::cancel", self._placed + 1, sender=sender)
+
+    # -- octas ---------------------------------------------------------------------------------------------
+
+    def _pay(self, sender: str) -> None:
+        """Send octas."""
+        receiver = self._random.pick(_PEOPLE)
+        self._commit("0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender)
+
+    def _pay_newcomer(self, sender: str) -> None:
+        """Send octas to a new address."""
+        self._newcomers += 1
+        receiver = parse_address(f"0x9e3{self._newcomers:04x}")
+        self._commit("0x1::aptos_account::transfer", receiver, 1 + self._random.below(OCTAS_PER_APT), sender=sender)
+
+    def _pay_too_much(self, sender: str) -> None:
+        """Try to send more than any account has; the transaction aborts."""
+        self._commit("0x1::aptos_account::transfer", BOB, 10**18, sender=sender)
+
+    def _migrate(self, sender: str) -> None:
+        """Convert the coins of some traders into the paired fungible asset; aborts before the feature is on."""
+        if sender not in _MIGRANTS:
+            self._pay(sender)
+            return
+        self._ledger.commit(
+            "0x1::coin::migrate_to_fungible_store", sender=sender, type_arguments=["0x1::aptos_coin::AptosCoin"]
+        )
+
+    # -- the vault, gold and its price ---------------------------------------------------------------------
+
+    def deposit(self, sender: str, amount: int | None = None) -> None:
+        """Deposit octas in the vault."""
+        amount = amount or (1 + self._random.below(50)) * OCTAS_PER_APT // 10
+        if self._commit("0xfa17::vault::deposit", amount, sender=sender).success:
+            self._depositors = sorted({*self._depositors, sender})
+
+    def _withdraw(self, sender: str) -> None:
+        """Withdraw all shares of one depositor."""
+        if not self._depositors:
+            self.deposit(sender)
+            return
+        owner = self._random.pick(self._depositors)
+        held = self._ledger.view("0xfa17::vault::balance_of", [owner])[0][0]
+        self._commit("0xfa17::vault::withdraw", held, sender=owner)
+        self._depositors.remove(owner)
+
+    def _harvest(self, sender: str) -> None:
+        """Record a gain of the vault: a small one, because its account must be able to pay it out."""
+        del sender
+        gain = 1 + self._random.below(OCTAS_PER_APT // 100)
+        self._commit("0xfa17::vault::harvest", self._random.below(8), gain, sender=parse_address("0xfa17"))
+
+    def _mint_gold(self, receiver: str) -> None:
+        """Mint gold."""
+        amount = 1 + self._random.below(5_000)
+        self._commit("0x901d::gold::mint", receiver, amount, sender=parse_address("0x901d"))
+        self._miners = sorted({*self._miners, receiver})
+
+    def _give_gold(self, receiver: str) -> None:
+        """Transfer gold from an account that holds some."""
+        if not self._miners:
+            self._mint_gold(receiver)
+            return
+        (metadata,), _ = self._ledger.view("0x901d::gold::metadata")
+        self._ledger.commit(
+            "0x1::primary_fungible_store::transfer",
+            metadata,
+            receiver,
+            1,
+            sender=self._random.pick(self._miners),
+            type_arguments=["0x1::fungible_asset::Metadata"],
+        )
+
+    def _report_price(self, sender: str) -> None:
+        """Report a price of gold."""
+        del sender
+        price = 900 + self._random.below(200)
+        self._commit("0xfeed::price_feed::report", self._random.below(5), price, sender=parse_address("0xfeed"))
+
+    def _commit(self, function: str, *arguments: Any, sender: str) -> CommittedTransaction:
+        return self._ledger.commit(function, *arguments, sender=sender)
+
+    # Each activity is repeated by its weight.
+    _ACTIVITIES: ClassVar[tuple[Callable[[_Activity, str], None], ...]] = (
+        *[register_name] * 28,
+        *[_register_taken_name] * 5,
+        *[_transfer_name] * 8,
+        *[_release_name] * 6,
+        *[_cancel_unknown_order] * 2,
+        *[_pay] * 19,
+        *[_migrate] * 1,
+        *[_pay_newcomer] * 2,
+        *[_pay_too_much] * 3,
+        *[deposit] * 4,
+        *[_withdraw] * 2,
+        *[_harvest] * 3,
+        *[_mint_gold] * 2,
+        *[_give_gold] * 3,
+        *[_report_price] * 4,
+    )
+
+
+def seeded_ledger(ledger_class: type[Ledger], *, seed: int, versions: int, window: int | None) -> Ledger:
+    """Return the ledger of `Ledger.with_history`; the class is passed in, because its module imports this one."""
+    if versions < MIN_VERSIONS:
+        raise InputError(f"versions must be at least {MIN_VERSIONS} to contain all events, got {versions}")
+    ledger = ledger_class(
+        seed=seed,
+        window=window,
+        release="v1.38.1",
+        features=(),
+        accounts=DEFAULT_ACCOUNTS | dict.fromkeys(TRADERS, 5_000 * OCTAS_PER_APT),
+        genesis_time=_START,
+        block_time=_SPAN * _VERSIONS_PER_BLOCK / versions,
+        epoch_time=_SPAN / 90,
+    )
+    _History(ledger, seed, versions).commit()
+    return ledger
+
+
+class _History:
+    """Commits a history to a ledger, block by block."""
+
+    def __init__(self, ledger: Ledger, seed: int, versions: int) -> None:
+        self.ledger = ledger
+        self.versions = versions
+        self.random = _RandomNumbers(seed)
+        self.activity = _Activity(ledger, self.random, versions)
+
+    def commit(self) -> None:
+        """Commit all versions."""
+        self._publish_contracts()
+        events: list[tuple[float, Callable[[], None]]] = [
+            (0.10, self._retract_trial),
+            (0.25, self._adopt_release),
+            (0.35, self._pair_coins),
+            (0.45, self._upgrade_vault),
+            (0.58, self._upgrade_feed),
+            (0.70, self._raise_costs),
+            (0.85, self._close_day),
+            (0.93, self._upgrade_framework),
+        ]
+        for share, event in events:
+            self._everyday_blocks(until=int(self.versions * share))
+            with self.ledger.block():
+                event()
+        self._everyday_blocks(until=self.versions - 1)
+
+    def _publish_contracts(self) -> None:
+        """Publish the contracts and register the first names."""
+        for contract in (Registry, Trial, OrderBook, Vault, Gold, PriceFeed, Desk):
+            with self.ledger.block(epilogue=False):
+                text = f"{contract.definition.wire_id} published"
+                self._mark(self.ledger.publish(contract), MilestoneKind.CODE, text)
+        with self.ledger.block():
+            for owner, name in ((ALICE, "alice"), (BOB, "bob")):
+                done = self.ledger.commit("0xcafe::registry::register", name, sender=owner)
+                self._mark(done, MilestoneKind.STATE, f"0xcafe::registry: {name} registered")
+            self.activity.register_name(ALICE)
+            self.activity.deposit(ALICE, 20 * OCTAS_PER_APT)
+
+    # -- the events: each is one transaction in its own block ----------------------------------------------
+
+    def _mark(self, done: CommittedTransaction, kind: MilestoneKind, text: str) -> None:
+        self.ledger.mark(done.version, kind, text)
+
+    def _retract_trial(self) -> None:
+        self._mark(self.ledger.retract("0xcafe::trial"), MilestoneKind.CODE, "0xcafe::trial deleted")
+
+    def _adopt_release(self) -> None:
+        text = "gas schedule of v1.41.0: a release that adds parameters and changes no cost"
+        self._mark(self.ledger.set_gas_schedule("v1.41.0"), MilestoneKind.SCHEDULE, text)
+
+    def _pair_coins(self) -> None:
+        text = f"feature {COIN_TO_FUNGIBLE_ASSET} on: 0x1::coin also counts the fungible asset paired with a coin"
+        self._mark(self.ledger.set_features(enable=[COIN_TO_FUNGIBLE_ASSET]), MilestoneKind.CONFIG, text)
+
+    def _upgrade_vault(self) -> None:
+        text = "0xfa17::vault upgraded: share_price is cheaper, preview is new"
+        self._mark(self.ledger.publish(CheaperVault), MilestoneKind.CODE, text)
+
+    def _upgrade_feed(self) -> None:
+        text = "0xfeed::price_feed upgraded: price is cheaper, and so is 0xde5c::desk::quote, which calls it"
+        self._mark(self.ledger.publish(CheaperPriceFeed), MilestoneKind.CODE, text)
+
+    def _raise_costs(self) -> None:
+        text = "gas schedule of v1.41.1: every cost tenfold"
+        self._mark(self.ledger.set_gas_schedule("v1.41.1"), MilestoneKind.SCHEDULE, text)
+
+    def _close_day(self) -> None:
+        done, remaining = self.activity.close_day()
+        self._mark(done, MilestoneKind.STATE, f"0xb00c::order_book closed its day: {remaining} orders remain")
+
+    def _upgrade_framework(self) -> None:
+        text = (
+            "one governance script: 0x1::coin upgraded to stop checking a feature flag, and gas schedule of v1.45.1, "
+            "which adds parameters and changes no cost"
+        )
+        self._mark(self.ledger.govern(UnflaggedCoin, schedule="v1.45.1"), MilestoneKind.MIXED, text)
+
+    def _everyday_blocks(self, *, until: int) -> None:
+        """Commit blocks of everyday transactions; the last version is exactly `until`."""
+        while (left := until - self.ledger.head) >= _MIN_BLOCK_VERSIONS:
+            users = 1 + self.random.below(_VERSIONS_PER_BLOCK)
+            if left < users + 2 * _MIN_BLOCK_VERSIONS:  # the rest would be too short for another block
+                users = left - _MIN_BLOCK_VERSIONS
+            with self.ledger.block(epilogue=self.ledger.head > self.versions // 10):
+                for _ in range(users):
+                    self.activity.act()

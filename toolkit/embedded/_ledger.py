@@ -1,0 +1,518 @@
+"""`Ledger`: a ledger in memory that publishes contracts, commits transactions and reads any version."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from toolkit.embedded._chain import Chain
+from toolkit.embedded._execution import execute, run_executable
+from toolkit.embedded._history import seeded_ledger
+from toolkit.embedded._meter import Schedule, released_schedule
+from toolkit.embedded._publishing import ContractPackage, GovernanceScript
+from toolkit.embedded._reader import UNIX_EPOCH, LedgerReader, Milestone, encode_arguments
+from toolkit.embedded._state import resource_key
+from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
+from toolkit.embedded.framework import DEFAULT_ACCOUNTS
+from toolkit.embedded.framework._account import Account
+from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
+from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET, GasSchedule
+from toolkit.errors import InputError
+from toolkit.move import (
+    FunctionId,
+    ModuleId,
+    decode_bcs,
+    encode_bcs,
+    parse_address,
+    wire_address,
+)
+from toolkit.wire import EncodedEntryFunction, RawTransaction, SignedTransaction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from toolkit.embedded._contract import Definition, Module
+    from toolkit.embedded._reader import MilestoneKind
+    from toolkit.embedded._session import Session
+    from toolkit.embedded._transaction import CommittedTransaction, Output
+    from toolkit.wire import EncodedPayload
+
+__all__ = ["Ledger"]
+
+_GENESIS = datetime(2026, 1, 1, tzinfo=UTC)
+_DEFAULT_MAX_GAS = 200_000
+_PUBLISHING_MAX_GAS = 1_000_000  # one APT at the default price: storage of bytecode is charged by the byte
+_DEFAULT_PRICE = 100
+_EXPIRES_AFTER_S = 600
+
+
+class Ledger(LedgerReader):
+    """A ledger in memory: versioned state, blocks, contracts written in Python, gas from the on-chain schedule.
+
+    Gas comes from a documented cost model, not from a Move VM.
+
+    Parameters
+    ----------
+    chain_id : int, default 4
+        u8; 4 is that of local test networks.
+    seed : int, default 0
+        Part of every hash and address: equal seeds and commits give equal ledgers.
+    window : int, optional
+        Number of latest versions that are not pruned; all by default.
+    release : str, default "v1.41.1"
+        Release whose gas schedule is set at genesis.
+    features : collection of int, optional
+        Feature flags that are on at genesis; by default 60, which pairs the gas coin with a fungible asset.
+    accounts : mapping of str to int, optional
+        Accounts that exist at genesis, with their balances in octas.
+    genesis_time : datetime, optional
+        Start of ledger time; 2026-01-01 UTC by default.
+    block_time : timedelta, default 1 s
+        Ledger time between blocks.
+    epoch_time : timedelta, default 2 h
+        Length of an epoch.
+
+    Raises
+    ------
+    InputError
+        If the window is below 1, or the release or an address is not valid.
+
+    Examples
+    --------
+    >>> from toolkit import embedded
+    >>> ledger = embedded.Ledger()
+    >>> done = ledger.commit("0x1::aptos_account::transfer", "0xb0b", 100, sender="0xa11ce")
+    >>> done.success
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        chain_id: int = 4,
+        seed: int = 0,
+        window: int | None = None,
+        release: str = "v1.41.1",
+        features: Collection[int] = (COIN_TO_FUNGIBLE_ASSET,),
+        accounts: Mapping[str, int] | None = None,
+        genesis_time: datetime = _GENESIS,
+        block_time: timedelta = timedelta(seconds=1),
+        epoch_time: timedelta = timedelta(hours=2),
+    ) -> None:
+        if window is not None and window < 1:
+            raise InputError(f"window must be at least 1 version, got {window}")
+        balances = DEFAULT_ACCOUNTS if accounts is None else {"0x1": DEFAULT_ACCOUNTS["0x1"], **accounts}
+        self._next_time_us = (genesis_time - UNIX_EPOCH) // timedelta(microseconds=1)
+        self._block_us = block_time // timedelta(microseconds=1)
+        self._open = False
+        chain = Chain(
+            chain_id=chain_id,
+            seed=seed,
+            schedule=released_schedule(release),
+            features=features,
+            genesis_time_us=self._next_time_us,
+            epoch_us=epoch_time // timedelta(microseconds=1),
+            accounts=[(parse_address(address), octas) for address, octas in balances.items()],
+            window=window,
+        )
+        super().__init__(chain)
+
+    @classmethod
+    def with_history(cls, seed: int = 7, versions: int = 5_000, *, window: int | None = None) -> Ledger:
+        """Return a ledger with a seeded history; `milestones` lists the events that changed gas.
+
+        Accounts register names at ``0xcafe::registry`` and place orders at ``0xb00c::order_book``. The vault at
+        ``0xfa17::vault`` is upgraded to cheaper code, and so is the feed that ``0xde5c::desk`` calls. Governance
+        changes the gas schedule (once tenfold), a feature flag, and the framework together with the schedule.
+
+        Parameters
+        ----------
+        seed : int, default 7
+            Equal seeds give equal ledgers on every platform.
+        versions : int, default 5_000
+            Length of the history: versions 0 to ``versions - 1``; at least 200.
+        window : int, optional
+            Number of latest versions that are not pruned; all by default.
+
+        Returns
+        -------
+        Ledger
+
+        Raises
+        ------
+        InputError
+            If `versions` is below 200.
+
+        Examples
+        --------
+        >>> from toolkit import embedded
+        >>> ledger = embedded.Ledger.with_history(versions=200)
+        >>> ledger.head, ledger.milestones[-1].kind.value
+        (199, 'mixed')
+        """
+        return seeded_ledger(cls, seed=seed, versions=versions, window=window)
+
+    # -- writing -------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def block(self, *, time: datetime | None = None, epilogue: bool = True) -> Iterator[None]:
+        """Return a context manager: the transactions committed inside form one block.
+
+        Parameters
+        ----------
+        time : datetime, optional
+            Ledger time of the block; one block time after the previous block by default.
+        epilogue : bool, default True
+            Whether the block ends with a block epilogue; False for a state checkpoint, as in older blocks.
+
+        Raises
+        ------
+        InputError
+            If another block is open, or `time` is before the next block's.
+        """
+        if self._open:
+            raise InputError("blocks cannot be nested: another block is open")
+        if time is not None:
+            self.wait_until(time)
+        self.chain.begin_block(self._next_time_us)
+        self._open = True
+        try:
+            yield
+        finally:
+            self._open = False
+            self.chain.end_block(TransactionKind.BLOCK_EPILOGUE if epilogue else TransactionKind.STATE_CHECKPOINT)
+            self._next_time_us += self._block_us
+
+    def wait_until(self, time: datetime) -> None:
+        """Set the ledger time of the next block.
+
+        Parameters
+        ----------
+        time : datetime
+            With a time zone.
+
+        Raises
+        ------
+        InputError
+            If `time` is earlier than the next block would be.
+        """
+        time_us = (time - UNIX_EPOCH) // timedelta(microseconds=1)
+        if time_us < self._next_time_us:
+            next_time = UNIX_EPOCH + timedelta(microseconds=self._next_time_us)
+            raise InputError(f"time must be at or after the next block's, {next_time}, got {time}")
+        self._next_time_us = time_us
+
+    def commit(
+        self,
+        function: str,
+        *arguments: Any,
+        sender: str,
+        type_arguments: Sequence[str] = (),
+        secondary_signers: Sequence[str] = (),
+        fee_payer: str | None = None,
+        max_gas_amount: int = _DEFAULT_MAX_GAS,
+        gas_unit_price: int = _DEFAULT_PRICE,
+    ) -> CommittedTransaction:
+        """Run an entry function as a transaction and commit its output, whether it succeeds or fails.
+
+        Parameters
+        ----------
+        function : str
+            Function id, such as ``0xcafe::registry::register``.
+        *arguments : object
+            Python values, without signers.
+        sender : str
+            Address that signs.
+        type_arguments : sequence of str, optional
+            Move types.
+        secondary_signers : sequence of str, optional
+            Further addresses that sign.
+        fee_payer : str, optional
+            Address that pays the fee; the sender by default.
+        max_gas_amount : int, default 200_000
+            Gas units.
+        gas_unit_price : int, default 100
+            Octas per gas unit.
+
+        Returns
+        -------
+        CommittedTransaction
+            With its version, success, vm_status and gas_used.
+
+        Raises
+        ------
+        InputError
+            If the function does not exist, the arguments do not fit, or a check before execution fails (such as a
+            balance below the fee); nothing is committed.
+        """
+        bound, tags = self._bound(function, type_arguments, self.head)
+        call = EncodedEntryFunction(
+            FunctionId.parse(function), tags, tuple(data for _, data in encode_arguments(bound, function, arguments))
+        )
+        transaction = self.prepare(
+            call,
+            sender=sender,
+            secondary_signers=secondary_signers,
+            fee_payer=fee_payer,
+            max_gas_amount=max_gas_amount,
+            gas_unit_price=gas_unit_price,
+        )
+        return self.commit_transaction(transaction)
+
+    def commit_transaction(self, transaction: Transaction) -> CommittedTransaction:
+        """Run a prepared transaction and commit its output.
+
+        Parameters
+        ----------
+        transaction : Transaction
+            For example one returned by `prepare`.
+
+        Returns
+        -------
+        CommittedTransaction
+
+        Raises
+        ------
+        InputError
+            If a check before execution fails; nothing is committed.
+        """
+        return self._commit(transaction, run_executable)
+
+    def fund(self, address: str, octas: int = 1_000 * OCTAS_PER_APT) -> CommittedTransaction:
+        """Mint the gas coin to an address and create its account if necessary.
+
+        Parameters
+        ----------
+        address : str
+        octas : int, default 1_000 APT
+            Amount to mint.
+
+        Returns
+        -------
+        CommittedTransaction
+        """
+        return self.commit("0x1::aptos_coin::mint", parse_address(address), octas, sender=CORE_RESOURCES)
+
+    def set_gas_schedule(self, schedule: Schedule | str) -> CommittedTransaction:
+        """Replace the gas schedule in a governance transaction.
+
+        Parameters
+        ----------
+        schedule : Schedule or str
+            A schedule, or the name of a release, such as ``"v1.41.1"``.
+
+        Returns
+        -------
+        CommittedTransaction
+
+        Raises
+        ------
+        InputError
+            If the release is not known.
+        """
+        blob = self._schedule_blob(schedule)
+        return self.commit("0x1::gas_schedule::set_gas_schedule", blob, sender="0x1", max_gas_amount=2_000_000)
+
+    def set_features(self, *, enable: Sequence[int] = (), disable: Sequence[int] = ()) -> CommittedTransaction:
+        """Switch features of the framework on or off in a governance transaction.
+
+        Parameters
+        ----------
+        enable, disable : sequence of int
+            Numbers of features, 0 to 1023. Only feature 60, which pairs the gas coin with a fungible asset, has an
+            effect on the embedded ledger.
+
+        Returns
+        -------
+        CommittedTransaction
+        """
+        return self.commit("0x1::features::change_feature_flags", list(enable), list(disable), sender="0x1")
+
+    def govern(
+        self,
+        *upgrades: type[Module],
+        schedule: Schedule | str | None = None,
+        enable: Sequence[int] = (),
+        disable: Sequence[int] = (),
+    ) -> CommittedTransaction:
+        """Upgrade the framework, set the gas schedule and switch features in one transaction, as release scripts do.
+
+        Parameters
+        ----------
+        *upgrades : type of Module
+            Next versions of framework modules, all at 0x1.
+        schedule : Schedule or str, optional
+            Gas schedule to set, or the name of a release.
+        enable, disable : sequence of int
+            Features to switch; see `set_features`.
+
+        Returns
+        -------
+        CommittedTransaction
+            Its payload is a script whose bytecode is a digest of the changes.
+
+        Raises
+        ------
+        InputError
+            If a module is not at 0x1, an upgrade is not compatible, or the script fails.
+        """
+        package = self._package(upgrades, None) if upgrades else None
+        if package is not None and package.owner != "0x1":
+            at = wire_address(package.owner)
+            raise InputError(f"governance upgrades must be at 0x1, got a module at {at}: use publish instead")
+        blob = None if schedule is None else self._schedule_blob(schedule)
+        script = GovernanceScript(package, blob, tuple(enable), tuple(disable))
+        transaction = self.prepare(script.call(), sender="0x1", max_gas_amount=2_000_000)
+        committed = self._commit(transaction, script.run, definitions=package.definitions if package else ())
+        if not committed.success:
+            raise InputError(f"the governance script failed at version {committed.version}: {committed.vm_status}")
+        return committed
+
+    def publish(self, *contracts: type[Module], package: str | None = None) -> CommittedTransaction:
+        """Publish contracts of one address as a package, or upgrade them.
+
+        An address with less than 1 APT is funded first, in a separate transaction.
+
+        Parameters
+        ----------
+        *contracts : type of Module
+            Contract classes, all at one address.
+        package : str, optional
+            Name of the package; by default that of the published package with the first contract's module, or else
+            the name of that module. An upgrade does not change the package's other modules.
+
+        Returns
+        -------
+        CommittedTransaction
+
+        Raises
+        ------
+        InputError
+            If the contracts are not at one address, a module they use is not published, an upgrade is not compatible,
+            or publishing fails.
+        """
+        ready = self._package(contracts, package)
+        if self.view("0x1::coin::balance", [ready.owner], ["0x1::aptos_coin::AptosCoin"])[0][0] < OCTAS_PER_APT:
+            self.fund(ready.owner)
+        transaction = self.prepare(ready.call(), sender=ready.owner, max_gas_amount=_PUBLISHING_MAX_GAS)
+        committed = self._commit(transaction, ready.run, definitions=ready.definitions)
+        if not committed.success:
+            raise InputError(f"publishing {ready.name} failed at version {committed.version}: {committed.vm_status}")
+        return committed
+
+    def retract(self, module: str) -> CommittedTransaction:
+        """Delete a module in a governance transaction, which public networks do not support.
+
+        Parameters
+        ----------
+        module : str
+            Module id, such as ``0xcafe::trial``.
+
+        Returns
+        -------
+        CommittedTransaction
+
+        Raises
+        ------
+        InputError
+            If `module` is not a module id.
+        """
+        wanted = ModuleId.parse(module)
+        return self.commit("0x1::code::retract_module", wanted.address, wanted.name, sender="0x1")
+
+    def prepare(
+        self,
+        payload: EncodedPayload,
+        *,
+        sender: str,
+        secondary_signers: Sequence[str] = (),
+        fee_payer: str | None = None,
+        max_gas_amount: int = _DEFAULT_MAX_GAS,
+        gas_unit_price: int = _DEFAULT_PRICE,
+    ) -> Transaction:
+        """Return a transaction of `sender` with sequence number, expiration and placeholder signatures filled in.
+
+        Parameters
+        ----------
+        payload : EncodedPayload
+            Payload of the transaction.
+        sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price
+            As for `commit`.
+
+        Returns
+        -------
+        Transaction
+        """
+        address = parse_address(sender)
+        kind = self.chain.code_at(self.head).struct(Account.Account, ())
+        value = self.chain.state.read(resource_key(address, kind.tag), self.head)
+        sequence_number = 0 if value is None else int(decode_bcs(kind.layout, value.data)["sequence_number"])
+        raw = RawTransaction(
+            sender=address,
+            sequence_number=sequence_number,
+            payload=payload,
+            max_gas_amount=max_gas_amount,
+            gas_unit_price=gas_unit_price,
+            expiration_timestamp_secs=self._next_time_us // 1_000_000 + _EXPIRES_AFTER_S,
+            chain_id=self.chain.chain_id,
+        )
+        signature = placeholder_signature(
+            self.chain,
+            address,
+            sequence_number,
+            others=[parse_address(signer) for signer in secondary_signers],
+            fee_payer=None if fee_payer is None else parse_address(fee_payer),
+        )
+        return Transaction(SignedTransaction(raw, signature))
+
+    def simulate(self, transaction: Transaction, *, check_keys: bool = False) -> Output:
+        """Execute a transaction at the head without committing it.
+
+        Parameters
+        ----------
+        transaction : Transaction
+            For example one returned by `prepare`.
+        check_keys : bool, default False
+            Whether public keys must be those of the accounts, as a node checks; `prepare` adds placeholders.
+
+        Returns
+        -------
+        Output
+        """
+        return execute(self.chain.snapshot(self.head), transaction, check_keys=check_keys)
+
+    def mark(self, version: int, kind: MilestoneKind, text: str) -> None:
+        """Record that the transaction of a version changed the cost or the result of calls; see `milestones`."""
+        self._milestones.append(Milestone(version, kind, text))
+
+    # -- internals -----------------------------------------------------------------------------------------
+
+    def _schedule_blob(self, schedule: Schedule | str) -> bytes:
+        chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule
+        code = self.chain.code_at(self.head)
+        return encode_bcs(code.struct(GasSchedule.GasScheduleV2, ()).layout, chosen.to_resource())
+
+    def _package(self, contracts: Sequence[type[Module]], name: str | None) -> ContractPackage:
+        def packages(address: str) -> list[dict[str, Any]]:
+            registry = self.resource(address, "0x1::code::PackageRegistry")
+            return [] if registry is None else list(registry["packages"])
+
+        return ContractPackage.of(contracts, name, self.chain.code_at(self.head), packages)
+
+    def _commit(
+        self,
+        transaction: Transaction,
+        body: Callable[[Session, Transaction], None],
+        *,
+        definitions: tuple[Definition, ...] = (),
+    ) -> CommittedTransaction:
+        if not self._open:
+            with self.block():
+                return self._commit(transaction, body, definitions=definitions)
+        output = execute(self.chain.snapshot(self.head), transaction, body)
+        if output.discarded:
+            sender = wire_address(transaction.raw.sender)
+            raise InputError(f"the transaction of {sender} failed a check before execution: {output.vm_status}")
+        published = definitions if output.success else ()
+        return self.chain.append(TransactionKind.USER, output, request=transaction, published=published)

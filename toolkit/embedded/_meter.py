@@ -1,0 +1,266 @@
+"""Gas schedules and the gas meter: a cost model over the parameters of the on-chain gas schedule.
+
+It is a model, not a Move VM: contracts are Python, so gas is charged when a contract accesses the ledger, not for each
+instruction. Parameter names and values are those of public networks. Values below are internal gas units
+(``txn.gas_unit_scaling_factor`` of them, 1,000,000, are one gas unit) unless octas are named.
+
+Execution::
+
+    transaction       txn.min_transaction_gas_units
+                      + txn.intrinsic_gas_per_byte * (bytes - txn.large_transaction_cutoff), if positive
+    module, once      txn.dependency_per_module + txn.dependency_per_byte * bytecode bytes
+    call              instr.call.base + instr.call.per_arg * arguments
+    borrow, exists, move_to, move_from         the instruction of that name
+    table access      table.<verb>_box.base + .per_byte_serialized * key bytes
+    table item, first table.common.load.base_new + table.common.load.per_byte * value bytes
+    event             aptos_framework.event.write_to_event_store.base + .per_abstract_memory_unit * bytes
+    loop, per element instr.vec_imm_borrow.base + instr.imm_borrow_field + instr.read_ref.base
+                      + instr.add + instr.lt + instr.br_true
+
+Input and output::
+
+    resource, first   txn.storage_io_per_state_slot_read + txn.storage_io_per_state_byte_read * bytes
+    write             txn.storage_io_per_state_slot_write + txn.storage_io_per_state_byte_write * bytes
+    event             txn.storage_io_per_event_byte_write * bytes
+    transaction       txn.storage_io_per_transaction_byte_write * bytes
+
+Storage, in octas::
+
+    new slot          txn.storage_fee_per_state_slot + txn.storage_fee_per_state_byte * (key + value bytes)
+    grown value       txn.storage_fee_per_state_byte * bytes added
+    deleted value     refunds what was paid for it
+
+A view is charged neither intrinsic gas nor writes. Each part is rounded up to gas units separately and the total once,
+from the internal sum, so the sum of the parts can exceed the total by one or two units. Storage fees are converted to
+gas at the transaction's gas unit price, so the same call uses fewer units at a higher price; at price 0 storage is
+free. An execution that runs out of gas is charged all of it, and the remainder counts towards the part that needed it.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from toolkit._present.messages import shorten
+from toolkit.embedded._vm_status import VmError
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FREE", "Charges", "FreeMeter", "Meter", "Schedule", "release_names", "released_schedule"]
+
+
+_LOOP = (
+    "instr.vec_imm_borrow.base",
+    "instr.imm_borrow_field",
+    "instr.read_ref.base",
+    "instr.add",
+    "instr.lt",
+    "instr.br_true",
+)
+
+
+class Schedule:
+    """Parameters of one gas schedule, by their on-chain names.
+
+    Parameters
+    ----------
+    feature_version : int
+        Gas feature version.
+    entries : mapping of str to int
+        Value of each parameter: internal gas units unless its name states another unit (octas, bytes, counts).
+    """
+
+    __slots__ = ("entries", "feature_version", "scaling")
+
+    def __init__(self, feature_version: int, entries: Mapping[str, int]) -> None:
+        self.feature_version = feature_version
+        self.entries = dict(entries)
+        self.scaling = self.entries.get("txn.gas_unit_scaling_factor", 1_000_000)
+
+    def __getitem__(self, name: str) -> int:
+        """Return the value of a parameter, 0 if the schedule does not have it, as on chain before it existed."""
+        return self.entries.get(name, 0)
+
+    @classmethod
+    def from_resource(cls, data: Mapping[str, Any]) -> Schedule:
+        """Return the schedule of a decoded ``0x1::gas_schedule::GasScheduleV2``."""
+        return cls(data["feature_version"], {entry["key"]: entry["val"] for entry in data["entries"]})
+
+    def to_resource(self) -> dict[str, Any]:
+        """Return the ``0x1::gas_schedule::GasScheduleV2`` value, with parameters sorted by name."""
+        entries = [{"key": name, "val": value} for name, value in sorted(self.entries.items())]
+        return {"feature_version": self.feature_version, "entries": entries}
+
+
+def release_names() -> tuple[str, ...]:
+    """Return the names of the releases whose schedules are known, oldest first."""
+    return tuple(_releases())
+
+
+def released_schedule(release: str) -> Schedule:
+    """Return the gas schedule that a release published.
+
+    Parameters
+    ----------
+    release : str
+        Name of the release, such as ``"v1.41.1"``; `release_names` lists them.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    InputError
+        If the release is not known.
+    """
+    try:
+        return _releases()[release]
+    except KeyError:
+        known = ", ".join(release_names())
+        raise InputError(f"unknown release {shorten(release, 40)}: expected one of {known}") from None
+
+
+@cache
+def _releases() -> dict[str, Schedule]:
+    """Return the schedule of every release, built from the table of changes."""
+    text = (files("toolkit.embedded") / "data" / "gas_schedules.csv").read_text(encoding="utf-8")
+    schedules: dict[str, Schedule] = {}
+    entries: dict[str, int] = {}
+    release, feature_version = "", 0
+    for row in csv.DictReader(line for line in text.splitlines() if not line.startswith("#")):
+        if row["release"] != release and release:
+            schedules[release] = Schedule(feature_version, entries)
+        release, feature_version = row["release"], int(row["feature_version"])
+        if not row["parameter"]:  # a release that changed no parameter
+            continue
+        if row["value"]:
+            entries[row["parameter"]] = int(row["value"])
+        else:
+            entries.pop(row["parameter"], None)
+    schedules[release] = Schedule(feature_version, entries)
+    return schedules
+
+
+class Charges(NamedTuple):
+    """The cost of an execution: the fields of a FeeStatement, in gas units and octas."""
+
+    total_charge_gas_units: int
+    execution_gas_units: int
+    io_gas_units: int
+    storage_fee_octas: int
+    storage_fee_refund_octas: int
+
+
+FREE = Charges(0, 0, 0, 0, 0)
+"""The charges of an execution that costs nothing."""
+
+
+class Meter:
+    """Adds up charges and ends the execution when its gas is used up.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The gas schedule at the version of the execution.
+    max_gas_units : int
+        Gas units that the execution may use.
+    gas_unit_price : int, default 0
+        Octas per gas unit; converts storage fees to gas.
+    """
+
+    __slots__ = ("_balance", "_entries", "_execution", "_io", "_max_gas", "_price", "refund", "schedule", "storage_fee")
+
+    def __init__(self, schedule: Schedule, *, max_gas_units: int, gas_unit_price: int = 0) -> None:
+        self.schedule = schedule
+        self._entries = schedule.entries
+        self._price = gas_unit_price
+        self._max_gas = self._balance = max_gas_units * schedule.scaling
+        self._execution = 0
+        self._io = 0
+        self.storage_fee = 0
+        self.refund = 0
+
+    def charge(self, parameter: str, times: int = 1) -> None:
+        """Charge execution gas: `times` the value of a parameter."""
+        self._spend(self._entries.get(parameter, 0) * times)
+
+    def charge_io(self, parameter: str, times: int = 1) -> None:
+        """Charge input and output gas: `times` the value of a parameter."""
+        amount = self._entries.get(parameter, 0) * times
+        if amount > self._balance:
+            self._io += self._balance
+            self._balance = 0
+            raise VmError("OUT_OF_GAS")
+        self._io += amount
+        self._balance -= amount
+
+    def charge_loop(self, elements: int) -> None:
+        """Charge iterating over `elements` elements of a vector."""
+        self._spend(sum(self._entries.get(name, 0) for name in _LOOP) * elements)
+
+    def charge_storage(self, octas: int) -> None:
+        """Charge a storage fee, in octas, converted to gas at the transaction's price."""
+        if not self._price or not octas:
+            return
+        amount = -(-octas * self.schedule.scaling // self._price)
+        if amount > self._balance:
+            # Nothing is stored: all gas is charged, and storage charged so far counts as execution.
+            self.storage_fee = self.refund = 0
+            self._execution = self._max_gas - self._io
+            self._balance = 0
+            raise VmError("OUT_OF_GAS")
+        self.storage_fee += octas
+        self._balance -= amount
+
+    def check_limits(self) -> None:
+        """Raise `VmError` if a part of the cost exceeds the schedule's limit."""
+        for amount, parameter, status in (
+            (self._execution, "txn.max_execution_gas", "EXECUTION_LIMIT_REACHED"),
+            (self._io, "txn.max_io_gas", "IO_LIMIT_REACHED"),
+            (self.storage_fee, "txn.max_storage_fee", "STORAGE_LIMIT_REACHED"),
+        ):
+            limit = self._entries.get(parameter)
+            if limit is not None and amount > limit:
+                raise VmError(status)
+
+    def charges(self) -> Charges:
+        """Return the cost so far, rounded as in a FeeStatement."""
+        scaling = self.schedule.scaling
+        return Charges(
+            total_charge_gas_units=-(-(self._max_gas - self._balance) // scaling),
+            execution_gas_units=-(-self._execution // scaling),
+            io_gas_units=-(-self._io // scaling),
+            storage_fee_octas=self.storage_fee,
+            storage_fee_refund_octas=self.refund,
+        )
+
+    def _spend(self, amount: int) -> None:
+        if amount > self._balance:
+            self._execution += self._balance
+            self._balance = 0
+            raise VmError("OUT_OF_GAS")
+        self._execution += amount
+        self._balance -= amount
+
+
+class FreeMeter(Meter):
+    """A meter that charges nothing: for genesis and for the VM's work before and after a transaction."""
+
+    __slots__ = ()
+
+    def __init__(self, schedule: Schedule) -> None:
+        super().__init__(schedule, max_gas_units=0)
+
+    def charge(self, parameter: str, times: int = 1) -> None:
+        """Charge nothing."""
+
+    def charge_io(self, parameter: str, times: int = 1) -> None:
+        """Charge nothing."""
+
+    def charge_loop(self, elements: int) -> None:
+        """Charge nothing."""

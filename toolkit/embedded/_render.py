@@ -1,0 +1,381 @@
+"""Ledger records as the JSON of the REST API, and simulated transactions as BCS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.embedded._code import decode_group
+from toolkit.embedded._state import state_key_bytes, state_key_hash
+from toolkit.embedded._transaction import TransactionKind
+from toolkit.embedded._vm_status import VmError
+from toolkit.errors import ToolkitError
+from toolkit.move import (
+    Writer,
+    address_to_bytes,
+    decode_bcs,
+    encode_json,
+    parse_type_tag,
+    wire_address,
+    wire_type,
+    write_type_tag,
+)
+from toolkit.wire import EncodedScript
+
+if TYPE_CHECKING:
+    from toolkit.embedded._chain import Chain
+    from toolkit.embedded._code import CodeSet
+    from toolkit.embedded._session import EmittedEvent
+    from toolkit.embedded._state import StateKey, StateValue, VersionedState
+    from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
+    from toolkit.wire import EncodedEntryFunction, ScriptArgument, TransactionSignature
+
+__all__ = [
+    "block_json",
+    "changes_json",
+    "events_json",
+    "module_json",
+    "payload_json",
+    "resource_json",
+    "signature_json",
+    "simulation_bcs",
+    "simulation_json",
+    "transaction_json",
+    "value_json",
+]
+
+_ZERO_HASH = f"0x{'0' * 64}"
+# Event root of a transaction without events, as public networks show it.
+_NO_EVENTS = "0x414343554d554c41544f525f504c414345484f4c4445525f4841534800000000"
+
+
+_NO_HASH = bytes(32)  # a simulation has no state to hash
+_CREATION, _MODIFICATION, _DELETION = range(3)
+
+
+def value_json(code: CodeSet, type_text: str, data: bytes) -> Any:
+    """Return a stored value as JSON."""
+    layout = code.layout(type_text)
+    return encode_json(layout, decode_bcs(layout, data))
+
+
+def resource_json(code: CodeSet, tag: str, data: bytes) -> dict[str, Any]:
+    """Return a resource as ``{"type", "data"}``."""
+    return {"type": wire_type(parse_type_tag(tag)), "data": value_json(code, tag, data)}
+
+
+def module_json(code: CodeSet, address: str, name: str) -> dict[str, Any] | None:
+    """Return a module as ``{"bytecode", "abi"}``, or None if it is not published."""
+    definition = code.modules.get((address, name))
+    if definition is None:
+        return None
+    return {"bytecode": f"0x{definition.bytecode.hex()}", "abi": definition.abi_json}
+
+
+def changes_json(code: CodeSet, output: Output) -> list[dict[str, Any]]:
+    """Return an output's writes as state changes; as on a node, those that cannot be rendered are omitted."""
+    changes = []
+    for key, value in output.writes.items():
+        try:
+            if key.kind == "group" and value is not None:
+                changes += _group_json(code, key, value.data)
+            else:
+                changes.append(_change_json(code, key, None if value is None else value.data))
+        except ToolkitError:
+            continue
+    return changes
+
+
+def _change_json(code: CodeSet, key: StateKey, data: bytes | None) -> dict[str, Any]:
+    verb = "delete" if data is None else "write"
+    key_hash = state_key_hash(key)
+    if key.kind == "table":
+        change: dict[str, Any] = {
+            "state_key_hash": key_hash,
+            "handle": f"0x{address_to_bytes(key.owner).hex()}",
+            "key": f"0x{key.name.hex()}",  # type: ignore[union-attr]  # a table key is bytes
+        }
+        if data is not None:
+            change["value"] = f"0x{data.hex()}"
+        return change | {"data": None, "type": f"{verb}_table_item"}
+    change = {"address": wire_address(key.owner), "state_key_hash": key_hash}
+    name = str(key.name)
+    if key.kind == "module":
+        if data is None:
+            change["module"] = f"{wire_address(key.owner)}::{name}"
+        else:
+            change["data"] = {**(module_json(code, key.owner, name) or {}), "bytecode": f"0x{data.hex()}"}
+        return change | {"type": f"{verb}_module"}
+    if data is None:
+        change["resource"] = wire_type(parse_type_tag(name))
+    else:
+        change["data"] = resource_json(code, name, data)
+    return change | {"type": f"{verb}_resource"}
+
+
+def _group_json(code: CodeSet, key: StateKey, data: bytes) -> list[dict[str, Any]]:
+    """Return the changes of a written group: one per member, all with the address and hash of the group."""
+    shared = {"address": wire_address(key.owner), "state_key_hash": state_key_hash(key)}
+    return [
+        shared | {"data": resource_json(code, tag, member), "type": "write_resource"}
+        for tag, member in decode_group(data).items()
+    ]
+
+
+def events_json(code: CodeSet, events: tuple[EmittedEvent, ...]) -> list[dict[str, Any]]:
+    """Return events; all are module events, which have no handle."""
+    return [
+        {
+            "guid": {"creation_number": "0", "account_address": "0x0"},
+            "sequence_number": "0",
+            "type": event.type,
+            "data": value_json(code, event.type, event.data),
+        }
+        for event in events
+    ]
+
+
+def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
+    """Return a payload; the orderless form is shown like the older ones."""
+    inner = None if transaction.executable is None else _executable_json(code, transaction.executable)
+    if transaction.multisig_address is None:
+        return inner or {}
+    answer: dict[str, Any] = {"multisig_address": wire_address(transaction.multisig_address)}
+    if inner is not None:
+        answer["transaction_payload"] = inner
+    return answer | {"type": "multisig_payload"}
+
+
+def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
+    tags = [wire_type(argument) for argument in executable.type_arguments]
+    if isinstance(executable, EncodedScript):
+        arguments = [_script_argument_json(argument) for argument in executable.arguments]
+        bytecode = {"bytecode": f"0x{executable.code.hex()}", "abi": None}
+        return {"code": bytecode, "type_arguments": tags, "arguments": arguments, "type": "script_payload"}
+    return {
+        "function": executable.function.wire,
+        "type_arguments": tags,
+        "arguments": _arguments_json(code, executable),
+        "type": "entry_function_payload",
+    }
+
+
+def _script_argument_json(argument: ScriptArgument) -> Any:
+    """Return a script's argument, rendered by its own kind because a script has no ABI."""
+    if isinstance(argument.value, bytes):
+        return f"0x{argument.value.hex()}"
+    if argument.kind == "address":
+        return wire_address(argument.value)
+    if argument.kind in {"u8", "u16", "u32", "i8", "i16", "i32", "bool"}:
+        return argument.value
+    return str(argument.value)
+
+
+def _arguments_json(code: CodeSet, call: EncodedEntryFunction) -> list[Any]:
+    """Return arguments, as BCS if they do not fit the function."""
+    wanted = call.function
+    try:
+        function = code.function(wanted.address, wanted.module, wanted.name, call.type_arguments)
+        return [
+            encode_json(layout, decode_bcs(layout, data))
+            for layout, data in zip(function.parameters, call.arguments, strict=True)
+        ]
+    except (VmError, ValueError):
+        return [f"0x{data.hex()}" for data in call.arguments]
+
+
+def signature_json(signature: TransactionSignature) -> dict[str, Any]:
+    """Return a signature, with addresses in the form of the REST API."""
+    answer = signature.to_wire()
+    if "secondary_signer_addresses" in answer:
+        answer["secondary_signer_addresses"] = [wire_address(one) for one in answer["secondary_signer_addresses"]]
+    if "fee_payer_address" in answer:
+        answer["fee_payer_address"] = wire_address(answer["fee_payer_address"])
+    return answer
+
+
+def simulation_json(
+    code: CodeSet, request: Transaction, output: Output, *, version: int, timestamp_us: int
+) -> dict[str, Any]:
+    """Return a simulated transaction: like a committed one, without state hashes and without ``type``."""
+    return {
+        "version": str(version),
+        "hash": request.hash,
+        "state_change_hash": _ZERO_HASH,
+        "event_root_hash": _ZERO_HASH,
+        "state_checkpoint_hash": None,
+        **_outcome_json(code, output, _ZERO_HASH),
+        **_request_json(code, request),
+        "events": events_json(code, output.events),
+        "timestamp": str(timestamp_us),
+    }
+
+
+def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[str, Any]:
+    """Return a committed transaction."""
+    version = transaction.version
+    code = chain.code_at(version)
+    checkpoint = transaction.kind in {
+        TransactionKind.STATE_CHECKPOINT,
+        TransactionKind.BLOCK_EPILOGUE,
+        TransactionKind.GENESIS,
+    }
+    events = transaction.output.events
+    answer = {
+        "version": str(version),
+        "hash": transaction.hash,
+        "state_change_hash": _hash(chain, "changes", version),
+        "event_root_hash": _hash(chain, "events", version) if events else _NO_EVENTS,
+        "state_checkpoint_hash": _hash(chain, "state", version) if checkpoint else None,
+        **_outcome_json(code, transaction.output, _hash(chain, "accumulator", version)),
+    }
+    if transaction.request is not None:
+        answer |= _request_json(code, transaction.request)
+        answer["events"] = events_json(code, events)
+    elif transaction.kind == TransactionKind.BLOCK_METADATA:
+        answer |= _metadata_json(chain.block_of(version))
+        answer["events"] = events_json(code, events)
+        answer |= {
+            "previous_block_votes_bitvec": [128],
+            "proposer": wire_address(f"0x{chain.digest('proposer', chain.block_of(version).height % 4).hex()}"),
+            "failed_proposer_indices": [],
+        }
+    elif transaction.kind == TransactionKind.GENESIS:
+        write_set = {"changes": answer["changes"], "events": events_json(code, events), "type": "direct_write_set"}
+        answer["payload"] = {"write_set": write_set, "type": "write_set_payload"}
+        answer["events"] = events_json(code, events)
+    if transaction.kind != TransactionKind.GENESIS:
+        answer["timestamp"] = str(transaction.timestamp_us)
+    if transaction.kind == TransactionKind.BLOCK_EPILOGUE:
+        answer["block_end_info"] = {
+            "block_gas_limit_reached": False,
+            "block_output_limit_reached": False,
+            "block_effective_block_gas_units": 0,
+            "block_approx_output_size": 0,
+        }
+    answer["type"] = transaction.kind
+    return answer
+
+
+def block_json(chain: Chain, block: LedgerBlock, *, with_transactions: bool) -> dict[str, Any]:
+    """Return a block."""
+    transactions = None
+    if with_transactions:
+        versions = range(block.first_version, block.last_version + 1)
+        transactions = [transaction_json(chain, chain.transaction(version)) for version in versions]
+    return {
+        "block_height": str(block.height),
+        "block_hash": block.hash,
+        "block_timestamp": str(block.timestamp_us),
+        "first_version": str(block.first_version),
+        "last_version": str(block.last_version),
+        "transactions": transactions,
+    }
+
+
+def _outcome_json(code: CodeSet, output: Output, accumulator_root_hash: str) -> dict[str, Any]:
+    return {
+        "gas_used": str(output.charges.total_charge_gas_units),
+        "success": output.success,
+        "vm_status": output.vm_status,
+        "accumulator_root_hash": accumulator_root_hash,
+        "changes": changes_json(code, output),
+    }
+
+
+def _request_json(code: CodeSet, request: Transaction) -> dict[str, Any]:
+    raw = request.raw
+    return {
+        "sender": wire_address(raw.sender),
+        "sequence_number": str(raw.sequence_number),
+        "max_gas_amount": str(raw.max_gas_amount),
+        "gas_unit_price": str(raw.gas_unit_price),
+        "expiration_timestamp_secs": str(raw.expiration_timestamp_secs),
+        "payload": payload_json(code, request),
+        "signature": signature_json(request.signed.signature),
+        "replay_protection_nonce": None if request.nonce is None else str(request.nonce),
+    }
+
+
+def _metadata_json(block: LedgerBlock) -> dict[str, Any]:
+    return {"id": block.hash, "epoch": str(block.epoch), "round": str(block.height)}
+
+
+def _hash(chain: Chain, label: str, version: int) -> str:
+    return f"0x{chain.digest(label, version).hex()}"
+
+
+def simulation_bcs(request: Transaction, output: Output, *, state: VersionedState, version: int) -> bytes:
+    """Return a simulated transaction in BCS: one ``TransactionOnChainData``, not a vector.
+
+    Parameters
+    ----------
+    request : Transaction
+        The simulated transaction.
+    output : Output
+        Output of the simulation.
+    state : VersionedState
+        Decides whether a write creates or modifies a value.
+    version : int
+        Ledger version of the simulation.
+
+    Notes
+    -----
+    ``TransactionOnChainData`` consists of version, transaction (variant 0, by a user), info, events, accumulator root
+    hash and changes. Written values have no metadata: public networks store there when a slot was created.
+    """
+    writer = Writer()
+    writer.u64(version)
+    writer.uleb128(0)
+    writer.fixed(request.signed.to_bcs())
+    _write_info(writer, request, output)
+    writer.uleb128(len(output.events))
+    for event in output.events:
+        _write_event(writer, event)
+    writer.fixed(_NO_HASH)
+    _write_changes(writer, output, state, version)
+    return writer.getvalue()
+
+
+def _write_info(writer: Writer, request: Transaction, output: Output) -> None:
+    writer.uleb128(0)  # V0
+    writer.u64(output.charges.total_charge_gas_units)
+    writer.fixed(output.execution_status)
+    writer.fixed(bytes.fromhex(request.hash[2:]))
+    writer.fixed(_NO_HASH)  # event root
+    writer.fixed(_NO_HASH)  # state change
+    writer.bool(False)  # no state checkpoint
+    writer.bool(False)  # no auxiliary info
+
+
+def _write_event(writer: Writer, event: EmittedEvent) -> None:
+    writer.uleb128(1)  # V2, without a handle
+    write_type_tag(writer, parse_type_tag(event.type))
+    writer.bytes(event.data)
+
+
+def _write_changes(writer: Writer, output: Output, state: VersionedState, version: int) -> None:
+    """Append the write set: a map sorted by the bytes of its keys."""
+    writer.uleb128(0)  # V0
+    writer.uleb128(len(output.writes))
+    for data, key in sorted((_key_bytes(key), key) for key in output.writes):
+        writer.fixed(data)
+        _write_op(writer, output.writes[key], new=state.read(key, version) is None)
+
+
+def _key_bytes(key: StateKey) -> bytes:
+    """Return the BCS of a state key, which differs from the hashed bytes for tables: the key has a length prefix."""
+    if key.kind != "table":
+        return state_key_bytes(key)
+    writer = Writer()
+    writer.uleb128(1)
+    writer.fixed(address_to_bytes(key.owner))
+    writer.bytes(key.name if isinstance(key.name, bytes) else key.name.encode())
+    return writer.getvalue()
+
+
+def _write_op(writer: Writer, value: StateValue | None, *, new: bool) -> None:
+    if value is None:
+        writer.uleb128(_DELETION)
+        return
+    writer.uleb128(_CREATION if new else _MODIFICATION)
+    writer.bytes(value.data)

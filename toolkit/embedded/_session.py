@@ -1,0 +1,325 @@
+"""One execution over one version of the state: its reads, writes and events, with every access charged."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
+
+from toolkit.embedded._code import decode_group, encode_group
+from toolkit.embedded._state import StateKey, group_key, module_key, resource_key, table_key
+from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
+from toolkit.errors import SchemaError
+from toolkit.move import address_from_bytes, decode_bcs, encode_bcs, parse_address, wire_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from toolkit.embedded._code import CodeSet, StructType
+    from toolkit.embedded._contract import Definition, Module
+    from toolkit.embedded._meter import Meter
+    from toolkit.embedded._state import VersionedState
+    from toolkit.embedded.types import Event, MoveType, Resource
+    from toolkit.move import TypeTag
+
+__all__ = ["EmittedEvent", "Session", "load_value", "store_value"]
+
+_M = TypeVar("_M", bound="Module")
+_R = TypeVar("_R", bound="Resource")
+_V = TypeVar("_V")
+
+# Abort codes of the native table functions; they have no names.
+_ALREADY_EXISTS = AbortCode(0x6407, "")
+_NOT_FOUND = AbortCode(0x6507, "")
+
+
+class EmittedEvent(NamedTuple):
+    """An event: its type as the REST API prints it, and its BCS bytes."""
+
+    type: str
+    data: bytes
+
+
+def load_value(kind: MoveType, plain: Any, session: Session) -> Any:
+    """Convert a decoded value to the value that contract code uses."""
+    return plain if kind.lift is None else kind.lift(session, plain)
+
+
+def store_value(kind: MoveType, value: Any) -> Any:
+    """Convert a value of contract code to one that can be encoded."""
+    return value if kind.lower is None else kind.lower(value)
+
+
+class _Borrowed(Generic[_V]):
+    """A borrowed value; it is stored when its ``with`` block ends without an exception."""
+
+    __slots__ = ("_value", "_write")
+
+    def __init__(self, value: _V, write: Callable[[_V], None]) -> None:
+        self._value = value
+        self._write = write
+
+    def __enter__(self) -> _V:
+        return self._value
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._write(self._value)
+
+
+class Session:
+    """An execution: reads one version of the state, collects writes and events.
+
+    Parameters
+    ----------
+    state : VersionedState
+        State of the ledger; not changed.
+    version : int
+        Version that is read.
+    code : CodeSet
+        Modules published at that version.
+    meter : Meter
+        Charged for every access.
+    seed : bytes
+        New addresses (table handles, objects) are derived from it.
+    """
+
+    def __init__(self, state: VersionedState, version: int, code: CodeSet, meter: Meter, *, seed: bytes) -> None:
+        self.meter = meter
+        self.code = code
+        self.version = version
+        self.writes: dict[StateKey, bytes | None] = {}
+        self.events: list[EmittedEvent] = []
+        self._state = state
+        self._seed = seed
+        self._addresses = 0
+        self._loaded: set[StateKey] = set()
+        self._modules: dict[type, Module] = {}
+        self._linked: set[str] = set()
+
+    def rollback(self) -> None:
+        """Discard all writes and events."""
+        self.writes.clear()
+        self.events.clear()
+
+    def checkpoint(self) -> tuple[dict[StateKey, bytes | None], int]:
+        """Return the current writes and number of events, for `restore`."""
+        return dict(self.writes), len(self.events)
+
+    def restore(self, mark: tuple[dict[StateKey, bytes | None], int]) -> None:
+        """Discard all writes and events since a `checkpoint`."""
+        self.writes = dict(mark[0])
+        del self.events[mark[1] :]
+
+    # -- modules -------------------------------------------------------------------------------------------
+
+    def module(self, module: type[_M]) -> _M:
+        """Return the published version of a contract, linked once per execution."""
+        known = self._modules.get(module)
+        if known is None:
+            wanted = module.definition
+            definition = self.code.modules.get((wanted.address, wanted.name))
+            if definition is None:
+                raise VmError("LINKER_ERROR", f"Linker Error: Module {wanted.wire_id} doesn't exist")
+            known = self._modules[module] = self.link(definition)
+        return cast("_M", known)  # an instance of `module` or of its next version
+
+    def link(self, definition: Definition) -> Module:
+        """Return an instance of a module; charges loading its code unless it is a system module."""
+        if definition.wire_id not in self._linked:
+            self._linked.add(definition.wire_id)
+            if not definition.is_system:  # system modules are free, as on chain
+                self.meter.charge("txn.dependency_per_module")
+                self.meter.charge("txn.dependency_per_byte", len(definition.bytecode))
+        return definition.contract(self)
+
+    def type_name(self, argument: TypeTag) -> str:
+        """Return a type argument as the REST API prints it."""
+        return wire_type(argument)
+
+    def new_address(self) -> str:
+        """Return a new address, derived from the transaction."""
+        self.meter.charge("aptos_framework.transaction_context.generate_unique_address.base")
+        self._addresses += 1
+        digest = hashlib.sha3_256(self._seed + self._addresses.to_bytes(8, "little")).digest()
+        return address_from_bytes(digest)
+
+    def delete_module(self, address: str, name: str) -> None:
+        """Delete a module's code."""
+        self._write(module_key(address, name), None)
+
+    # -- raw state -----------------------------------------------------------------------------------------
+
+    def peek(self, key: StateKey) -> bytes | None:
+        """Return stored bytes without charging."""
+        if key in self.writes:
+            return self.writes[key]
+        value = self._state.read(key, self.version)
+        return None if value is None else value.data
+
+    def _load(self, key: StateKey) -> bytes | None:
+        """Return a resource's bytes, charging its first load in this execution."""
+        data = self.peek(key)
+        if key not in self._loaded:
+            self._loaded.add(key)
+            self.meter.charge_io("txn.storage_io_per_state_slot_read")
+            if data is not None:
+                self.meter.charge_io("txn.storage_io_per_state_byte_read", len(data))
+        return data
+
+    def _write(self, key: StateKey, data: bytes | None) -> None:
+        if data is None and self._state.read(key, self.version) is None:
+            self.writes.pop(key, None)  # created and deleted in one execution: no change
+        else:
+            self.writes[key] = data
+
+    # -- resources -----------------------------------------------------------------------------------------
+
+    def resource_exists(self, resource: type[Resource], at: str, arguments: tuple[TypeTag, ...]) -> bool:
+        """Return True if a resource exists."""
+        self.meter.charge("instr.exists_generic.base" if arguments else "instr.exists.base")
+        return self._read(at, self.code.struct(resource, arguments)) is not None
+
+    def borrow(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
+        """Return a copy of a resource."""
+        self.meter.charge("instr.imm_borrow_global_generic.base" if arguments else "instr.imm_borrow_global.base")
+        return self._fetch(resource, at, self.code.struct(resource, arguments))
+
+    def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _Borrowed[_R]:
+        """Return a context manager that yields a resource and stores its changes."""
+        self.meter.charge("instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base")
+        kind = self.code.struct(resource, arguments)
+        value = self._fetch(resource, at, kind)
+        return _Borrowed(value, lambda changed: self._store(at, kind, self._encode(kind, changed)))
+
+    def move_to(self, account: str, value: Resource, arguments: tuple[TypeTag, ...]) -> None:
+        """Store a new resource."""
+        self.meter.charge("instr.move_to_generic.base" if arguments else "instr.move_to.base")
+        kind = self.code.struct(type(value), arguments)
+        if self._read(account, kind) is not None:
+            self._fail("RESOURCE_ALREADY_EXISTS", f"Failed to move resource {kind.kind.text} into {account}")
+        self._store(account, kind, self._encode(kind, value))
+
+    def move_from(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
+        """Delete a resource and return it."""
+        self.meter.charge("instr.move_from_generic.base" if arguments else "instr.move_from.base")
+        kind = self.code.struct(resource, arguments)
+        value = self._fetch(resource, at, kind)
+        self._store(at, kind, None)
+        return value
+
+    def _fetch(self, resource: type[_R], at: str, kind: StructType) -> _R:
+        del resource  # only determines the type of the result
+        data = self._read(at, kind)
+        if data is None:
+            self._fail("MISSING_DATA", f"Failed to borrow global resource {kind.kind.text} from {at}")
+        value: _R = load_value(kind.kind, decode_bcs(kind.layout, data), self)
+        return value
+
+    def _read(self, at: str, kind: StructType) -> bytes | None:
+        """Return a resource's bytes; a member of a group is read with the whole group."""
+        address = parse_address(at)
+        if kind.group is None:
+            return self._load(resource_key(address, kind.tag))
+        return decode_group(self._load(group_key(address, kind.group))).get(kind.tag)
+
+    def _store(self, at: str, kind: StructType, data: bytes | None) -> None:
+        """Write a resource; a member of a group is written with the whole group."""
+        address = parse_address(at)
+        if kind.group is None:
+            self._write(resource_key(address, kind.tag), data)
+            return
+        key = group_key(address, kind.group)
+        members = decode_group(self.peek(key))
+        if data is None:
+            members.pop(kind.tag, None)
+        else:
+            members[kind.tag] = data
+        self._write(key, encode_group(members))
+
+    def _encode(self, kind: StructType, value: Any) -> bytes:
+        return self._encode_plain(kind.layout, store_value(kind.kind, value))
+
+    def _encode_plain(self, layout: Any, plain: Any) -> bytes:
+        try:
+            return encode_bcs(layout, plain)
+        except SchemaError as error:
+            # A VM would have stopped at the number that is out of range.
+            raise VmError("ARITHMETIC_ERROR", str(error)) from None
+
+    def _fail(self, status: str, message: str) -> NoReturn:
+        raise VmError(status, message)
+
+    # -- tables --------------------------------------------------------------------------------------------
+
+    def table_contains(self, handle: str, key_kind: MoveType, key: Any) -> bool:
+        """Return True if a table has an item."""
+        return self._table_load(self._table_key("contains", handle, key_kind, key)) is not None
+
+    def table_borrow(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> Any:
+        """Return a copy of an item."""
+        return self._table_item(self._table_key("borrow", handle, key_kind, key), kind)
+
+    def table_borrow_mut(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> _Borrowed[Any]:
+        """Return a context manager that yields an item and stores its changes."""
+        state_key = self._table_key("borrow", handle, key_kind, key)
+        value = self._table_item(state_key, kind)
+        return _Borrowed(value, lambda changed: self._table_write(state_key, kind, changed))
+
+    def table_add(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType, value: Any) -> None:
+        """Add a new item."""
+        state_key = self._table_key("add", handle, key_kind, key)
+        if self._table_load(state_key) is not None:
+            raise MoveAbort("0x1::table", _ALREADY_EXISTS)
+        self._table_write(state_key, kind, value)
+
+    def table_upsert(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType, value: Any) -> None:
+        """Add or replace an item."""
+        state_key = self._table_key("add", handle, key_kind, key)
+        self._table_load(state_key)
+        self._table_write(state_key, kind, value)
+
+    def table_remove(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> Any:
+        """Delete an item and return it."""
+        state_key = self._table_key("remove", handle, key_kind, key)
+        value = self._table_item(state_key, kind)
+        self._write(state_key, None)
+        return value
+
+    def _table_key(self, verb: str, handle: str, key_kind: MoveType, key: Any) -> StateKey:
+        """Return the state key of a table item; charges the table function that is called."""
+        data = self._encode_plain(self.code.layout(key_kind.text), store_value(key_kind, key))
+        self.meter.charge(f"table.{verb}_box.base")
+        self.meter.charge(f"table.{verb}_box.per_byte_serialized", len(data))
+        return table_key(handle, data)
+
+    def _table_load(self, key: StateKey) -> bytes | None:
+        """Return an item's bytes, charging its first load (as execution: tables are native functions)."""
+        data = self.peek(key)
+        if key not in self._loaded:
+            self._loaded.add(key)
+            self.meter.charge("table.common.load.base_new")
+            if data is not None:
+                self.meter.charge("table.common.load.per_byte", len(data))
+        return data
+
+    def _table_item(self, key: StateKey, kind: MoveType) -> Any:
+        data = self._table_load(key)
+        if data is None:
+            raise MoveAbort("0x1::table", _NOT_FOUND)
+        return load_value(kind, decode_bcs(self.code.layout(kind.text), data), self)
+
+    def _table_write(self, key: StateKey, kind: MoveType, value: Any) -> None:
+        self._write(key, self._encode_plain(self.code.layout(kind.text), store_value(kind, value)))
+
+    # -- events --------------------------------------------------------------------------------------------
+
+    def emit(self, event: Event, arguments: tuple[TypeTag, ...]) -> None:
+        """Record an event."""
+        kind = self.code.struct(type(event), arguments)
+        data = self._encode(kind, event)
+        self.meter.charge("aptos_framework.event.write_to_event_store.base")
+        self.meter.charge("aptos_framework.event.write_to_event_store.per_abstract_memory_unit", len(data))
+        self.events.append(EmittedEvent(kind.kind.text, data))

@@ -1,0 +1,355 @@
+"""``0x1::coin`` and ``0x1::aptos_coin``: coins of any type, in a store per account or as the paired fungible asset."""
+
+from __future__ import annotations
+
+from typing import Any, Generic
+
+from toolkit.embedded import (
+    T0,
+    Event,
+    Module,
+    Object,
+    Option,
+    Resource,
+    String,
+    Struct,
+    Table,
+    TypeArgument,
+    address,
+    already_exists,
+    entry,
+    invalid_argument,
+    invalid_state,
+    not_found,
+    permission_denied,
+    public,
+    signer,
+    u8,
+    u64,
+    u128,
+    view,
+)
+from toolkit.embedded.framework._account import Account
+from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET, Features
+from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
+from toolkit.embedded.framework._objects import OBJECT_GROUP, derived_object_address
+from toolkit.embedded.framework._values import EventModule, OptionalAggregator, TypeInfoModule, event_handle
+from toolkit.move import StructTag, parse_address
+
+__all__ = ["APTOS_COIN", "CORE_RESOURCES", "OCTAS_PER_APT", "PAIRED_APT", "AptosCoin", "Coin", "UnflaggedCoin"]
+
+APTOS_COIN = StructTag("0x1", "aptos_coin", "AptosCoin")
+"""Type of the gas coin."""
+
+OCTAS_PER_APT = 100_000_000
+"""Octas of one APT."""
+
+CORE_RESOURCES = parse_address("0xa550c18")
+"""The account that may mint the gas coin, as on test networks."""
+
+PAIRED_APT = "0xa"
+"""Address of the fungible asset that is paired with the gas coin."""
+
+MAX_U128 = 2**128 - 1
+
+
+class Coin(Module, address="0x1", code_bytes=12_000):
+    """Coins of any type, in a `CoinStore` per account and type."""
+
+    class Coin(Struct, Generic[T0], abilities="store"):
+        """An amount of one coin type; it cannot be copied or dropped."""
+
+        value: u64
+
+    class DepositEvent(Struct, abilities="drop store"):
+        """A deposit of coins (event with a handle)."""
+
+        amount: u64
+
+    class WithdrawEvent(Struct, abilities="drop store"):
+        """A withdrawal of coins (event with a handle)."""
+
+        amount: u64
+
+    class CoinStore(Resource, Generic[T0]):
+        """The coins of one type that an account holds."""
+
+        coin: Coin.Coin[T0]
+        frozen: bool
+        deposit_events: EventModule.EventHandle[Coin.DepositEvent]
+        withdraw_events: EventModule.EventHandle[Coin.WithdrawEvent]
+
+    class CoinInfo(Resource, Generic[T0]):
+        """Name, symbol, decimals and supply of a coin type."""
+
+        name: String
+        symbol: String
+        decimals: u8
+        supply: Option[OptionalAggregator.OptionalAggregator]
+
+    class CoinConversionMap(Resource):
+        """The paired fungible asset by coin type."""
+
+        coin_to_fungible_asset_map: Table[TypeInfoModule.TypeInfo, Object[FungibleAsset.Metadata]]
+
+    class PairedCoinType(Resource, group=OBJECT_GROUP):
+        """The coin type that a fungible asset is paired with."""
+
+        type: TypeInfoModule.TypeInfo
+
+    class CoinDeposit(Event):
+        """A deposit of coins."""
+
+        coin_type: String
+        account: address
+        amount: u64
+
+    class CoinWithdraw(Event):
+        """A withdrawal of coins."""
+
+        coin_type: String
+        account: address
+        amount: u64
+
+    ECOIN_INFO_ADDRESS_MISMATCH = invalid_argument(
+        1, "Address of account which is used to initialize a coin `CoinType`"
+    )
+    ECOIN_INFO_ALREADY_PUBLISHED = already_exists(2, "`CoinType` is already initialized as a coin")
+    ECOIN_INFO_NOT_PUBLISHED = not_found(3, "`CoinType` hasn't been initialized as a coin")
+    ECOIN_STORE_NOT_PUBLISHED = not_found(5, "Account hasn't registered `CoinStore` for `CoinType`")
+    EINSUFFICIENT_BALANCE = invalid_argument(6, "Not enough coins to complete transaction")
+    EFROZEN = permission_denied(10, "CoinStore is frozen. Coins cannot be deposited or withdrawn")
+    EPAIRED_FUNGIBLE_ASSET_NOT_FOUND = invalid_state(17, "The coin type has no paired fungible asset")
+
+    @view
+    def name(self, coin_type: TypeArgument) -> String:
+        """Return the name of a coin."""
+        return self._info(coin_type).name
+
+    @view
+    def symbol(self, coin_type: TypeArgument) -> String:
+        """Return the symbol of a coin."""
+        return self._info(coin_type).symbol
+
+    @view
+    def decimals(self, coin_type: TypeArgument) -> u8:
+        """Return the number of decimals of a coin."""
+        return self._info(coin_type).decimals
+
+    @view
+    def supply(self, coin_type: TypeArgument) -> Option[u128]:
+        """Return the supply of a coin including its paired fungible asset, or None if it is not tracked."""
+        counted = self._info(coin_type).supply
+        paired = self.paired_metadata(coin_type)
+        if counted is None or counted.integer is None:
+            return None
+        if paired is None:
+            return counted.integer.value
+        return counted.integer.value + (self.use(FungibleAsset).supply(METADATA, paired) or 0)
+
+    @view
+    def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
+        """Return the fungible asset paired with a coin, or None if there is none or the feature is off."""
+        if not self.exists(Coin.CoinConversionMap, "0x1"):
+            return None
+        if not self.use(Features).is_enabled(COIN_TO_FUNGIBLE_ASSET):
+            return None
+        return self._pair(coin_type)
+
+    @view
+    def balance(self, coin_type: TypeArgument, owner: address) -> u64:
+        """Return an account's balance of a coin, including the paired fungible asset."""
+        held = self._coins(coin_type, owner)
+        paired = self.paired_metadata(coin_type)
+        if paired is None:
+            return held
+        return held + self.use(PrimaryFungibleStore).balance(METADATA, owner, paired)
+
+    @view
+    def is_balance_at_least(self, coin_type: TypeArgument, owner: address, amount: u64) -> bool:
+        """Return True if an account holds at least an amount."""
+        return self.balance(coin_type, owner) >= amount
+
+    @view
+    def is_account_registered(self, coin_type: TypeArgument, account_addr: address) -> bool:
+        """Return True if an account can hold a coin, in a coin store or as the paired fungible asset."""
+        if self.exists(Coin.CoinStore, account_addr, coin_type):
+            return True
+        paired = self.paired_metadata(coin_type)
+        return paired is not None and self.use(PrimaryFungibleStore).primary_store_exists(
+            METADATA, account_addr, paired
+        )
+
+    @view
+    def is_coin_initialized(self, coin_type: TypeArgument) -> bool:
+        """Return True if a type is an initialized coin."""
+        return self.exists(Coin.CoinInfo, self._issuer(coin_type), coin_type)
+
+    @entry
+    def transfer(self, coin_type: TypeArgument, account: signer, to: address, amount: u64) -> None:
+        """Transfer coins to an account that has registered the coin."""
+        self.deposit(coin_type, to, self.withdraw(coin_type, account, amount))
+
+    @entry
+    def migrate_to_fungible_store(self, coin_type: TypeArgument, account: signer) -> None:
+        """Convert the signer's coins to the paired fungible asset in the signer's primary store."""
+        paired = self.paired_metadata(coin_type)
+        if paired is None:
+            self.abort(self.EPAIRED_FUNGIBLE_ASSET_NOT_FOUND)
+        amount = 0
+        if self.exists(Coin.CoinStore, account, coin_type):
+            amount = self.move_from(Coin.CoinStore, account, coin_type).coin.value
+        self._count(coin_type, -amount)
+        self.use(PrimaryFungibleStore).mint(paired, account, amount)
+
+    @public
+    def register(self, coin_type: TypeArgument, account: signer) -> None:
+        """Create the signer's store of a coin."""
+        if self.is_account_registered(coin_type, account):
+            return
+        store: Coin.CoinStore[Any] = Coin.CoinStore(
+            coin=Coin.Coin(value=0),
+            frozen=False,
+            deposit_events=event_handle(account, 2),
+            withdraw_events=event_handle(account, 3),
+        )
+        self.move_to(account, store, coin_type)
+
+    @public
+    def withdraw(self, coin_type: TypeArgument, account: signer, amount: u64) -> Coin[T0]:
+        """Withdraw coins from the signer's store, and the rest from the paired fungible asset."""
+        has_store, short = self.exists(Coin.CoinStore, account, coin_type), amount
+        if has_store:
+            with self.borrow_mut(Coin.CoinStore, account, coin_type) as store:
+                self.require(not store.frozen, self.EFROZEN)
+                self.charge("instr.sub")
+                short = max(0, amount - store.coin.value)
+                store.coin.value -= amount - short
+        if short or not has_store:
+            self._take_paired(coin_type, account, short)
+        self.emit(Coin.CoinWithdraw(coin_type=self.type_name(coin_type), account=account, amount=amount))
+        return Coin.Coin(value=amount)
+
+    @public
+    def deposit(self, coin_type: TypeArgument, account_addr: address, coin: Coin[T0]) -> None:
+        """Deposit coins in an account's store, or as the paired fungible asset if it has no store."""
+        if not self.exists(Coin.CoinStore, account_addr, coin_type):
+            self.require(self.is_account_registered(coin_type, account_addr), self.ECOIN_STORE_NOT_PUBLISHED)
+            self._count(coin_type, -coin.value)
+            self.use(PrimaryFungibleStore).mint(str(self._pair(coin_type)), account_addr, coin.value)
+            return
+        with self.borrow_mut(Coin.CoinStore, account_addr, coin_type) as store:
+            self.require(not store.frozen, self.EFROZEN)
+            self.charge("instr.add")
+            store.coin.value += coin.value
+        event = Coin.CoinDeposit(coin_type=self.type_name(coin_type), account=account_addr, amount=coin.value)
+        self.emit(event)
+
+    def initialize(self, coin_type: TypeArgument, account: signer, name: String, symbol: String, decimals: u8) -> None:
+        """Initialize a coin type with a tracked supply."""
+        self.require(account == self._issuer(coin_type), self.ECOIN_INFO_ADDRESS_MISMATCH)
+        self.require(not self.exists(Coin.CoinInfo, account, coin_type), self.ECOIN_INFO_ALREADY_PUBLISHED)
+        counted = OptionalAggregator.OptionalAggregator(
+            aggregator=None, integer=OptionalAggregator.Integer(value=0, limit=MAX_U128)
+        )
+        self.move_to(account, Coin.CoinInfo(name=name, symbol=symbol, decimals=decimals, supply=counted), coin_type)
+
+    def mint(self, coin_type: TypeArgument, amount: u64) -> Coin[T0]:
+        """Mint coins."""
+        self._count(coin_type, amount)
+        return Coin.Coin(value=amount)
+
+    def collect_fee(self, coin_type: TypeArgument, payer: address, amount: int) -> None:
+        """Burn a fee of an account, or mint the refund if the amount is negative."""
+        left = amount
+        if self.exists(Coin.CoinStore, payer, coin_type):
+            with self.borrow_mut(Coin.CoinStore, payer, coin_type) as store:
+                left = max(0, amount - store.coin.value)
+                store.coin.value -= amount - left
+            self._count(coin_type, left - amount)
+        if left > 0:
+            self.use(PrimaryFungibleStore).burn(str(self._pair(coin_type)), payer, left)
+        elif left < 0:
+            self.use(PrimaryFungibleStore).mint(str(self._pair(coin_type)), payer, -left)
+
+    def create_pairing(self, coin_type: StructTag) -> None:
+        """Create the fungible asset that is paired with the gas coin."""
+        info = self._info(coin_type)
+        self.use(FungibleAsset).create_at(PAIRED_APT, "0x1", info.symbol, info.name, info.decimals)
+        self.move_to(PAIRED_APT, Coin.PairedCoinType(type=self._type_info(coin_type)))
+        self.move_to("0x1", Coin.CoinConversionMap(coin_to_fungible_asset_map=self.new_table()))
+        pairs = self.borrow(Coin.CoinConversionMap, "0x1").coin_to_fungible_asset_map
+        pairs.add(self._type_info(coin_type), Object(PAIRED_APT))
+
+    def _pair(self, coin_type: TypeArgument) -> Object[FungibleAsset.Metadata] | None:
+        """Return the metadata object paired with a coin, or None; a type that is not a struct has none."""
+        pairs = self.borrow(Coin.CoinConversionMap, "0x1").coin_to_fungible_asset_map
+        if not isinstance(coin_type, StructTag):
+            return None
+        described = self._type_info(coin_type)
+        return pairs.borrow(described) if pairs.contains(described) else None
+
+    def _type_info(self, coin_type: StructTag) -> TypeInfoModule.TypeInfo:
+        self.charge("aptos_framework.type_info.type_of.base")
+        return TypeInfoModule.TypeInfo(
+            account_address=coin_type.address,
+            module_name=coin_type.module.encode(),
+            struct_name=coin_type.name.encode(),
+        )
+
+    def _coins(self, coin_type: TypeArgument, owner: str) -> int:
+        """Return the number of coins in an account's store, 0 without a store."""
+        if not self.exists(Coin.CoinStore, owner, coin_type):
+            return 0
+        return self.borrow(Coin.CoinStore, owner, coin_type).coin.value
+
+    def _take_paired(self, coin_type: TypeArgument, account: str, amount: int) -> None:
+        """Convert an amount of the paired fungible asset back to coins."""
+        self.require(self.is_account_registered(coin_type, account), self.ECOIN_STORE_NOT_PUBLISHED)
+        paired = self.paired_metadata(coin_type)
+        self.require(paired is not None, self.EINSUFFICIENT_BALANCE)
+        store = derived_object_address(account, str(paired))
+        self.require(self.use(FungibleAsset).store_exists(store), self.EINSUFFICIENT_BALANCE)
+        self.use(PrimaryFungibleStore).burn(str(paired), account, amount)
+        self._count(coin_type, amount)
+
+    def _count(self, coin_type: TypeArgument, change: int) -> None:
+        with self.borrow_mut(Coin.CoinInfo, self._issuer(coin_type), coin_type) as info:
+            if info.supply is not None and info.supply.integer is not None:
+                info.supply.integer.value += change
+
+    def _info(self, coin_type: TypeArgument) -> CoinInfo[Any]:
+        issuer = self._issuer(coin_type)
+        self.require(self.exists(Coin.CoinInfo, issuer, coin_type), self.ECOIN_INFO_NOT_PUBLISHED)
+        return self.borrow(Coin.CoinInfo, issuer, coin_type)
+
+    def _issuer(self, coin_type: TypeArgument) -> str:
+        """Return the address of the module that defines a coin type."""
+        return coin_type.address if isinstance(coin_type, StructTag) else "0x0"
+
+
+class UnflaggedCoin(Coin, revision=2, code_bytes=12_000):
+    """The module of a later release, in which the pairing of coins does not depend on a feature flag."""
+
+    @view
+    def paired_metadata(self, coin_type: TypeArgument) -> Option[Object[FungibleAsset.Metadata]]:
+        """Return the fungible asset paired with a coin, or None."""
+        return self._pair(coin_type) if self.exists(Coin.CoinConversionMap, "0x1") else None
+
+
+class AptosCoin(Module, address="0x1"):
+    """The gas coin."""
+
+    class AptosCoin(Struct, abilities="key"):
+        """The type argument that identifies the coin; it has no values."""
+
+    ENO_CAPABILITIES = permission_denied(1, "Account does not have mint capability")
+
+    @entry
+    def mint(self, account: signer, dst_addr: address, amount: u64) -> None:
+        """Mint coins to an account and create it if necessary; only for the core resources account."""
+        self.require(account == CORE_RESOURCES, self.ENO_CAPABILITIES)
+        self.use(Account).create_account_if_does_not_exist(dst_addr)
+        coins = self.use(Coin)
+        coins.register(APTOS_COIN, dst_addr)
+        coins.deposit(APTOS_COIN, dst_addr, coins.mint(APTOS_COIN, amount))

@@ -1,0 +1,272 @@
+"""``0x1::gas_schedule``, ``features``, ``transaction_fee`` and ``code``: what governance sets, fees and packages."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from toolkit.embedded import (
+    Event,
+    Module,
+    Option,
+    Resource,
+    String,
+    Struct,
+    address,
+    entry,
+    not_found,
+    out_of_range,
+    permission_denied,
+    signer,
+    u8,
+    u64,
+    vector,
+    view,
+)
+from toolkit.move import decode_bcs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from toolkit.embedded._contract import Definition
+    from toolkit.embedded._meter import Schedule
+
+__all__ = ["COIN_TO_FUNGIBLE_ASSET", "Code", "CopyableAny", "Features", "GasSchedule", "TransactionFee"]
+
+COIN_TO_FUNGIBLE_ASSET = 60
+"""Number of the feature that pairs coins with fungible assets, as on public networks."""
+
+_FEATURES = 1024
+
+
+class GasSchedule(Module, address="0x1"):
+    """The gas schedule."""
+
+    class GasEntry(Struct):
+        """A parameter and its value."""
+
+        key: String
+        val: u64
+
+    class GasScheduleV2(Resource, abilities="copy drop key"):
+        """The whole schedule."""
+
+        feature_version: u64
+        entries: vector[GasSchedule.GasEntry]
+
+    ENOT_FRAMEWORK = permission_denied(3, "The signer is not the framework")
+
+    @entry
+    def set_gas_schedule(self, aptos_framework: signer, gas_schedule_blob: bytes) -> None:
+        """Replace the gas schedule; only for the framework's signer, hence governance."""
+        self.require(aptos_framework == "0x1", self.ENOT_FRAMEWORK)
+        kind = self.session.code.struct(GasSchedule.GasScheduleV2, ())
+        self.charge("aptos_framework.util.from_bytes.base")
+        self.charge("aptos_framework.util.from_bytes.per_byte", len(gas_schedule_blob))
+        plain = decode_bcs(kind.layout, gas_schedule_blob)
+        with self.borrow_mut(GasSchedule.GasScheduleV2, "0x1") as schedule:
+            schedule.feature_version = plain["feature_version"]
+            schedule.entries = [GasSchedule.GasEntry(**entry) for entry in plain["entries"]]
+
+    def initialize(self, schedule: Schedule) -> None:
+        """Set the first gas schedule."""
+        plain = schedule.to_resource()
+        entries = [GasSchedule.GasEntry(**entry) for entry in plain["entries"]]
+        self.move_to("0x1", GasSchedule.GasScheduleV2(feature_version=plain["feature_version"], entries=entries))
+
+
+class Features(Module, address="0x1"):
+    """Feature flags of the framework; only `COIN_TO_FUNGIBLE_ASSET` has an effect on the embedded ledger."""
+
+    class Features(Resource):
+        """One bit per feature, the least significant bit of each byte first."""
+
+        features: bytes
+
+    EFRAMEWORK_SIGNER_NEEDED = permission_denied(1, "The provided signer has not a framework address.")
+    ENO_SUCH_FEATURE = out_of_range(99, "This ledger knows features 0 to 1023.")
+
+    @view
+    def is_enabled(self, feature: u64) -> bool:
+        """Return True if a feature is on."""
+        if not self.exists(Features.Features, "0x1"):
+            return False
+        bits = int.from_bytes(self.borrow(Features.Features, "0x1").features, "little")
+        return bool(bits >> feature & 1)
+
+    @entry
+    def change_feature_flags(self, framework: signer, enable: vector[u64], disable: vector[u64]) -> None:
+        """Switch features on and off; only for the framework's signer, hence governance.
+
+        The change applies from the next transaction, as on older networks; on current ones, from the next epoch.
+        """
+        self.require(framework == "0x1", self.EFRAMEWORK_SIGNER_NEEDED)
+        with self.borrow_mut(Features.Features, "0x1") as flags:
+            bits = int.from_bytes(flags.features, "little")
+            for feature in self.each(enable):
+                bits |= self._bit(feature)
+            for feature in self.each(disable):
+                bits &= ~self._bit(feature)
+            flags.features = bits.to_bytes(max(len(flags.features), -(-bits.bit_length() // 8)), "little")
+
+    def _bit(self, feature: int) -> int:
+        """Return the bit of a feature; limited, because any number can be passed in a simulation."""
+        self.require(feature < _FEATURES, self.ENO_SUCH_FEATURE)
+        return 1 << feature
+
+    def initialize(self, enabled: Iterable[int]) -> None:
+        """Set the first features."""
+        self.move_to("0x1", Features.Features(features=b""))
+        self.change_feature_flags("0x1", list(enabled), [])
+
+
+class TransactionFee(Module, address="0x1"):
+    """Fees of transactions."""
+
+    class FeeStatement(Event):
+        """Parts of a fee, in gas units unless the name says octas."""
+
+        total_charge_gas_units: u64
+        execution_gas_units: u64
+        io_gas_units: u64
+        storage_fee_octas: u64
+        storage_fee_refund_octas: u64
+
+
+class CopyableAny(Module, address="0x1"):
+    """Values with their types."""
+
+    class Any(Struct):
+        """A value with the name of its type."""
+
+        type_name: String
+        data: bytes
+
+
+class Code(Module, address="0x1"):
+    """Published packages."""
+
+    class UpgradePolicy(Struct):
+        """Upgrade policy of a package: 1 compatible, 2 immutable."""
+
+        policy: u8
+
+    class PackageDep(Struct):
+        """A package that another one depends on."""
+
+        account: address
+        package_name: String
+
+    class ModuleMetadata(Struct):
+        """A module of a package."""
+
+        name: String
+        source: bytes
+        source_map: bytes
+        extension: Option[CopyableAny.Any]
+
+    class PackageMetadata(Struct):
+        """A package."""
+
+        name: String
+        upgrade_policy: Code.UpgradePolicy
+        upgrade_number: u64
+        source_digest: String
+        manifest: bytes
+        modules: vector[Code.ModuleMetadata]
+        deps: vector[Code.PackageDep]
+        extension: Option[CopyableAny.Any]
+
+    class PackageRegistry(Resource, abilities="drop key store"):
+        """The packages of an address."""
+
+        packages: vector[Code.PackageMetadata]
+
+    class PublishPackage(Event):
+        """A package was published or upgraded."""
+
+        code_address: address
+        is_upgrade: bool
+
+    EPACKAGE_DEP_MISSING = not_found(5, "Dependency could not be resolved to any published package.")
+
+    @entry
+    def publish_package_txn(self, owner: signer, metadata_serialized: bytes, code: vector[bytes]) -> None:
+        """Abort: the embedded ledger cannot read bytecode; `Ledger.publish` calls `publish_package` instead."""
+        del owner, metadata_serialized, code
+        self.abort(permission_denied(7, "This ledger's contracts are Python classes: use Ledger.publish"))
+
+    def publish_package(
+        self,
+        owner: signer,
+        package: str,
+        modules: Sequence[Definition],
+        *,
+        written: Sequence[Definition],
+        deps: Sequence[tuple[str, str]],
+    ) -> None:
+        """Add a package to the registry of an address, or record an upgrade.
+
+        Parameters
+        ----------
+        owner : str
+            Canonical address.
+        package : str
+            Name of the package.
+        modules : sequence of Definition
+            All modules of the package.
+        written : sequence of Definition
+            Modules whose code the transaction writes.
+        deps : sequence of (canonical address, package name)
+            Packages that this one depends on.
+        """
+        for definition in written:
+            self.charge("aptos_framework.code.request_publish.per_byte", len(definition.bytecode))
+        self.charge("aptos_framework.code.request_publish.base")
+        for account, needed in deps:
+            self.require(self._has_package(account, needed), self.EPACKAGE_DEP_MISSING)
+        if not self.exists(Code.PackageRegistry, owner):
+            self.move_to(owner, Code.PackageRegistry(packages=[]))
+        with self.borrow_mut(Code.PackageRegistry, owner) as registry:
+            before = [known for known in registry.packages if known.name == package]
+            number = before[0].upgrade_number + 1 if before else 0
+            others = [known for known in registry.packages if known.name != package]
+            registry.packages = [*others, package_metadata(package, modules, number, deps)]
+        self.emit(Code.PublishPackage(code_address=owner, is_upgrade=bool(before)))
+
+    def _has_package(self, account: str, package: str) -> bool:
+        if not self.exists(Code.PackageRegistry, account):
+            return False
+        return any(known.name == package for known in self.borrow(Code.PackageRegistry, account).packages)
+
+    @entry
+    def retract_module(self, aptos_framework: signer, owner: address, name: String) -> None:
+        """Delete a module; only for the framework's signer, hence governance.
+
+        Public networks do not have this function; it shows how calls of a deleted module fail.
+        """
+        self.require(aptos_framework == "0x1", GasSchedule.ENOT_FRAMEWORK)
+        self.session.delete_module(owner, name)
+        with self.borrow_mut(Code.PackageRegistry, owner) as registry:
+            for package in registry.packages:
+                package.modules = [module for module in package.modules if module.name != name]
+
+
+def package_metadata(
+    name: str, modules: Sequence[Definition], upgrade_number: int, deps: Sequence[tuple[str, str]]
+) -> Code.PackageMetadata:
+    """Return the metadata of a package, as stored in a registry."""
+    described = [
+        Code.ModuleMetadata(name=definition.name, source=b"", source_map=b"", extension=None) for definition in modules
+    ]
+    digest = hashlib.sha3_256(b"".join(definition.bytecode for definition in modules)).hexdigest().upper()
+    return Code.PackageMetadata(
+        name=name,
+        upgrade_policy=Code.UpgradePolicy(policy=1),
+        upgrade_number=upgrade_number,
+        source_digest=digest,
+        manifest=b"",
+        modules=described,
+        deps=[Code.PackageDep(account=account, package_name=package) for account, package in deps],
+        extension=None,
+    )

@@ -1,0 +1,196 @@
+"""``0x1::fungible_asset`` and ``0x1::primary_fungible_store``: assets as objects, with one primary store per owner."""
+
+from __future__ import annotations
+
+from toolkit.embedded import (
+    T0,
+    Event,
+    Module,
+    Object,
+    Option,
+    Resource,
+    String,
+    TypeArgument,
+    address,
+    entry,
+    invalid_argument,
+    not_found,
+    signer,
+    u8,
+    u64,
+    u128,
+    view,
+)
+from toolkit.embedded.framework._objects import (
+    OBJECT_GROUP,
+    ObjectModule,
+    derived_object_address,
+    named_object_address,
+)
+from toolkit.move import StructTag
+
+__all__ = ["METADATA", "FungibleAsset", "PrimaryFungibleStore"]
+
+METADATA = StructTag("0x1", "fungible_asset", "Metadata")
+"""Type of an asset's metadata object, the type argument of calls that take any such object."""
+
+
+class FungibleAsset(Module, address="0x1"):
+    """Fungible assets: metadata, supply and stores."""
+
+    class Metadata(Resource, group=OBJECT_GROUP):
+        """Name, symbol and decimals of an asset."""
+
+        name: String
+        symbol: String
+        decimals: u8
+        icon_uri: String
+        project_uri: String
+
+    class Supply(Resource, group=OBJECT_GROUP):
+        """Current and maximum supply of an asset."""
+
+        current: u128
+        maximum: Option[u128]
+
+    class FungibleStore(Resource, group=OBJECT_GROUP):
+        """An amount of one asset."""
+
+        metadata: Object[FungibleAsset.Metadata]
+        balance: u64
+        frozen: bool
+
+    class Deposit(Event):
+        """A deposit in a store."""
+
+        store: address
+        amount: u64
+
+    class Withdraw(Event):
+        """A withdrawal from a store."""
+
+        store: address
+        amount: u64
+
+    EINSUFFICIENT_BALANCE = invalid_argument(4, "Insufficient balance to withdraw or transfer.")
+    ESTORE_NOT_FOUND = not_found(23, "The fungible asset store does not exist.")
+
+    @view
+    def name(self, kind: TypeArgument, metadata: Object[T0]) -> String:
+        """Return an asset's name."""
+        del kind
+        return self.borrow(FungibleAsset.Metadata, metadata).name
+
+    @view
+    def symbol(self, kind: TypeArgument, metadata: Object[T0]) -> String:
+        """Return an asset's symbol."""
+        del kind
+        return self.borrow(FungibleAsset.Metadata, metadata).symbol
+
+    @view
+    def decimals(self, kind: TypeArgument, metadata: Object[T0]) -> u8:
+        """Return the number of decimals of an asset."""
+        del kind
+        return self.borrow(FungibleAsset.Metadata, metadata).decimals
+
+    @view
+    def supply(self, kind: TypeArgument, metadata: Object[T0]) -> Option[u128]:
+        """Return the supply of an asset."""
+        del kind
+        return self.borrow(FungibleAsset.Supply, metadata).current
+
+    @view
+    def balance(self, kind: TypeArgument, store: Object[T0]) -> u64:
+        """Return the balance of a store, 0 if it does not exist."""
+        del kind
+        return self.borrow(FungibleAsset.FungibleStore, store).balance if self.store_exists(store) else 0
+
+    @view
+    def store_exists(self, store: address) -> bool:
+        """Return True if there is a store at an address."""
+        return self.exists(FungibleAsset.FungibleStore, store)
+
+    def create(self, creator: address, symbol: str, name: str, decimals: int) -> str:
+        """Create an asset as an object of its creator and return its address."""
+        return self.create_at(named_object_address(creator, symbol.encode()), creator, symbol, name, decimals)
+
+    def create_at(self, at: address, creator: address, symbol: str, name: str, decimals: int) -> str:
+        """Create an asset at a given address and return the address."""
+        self.use(ObjectModule).create(at, creator, transferable=True)
+        metadata = FungibleAsset.Metadata(name=name, symbol=symbol, decimals=decimals, icon_uri="", project_uri="")
+        self.move_to(at, metadata)
+        self.move_to(at, FungibleAsset.Supply(current=0, maximum=None))
+        return at
+
+    def ensure_store(self, store: address, owner: address, metadata: address) -> None:
+        """Create a store unless it exists."""
+        if not self.store_exists(store):
+            self.use(ObjectModule).create(store, owner, transferable=False)
+            self.move_to(store, FungibleAsset.FungibleStore(metadata=Object(metadata), balance=0, frozen=False))
+
+    def withdraw(self, store: address, amount: u64) -> None:
+        """Withdraw an amount from a store."""
+        self.require(self.store_exists(store), self.EINSUFFICIENT_BALANCE)
+        with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
+            self.require(held.balance >= amount, self.EINSUFFICIENT_BALANCE)
+            held.balance -= amount
+        self.emit(FungibleAsset.Withdraw(store=store, amount=amount))
+
+    def deposit(self, store: address, amount: u64) -> None:
+        """Deposit an amount in a store."""
+        self.require(self.store_exists(store), self.ESTORE_NOT_FOUND)
+        with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
+            held.balance += amount
+        self.emit(FungibleAsset.Deposit(store=store, amount=amount))
+
+    def count(self, metadata: address, change: int) -> None:
+        """Add a change, negative if assets are burned, to the supply."""
+        with self.borrow_mut(FungibleAsset.Supply, metadata) as supply:
+            supply.current += change
+
+
+class PrimaryFungibleStore(Module, address="0x1"):
+    """One store per owner and asset, at an address derived from both."""
+
+    @view
+    def primary_store_address(self, kind: TypeArgument, owner: address, metadata: Object[T0]) -> address:
+        """Return the address of an owner's primary store of an asset."""
+        del kind
+        return derived_object_address(owner, metadata)
+
+    @view
+    def primary_store_exists(self, kind: TypeArgument, account: address, metadata: Object[T0]) -> bool:
+        """Return True if an owner has a primary store of an asset."""
+        del kind
+        return self.use(FungibleAsset).store_exists(derived_object_address(account, metadata))
+
+    @view
+    def balance(self, kind: TypeArgument, account: address, metadata: Object[T0]) -> u64:
+        """Return an owner's balance of an asset."""
+        return self.use(FungibleAsset).balance(kind, Object(derived_object_address(account, metadata)))
+
+    @entry
+    def transfer(
+        self, kind: TypeArgument, sender: signer, metadata: Object[T0], recipient: address, amount: u64
+    ) -> None:
+        """Transfer an amount of an asset; create the recipient's store if it does not exist."""
+        del kind
+        assets = self.use(FungibleAsset)
+        assets.withdraw(derived_object_address(sender, metadata), amount)
+        self._deposit(metadata, recipient, amount)
+
+    def mint(self, metadata: address, to: address, amount: u64) -> None:
+        """Mint an amount of an asset."""
+        self.use(FungibleAsset).count(metadata, amount)
+        self._deposit(metadata, to, amount)
+
+    def burn(self, metadata: address, owner: address, amount: u64) -> None:
+        """Burn an amount of an asset of an owner."""
+        self.use(FungibleAsset).withdraw(derived_object_address(owner, metadata), amount)
+        self.use(FungibleAsset).count(metadata, -amount)
+
+    def _deposit(self, metadata: str, to: str, amount: int) -> None:
+        assets = self.use(FungibleAsset)
+        store = derived_object_address(to, metadata)
+        assets.ensure_store(store, to, metadata)
+        assets.deposit(store, amount)

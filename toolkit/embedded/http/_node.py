@@ -1,0 +1,180 @@
+"""`EmbeddedNode`: a ledger with limits and access rules, as the handlers use it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolkit.embedded._execution import MAX_VIEW_GAS
+from toolkit.embedded.http._messages import ApiError, HttpCall
+from toolkit.embedded.http._parsing import query_u64
+from toolkit.errors import InputError
+from toolkit.move import FunctionId, address_to_bytes, parse_address
+from toolkit.wire import ledger_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from toolkit.embedded._ledger import Ledger
+
+__all__ = ["Access", "EmbeddedNode", "Limits"]
+
+_BRAND = re.compile(r"(?=.{1,64}\Z)[A-Za-z0-9]+(-[A-Za-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of an embedded node.
+
+    Parameters
+    ----------
+    body_bytes : int, default 8 MiB
+        Maximum size of a POST body, bytes.
+    view_gas : int, default 2_000_000
+        Gas units that a view may use.
+    page : int, default 100
+        Maximum number of transactions in one answer.
+    header_bytes, header_lines : int, default 64 KiB and 100
+        Maximum size of a request head: bytes including the request line, and header lines. A longer head is answered
+        with 431.
+    header_timeout_s, body_timeout_s : float, default 10 and 30
+        Seconds in which a client must send a head, and send a body or read an answer.
+    connections : int, default 512
+        Maximum number of open connections; one more closes the connection that has waited longest for a request.
+
+    Examples
+    --------
+    >>> Limits(page=10).page
+    10
+    """
+
+    body_bytes: int = 8 * 1024 * 1024
+    view_gas: int = MAX_VIEW_GAS
+    page: int = 100
+    header_bytes: int = 64 * 1024
+    header_lines: int = 100
+    header_timeout_s: float = 10.0
+    body_timeout_s: float = 30.0
+    connections: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Access rules of an embedded node; a request that violates one is answered with 403.
+
+    Parameters
+    ----------
+    views : collection of str, optional
+        View functions that may be called, such as ``0x1::coin::balance``; all by default.
+    blocked_senders : collection of str, optional
+        Addresses whose transactions are not simulated.
+    simulation : bool, default True
+        Whether transactions are simulated.
+    json_output, bcs_output : bool, default True
+        Whether operations answer in JSON and in BCS.
+    host_names : collection of str, optional
+        Host names to answer besides ``localhost``, loopback addresses and the address that the node listens on, such
+        as the name of a container; without a port.
+
+    Examples
+    --------
+    >>> Access(views=["0x1::coin::balance"], simulation=False).simulation
+    False
+    """
+
+    views: Collection[str] | None = None
+    blocked_senders: Collection[str] = ()
+    simulation: bool = True
+    json_output: bool = True
+    bcs_output: bool = True
+    host_names: Collection[str] = ()
+
+    def check_output(self, call: HttpCall, what: str) -> None:
+        """Raise `ApiError` if the accepted format is disabled; `what` is the start of the message."""
+        bcs = call.wants_bcs()
+        if not (self.bcs_output if bcs else self.json_output):
+            form = "BCS" if bcs else "JSON"
+            text = f"{what} with {form} output is disabled on this endpoint"
+            raise ApiError(403, "api_disabled", text, with_ledger=False)
+
+    def check_view(self, function: FunctionId) -> None:
+        """Raise `ApiError` if a view function is not listed."""
+        if self.views is not None and function not in {FunctionId.parse(text) for text in self.views}:
+            address = address_to_bytes(function.address).hex()
+            text = f"Function {address}::{function.module}::{function.name} is not allowed"
+            raise ApiError(403, "invalid_input", text, with_ledger=False)
+
+    def check_simulation(self) -> None:
+        """Raise `ApiError` if simulations are disabled."""
+        if not self.simulation:
+            text = "Simulate transaction is disabled on this endpoint"
+            raise ApiError(403, "api_disabled", text, with_ledger=False)
+
+    def check_sender(self, sender: str) -> None:
+        """Raise `ApiError` if a sender is blocked."""
+        if sender in {parse_address(address) for address in self.blocked_senders}:
+            raise ApiError(403, "invalid_input", "Transaction not allowed by simulation filter", with_ledger=False)
+
+
+class EmbeddedNode:
+    """A node that serves a ledger.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger.
+    brand : str, default "APTOS"
+        Part of the names of ledger headers.
+    limits : Limits, optional
+        Limits of requests.
+    access : Access, optional
+        Access rules.
+
+    Raises
+    ------
+    InputError
+        If the brand cannot be part of a header name.
+    """
+
+    def __init__(
+        self, ledger: Ledger, *, brand: str = "APTOS", limits: Limits | None = None, access: Access | None = None
+    ) -> None:
+        if _BRAND.fullmatch(brand) is None:
+            raise InputError(f"brand must be up to 64 letters, digits and inner hyphens, such as APTOS; got {brand!r}")
+        self.ledger = ledger
+        self.chain = ledger.chain
+        self.brand = brand
+        self.limits = limits or Limits()
+        self.access = access or Access()
+        self._headers: tuple[tuple[int, int], list[tuple[bytes, bytes]]] | None = None
+
+    def headers(self, gas_used: int | None = None, cursor: str | None = None) -> list[tuple[bytes, bytes]]:
+        """Return the ledger headers of the head, with names in lower case."""
+        with self.chain.lock:
+            stamp = (self.chain.head, self.chain.oldest_version)
+            known = self._headers
+            if known is None or known[0] != stamp:
+                texts = ledger_headers(self.chain.ledger_state(), brand=self.brand)
+                encoded = [(name.lower().encode(), text.encode()) for name, text in texts.items()]
+                known = self._headers = (stamp, encoded)
+        brand = self.brand.lower()
+        own = [(f"x-{brand}-gas-used", gas_used), (f"x-{brand}-cursor", cursor)]
+        return [*known[1], *((name.encode(), str(value).encode()) for name, value in own if value is not None)]
+
+    def version(self, call: HttpCall) -> int:
+        """Return the ledger version that a request reads: the one in its query, or the head.
+
+        Raises
+        ------
+        ApiError
+            404 if the version is above the head, 410 if it is pruned.
+        """
+        wanted = query_u64(call, "ledger_version")
+        if wanted is None:
+            return self.chain.head
+        if wanted > self.chain.head:
+            raise ApiError(404, "version_not_found", f"Ledger version not found by Ledger version({wanted})")
+        if wanted < self.chain.oldest_version:
+            raise ApiError(410, "version_pruned", f"Ledger version({wanted}) has been pruned")
+        return wanted

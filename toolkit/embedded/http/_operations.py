@@ -1,0 +1,160 @@
+"""``POST`` endpoints for table items and views, and the rejection of submitted transactions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from toolkit.embedded._execution import run_view
+from toolkit.embedded._state import table_key
+from toolkit.embedded._vm_status import VM_STATUS_CODES, VmError
+from toolkit.embedded.http._messages import BCS, JSON, ApiError, HttpAnswer, encode, invalid_input
+from toolkit.embedded.http._parsing import (
+    bind,
+    check_view_nesting,
+    json_body,
+    media_type,
+    path_address,
+    plain_arguments,
+    shown,
+    type_tag,
+)
+from toolkit.errors import SchemaError, ToolkitError
+from toolkit.move import (
+    FunctionId,
+    Reader,
+    TypeTag,
+    address_from_bytes,
+    decode_argument,
+    decode_bcs,
+    encode_bcs,
+    encode_json,
+    parse_hex,
+    read_type_tag,
+    wire_address,
+)
+from toolkit.move._bcs import uleb128
+
+if TYPE_CHECKING:
+    from toolkit.embedded._code import BoundFunction
+    from toolkit.embedded.http._messages import HttpCall
+    from toolkit.embedded.http._node import EmbeddedNode
+
+__all__ = ["VIEW_BCS", "raw_table_item", "refuse_submission", "table_item", "view"]
+
+VIEW_BCS = "application/x.aptos.view_function+bcs"
+_BAD_VIEW = VM_STATUS_CODES["INVALID_MAIN_FUNCTION_SIGNATURE"]
+
+
+def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/tables/{table_handle}/item`` (wire facts, section 2)."""
+    handle = path_address(call, "table_handle")
+    node.access.check_output(call, "Get table item")
+    body = json_body(call, "TableItemRequest")
+    key_type, value_type = body.text("key_type", "string(MoveType)"), body.text("value_type", "string(MoveType)")
+    if "key" not in body.value:
+        body.required("key", "Value")
+    key = body.value.get("key")
+    key_tag = type_tag(key_type, "'table_item_request' invalid: Unable to parse move type {text}")
+    value_tag = type_tag(value_type, "'table_item_request' invalid: Unable to parse move type {text}")
+    version = node.version(call)
+    code = node.chain.code_at(version)
+    try:
+        layout = code.layout(str(key_tag))
+        encoded = encode_bcs(layout, decode_argument(layout, key, where=""))
+    except SchemaError as error:
+        invalid_input(str(error))
+    value = node.chain.state.read(table_key(handle, encoded), version)
+    if value is None:
+        by = f"Table handle({wire_address(handle)}), Table key({shown(encode(key).decode())})"
+        raise ApiError(404, "table_item_not_found", f"Table Item not found by {by} and Ledger version({version})")
+    if call.wants_bcs():
+        return HttpAnswer(value.data, media_type=BCS)
+    try:
+        layout = code.layout(str(value_tag))
+        return HttpAnswer(encode(encode_json(layout, decode_bcs(layout, value.data))))
+    except ToolkitError:
+        raise ApiError(500, "internal_error", "Failed to deserialize table item retrieved from DB") from None
+
+
+def raw_table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/tables/{table_handle}/raw_item``: BCS key in, BCS value out."""
+    handle = path_address(call, "table_handle")
+    body = json_body(call, "RawTableItemRequest")
+    text = body.text("key", "string(HexEncodedBytes)")
+    try:
+        key = parse_hex(text)
+    except ToolkitError:
+        body.fail(f'failed to parse "string(HexEncodedBytes)": decode hex-encoded string({shown(text)}) failed')
+    if not call.wants_bcs():
+        message = "Get raw table item is not allowed. Please use get table item instead."
+        raise ApiError(403, "api_disabled", message, with_ledger=False)
+    version = node.version(call)
+    value = node.chain.state.read(table_key(handle, key), version)
+    if value is None:
+        by = f"Table handle({wire_address(handle)}), Table key(0x{shown(key.hex())})"
+        raise ApiError(404, "table_item_not_found", f"Table Item not found by {by} and Ledger version({version})")
+    return HttpAnswer(value.data, media_type=BCS)
+
+
+def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/view`` (wire facts, section 3)."""
+    node.access.check_output(call, "View function")
+    if media_type(call, JSON, VIEW_BCS) == VIEW_BCS:
+        version = node.version(call)
+        bound, tags, plain = _bcs_view(node, call.body, version)
+    else:
+        body = json_body(call, "ViewRequest")
+        function = body.function("function")
+        node.access.check_view(function)
+        texts = body.texts("type_arguments", "string(MoveType)")
+        arguments = body.array("arguments", "[Value]")
+        version = node.version(call)
+        tags = tuple(type_tag(text) for text in texts)
+        bound = bind(node.chain.code_at(version), function, tags, kind="view")
+        plain = plain_arguments(bound, arguments)
+    if not bound.function.mark.is_view:
+        invalid_input("function not marked as view function", vm_error_code=_BAD_VIEW)
+    if not bound.returns:
+        invalid_input("view function must return values", vm_error_code=_BAD_VIEW)
+    try:
+        values, gas_used = run_view(node.chain.snapshot(version), bound, plain, tags, max_gas=node.limits.view_gas)
+    except VmError as error:
+        invalid_input(error.view_message, vm_error_code=error.vm_error_code)
+    try:
+        if call.wants_bcs():
+            encoded = b"".join(map(encode_bcs, bound.returns, values))
+            return HttpAnswer(uleb128(len(values)) + encoded, media_type=BCS, gas_used=gas_used)
+        return HttpAnswer(encode(list(map(encode_json, bound.returns, values))), gas_used=gas_used)
+    except SchemaError as error:  # a returned value does not fit its type
+        raise ApiError(400, "internal_error", f"Failed to render the returned values: {error}") from None
+
+
+def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/transactions`` and related endpoints: transactions cannot be submitted over HTTP."""
+    del node, call
+    message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
+    raise ApiError(403, "api_disabled", message, with_ledger=False)
+
+
+def _bcs_view(node: EmbeddedNode, body: bytes, version: int) -> tuple[BoundFunction, tuple[TypeTag, ...], list[Any]]:
+    """Decode a view request in BCS: module id, function, type arguments, encoded arguments."""
+    try:
+        reader = Reader(body)
+        module = address_from_bytes(reader.fixed(32)), reader.string()
+        function = FunctionId(*module, reader.string())
+        tags = tuple(read_type_tag(reader) for _ in range(reader.uleb128()))
+        encoded = [reader.bytes() for _ in range(reader.uleb128())]
+        reader.end()
+        check_view_nesting(tags)
+    except ToolkitError as error:
+        invalid_input(f"Failed to deserialize input into ViewRequest: {shown(error)}")
+    node.access.check_view(function)
+    bound = bind(node.chain.code_at(version), function, tags, kind="view")
+    if len(encoded) != len(bound.parameters):
+        status = VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
+        invalid_input(status.view_message, vm_error_code=status.vm_error_code)
+    try:
+        return bound, tags, list(map(decode_bcs, bound.parameters, encoded))
+    except SchemaError:
+        status = VmError("FAILED_TO_DESERIALIZE_ARGUMENT")
+        return invalid_input(status.view_message, vm_error_code=status.vm_error_code)

@@ -1,0 +1,313 @@
+"""``GET`` endpoints: the node, accounts, modules, resources, transactions, blocks, gas price."""
+
+from __future__ import annotations
+
+import re
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from toolkit.embedded import _render as render
+from toolkit.embedded._code import decode_group, read_resource
+from toolkit.embedded._execution import run_view
+from toolkit.embedded._state import module_key, resource_key, state_key_bytes
+from toolkit.embedded._vm_status import VmError
+from toolkit.embedded.framework._account import Account
+from toolkit.embedded.framework._fungible_asset import METADATA
+from toolkit.embedded.http._messages import ApiError, HttpAnswer, encode, framework_error, invalid_input, not_found
+from toolkit.embedded.http._parsing import (
+    address_of,
+    boolean_query,
+    integer_query,
+    path_address,
+    path_u64,
+    query_u64,
+    shown,
+)
+from toolkit.errors import InputError
+from toolkit.move import StructTag, address_to_bytes, decode_bcs, parse_hex, parse_type_tag, wire_address, wire_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from toolkit.embedded._state import StateKey
+    from toolkit.embedded.http._messages import HttpCall
+    from toolkit.embedded.http._node import EmbeddedNode
+    from toolkit.move import TypeTag
+
+__all__ = ["GETS", "gas_estimate"]
+
+_MODEL_BUILD = "embedded-model-1"
+_DEFAULT_PAGE = 25
+_MAX_STATE_PAGE = 9_999
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+_ESTIMATE_VERSIONS = 30
+
+
+def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1`` (wire facts, section 8); ``git_hash`` says that gas comes from a model."""
+    del call
+    state = node.chain.ledger_state()
+    return _json(
+        {
+            "chain_id": state.chain_id,
+            "epoch": str(state.epoch),
+            "ledger_version": str(state.version),
+            "oldest_ledger_version": str(state.oldest_version),
+            "ledger_timestamp": str(state.timestamp_us),
+            "node_role": "full_node",
+            "oldest_block_height": str(state.oldest_block_height),
+            "block_height": str(state.block_height),
+            "git_hash": _MODEL_BUILD,
+        }
+    )
+
+
+def healthy(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/-/healthy``: the maximum age of the head is parsed and ignored, because ledger time is simulated."""
+    del node
+    integer_query(call, "duration_secs", bits=32)
+    return _json({"message": "aptos-node:ok"})
+
+
+def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/accounts/{address}``: a new address has sequence number 0."""
+    address = path_address(call, "address")
+    version = node.version(call)
+    kind = node.chain.code_at(version).struct(Account.Account, ())
+    value = node.chain.state.read(resource_key(address, kind.tag), version)
+    if value is None:
+        sequence_number, key = 0, address_to_bytes(address)
+    else:
+        stored = decode_bcs(kind.layout, value.data)
+        sequence_number, key = stored["sequence_number"], stored["authentication_key"]
+    return _json({"sequence_number": str(sequence_number), "authentication_key": f"0x{key.hex()}"})
+
+
+def module(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/accounts/{address}/module/{module_name}``."""
+    address, name = path_address(call, "address"), call.path["module_name"]
+    version = node.version(call)
+    found = render.module_json(node.chain.code_at(version), address, name)
+    if found is None:
+        by = f"Address({wire_address(address)}), Module name({shown(name)}) and Ledger version({version})"
+        not_found("Module", "module_not_found", by)
+    return _json(found)
+
+
+def modules(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/accounts/{address}/modules``, page by page."""
+    address = path_address(call, "address")
+    version = node.version(call)
+    code = node.chain.code_at(version)
+    keys, cursor = _page(call, (module_key(owner, name) for owner, name in code.modules if owner == address))
+    return _json([render.module_json(code, address, str(key.name)) for key in keys], cursor=cursor)
+
+
+def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/accounts/{address}/resource/{resource_type}``."""
+    address = path_address(call, "address")
+    try:
+        tag = parse_type_tag(call.path["resource_type"])
+    except InputError:
+        tag = None
+    if not isinstance(tag, StructTag):
+        text = shown(call.path["resource_type"])
+        raise framework_error(
+            f'failed to parse path `resource_type`: failed to parse "string(MoveStructTag)": invalid: {text}'
+        )
+    version = node.version(call)
+    code = node.chain.code_at(version)
+    data = read_resource(node.chain.state, code, address, tag, version)
+    if data is None:
+        by = f"Address({wire_address(address)}), Struct tag({wire_type(tag)}) and Ledger version({version})"
+        not_found("Resource", "resource_not_found", by)
+    if call.wants_bcs():
+        return _bcs(data)
+    return _json(render.resource_json(code, str(tag), data))
+
+
+def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/accounts/{address}/resources``, page by page; a group counts as one."""
+    address = path_address(call, "address")
+    version = node.version(call)
+    code, state = node.chain.code_at(version), node.chain.state
+    stored = (key for key in state.keys_of(address, version) if key.kind in {"resource", "group"})
+    keys, cursor = _page(call, stored)
+    found = []
+    for key in keys:
+        value = state.read(key, version)
+        data = b"" if value is None else value.data  # `keys_of` yields only existing keys
+        members = {str(key.name): data} if key.kind == "resource" else decode_group(data)
+        found += [render.resource_json(code, tag, member) for tag, member in members.items()]
+    return _json(found, cursor=cursor)
+
+
+def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/accounts/{address}/balance/{asset_type}``: a number, 0 if the account holds none of the asset.
+
+    The asset is a coin type (including its paired fungible asset) or the address of a fungible asset.
+    """
+    address, text = path_address(call, "address"), call.path["asset_type"]
+    asset = address_of(text)
+    version = node.version(call)
+    if asset is not None:
+        return _json(_view(node, version, "primary_fungible_store", (METADATA,), address, asset))
+    try:
+        coin = parse_type_tag(text)
+    except InputError:
+        raise framework_error(f"failed to parse path `asset_type`: invalid asset type {shown(text)}") from None
+    return _json(_view(node, version, "coin", (coin,), address))
+
+
+def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/transactions?start=&limit=``: oldest first; the last page by default."""
+    start = query_u64(call, "start")
+    limit = integer_query(call, "limit", bits=16, default=_DEFAULT_PAGE)
+    if limit == 0:
+        invalid_input("Given limit value (0) must not be zero")
+    limit = min(limit, node.limits.page)
+    chain = node.chain
+    head = chain.head
+    if start is None:
+        start = max(chain.oldest_version, head + 1 - limit)
+    if start > head:
+        invalid_input(f"Given start value ({start}) is higher than the current ledger version, it must be < {head}")
+    if start < chain.oldest_version:
+        raise ApiError(410, "version_pruned", f"Ledger version({start}) has been pruned")
+    versions = range(start, min(head + 1, start + limit))
+    return _json([render.transaction_json(chain, chain.transaction(version)) for version in versions])
+
+
+def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/transactions/by_version/{txn_version}``."""
+    version = path_u64(call, "txn_version")
+    if version > node.chain.head:
+        not_found("Transaction", "transaction_not_found", f"Ledger version({version})")
+    if version < node.chain.oldest_version:
+        raise ApiError(410, "version_pruned", f"Ledger version({version}) has been pruned")
+    return _json(render.transaction_json(node.chain, node.chain.transaction(version)))
+
+
+def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/transactions/by_hash/{txn_hash}``."""
+    text = call.path["txn_hash"]
+    if _HASH.fullmatch(text) is None:
+        raise framework_error(
+            'failed to parse path `txn_hash`: failed to parse "string(HashValue)": unable to parse HashValue'
+        )
+    version = node.chain.by_hash.get(text.lower())
+    if version is None:
+        not_found("Transaction", "transaction_not_found", f"Transaction hash({text.lower()})")
+    return _json(render.transaction_json(node.chain, node.chain.transaction(version)))
+
+
+def block_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/blocks/by_version/{version}``."""
+    version = path_u64(call, "version")
+    with_transactions = boolean_query(call, "with_transactions")
+    if version > node.chain.head:
+        not_found("Block", "block_not_found", f"Ledger version({version})")
+    if version < node.chain.oldest_version:
+        raise ApiError(410, "version_pruned", f"Ledger version({version}) has been pruned")
+    return _json(render.block_json(node.chain, node.chain.block_of(version), with_transactions=with_transactions))
+
+
+def block_by_height(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/blocks/by_height/{block_height}``."""
+    height = path_u64(call, "block_height")
+    with_transactions = boolean_query(call, "with_transactions")
+    blocks = node.chain.blocks
+    oldest = blocks[0].height
+    if height < oldest:
+        raise ApiError(410, "block_pruned", f"Block({height}) has been pruned")
+    if height - oldest >= len(blocks):
+        not_found("Block", "block_not_found", f"Block height({height})")
+    return _json(render.block_json(node.chain, blocks[height - oldest], with_transactions=with_transactions))
+
+
+def gas_estimate(node: EmbeddedNode) -> dict[str, int]:
+    """Return gas unit prices in octas, from the latest transactions."""
+    lowest = node.chain.schedule_at(node.chain.head)["txn.min_price_per_gas_unit"]
+    prices = sorted(
+        request.raw.gas_unit_price
+        for version in range(max(node.chain.oldest_version, node.chain.head - _ESTIMATE_VERSIONS), node.chain.head + 1)
+        if (request := node.chain.transaction(version).request) is not None
+    )
+    market = max(lowest, prices[len(prices) // 2] if prices else lowest)
+    return {
+        "deprioritized_gas_estimate": lowest,
+        "gas_estimate": market,
+        "prioritized_gas_estimate": market * 3 // 2,
+    }
+
+
+def gas_price(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/estimate_gas_price``: the prices are numbers, not strings."""
+    del call
+    return _json(gas_estimate(node))
+
+
+def _view(node: EmbeddedNode, version: int, module: str, tags: tuple[TypeTag, ...], *arguments: str) -> int:
+    """Return the result of a module's ``balance`` view, 0 if the type is not an asset or the view fails."""
+    snapshot = node.chain.snapshot(version)
+    try:
+        bound = snapshot.code.function("0x1", module, "balance", tags)
+        values, _ = run_view(snapshot, bound, arguments, tags)
+    except VmError:
+        return 0
+    return int(values[0])
+
+
+def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | None]:
+    """Return the keys of a page, sorted by their bytes, and the cursor of the next page."""
+    limit = min(integer_query(call, "limit", bits=16, default=_MAX_STATE_PAGE), _MAX_STATE_PAGE)
+    if limit == 0:
+        invalid_input("Given limit value (0) must not be zero")
+    start = _cursor(call)
+    rest = [(data, key) for key in keys if (data := state_key_bytes(key)) >= start]
+    rest.sort(key=itemgetter(0))
+    following = f"0x{rest[limit][0].hex()}" if len(rest) > limit else None
+    return [key for _, key in rest[:limit]], following
+
+
+def _cursor(call: HttpCall) -> bytes:
+    """Return the state key at which a page starts, from the cursor of the previous page."""
+    text = call.query.get("start")
+    if text is None:
+        return b""
+    try:
+        return parse_hex(text)
+    except InputError:
+        raise framework_error(
+            'failed to parse parameter `start`: failed to parse "string(StateKeyWrapper)": '
+            f"Failed to decode hex string: {shown(text)} (occurred while parsing "
+            '"optional<string(StateKeyWrapper)>")'
+        ) from None
+
+
+def _json(value: Any, *, cursor: str | None = None) -> HttpAnswer:
+    return HttpAnswer(encode(value), cursor=cursor)
+
+
+def _bcs(data: bytes) -> HttpAnswer:
+    return HttpAnswer(data, media_type="application/x-bcs")
+
+
+GETS = {
+    "": index,
+    "/": index,
+    "/-/healthy": healthy,
+    "/accounts/{address}": account,
+    "/accounts/{address}/module/{module_name}": module,
+    "/accounts/{address}/modules": modules,
+    "/accounts/{address}/resource/{resource_type}": resource,
+    "/accounts/{address}/resources": resources,
+    "/accounts/{address}/balance/{asset_type}": balance,
+    "/transactions": transactions,
+    "/transactions/by_version/{txn_version}": transaction_by_version,
+    "/transactions/by_hash/{txn_hash}": transaction_by_hash,
+    "/blocks/by_version/{version}": block_by_version,
+    "/blocks/by_height/{block_height}": block_by_height,
+    "/estimate_gas_price": gas_price,
+}
+"""Handlers by path below ``/v1``."""

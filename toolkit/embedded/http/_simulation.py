@@ -1,0 +1,337 @@
+"""``POST /v1/transactions/simulate``: execute a transaction at the head and return its output.
+
+A simulated transaction must not have a valid signature. Signatures of ed25519, multi-ed25519 and secp256k1 keys are
+verified; keyless, passkey and abstract signatures count as not valid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from toolkit.embedded import _render as render
+from toolkit.embedded._execution import run_view
+from toolkit.embedded._render import simulation_bcs
+from toolkit.embedded._transaction import Transaction
+from toolkit.embedded._vm_status import VmError
+from toolkit.embedded.framework._coin import APTOS_COIN
+from toolkit.embedded.http._messages import BCS, JSON, HttpAnswer, encode, error_context, invalid_input
+from toolkit.embedded.http._parsing import (
+    Fields,
+    bind,
+    boolean_query,
+    check_transaction_nesting,
+    json_body,
+    media_type,
+    plain_arguments,
+    shown,
+    type_tag,
+)
+from toolkit.embedded.http._reads import gas_estimate
+from toolkit.errors import ToolkitError
+from toolkit.move import encode_bcs, parse_hex
+from toolkit.wire import (
+    Ed25519Signature,
+    EncodedEntryFunction,
+    EncodedMultisig,
+    EncodedPayloadV2,
+    EncodedScript,
+    FeePayerSignature,
+    MultiAgentSignature,
+    MultiEd25519Signature,
+    MultiKeySignature,
+    RawTransaction,
+    SignedTransaction,
+    SingleKeySignature,
+    SingleSenderSignature,
+    UnknownSignature,
+    is_zero_padded,
+    parse_signature,
+)
+
+if TYPE_CHECKING:
+    from toolkit.embedded.http._messages import HttpCall
+    from toolkit.embedded.http._node import EmbeddedNode
+    from toolkit.wire import AccountSignature, EncodedPayload, PublicKey, Signature, TransactionSignature
+
+__all__ = ["SIGNED_TRANSACTION_BCS", "has_valid_signature", "signed_from_json", "simulate"]
+
+SIGNED_TRANSACTION_BCS = "application/x.aptos.signed_transaction+bcs"
+
+
+_SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
+_SCALAR_BYTES = 32
+_U64_MAX = 2**64 - 1
+_MODEL = "SubmitTransactionRequest"
+_CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
+
+
+class _Overrides(NamedTuple):
+    """The three options of the query."""
+
+    max_gas: bool
+    price: bool
+    prioritized: bool
+
+
+def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/transactions/simulate``: execute a transaction at the head without committing it."""
+    node.access.check_simulation()
+    node.access.check_output(call, "Simulate transaction")
+    overrides = _Overrides(
+        boolean_query(call, "estimate_max_gas_amount"),
+        boolean_query(call, "estimate_gas_unit_price"),
+        boolean_query(call, "estimate_prioritized_gas_unit_price"),
+    )
+    if media_type(call, JSON, SIGNED_TRANSACTION_BCS) == JSON:
+        signed = signed_from_json(node, call)
+    else:
+        signed = _from_bcs(call.body)
+    node.access.check_sender(signed.raw.sender)
+    if has_valid_signature(signed):
+        invalid_input("Simulated transactions must not have a valid signature")
+    try:
+        transaction = Transaction(_override(node, signed, overrides))
+    except ToolkitError as error:
+        invalid_input(f"Simulated transaction invalid: {error}")
+    if transaction.executable is None and transaction.multisig_address is None:
+        invalid_input("Simulated transaction invalid: an empty payload needs a multisig address")
+    version = node.chain.head
+    output = node.ledger.simulate(transaction, check_keys=True)
+    gas_used = output.charges.total_charge_gas_units
+    if call.wants_bcs():
+        encoded = simulation_bcs(transaction, output, state=node.chain.state, version=version)
+        return HttpAnswer(encoded, media_type=BCS, gas_used=gas_used)
+    answer = render.simulation_json(
+        node.chain.code_at(version),
+        transaction,
+        output,
+        version=version,
+        timestamp_us=node.chain.blocks[-1].timestamp_us,
+    )
+    return HttpAnswer(encode([answer]), gas_used=gas_used)
+
+
+def _from_bcs(body: bytes) -> SignedTransaction:
+    try:
+        signed = SignedTransaction.from_bcs(body)
+        check_transaction_nesting(signed.raw.payload)
+    except ToolkitError as error:
+        invalid_input(f"Failed to deserialize input into SignedTransaction: {shown(error)}")
+    return signed
+
+
+def _override(node: EmbeddedNode, signed: SignedTransaction, overrides: _Overrides) -> SignedTransaction:
+    """Replace gas unit price and maximum gas if requested; the maximum is what the sender can pay."""
+    raw = signed.raw
+    if overrides.price or overrides.prioritized:
+        estimate = gas_estimate(node)
+        price = estimate["prioritized_gas_estimate" if overrides.prioritized else "gas_estimate"]
+        raw = replace(raw, gas_unit_price=price)
+    if overrides.max_gas:
+        schedule = node.chain.schedule_at(node.chain.head)
+        lowest = -(-schedule["txn.min_transaction_gas_units"] // schedule.scaling)
+        affordable = _balance(node, raw.sender) // max(1, raw.gas_unit_price)
+        limit = min(max(affordable, lowest), schedule["txn.maximum_number_of_gas_units"])
+        raw = replace(raw, max_gas_amount=limit)
+    return replace(signed, raw=raw)
+
+
+def _balance(node: EmbeddedNode, address: str) -> int:
+    """Return the sender's balance, read with the same view as on a node."""
+    head = node.chain.head
+    bound = node.chain.code_at(head).function("0x1", "coin", "balance", (APTOS_COIN,))
+    try:
+        values, _ = run_view(node.chain.snapshot(head), bound, [address], (APTOS_COIN,))
+    except VmError as error:
+        return invalid_input(error.view_message, vm_error_code=error.vm_error_code)
+    return int(values[0])
+
+
+def has_valid_signature(signed: SignedTransaction) -> bool:
+    """Return True if all signatures of a transaction are valid."""
+    # Signatures of zeros are the usual case and never valid.
+    if is_zero_padded(signed.signature):
+        return False
+    message = signed.signing_message()
+    return all(_is_valid(one, message) for one in _account_signatures(signed.signature))
+
+
+def _account_signatures(signature: TransactionSignature) -> list[AccountSignature | TransactionSignature]:
+    if isinstance(signature, SingleSenderSignature):
+        return [signature.sender]
+    if isinstance(signature, FeePayerSignature):
+        return [signature.sender, *signature.secondary_signers, signature.fee_payer_signer]
+    if isinstance(signature, MultiAgentSignature):
+        return [signature.sender, *signature.secondary_signers]
+    return [signature]
+
+
+def _is_valid(signature: AccountSignature | TransactionSignature, message: bytes) -> bool:
+    match signature:
+        case Ed25519Signature(public_key=key, signature=value):
+            return _ed25519(_data(key), _data(value), message)
+        case MultiEd25519Signature():
+            return _multi_ed25519(signature, message)
+        case SingleKeySignature(public_key=key, signature=value):
+            return _any_key(key, value, message)
+        case MultiKeySignature(public_keys=keys, signatures=signatures, signatures_required=required):
+            return len(signatures) >= required and all(
+                _any_key(keys[one.index], one.signature, message) for one in signatures
+            )
+        case _:
+            return False
+
+
+def _any_key(key: PublicKey, signature: Signature, message: bytes) -> bool:
+    if key.type == signature.type == "ed25519":
+        return _ed25519(_data(key.value), _data(signature.value), message)
+    if key.type == signature.type == "secp256k1_ecdsa":
+        return _secp256k1(_data(key.value), _data(signature.value), message)
+    return False
+
+
+def _multi_ed25519(signature: MultiEd25519Signature, message: bytes) -> bool:
+    """Verify each signature with the key of its bit in the bitmap, most significant bit first."""
+    bits = int.from_bytes(_data(signature.bitmap), "big")
+    signers = [index for index in range(32) if bits >> (31 - index) & 1]
+    if len(signers) < signature.threshold or len(signers) != len(signature.signatures):
+        return False
+    keys = signature.public_keys
+    return all(
+        index < len(keys) and _ed25519(_data(keys[index]), _data(value), message)
+        for index, value in zip(signers, signature.signatures, strict=True)
+    )
+
+
+def _ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _secp256k1(key: bytes, signature: bytes, message: bytes) -> bool:
+    """Verify 64 bytes of r and s over the message's SHA3-256; a high s is not canonical, hence not valid."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec, utils
+
+    r = int.from_bytes(signature[:_SCALAR_BYTES], "big")
+    s = int.from_bytes(signature[_SCALAR_BYTES:], "big")
+    if s > _SECP256K1_HALF_ORDER:
+        return False
+    try:
+        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), key)
+        digest = hashlib.sha3_256(message).digest()
+        scheme = ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))
+        public.verify(utils.encode_dss_signature(r, s), digest, scheme)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _data(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+def signed_from_json(node: EmbeddedNode, call: HttpCall) -> SignedTransaction:
+    """Return the transaction of a JSON body; its chain id is that of the node."""
+    body = json_body(call, _MODEL)
+    fields = Fields(body.value, ("UserTransactionRequestInner", _MODEL))
+    sender, sequence_number = fields.address("sender"), fields.u64("sequence_number")
+    max_gas_amount, gas_unit_price = fields.u64("max_gas_amount"), fields.u64("gas_unit_price")
+    expiration = fields.u64("expiration_timestamp_secs")
+    payload = fields.object("payload", "TransactionPayload")
+    nonce = fields.optional_u64("replay_protection_nonce")
+    signature = _signature(Fields(body.value, (_MODEL,)))
+    with error_context(_CONTEXT):
+        encoded = _payload(node, payload)
+    if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
+        sequence_number = _U64_MAX
+        if isinstance(encoded, EncodedMultisig):
+            encoded = EncodedPayloadV2(encoded.payload, encoded.multisig_address, nonce)
+        elif isinstance(encoded, EncodedEntryFunction | EncodedScript):
+            encoded = EncodedPayloadV2(encoded, None, nonce)
+    raw = RawTransaction(
+        sender=sender,
+        sequence_number=sequence_number,
+        payload=encoded,
+        max_gas_amount=max_gas_amount,
+        gas_unit_price=gas_unit_price,
+        expiration_timestamp_secs=expiration,
+        chain_id=node.chain.chain_id,
+    )
+    return SignedTransaction(raw, signature)
+
+
+def _signature(fields: Fields) -> TransactionSignature:
+    """Return the signature of a body after checking its structure."""
+    value = fields.object("signature", "TransactionSignature").value
+    try:
+        parsed = parse_signature(value)
+    except ToolkitError as error:
+        return invalid_input(f"Simulated transaction invalid: {shown(error)}")
+    if isinstance(parsed, UnknownSignature):
+        fields.fail(f'Expected input type "TransactionSignature", found {shown(encode(value).decode())}.')
+    return parsed
+
+
+def _payload(node: EmbeddedNode, payload: Fields) -> EncodedPayload:
+    """Return the payload of a body; any kind that can be simulated."""
+    if payload.text("type", "string") == "module_bundle_payload":
+        invalid_input("Module bundle payload has been removed")
+    if payload.value["type"] != "multisig_payload":
+        return _executable(node, payload)
+    fields = payload.named("MultisigPayload")
+    address = fields.address("multisig_address")
+    inner = payload.value.get("transaction_payload")
+    if inner is None:
+        return EncodedMultisig(address)
+    return EncodedMultisig(
+        address, _executable(node, fields.object("transaction_payload", "MultisigTransactionPayload"))
+    )
+
+
+def _executable(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction:
+    """Return the call of an entry function, or raise the error of a script."""
+    kind = payload.text("type", "string")
+    if kind == "script_payload":
+        _reject_script(payload)
+    if kind != "entry_function_payload":
+        payload.unexpected("TransactionPayload", payload.value)
+    return _entry_function(node, payload)
+
+
+def _entry_function(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction:
+    fields = payload.named("EntryFunctionPayload")
+    function = fields.function("function")
+    texts = fields.texts("type_arguments", "string(MoveType)")
+    arguments = fields.array("arguments", "[Value]")
+    tags = tuple(type_tag(text) for text in texts)
+    bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
+    if not bound.function.mark.is_entry:
+        invalid_input(f"could not find entry function by {function.wire}")
+    plain = plain_arguments(bound, arguments)
+    return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
+
+
+def _reject_script(payload: Fields) -> NoReturn:
+    """Raise the error of a script: its arguments need the ABI in its bytecode, which the embedded node cannot read."""
+    fields = payload.named("ScriptPayload")
+    code = fields.object("code", "MoveScriptBytecode")
+    text = code.text("bytecode", "string(HexEncodedBytes)")
+    fields.texts("type_arguments", "string(MoveType)")
+    fields.array("arguments", "[Value]")
+    try:
+        bytecode = parse_hex(text)
+    except ToolkitError as error:
+        code.fail(f'failed to parse "string(HexEncodedBytes)": {shown(error)}')
+    if not bytecode:
+        invalid_input("Script payload bytecode must not be empty")
+    invalid_input("invalid transaction script bytecode")

@@ -1,0 +1,287 @@
+"""Frames of view calls and table items, from one record per call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from toolkit.dtypes import to_pandas
+from toolkit.errors import InputError, NodeError, SchemaError
+from toolkit.frames._columns import NamedColumn, flattened, inferred_column, text_column, typed_column
+from toolkit.frames._schema import TABLE_ITEMS, VIEWS
+from toolkit.move._json_text import parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from toolkit.move import Layout
+
+__all__ = ["Failure", "Presence", "TableItemRecord", "ViewRecord", "item_frame", "outcome_columns", "view_frame"]
+
+_GONE = 410
+
+
+class Presence(StrEnum):
+    """Whether a table item exists at a version."""
+
+    PRESENT = "present"
+    MISSING = "missing"
+    DELETED = "deleted"
+    """Present at an earlier version of the same frame."""
+    PRUNED = "pruned"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How a call failed."""
+
+    status: int | None
+    error_code: str
+    message: str
+    vm_error_code: int | None = None
+
+    @classmethod
+    def of(cls, error: Exception) -> Failure:
+        """Return the failure for an error. Without an error code of the node, the code is the kind of the error."""
+        if isinstance(error, NodeError):
+            code = error.error_code or f"http_{error.status}"
+            return cls(error.status, code, error.message or str(error), error.vm_error_code)
+        if isinstance(error, ConnectionError):
+            return cls(None, "unreachable", str(error))
+        return cls(None, "input_error" if isinstance(error, InputError) else "schema_error", str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRecord:
+    """One view call at one version.
+
+    Attributes
+    ----------
+    call : str or None
+        Name of the call.
+    ledger_version : int or None
+        Version that was read; None if the head was to be read and the node did not answer.
+    head_version : int or None
+    gas_used : int or None
+    values : tuple or None
+        Return values in their Python form; None if the call failed.
+    layouts : tuple of Layout, or None
+        Layouts of the return values; None if no ABI is known.
+    raw : str or None
+        Answer as JSON text.
+    failure : Failure or None
+    ledger_timestamp : datetime or None
+    types : tuple of str
+        Move types of the return values, for messages.
+    """
+
+    call: str | None
+    ledger_version: int | None
+    head_version: int | None
+    gas_used: int | None
+    values: tuple[Any, ...] | None
+    layouts: tuple[Layout, ...] | None
+    raw: str | None
+    failure: Failure | None = None
+    ledger_timestamp: datetime | None = None
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableItemRecord:
+    """One table item at one version; `value` is None if there is a `failure`."""
+
+    key: Any
+    ledger_version: int | None
+    head_version: int | None
+    value: Any
+    failure: Failure | None = None
+    ledger_timestamp: datetime | None = None
+
+
+def outcome_columns(failures: Sequence[Failure | None]) -> dict[str, list[Any]]:
+    """Return the ``OUTCOME`` columns of the data dictionary for one failure, or None, per row."""
+    return {
+        "status": [failure and failure.status for failure in failures],
+        "error_code": [failure and failure.error_code for failure in failures],
+        "vm_error_code": [failure and failure.vm_error_code for failure in failures],
+        "error_message": [failure and failure.message for failure in failures],
+    }
+
+
+def view_frame(
+    records: Sequence[ViewRecord],
+    *,
+    typed: bool = True,
+    flatten: bool = False,
+    named: bool = False,
+    layouts: tuple[Layout, ...] | None = None,
+) -> pd.DataFrame:
+    """Return the frame of view calls, one row per record in the same order.
+
+    Parameters
+    ----------
+    records : sequence of ViewRecord
+    typed : bool, default True
+        If False, the return values are one ``value`` column of JSON text.
+    flatten : bool, default False
+        Replace struct columns by one column per field, ``value.field``.
+    named : bool, default False
+        Put the ``call`` column first.
+    layouts : tuple of Layout, optional
+        Layouts of the return values, used if no record has them.
+
+    Returns
+    -------
+    DataFrame, shape (n, 8 + number of value columns)
+        ``ledger_version``, ``ledger_timestamp``, ``head_version``, then ``value`` (or ``value_0``, ``value_1``, ...),
+        then ``gas_used`` and the columns of failures.
+
+    Raises
+    ------
+    SchemaError
+        If the calls return different types, or a value does not fit its type.
+    """
+    table = VIEWS.table(
+        {
+            "call": [record.call for record in records],
+            "ledger_version": [record.ledger_version for record in records],
+            "ledger_timestamp": [record.ledger_timestamp for record in records],
+            "head_version": [record.head_version for record in records],
+            "gas_used": [record.gas_used for record in records],
+            **outcome_columns([record.failure for record in records]),
+        }
+    )
+    if typed:
+        values = _value_columns(records, layouts, flatten=flatten)
+    else:
+        values = [text_column("value", [record.raw for record in records], source="return values")]
+    table = _inserted(table, values, after="head_version")
+    return to_pandas(table if named else table.drop_columns(["call"]))
+
+
+def item_frame(
+    records: Sequence[TableItemRecord],
+    *,
+    key_layout: Layout | None,
+    value_layout: Layout | None,
+    flatten: bool = False,
+) -> pd.DataFrame:
+    """Return the frame of table items, one row per record.
+
+    Parameters
+    ----------
+    records : sequence of TableItemRecord
+    key_layout, value_layout : Layout or None
+        If None, the type of the column is inferred from JSON.
+    flatten : bool, default False
+        Replace struct columns by one column per field.
+
+    Returns
+    -------
+    DataFrame, shape (n, >= 10)
+        ``key``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, ``value``, ``presence``, then the columns
+        of failures.
+    """
+    table = TABLE_ITEMS.table(
+        {
+            "ledger_version": [record.ledger_version for record in records],
+            "ledger_timestamp": [record.ledger_timestamp for record in records],
+            "head_version": [record.head_version for record in records],
+            "presence": _presence(records),
+            **outcome_columns([record.failure for record in records]),
+        }
+    )
+    keys = _given_column("key", key_layout, [record.key for record in records])
+    value = _given_column("value", value_layout, [record.value for record in records])
+    values = flattened(value, value_layout) if flatten else [value]
+    return to_pandas(_inserted(table, values, after="head_version").add_column(0, *keys))
+
+
+def _presence(records: Sequence[TableItemRecord]) -> list[Presence | None]:
+    """Return the presence of each item; None if the node's answer does not say."""
+    first_seen: dict[str, int] = {}
+    for record in records:
+        if record.failure is None and record.ledger_version is not None:
+            key = repr(record.key)
+            first_seen[key] = min(first_seen.get(key, record.ledger_version), record.ledger_version)
+    return [_one_presence(record, first_seen.get(repr(record.key))) for record in records]
+
+
+def _one_presence(record: TableItemRecord, first_seen: int | None) -> Presence | None:
+    if record.failure is None:
+        return Presence.PRESENT
+    if record.failure.status == _GONE:
+        return Presence.PRUNED
+    if record.failure.error_code != "table_item_not_found":
+        return None
+    seen_before = first_seen is not None and (record.ledger_version or 0) > first_seen
+    return Presence.DELETED if seen_before else Presence.MISSING
+
+
+def _given_column(name: str, layout: Layout | None, values: Sequence[Any]) -> NamedColumn:
+    source = f"table item {name}"
+    if layout is None:
+        return inferred_column(name, values, source=source)
+    return typed_column(name, layout, values, source=source, typing="given")
+
+
+def _value_columns(
+    records: Sequence[ViewRecord], default: tuple[Layout, ...] | None, *, flatten: bool
+) -> list[NamedColumn]:
+    layouts = {record.layouts for record in records if record.values is not None and record.layouts is not None}
+    inferred = any(record.values is not None and record.layouts is None for record in records)
+    if inferred and layouts:  # one column has one form: that of JSON if some have no types
+        records = [replace(record, values=_json_values(record)) for record in records]
+    widths = {len(record.values) for record in records if record.values is not None}
+    if len(layouts) > 1 or len(widths) > 1:
+        raise SchemaError(_differing_types(records))
+    known = next(iter(layouts), default)
+    width = next(iter(widths), 1 if known is None else len(known))
+    columns: list[NamedColumn] = []
+    for position in range(width):
+        name = "value" if width == 1 else f"value_{position}"
+        values = [None if record.values is None else record.values[position] for record in records]
+        source = f"return value {position}"
+        layout = None if known is None or inferred else known[position]
+        if layout is None:
+            named = inferred_column(name, values, source=source)
+        else:
+            named = typed_column(name, layout, values, source=source, typing="abi")
+        columns += flattened(named, layout) if flatten else [named]
+    return columns
+
+
+def _json_values(record: ViewRecord) -> tuple[Any, ...] | None:
+    if record.values is None or record.raw is None:
+        return record.values
+    text = f"[{record.raw}]" if len(record.values) == 1 else record.raw
+    return tuple(parse_json(text, "return values"))
+
+
+def _differing_types(records: Sequence[ViewRecord]) -> str:
+    """Return the message for calls or versions that return different types."""
+    seen: dict[Any, str] = {}
+    for record in records:
+        if record.values is not None:
+            types = ", ".join(record.types) or f"{len(record.values)} values"
+            seen.setdefault(
+                record.layouts or types,
+                f"{record.call or 'the call'} at version {record.ledger_version} returns {types}",
+            )
+    return (
+        f"calls that return different types, or structs whose fields have changed, do not fit one typed frame: "
+        f"{'; '.join(seen.values())}. Fetch them apart, or pass typed=False"
+    )
+
+
+def _inserted(table: pa.Table, columns: list[NamedColumn], *, after: str) -> pa.Table:
+    place = table.schema.get_field_index(after) + 1
+    for offset, (field, array) in enumerate(columns):
+        table = table.add_column(place + offset, field, array)
+    return table

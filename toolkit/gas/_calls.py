@@ -1,0 +1,362 @@
+"""Calls of a study: a view, a simulation or committed transactions; and grids, which make many calls of one entry."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, field_validator, model_validator
+
+from toolkit.client._versions import VersionPlan
+from toolkit.errors import InputError, StudyError
+from toolkit.gas._file_model import FileModel, named_place, placed
+from toolkit.gas._gate import Threshold
+from toolkit.gas._observations import Source, fingerprint
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.wire._models import wire_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+__all__ = ["Call", "CallEntry", "CallFields", "Grid", "expanded", "read_calls"]
+
+_MAX_CALLS = 10_000
+_MAX_GRID_CALLS = 1_000
+_MAX_VALUE = 40
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_NAMED = re.compile(r"(arguments|type_arguments|sender)(?:\.(\d{1,3}))?")
+_SIMULATION_ONLY = frozenset({"sender", "fee_payer", "max_gas_amount", "gas_unit_price"})
+_CALL_ONLY = frozenset({"type_arguments", "arguments"})
+_FIELD = re.compile(r"(?:ViewFunction|EntryFunction|SimulationRequest)\.(\w+)(?:\.(\d+))?: ")
+_STUDY_PRICE = 100
+"""Octas per gas unit of a study's simulations. It is fixed since the storage fee in gas units depends on it."""
+
+
+class CallFields(FileModel):
+    """The keys of a call; exactly one of `view`, `simulate` and `committed` names its function."""
+
+    label: str = ""
+    """Its name in frames and reports; the function's by default."""
+    view: str | None = None
+    """A view function, read at every version of the plan."""
+    simulate: str | None = None
+    """An entry function, simulated at the head, whatever the plan."""
+    committed: str | None = None
+    """An entry function whose committed transactions are read, successful or not."""
+    type_arguments: tuple[str, ...] = ()
+    """Move types of a view or simulation."""
+    arguments: tuple[Any, ...] = ()
+    """Arguments of a view or simulation, encoded by its ABI."""
+    sender: str | None = None
+    """Account that sends the simulated transaction; no key is needed."""
+    fee_payer: str | None = None
+    """Account that pays for a simulation; 0x0 charges nobody."""
+    gas_unit_price: Annotated[int, Field(ge=0)] = _STUDY_PRICE
+    """Octas per gas unit of a simulation; fixed, since storage costs fewer gas units at a higher price."""
+    max_gas_amount: Annotated[int, Field(ge=0)] | None = None
+    """Maximum gas units of a simulation; by default what the sender can afford."""
+    versions: str | None = None
+    """Range of the committed transactions, such as "1000:1999"; by default that of the study's versions."""
+    thresholds: Threshold | None = None
+    """How much more gas this call may use before a comparison fails, instead of the study's thresholds."""
+
+    @field_validator("arguments", mode="before")
+    @classmethod
+    def _hex_for_bytes(cls, arguments: Any) -> Any:
+        """Return arguments with bytes as hex, as nodes accept them, so that a study can be written as text."""
+        return wire_argument(list(arguments)) if isinstance(arguments, list | tuple) else arguments
+
+    @property
+    def source(self) -> str:
+        """The kind of observation that the call gives: ``view@version``, ``simulate@now`` or ``committed``."""
+        if self.view is not None:
+            return Source.VIEW.value
+        return Source.SIMULATE.value if self.simulate is not None else Source.COMMITTED.value
+
+    @property
+    def function(self) -> str:
+        """The function that is called."""
+        return str(self.view or self.simulate or self.committed)
+
+    @property
+    def name(self) -> str:
+        """The label; the function by default."""
+        return self.label or self.function
+
+
+class Call(CallFields):
+    """One call of a study, checked as a whole. Its keys are those of `CallFields`."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        named = [name for name in ("view", "simulate", "committed") if getattr(self, name) is not None]
+        if len(named) != 1:
+            raise ValueError(f"give exactly one of view, simulate, committed; got {named or 'none'}")
+        if self.simulate is not None and self.sender is None:
+            raise ValueError('`sender`: a simulation requires one, such as sender = "0xa11ce"; no key is needed')
+        if self.simulate is None:
+            self._refuse(_SIMULATION_ONLY & self.model_fields_set, "only a simulation has this key")
+        if self.committed is None:
+            self._refuse({"versions"} & self.model_fields_set, "only committed transactions have this key")
+        else:
+            self._refuse(
+                {name for name in _CALL_ONLY if getattr(self, name)},
+                "only a view or simulation has this key; committed transactions are selected by their function",
+            )
+        if self.versions is not None:
+            _check_range(self.versions)
+        try:
+            _ = self.request
+        except InputError as error:
+            raise ValueError(self._in_own_words(str(error))) from None
+        return self
+
+    def _in_own_words(self, text: str) -> str:
+        """Return a message with the key of the study file, not the field of the request that is made from it."""
+        found = _FIELD.match(text)
+        if not found:
+            return text
+        kind = next(name for name in ("view", "simulate", "committed") if getattr(self, name) is not None)
+        key = kind if found[1] == "function" else found[1]
+        place = f".{int(found[2]) + 1}" if found[2] else ""
+        return f"`{key}{place}`: {text[found.end() :]}"
+
+    @staticmethod
+    def _refuse(misplaced: set[str] | frozenset[str], why: str) -> None:
+        if misplaced:
+            raise ValueError(f"`{min(misplaced)}`: {why}")
+
+    @cached_property
+    def request(self) -> ViewFunction | SimulationRequest | EntryFunction:
+        """The request as the client sends it; of committed transactions the function alone."""
+        if self.view is not None:
+            return ViewFunction(self.view, type_arguments=self.type_arguments, arguments=self.arguments)
+        payload = EntryFunction(self.function, type_arguments=self.type_arguments, arguments=self.arguments)
+        if self.simulate is None:
+            return payload
+        return SimulationRequest(
+            payload,
+            sender=str(self.sender),
+            fee_payer=self.fee_payer,
+            gas_unit_price=self.gas_unit_price,
+            max_gas_amount=self.max_gas_amount,
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the canonical request: 32 hex digits."""
+        return fingerprint(self.request, self.source)
+
+    def document(self) -> dict[str, Any]:
+        """Return the call as in a study file, with the defaults that apply to it written out."""
+        left_out = set() if self.simulate is not None else set(_SIMULATION_ONLY)
+        return self.model_dump(mode="json", exclude_none=True, exclude=left_out) | {"label": self.name}
+
+    @classmethod
+    def of(cls, call: Any, label: str = "") -> Call:
+        """Return a call from any form of the Python interface.
+
+        Parameters
+        ----------
+        call : Call, ViewFunction, SimulationRequest or mapping
+        label : str, optional
+
+        Raises
+        ------
+        InputError
+            If it is none of these, or a simulation that a study cannot describe.
+        """
+        if isinstance(call, Call):
+            return call.model_copy(update={"label": label}) if label else call
+        if isinstance(call, ViewFunction):
+            return cls(label=label, view=call.function, type_arguments=call.type_arguments, arguments=call.arguments)
+        if isinstance(call, SimulationRequest):
+            return cls._of_simulation(call, label)
+        if isinstance(call, Mapping):
+            return cls.model_validate({**({"label": label} if label else {}), **call})
+        got = type(call).__name__
+        raise InputError(f"expected a ViewFunction, a SimulationRequest or a mapping as in a study file, got {got}")
+
+    @classmethod
+    def _of_simulation(cls, request: SimulationRequest, label: str) -> Call:
+        payload = request.payload
+        if not isinstance(payload, EntryFunction):
+            raise InputError(
+                "a study simulates entry functions only; for scripts and multisig payloads use node.simulate"
+            )
+        call = cls(
+            label=label,
+            simulate=payload.function,
+            type_arguments=payload.type_arguments,
+            arguments=payload.arguments,
+            sender=request.sender,
+            fee_payer=request.fee_payer,
+            gas_unit_price=_STUDY_PRICE if request.gas_unit_price is None else request.gas_unit_price,
+            max_gas_amount=request.max_gas_amount,
+        )
+        made = call.request
+        if isinstance(made, SimulationRequest) and made.replace(gas_unit_price=request.gas_unit_price) != request:
+            raise InputError("a study's simulation has sender, fee_payer, gas_unit_price and max_gas_amount only")
+        return call
+
+
+def _check_range(versions: str) -> None:
+    try:
+        plan = VersionPlan.parse(versions)
+    except InputError as error:
+        raise ValueError(f"`versions`: {error}") from None
+    if plan.count is not None or plan.step != 1:
+        raise ValueError(f"`versions`: expected a range of committed transactions such as '0:-1', got {versions!r}")
+
+
+class Grid(FileModel):
+    """Lists of which every combination becomes a call."""
+
+    arguments: tuple[tuple[Any, ...], ...] | None = None
+    """A list of argument lists, such as [["alice"], ["bob"]]."""
+    type_arguments: tuple[tuple[str, ...], ...] | None = None
+    """A list of lists of Move types."""
+    sender: tuple[str, ...] | None = None
+    """A list of accounts that send the simulated transaction."""
+
+    @model_validator(mode="after")
+    def _not_empty_and_bounded(self) -> Grid:
+        axes = self.axes
+        if not axes or not all(axes.values()):
+            raise ValueError("a grid must have arguments, type_arguments or sender, each a list with at least one item")
+        size = prod(len(values) for values in axes.values())
+        if size > _MAX_GRID_CALLS:
+            raise ValueError(f"this grid makes {size:,} calls; the maximum is {_MAX_GRID_CALLS:,}")
+        return self
+
+    @property
+    def axes(self) -> dict[str, tuple[Any, ...]]:
+        """The lists that are given, by the key of a call that they set."""
+        given = ((name, getattr(self, name)) for name in Grid.model_fields)
+        return {name: values for name, values in given if values is not None}
+
+
+class CallEntry(CallFields):
+    """One ``[[call]]`` of a study file: a call, or a grid of calls."""
+
+    grid: Grid | None = None
+    """Lists of arguments, type arguments and senders; every combination is a call. The label may contain
+    {arguments}, {arguments.0}, {type_arguments}, {sender}; without them the values are appended to it.
+    """
+
+
+def expanded(place: str, entry: Any, label: str = "") -> tuple[Call, ...]:
+    """Return the calls of an entry: one, or one for each combination of its grid.
+
+    Parameters
+    ----------
+    place : str
+        Place of the entry, for messages.
+    entry : Call, ViewFunction, SimulationRequest or mapping
+    label : str, optional
+        The label, if the entry has none.
+
+    Returns
+    -------
+    tuple of Call
+        The last list of the grid varies fastest.
+
+    Raises
+    ------
+    StudyError
+        If a value cannot be used; the message names the place.
+    """
+    if not isinstance(entry, Mapping) or entry.get("grid") is None:
+        return (placed(place, Call.of, entry, label, of=CallEntry),)
+    given = {**({"label": label} if label else {}), **entry}
+    checked = placed(place, CallEntry.model_validate, given, of=CallEntry)
+    return placed(place, _combined, checked)
+
+
+def _combined(entry: CallEntry) -> tuple[Call, ...]:
+    axes = entry.grid.axes if entry.grid else {}
+    fields = {name: getattr(entry, name) for name in entry.model_fields_set - {"grid"}}
+    if twice := sorted(axes.keys() & fields.keys()):
+        raise InputError(f"`{twice[0]}` is in the call and in its grid; give it once")
+    points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+    labelled = zip(points, _labels(entry.name, points), strict=True)
+    return tuple(
+        placed(f"grid entry {number}", Call.model_validate, fields | point | {"label": name}, of=Call)
+        for number, (point, name) in enumerate(labelled, start=1)
+    )
+
+
+def _labels(label: str, points: list[dict[str, Any]]) -> list[str]:
+    """Return the label of each combination: with filled placeholders, or followed by the values of the combination."""
+    if _PLACEHOLDER.search(label):
+        return [_PLACEHOLDER.sub(partial(_filled, point), label) for point in points]
+    labels = [f"{label} [{'; '.join(_spelt(value) for value in point.values())}]" for point in points]
+    often = Counter(labels)  # shortened values may be equal
+    return [name if often[name] == 1 else f"{name} #{number}" for number, name in enumerate(labels, start=1)]
+
+
+def _filled(point: Mapping[str, Any], found: re.Match[str]) -> str:
+    named = _NAMED.fullmatch(found[1])
+    if not named or named[1] not in point:
+        choices = ", ".join(f"{{{name}}}" for name in point)
+        raise InputError(f"`label`: {found[0]} is not a list of the grid; expected {choices} or {{name.0}}")
+    values = point[named[1]]
+    if named[2] is None:
+        return _spelt(values)
+    if isinstance(values, str) or int(named[2]) >= len(values):
+        raise InputError(f"`label`: {found[0]} is beyond the end of {_spelt(values)!r}")
+    return _spelt(values[int(named[2])])
+
+
+def _spelt(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(_spelt(item) for item in value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _MAX_VALUE else f"{text[: _MAX_VALUE - 1]}…"
+
+
+def _entries(calls: Any) -> Iterator[tuple[str, Any, str]]:
+    """Yield (place, call, label) of calls in any of the accepted forms."""
+    if isinstance(calls, Mapping):
+        for label, call in calls.items():
+            if not isinstance(label, str):
+                raise StudyError(f"calls: a label must be text, got {label!r}")
+            yield f"call {label!r}", call, label
+    elif isinstance(calls, Sequence) and not isinstance(calls, str):
+        for number, call in enumerate(calls, start=1):
+            name = call.get("label") if isinstance(call, Mapping) else getattr(call, "label", None)
+            yield named_place("call", number, name), call, ""
+    else:
+        raise StudyError(f"calls: expected a list of calls, or a mapping of label to call, got {type(calls).__name__}")
+
+
+def read_calls(calls: Any) -> tuple[Call, ...]:
+    """Return the calls of a study from a list, or a mapping of label to call, in any of the accepted forms."""
+    made: list[tuple[str, Call]] = []
+    for place, entry, label in _entries(calls):
+        made += [(place, call) for call in expanded(place, entry, label)]
+        if len(made) > _MAX_CALLS:
+            raise StudyError(f"{place}: a study has at most {_MAX_CALLS:,} calls; divide it into several studies")
+    if not made:
+        raise StudyError("a study must have at least one call; write [[call]] before each")
+    _all_differ(made, "label", lambda call: call.name)
+    _all_differ(made, "request", lambda call: call.fingerprint)
+    return tuple(call for _, call in made)
+
+
+def _all_differ(made: list[tuple[str, Call]], what: str, read: Callable[[Call], str]) -> None:
+    """Raise StudyError if two calls have the same label or request: their rows could not be distinguished."""
+    seen: dict[str, str] = {}
+    for place, call in made:
+        if read(call) in seen:
+            other = seen[read(call)]
+            among = f"{place}: two calls of its grid have the same {what}, {call.name!r}"
+            raise StudyError(among if other == place else f"{place} has the same {what} as {other}")
+        seen[read(call)] = place

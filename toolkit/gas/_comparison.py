@@ -1,0 +1,394 @@
+"""Comparison of two sets of observations: which calls were added, removed or changed, and by how much."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from toolkit._present.messages import shorten
+from toolkit._present.text import listed
+from toolkit.errors import InputError, StudyError
+from toolkit.frames._columns import plain_columns, rows_frame
+from toolkit.frames._schema import COMPARISON, OBSERVATIONS
+from toolkit.gas._gate import Gate, Rules, judge
+from toolkit.gas._observations import Source, is_no_answer, last_observations
+from toolkit.gas._sentences import comparison_html, comparison_text
+from toolkit.gas._steps import OUTCOME_COLUMNS
+from toolkit.gas._study import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import date
+
+    from toolkit.gas._study import Study
+
+__all__ = ["KINDS", "Comparison", "compare"]
+
+KINDS = ("changed", "unreachable", "added", "removed", "unchanged")
+"""Kinds of calls, those that need attention first."""
+
+_MAX_NAMED = 5
+_AT_VERSION = re.compile(r"(.+)@([^@/\\]*)")
+_VERSION = re.compile(r"\d{1,20}")
+_CALL_KEY = ["node", "fingerprint"]
+_SPLIT = ("execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas")
+_SIDED = {
+    "ledger_version": "version",
+    "gas_used": "gas",
+    "success": "success",
+    "error_code": "error",
+    "vm_status": "vm_status",
+} | dict(zip(_SPLIT, _SPLIT, strict=True))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """The calls of two sides and their differences.
+
+    Attributes
+    ----------
+    calls : DataFrame
+        One row per call and source, by label: ``kind``, gas on each side in gas units, the change in gas units and in
+        percent of the baseline, success, error codes, and the split of gas if it is known.
+    warnings : tuple of str
+        What makes the two sides hard to compare, such as different node builds.
+    names : tuple of str
+        Names of the two sides.
+    study : Study or None
+        The study of the after side, if that is a run; its thresholds and waivers are those to judge by.
+    left_out : tuple of (str, str)
+        Label and node of simulations that are not compared, because they were made after a requested version.
+    """
+
+    calls: pd.DataFrame
+    warnings: tuple[str, ...] = ()
+    names: tuple[str, str] = ("before", "after")
+    study: Study | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    def _of(self, kind: str) -> pd.DataFrame:
+        return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
+
+    @property
+    def added(self) -> pd.DataFrame:
+        """Calls of the after side only."""
+        return self._of("added")
+
+    @property
+    def removed(self) -> pd.DataFrame:
+        """Calls of the before side only."""
+        return self._of("removed")
+
+    @property
+    def changed(self) -> pd.DataFrame:
+        """Calls whose gas, success or error differs."""
+        return self._of("changed")
+
+    @property
+    def unchanged(self) -> pd.DataFrame:
+        """Calls with the same gas, success and error on both sides."""
+        return self._of("unchanged")
+
+    @property
+    def unreachable(self) -> pd.DataFrame:
+        """Calls that got no answer on one side, so that they cannot be compared."""
+        return self._of("unreachable")
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of calls of each kind."""
+        return {kind: int((self.calls["kind"] == kind).sum()) for kind in KINDS}
+
+    def gate(
+        self,
+        threshold: Any = None,
+        *,
+        study: Study | None = None,
+        waivers: Sequence[Any] | None = None,
+        today: date | None = None,
+    ) -> Gate:
+        """Judge which calls regressed.
+
+        A call regresses if its gas rises over a limit, or if it succeeded before and fails now. The gate does not pass
+        either if there is a call that it cannot judge and that is not waived: a call without an answer or without gas
+        on a side; committed transactions, which differ in their arguments, unless `study` has thresholds for the call;
+        and simulations that are left out because they are made at the head only. To judge one source alone, name it:
+        ``compare(a, b, source="view@version")``.
+
+        Parameters
+        ----------
+        threshold : Threshold, str, int or list, optional
+            Limit of calls without a limit of their own: ``"2%"``, ``50`` gas units, or both in a list, each of which
+            applies. By default that of `study`.
+        study : Study, optional
+            Source of thresholds, and of waivers if `waivers` is None. `Comparison.study` is that of the after run.
+        waivers : sequence of Waiver or mapping, optional
+            Calls whose regressions are excused, and sources that need not be judged.
+        today : date, optional
+            Day by which waivers expire; today's date in UTC by default.
+
+        Returns
+        -------
+        Gate
+
+        Raises
+        ------
+        InputError
+            If no call is on both sides, so that there is nothing to judge, or the threshold is not valid.
+        StudyError
+            If a waiver is not valid.
+        """
+        return judge(self.calls, Rules.of(threshold, study, waivers), left_out=self.left_out, today=today)
+
+    def __repr__(self) -> str:
+        return comparison_text(self)
+
+    def _repr_html_(self) -> str:
+        return comparison_html(self)
+
+
+def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
+    """Compare the last observation of each call on two sides.
+
+    Parameters
+    ----------
+    before, after : DataFrame, Run, str or Path
+        Observations, a run, the folder of a run, or ``runs/x@1000``: the run at ledger version 1000. The last
+        observation of each call is compared.
+    source : str or (str, str), optional
+        Compare observations of one source only: ``view@version``, ``simulate@now`` or ``committed``. Two of them mix
+        sources: the first of the before side is then matched with the second of the after side, by label.
+
+    Returns
+    -------
+    Comparison
+        Calls are matched by fingerprint and source, so sources are never mixed unless that is requested.
+
+    Raises
+    ------
+    InputError
+        If a side is not an observation frame, a run or a folder, or `source` is not a source.
+    StudyError
+        If a folder is not that of a run, the run has no observation at or before the version, or the version is above
+        the head of the run.
+
+    Warns
+    -----
+    UserWarning
+        If the node builds or the chains of the two sides differ, if a run is not complete, if a version is between two
+        readings that differ, if simulations are left out because they were made after a requested version, or if
+        sources are mixed.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> study = toolkit.Study(
+    ...     title="supply", versions="3501:3502", calls=[toolkit.ViewFunction("0xfa17::vault::share_price")]
+    ... )
+    >>> run = study.run(progress=False)
+    >>> toolkit.compare(run.at(3501), run.at(3502)).changed[["gas_before", "gas_after"]].to_numpy().tolist()
+    [[3, 30]]
+    """
+    sides = _read_side(before), _read_side(after)
+    pair = _sources(source)
+    frames = [_of_source(side.last, one) for side, one in zip(sides, pair or (None, None), strict=True)]
+    mixed = pair is not None and pair[0] != pair[1]
+    # Simulations are made at the head, so a side at a version has none; they are left out of the other side too.
+    with_simulations = pair is None or pair == (Source.SIMULATE, Source.SIMULATE)
+    later = sides[0].later | sides[1].later if with_simulations else frozenset()
+    marks = {fingerprint for fingerprint, _, _ in later}
+    frames = [frame[~((frame["source"] == Source.SIMULATE) & frame["fingerprint"].isin(marks))] for frame in frames]
+    left_out = sorted({(label, where) for _, label, where in later})
+    several = max(frame["node"].nunique() for frame in frames) > 1
+    key = [*(["label"] if mixed else ["fingerprint", "source"]), *(["node"] if several else [])]
+    first, second = (_rows_by(frame, key) for frame in frames)
+    rows = [_row(first.get(one), second.get(one)) for one in dict.fromkeys([*first, *second])]
+    rows.sort(key=lambda row: (row["label"], row["source"], row["node"]))
+    notes = _notes(sides, frames) + _left_out_notes(left_out)
+    if pair is not None and mixed:
+        notes.append(f"{pair[0]} is compared with {pair[1]}, as requested: their gas may differ for that alone")
+    for note in notes:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    names = sides[0].name or "before", sides[1].name or "after"
+    table = {name: [row[name] for row in rows] for name in COMPARISON.names}
+    return Comparison(rows_frame(COMPARISON, table), tuple(notes), names, sides[1].study, tuple(left_out))
+
+
+def _sources(source: Any) -> tuple[str, str] | None:
+    if source is None:
+        return None
+    pair = (source, source) if isinstance(source, str) else source
+    if not isinstance(pair, list | tuple) or len(pair) != 2 or not set(pair) <= set(Source):  # noqa: PLR2004 - a pair
+        raise InputError(f"source must be one of {', '.join(Source)}, or two of them in a tuple, got {shorten(source)}")
+    return pair[0], pair[1]
+
+
+def _of_source(frame: pd.DataFrame, source: str | None) -> pd.DataFrame:
+    return frame if source is None else frame[frame["source"] == source]
+
+
+def _left_out_notes(left_out: Sequence[tuple[str, str]]) -> list[str]:
+    labels = list(dict.fromkeys(label for label, _ in left_out))
+    if not labels:
+        return []
+    names = listed(labels, _MAX_NAMED)
+    return [f"not compared: {names}: simulations are made at the head, which is after the requested version"]
+
+
+def _rows_by(frame: pd.DataFrame, names: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
+    """Return the rows as plain values, keyed by columns."""
+    columns = plain_columns(frame, OBSERVATIONS.names)
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return {tuple(row[name] for name in names): row for row in rows}
+
+
+def _row(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> dict[str, Any]:
+    known: Mapping[str, Any] = after or before or {}
+    sides = {"before": before or {}, "after": after or {}}
+    row = {name: known[name] for name in ("label", "fingerprint", "source", "node", "model")}
+    row["kind"] = _kind(before, after)
+    if before and after and before["source"] != after["source"]:
+        row["source"] = f"{before['source']} to {after['source']}"
+    for column, name in _SIDED.items():
+        for side, values in sides.items():
+            row[f"{name}_{side}"] = values.get(column)
+    gas_before, gas_after = row["gas_before"], row["gas_after"]
+    change = None if gas_before is None or gas_after is None else gas_after - gas_before
+    row["change"] = change
+    row["change_percent"] = 100.0 * change / gas_before if change is not None and gas_before else None
+    digests = [values.get("value_digest") for values in sides.values()]
+    row["value_changed"] = None if None in digests else digests[0] != digests[1]
+    return row
+
+
+def _kind(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    if before is None:
+        return "added"
+    if after is None:
+        return "removed"
+    if is_no_answer(before["error_code"]) or is_no_answer(after["error_code"]):
+        return "unreachable"
+    same = all(before[name] == after[name] for name in OUTCOME_COLUMNS)
+    return "unchanged" if same else "changed"
+
+
+def _notes(sides: Sequence[_Side], frames: Sequence[pd.DataFrame]) -> list[str]:
+    notes = []
+    for column, what in (("chain_id", "chains"), ("node_build", "node builds")):
+        found = [sorted(frame[column].dropna().astype(str).unique()) for frame in frames]
+        if found[0] and found[1] and found[0] != found[1]:
+            one, two = (", ".join(side) for side in found)
+            notes.append(f"the two sides come from different {what} ({one}; {two}): gas may differ for that alone")
+    models = [set(frame["model"].astype(bool)) for frame in frames]
+    if models[0] and models[1] and models[0] != models[1]:
+        notes.append("one side is from the embedded node, whose gas is a model: the sides cannot be compared")
+    notes += [
+        f"the {name} side is a run that is not complete: calls may be missing"
+        for name, side in zip(("before", "after"), sides, strict=True)
+        if not side.complete
+    ]
+    return [*notes, *(f"{side.name}: {note}" for side in sides for note in side.notes)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One side of a comparison.
+
+    Attributes
+    ----------
+    name : str
+        The path, if the side was given as one.
+    last : DataFrame
+        The last observation of each call and source.
+    complete : bool
+        False for a run that was interrupted.
+    study : Study or None
+        The study of a run.
+    notes : tuple of str
+        What makes the side less certain than it seems.
+    later : frozenset of (str, str, str)
+        Fingerprint, label and node of simulations of the run that were made after the requested version.
+    """
+
+    name: str
+    last: pd.DataFrame
+    complete: bool = True
+    study: Study | None = None
+    notes: tuple[str, ...] = ()
+    later: frozenset[tuple[str, str, str]] = frozenset()
+
+
+def _read_side(side: Any) -> _Side:
+    """Open a side of a comparison: a frame, a run, or the folder of a run, with a version as in ``runs/x@1000``."""
+    if isinstance(side, str | Path):
+        return _side_of_path(str(side))
+    frame = side if isinstance(side, pd.DataFrame) else getattr(side, "observations", None)
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError(f"compare takes observation frames, runs or run folders, got {type(side).__name__}")
+    missing = [name for name in OBSERVATIONS.names if name not in frame.columns]
+    if missing:
+        raise InputError(f"compare needs observation frames; columns {missing} are missing")
+    name = "" if frame is side else str(side.path)
+    return _Side(name, last_observations(frame), getattr(side, "complete", True), getattr(side, "study", None))
+
+
+def _side_of_path(path: str) -> _Side:
+    found = None if Path(path).exists() else _AT_VERSION.fullmatch(path)  # the name of a folder may contain an @
+    if found is None:
+        run = Run.open(path)
+        return _Side(path, last_observations(run.observations), run.complete, run.study)
+    if not _VERSION.fullmatch(found[2]):
+        raise InputError(
+            f"{shorten(path)}: expected a ledger version after the @, a whole number such as {found[1]}@1000, "
+            f"got {shorten(found[2])}; the folder alone is the run at its end"
+        )
+    run, version = Run.open(found[1]), int(found[2])
+    last = run.at(version)
+    if not len(last):
+        first = run.observations["ledger_version"].min() if len(run.observations) else None
+        since = "it has no observations" if first is None else f"its first version is {first}"
+        raise StudyError(f"{shorten(path)}: the run has no observation at or before version {version}; {since}")
+    head = _head(run)
+    if version > head:
+        raise StudyError(
+            f"{shorten(path)}: the run has no data of version {version}: the head was {head} when it was read; "
+            "give a version up to that, or the folder alone for the run at its end"
+        )
+    simulations = run.observations[run.observations["source"] == Source.SIMULATE]
+    later = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
+    notes = tuple(_unsettled_notes(run.observations, last, version))
+    named = frozenset(zip(*plain_columns(later, ["fingerprint", "label", "node"]).values(), strict=True))
+    return _Side(path, last, run.complete, run.study, notes, named)
+
+
+def _head(run: Run) -> int:
+    """Return the newest ledger version that the nodes of a run had when they answered."""
+    heads = run.observations["head_version"].dropna()
+    planned = max(plan["head"] for plan in run.manifest["nodes"])
+    return max(planned, int(heads.max())) if len(heads) else int(planned)
+
+
+def _unsettled_notes(observations: pd.DataFrame, last: pd.DataFrame, version: int) -> list[str]:
+    """Name the views that changed between the readings around a version that was not read itself."""
+    views = observations[(observations["source"] == Source.VIEW) & (observations["ledger_version"] > version)]
+    following = _outcomes(views.sort_values("ledger_version", kind="stable").groupby(_CALL_KEY, sort=False).head(1))
+    changed = [
+        f"{label!r} ({at} to {following[key][1]})"
+        for key, (label, at, *outcome) in _outcomes(last[last["source"] == Source.VIEW]).items()
+        if at < version and key in following and following[key][2:] != tuple(outcome)
+    ]
+    if not changed:
+        return []
+    names = listed(changed, _MAX_NAMED)
+    return [f"version {version} is between two readings that differ; the earlier one is compared: {names}"]
+
+
+def _outcomes(rows: pd.DataFrame) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """Return label, version and outcome of each row by node and call."""
+    columns = plain_columns(rows, [*_CALL_KEY, "label", "ledger_version", *OUTCOME_COLUMNS])
+    return {row[:2]: row[2:] for row in zip(*columns.values(), strict=True)}

@@ -1,0 +1,405 @@
+"""Plans: the versions that a study reads on a node, and what a run would send, before it is sent."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from math import ceil, log2
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from toolkit.client._abis import encode_arguments, function_abi, parameter_layouts
+from toolkit.client._connect import connect
+from toolkit.client._transaction_pages import PAGE
+from toolkit.client._versions import Versions, evenly, resolve_versions
+from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, StudyError
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import PLAN
+from toolkit.gas._observations import Source
+from toolkit.gas._sentences import plan_html, plan_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    import pandas as pd
+
+    from toolkit.client._node import Node
+    from toolkit.gas._calls import Call
+    from toolkit.gas._study import Study
+
+__all__ = [
+    "CallPlan",
+    "NodePlan",
+    "Plan",
+    "committed_pages",
+    "committed_range",
+    "connected",
+    "plan_study",
+    "planned_versions",
+    "resolve_study",
+]
+
+
+def resolve_study(study: Study, node: Node) -> dict[str, Any]:
+    """Resolve a study's versions on one node. They hold for the whole run, also when it is resumed.
+
+    Parameters
+    ----------
+    study : Study
+    node : Node
+
+    Returns
+    -------
+    dict
+        ``node``, ``node_build``, ``model``, ``chain_id``, ``head``, ``oldest``, ``oldest_claimed`` (as the node says,
+        without what a probe found), ``first``, ``last``, ``versions`` (if they are listed), ``step`` (of a range),
+        ``notes`` (what was clipped or cannot be read), ``committed`` (the ranges of calls that have their own, by
+        fingerprint) and ``committed_span`` (the first and the last version of all these ranges).
+
+    Raises
+    ------
+    InputError
+        If the versions cannot be read on this node.
+    StudyError
+        If the arguments of a call do not fit its function at the last version that is read; the message names the call.
+    """
+    info = node.info()
+    head, oldest = info.ledger.version, node.oldest_readable(info.ledger)
+    search = study.versions.search
+
+    def version_at(time: datetime) -> int:
+        return node.first_from(time, info.ledger)
+
+    wanted: Versions = search.versions if search else (study.versions.plan or -1)
+    claimed = info.ledger.oldest_version
+    plan = resolve_versions(wanted, head=head, oldest=oldest, version_at=version_at, claimed=claimed)
+    versions = plan.versions
+    listed = not isinstance(wanted, str)  # only ranges are clipped
+    notes = [*plan.notes, *(_out_of_reach(versions, head=head, oldest=oldest) if listed else ())]
+    committed = {}
+    for call in study.calls:
+        if call.versions is not None:
+            own = resolve_versions(call.versions, head=head, oldest=claimed, version_at=version_at)
+            committed[call.fingerprint] = [own.versions[0], own.versions[-1]]
+            notes += [f"{call.name}: {note}" for note in own.notes]
+    last = max(versions, default=head)
+    resolved = {
+        "node": node.name,
+        "node_build": info.git_hash,
+        "model": (info.git_hash or "").startswith("embedded"),
+        "chain_id": info.ledger.chain_id,
+        "head": head,
+        "oldest": oldest,
+        "oldest_claimed": claimed,
+        "first": min(versions, default=head),
+        "last": last,
+        "versions": None if search or isinstance(versions, range) else list(versions),
+        "step": versions.step if isinstance(versions, range) else None,
+        "committed": committed,
+        "notes": notes,
+    }
+    for call in study.calls:
+        if call.source != Source.COMMITTED:
+            _check_arguments(call, node, head if call.source == Source.SIMULATE else min(last, head))
+    ranges = [committed_range(resolved, call) for call in study.calls if call.source == Source.COMMITTED]
+    span = [min(first for first, _ in ranges), max(last for _, last in ranges)] if ranges else None
+    return resolved | {"committed_span": span}
+
+
+def connected(study: Study, stack: ExitStack) -> list[Node]:
+    """Connect to the nodes that a study names, at its pace; they are closed with the stack."""
+    pace = study.requests_per_second
+    return [stack.enter_context(connect(**one, requests_per_second=pace)) for one in study.connections()]
+
+
+def planned_versions(plan: Mapping[str, Any]) -> Sequence[int]:
+    """Return the versions of a resolved plan at which each view is read."""
+    if plan["versions"] is not None:
+        return list(plan["versions"])
+    return range(plan["first"], plan["last"] + 1, plan["step"])
+
+
+def committed_range(plan: Mapping[str, Any], call: Call) -> tuple[int, int]:
+    """Return the first and last version of the transactions that a committed call reads."""
+    first, last = plan.get("committed", {}).get(call.fingerprint, (plan["first"], plan["last"]))
+    return first, last
+
+
+def committed_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the pages (first version, number of versions) that contain every version of some ranges, each once."""
+    pages: list[tuple[int, int]] = []
+    reached = -1
+    for first, last in sorted(ranges):
+        starts = range(max(first, reached + 1), last + 1, PAGE)
+        pages += [(start, min(PAGE, last + 1 - start)) for start in starts]
+        reached = max(reached, last)
+    return pages
+
+
+def _check_arguments(call: Call, node: Node, version: int) -> None:
+    """Raise StudyError if arguments do not fit the function; nothing is checked if its ABI cannot be read."""
+    abis = node.abis.at(version)
+    try:
+        function = function_abi(call.function, abis)
+        if function is None:
+            return
+        parameter_layouts(function, call.type_arguments, abis)  # reads the modules that the parameters' types are of
+    except (NodeError, NodeUnreachable, SchemaError):
+        return
+    except InputError as error:
+        raise _misfit(call, version, error) from None
+    try:
+        encode_arguments(function, call.type_arguments, call.arguments, abis, where=call.function)
+    except (InputError, SchemaError) as error:
+        raise _misfit(call, version, error) from None
+
+
+def _misfit(call: Call, version: int, error: Exception) -> StudyError:
+    return StudyError(f"call {call.name!r}, by the code at version {version}: {error}")
+
+
+def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[str]:
+    """Return notes about listed versions that cannot be read: they become rows with the node's error."""
+    pruned = sum(version < oldest for version in versions)
+    beyond = sum(version > head for version in versions)
+    gone = f"{pruned} of {len(versions)} listed versions: pruned, the oldest is {oldest}; their rows have an error"
+    early = f"{beyond} of {len(versions)} listed versions: above the head {head}; their rows have an error"
+    return [text for count, text in ((pruned, gone), (beyond, early)) if count]
+
+
+BYTES: dict[str, int] = {Source.VIEW: 1_000, Source.SIMULATE: 10_000, Source.COMMITTED: 5_400 * PAGE}
+"""Assumed bytes of one request and its answer with headers; 5.4 kB is the mean of 10,000 committed transactions."""
+MAX_CALLS_PER_SECOND = 2_000.0
+"""Maximum rate at which one machine turns answers into rows; a distant node is slower, due to its latency."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """One call of a study on one node.
+
+    Attributes
+    ----------
+    label, source : str
+    first, last : int
+        Ledger versions between which it is read, both included.
+    requests, requests_most : int
+        Minimum and maximum number of requests; they differ for a step search only.
+    bytes, bytes_most : int
+        Bytes sent and received, from an assumed size of each request and answer.
+    """
+
+    label: str
+    source: str
+    first: int
+    last: int
+    requests: int
+    requests_most: int
+    bytes: int
+    bytes_most: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """A study on one node.
+
+    Attributes
+    ----------
+    node : str
+    node_build : str or None
+    model : bool
+        True for the embedded node, whose gas is a model.
+    chain_id, head, oldest : int
+        The chain; the newest and the oldest version of the node.
+    latency_s : float
+        Measured time of one ``GET /v1`` in seconds.
+    in_flight : int
+        Maximum number of requests in flight.
+    pace : float or None
+        Maximum requests per second, as configured.
+    rounds : int
+        Maximum number of rounds of a step search, each of which needs the answers of the one before; 0 without a
+        search.
+    pages : int
+        Pages of committed transactions, which all calls of committed transactions share.
+    calls : tuple of CallPlan
+    notes : tuple of str
+        What is pruned, or does not exist yet.
+    """
+
+    node: str
+    node_build: str | None
+    model: bool
+    chain_id: int
+    head: int
+    oldest: int
+    latency_s: float
+    in_flight: int
+    pace: float | None
+    rounds: int
+    pages: int
+    calls: tuple[CallPlan, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def per_second(self) -> float:
+        """Expected requests per second: limited by the pace, by the latency, or by this machine."""
+        return min(self.pace or MAX_CALLS_PER_SECOND, self.in_flight / max(self.latency_s, 1e-6), MAX_CALLS_PER_SECOND)
+
+    @property
+    def requests(self) -> tuple[int, int]:
+        """Minimum and maximum number of requests; calls of committed transactions share their pages."""
+        return _summed([(call.requests, call.requests_most) for call in self._own()], more=self.pages)
+
+    @property
+    def bytes(self) -> tuple[int, int]:
+        """Minimum and maximum number of bytes."""
+        return _summed(
+            [(call.bytes, call.bytes_most) for call in self._own()], more=self.pages * BYTES[Source.COMMITTED]
+        )
+
+    def _own(self) -> list[CallPlan]:
+        return [call for call in self.calls if call.source != Source.COMMITTED]
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Minimum and maximum number of seconds."""
+        least, most = (count / self.per_second for count in self.requests)
+        return least, most + self.rounds * self.latency_s
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What a study would send to each node.
+
+    Attributes
+    ----------
+    title : str
+    nodes : tuple of NodePlan
+
+    Examples
+    --------
+    >>> from toolkit import Study, ViewFunction
+    >>> supply = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> Study(calls=[supply], versions="0:-1/50").plan().requests
+    (50, 50)
+    """
+
+    title: str
+    nodes: tuple[NodePlan, ...]
+
+    @property
+    def requests(self) -> tuple[int, int]:
+        """Minimum and maximum number of requests, over all nodes."""
+        return _summed([node.requests for node in self.nodes])
+
+    @property
+    def bytes(self) -> tuple[int, int]:
+        """Minimum and maximum number of bytes, over all nodes."""
+        return _summed([node.bytes for node in self.nodes])
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Minimum and maximum number of seconds; nodes are read one after another."""
+        both = [node.seconds for node in self.nodes]
+        return sum(least for least, _ in both), sum(most for _, most in both)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is pruned or does not exist yet, by node."""
+        return tuple(f"{node.node}: {note}" for node in self.nodes for note in node.notes)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per node and call: versions, minimum and maximum number of requests and bytes."""
+        rows = [{"node": node.node, **asdict(call)} for node in self.nodes for call in node.calls]
+        return rows_frame(PLAN, {name: [row[name] for row in rows] for name in PLAN.names})
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as values that JSON can represent."""
+        nodes = [
+            asdict(node)
+            | {"requests": list(node.requests), "bytes": list(node.bytes), "seconds": [*map(_rounded, node.seconds)]}
+            for node in self.nodes
+        ]
+        return {
+            "title": self.title,
+            "requests": list(self.requests),
+            "bytes": list(self.bytes),
+            "seconds": [*map(_rounded, self.seconds)],
+            "assumed_bytes_per_request": dict(BYTES),
+            "nodes": nodes,
+        }
+
+    def __repr__(self) -> str:
+        return plan_text(self)
+
+    def _repr_html_(self) -> str:
+        return plan_html(self)
+
+
+def plan_study(study: Study, node: Node | None) -> Plan:
+    """Return the plan of a study; see `Study.plan`."""
+    with ExitStack() as stack:
+        nodes = [node] if node is not None else connected(study, stack)
+        return Plan(study.title, tuple(_node_plan(study, reached) for reached in nodes))
+
+
+def _node_plan(study: Study, node: Node) -> NodePlan:
+    latency_s = _latency_s(node)
+    resolved = resolve_study(study, node)
+    search = study.versions.search
+    span = resolved["last"] - resolved["first"] + 1
+    cell = span / max(1, search.initial - 1) if search else 1
+    return NodePlan(
+        node=resolved["node"],
+        node_build=resolved["node_build"],
+        model=resolved["model"],
+        chain_id=resolved["chain_id"],
+        head=resolved["head"],
+        oldest=resolved["oldest"],
+        latency_s=latency_s,
+        in_flight=node.max_in_flight,
+        pace=node.requests_per_second,
+        rounds=1 + ceil(log2(max(1, cell))) if search else 0,
+        pages=len(
+            committed_pages(committed_range(resolved, call) for call in study.calls if call.source == Source.COMMITTED)
+        ),
+        calls=tuple(_call_plan(study, call, resolved) for call in study.calls),
+        notes=tuple(resolved["notes"]),
+    )
+
+
+def _latency_s(node: Node) -> float:
+    """Measure the time of one answer; a node with a pace is asked once, since further times would include the pace."""
+    times = []
+    for _ in range(1 if node.requests_per_second else 3):
+        began = perf_counter()
+        node.info()
+        times.append(perf_counter() - began)
+    return min(times)
+
+
+def _call_plan(study: Study, call: Call, resolved: Mapping[str, Any]) -> CallPlan:
+    first, last = resolved["first"], resolved["last"]
+    search = study.versions.search
+    if call.source == Source.SIMULATE:
+        first = last = resolved["head"]
+        least = most = 1
+    elif call.source == Source.COMMITTED:
+        first, last = committed_range(resolved, call)
+        least = most = ceil((last + 1 - first) / PAGE)
+    elif search is not None:
+        least = len(evenly(first, last, search.initial))
+        most = min(search.max_requests, last + 1 - first)
+    else:
+        least = most = len(planned_versions(resolved))
+    size = BYTES[call.source]
+    return CallPlan(call.name, call.source, first, last, least, most, least * size, most * size)
+
+
+def _summed(pairs: Sequence[tuple[int, int]], *, more: int = 0) -> tuple[int, int]:
+    return sum(least for least, _ in pairs) + more, sum(most for _, most in pairs) + more
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 3)

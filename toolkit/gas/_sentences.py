@@ -1,0 +1,572 @@
+"""Sentences about steps, causes, coverage, comparisons, gates and plans: the only place where they are written.
+
+Text from users and from the chain is passed through a renderer that makes it safe for the output: `visible` for a
+terminal, a code span for Markdown, an escaped element for HTML.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any, Protocol
+
+from toolkit._present.notebook import literal
+from toolkit._present.numbers import plural, relative_change, version_range
+from toolkit._present.tables import html_table, text_table
+from toolkit._present.text import listed, short_addresses, visible
+from toolkit.frames._columns import plain_columns
+from toolkit.gas._observations import Source
+from toolkit.gas._steps import Cause, step_groups
+from toolkit.wire import feature_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pandas as pd
+
+    from toolkit.client._abis import Known
+    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._gate import Gate, NotJudged, Regression
+    from toolkit.gas._plan import CallPlan, NodePlan, Plan
+    from toolkit.gas._steps import Coverage, StepChange, StepGroup, Unjudged
+    from toolkit.move import ModuleAbi
+
+__all__ = [
+    "CAUSE_LABELS",
+    "COMPARISON_HEAD",
+    "MAX_EXPLANATION",
+    "MAX_GROUPS",
+    "SOURCE_LABELS",
+    "Renderer",
+    "change_text",
+    "comparison_html",
+    "comparison_lines",
+    "comparison_rows",
+    "comparison_text",
+    "counts_text",
+    "features_text",
+    "functions_text",
+    "gate_lines",
+    "group_sentence",
+    "group_text",
+    "label_text",
+    "module_change_text",
+    "place_text",
+    "plan_html",
+    "plan_text",
+    "resource_text",
+    "run_lines",
+    "short_change",
+    "step_lines",
+    "transaction_text",
+    "unjudged_sentences",
+    "weightiest",
+]
+
+
+class Renderer(Protocol):
+    """Returns text from users or the chain, safe for one output and cut to a length."""
+
+    def __call__(self, text: str, limit: int = ..., /) -> str:
+        """Return `text`, at most `limit` characters of it."""
+
+
+CAUSE_LABELS: Mapping[Cause, str] = {
+    Cause.SCHEDULE: "gas schedule",
+    Cause.CODE: "code",
+    Cause.CONFIG: "configuration",
+    Cause.STATE: "state",
+    Cause.MIXED: "several causes",
+    Cause.NODE: "node build",
+    Cause.UNEXPLAINED: "unexplained",
+    Cause.UNKNOWN: "unknown",
+}
+SOURCE_LABELS: Mapping[Source, str] = {
+    Source.VIEW: "view",
+    Source.SIMULATE: "simulation at the head",
+    Source.COMMITTED: "committed",
+}
+MAX_GROUPS = 60
+"""Step groups that are shown; of more the weightiest are."""
+MAX_EXPLANATION = 1_000
+"""Characters of an explanation that are shown."""
+COMPARISON_HEAD = ("call", "before", "after", "change", "relative", "versions")
+
+_MAX_LABEL = 80
+_MAX_CODE = 60
+_MAX_LINE = 2_000
+_MAX_CELL_LABEL = 60
+_MAX_REASON = 300
+_MAX_NOTE = 400
+_MAX_UNJUDGED = 7
+_MAX_LISTED = 6
+_WHY_UNJUDGED: Mapping[Source, str] = {
+    Source.COMMITTED: "Committed transactions were observed but not judged, because steps are found for views only",
+    Source.SIMULATE: "Simulations are made at the head only, so they show no change",
+    Source.VIEW: "Views that were answered at fewer than two ledger versions show no change",
+}
+
+
+def run_lines(steps: pd.DataFrame, coverage: Coverage) -> list[str]:
+    """Return what a run found as lines: the steps, or that there are none, then the calls that were not judged.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        As `Run.steps`.
+    coverage : Coverage
+        As `Run.coverage`.
+
+    Returns
+    -------
+    list of str
+    """
+    none = "no view changed its gas, success or error"
+    if not coverage.judged:
+        none = "no view was answered at two ledger versions or more, so no step can be found"
+    return [*(step_lines(steps) or [none]), *unjudged_sentences(coverage.unjudged, visible)]
+
+
+def step_lines(steps: pd.DataFrame) -> list[str]:
+    """Return steps as lines for a terminal: place and cause of each group, then its calls, indented.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        As `Run.steps`.
+
+    Returns
+    -------
+    list of str
+        By version; empty without steps. Steps of a drift are merged. Of more than 60 groups the weightiest are
+        listed, and the last line has the number of the others.
+    """
+    groups = step_groups(steps)
+    shown = weightiest(groups, MAX_GROUPS)
+    lines: list[str] = []
+    for group in shown:
+        lines.append(group_text(group, visible))
+        lines += [f"  {visible(change.label, _MAX_LABEL)}: {change_text(change, visible)}" for change in group.changes]
+    if len(groups) > len(shown):
+        lines.append(f"{len(groups) - len(shown):,} smaller changes more; the steps of the run have each")
+    return [visible(line, _MAX_LINE) for line in lines]
+
+
+def weightiest(groups: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]:
+    """Return at most `limit` groups, those with the largest changes, in the order given."""
+    chosen = sorted(range(len(groups)), key=lambda place: -groups[place].weight)[:limit]
+    return tuple(groups[place] for place in sorted(chosen))
+
+
+def group_text(group: StepGroup, name: Renderer) -> str:
+    """Return where a group of steps is, its cause and the evidence: ``at version 7, state: transaction 7 ...``."""
+    node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
+    explanation = f": {name(group.explanation, MAX_EXPLANATION)}" if group.explanation else ""
+    return f"{place_text(group)}{node}, {CAUSE_LABELS[group.cause]}{explanation}"
+
+
+def group_sentence(group: StepGroup, name: Renderer) -> str:
+    """Return a group of steps as a sentence about its largest change."""
+    place, change, others = place_text(group), group.changes[0], len(group.changes) - 1
+    node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
+    too = f"; {plural(others, 'other call')} changed there too" if others else ""
+    cause = CAUSE_LABELS[group.cause]
+    why = f"Cause ({cause}): {name(group.explanation, MAX_EXPLANATION)}" if group.explanation else f"Cause: {cause}"
+    call = f"{name(change.label, _MAX_LABEL)} {change_text(change, name)}"
+    return f"{place[0].upper()}{place[1:]}{node}: {call}{too}. {why}."
+
+
+def place_text(group: StepGroup) -> str:
+    """Return at which version, or between which, the steps of a group are."""
+    if group.exact:
+        return f"at version {group.version_after}"
+    return f"between versions {group.version_before} and {group.version_after}"
+
+
+def change_text(change: StepChange, name: Renderer) -> str:
+    """Return how the outcome of a call changed, with gas on both sides."""
+    before, after = change.gas_before, change.gas_after
+    if before is not None and after is not None:
+        if before == after:
+            return f"same gas ({plural(after, 'gas unit')}), other outcome"
+        return f"from {before:,} to {plural(after, 'gas unit')} ({short_change(change, name)})"
+    errors = [_error_text(change.error_before, change.success_before, name)]
+    errors.append(_error_text(change.error_after, change.success_after, name))
+    if errors[0] and errors[1]:
+        return f"fails in another way: {errors[0]}, then {errors[1]}"
+    if errors[0]:
+        return f"starts to answer, with {_gas_text(after)}"
+    if errors[1]:
+        return f"stops answering: {errors[1]}; it took {_gas_text(before)}"
+    return f"{_gas_text(before)}, then {_gas_text(after)}"
+
+
+def short_change(change: StepChange, name: Renderer) -> str:
+    """Return a change for a place that shows gas on both sides already: the factor or percentage, and the steps."""
+    if change.gas_before is None or change.gas_after is None or change.gas_before == change.gas_after:
+        return change_text(change, name)
+    steps = f" in {change.count:,} steps" if change.count > 1 else ""
+    return f"{relative_change(change.gas_before, change.gas_after)}{steps}"
+
+
+def _error_text(code: str | None, success: bool | None, name: Renderer) -> str:  # noqa: FBT001 - as the column
+    """Return how a call failed; empty if it did not."""
+    if code is None:
+        return ""
+    # Only a call that was executed has a success; one that the node refused has none.
+    return f"{'cannot be called' if success is None else 'fails when it runs'} ({name(code, _MAX_CODE)})"
+
+
+def _gas_text(gas: int | None) -> str:
+    return "no gas reported" if gas is None else plural(gas, "gas unit")
+
+
+def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str]:
+    """Return one sentence for each source with calls that were observed but not judged, with the reason.
+
+    Parameters
+    ----------
+    unjudged : sequence of Unjudged
+    name : Renderer
+
+    Returns
+    -------
+    list of str
+        Empty if all calls were judged.
+    """
+    several = len({one.node for one in unjudged}) > 1
+    sentences = []
+    for source, why in _WHY_UNJUDGED.items():
+        calls = [one for one in unjudged if one.source == source]
+        texts = [_unjudged_text(one, name, several=several) for one in calls[:_MAX_UNJUDGED]]
+        if len(calls) > _MAX_UNJUDGED:
+            texts.append(f"{len(calls) - _MAX_UNJUDGED:,} more calls")
+        if texts:
+            sentences.append(f"{why}: {'; '.join(texts)}.")
+    return sentences
+
+
+def _unjudged_text(one: Unjudged, name: Renderer, *, several: bool) -> str:
+    count = f"{one.readings:,} of " if one.source == Source.COMMITTED else ""
+    where = f" on {name(one.node)}" if several else ""
+    if one.min_gas is None:
+        gas = "no gas"
+    elif one.min_gas == one.max_gas:
+        gas = f"gas {one.min_gas:,}"
+    else:
+        gas = f"gas from {one.min_gas:,} to {one.max_gas:,}"
+    if one.source == Source.COMMITTED and one.failures:
+        gas += f"; {plural(one.failures, 'range')} of versions could not be read"
+    return f"{count}{name(one.label)}{where} ({gas})"
+
+
+def transaction_text(version: int, facts: Mapping[str, Any]) -> str:
+    """Return the version of a transaction, what it called, and its sender."""
+    payload = str(facts["payload_type"] or "").removesuffix("_payload").replace("_", " ")
+    what = facts["function"] or (f"a {payload}" if payload else facts["type"])
+    who = f" by {facts['sender']}" if facts["sender"] else ""
+    return visible(short_addresses(f"transaction {version} ({what}{who})"), 300)
+
+
+def features_text(before: frozenset[int], after: frozenset[int]) -> str:
+    """Return which feature flags were switched on and off; empty if none was."""
+    parts = []
+    for word, flags in (("on", after - before), ("off", before - after)):
+        if flags:
+            names = [f"{number} {feature_name(number) or '(a flag not known by name)'}" for number in sorted(flags)]
+            parts.append(f"switched {word} feature flag{'s' if len(names) > 1 else ''} {_names(names)}")
+    return " and ".join(parts)
+
+
+def module_change_text(before: Known, after: Known, what: str) -> str:
+    """Return what happened to a module between two versions; empty if it is the same."""
+    if before.digest == after.digest:
+        return ""
+    if after.digest is None:
+        return f"deleted {what}"
+    if before.digest is None:
+        return f"published {what} ({functions_text(None, after.abi).replace('added', 'with', 1)})"
+    return f"upgraded {what} ({functions_text(before.abi, after.abi)})"
+
+
+def functions_text(before: ModuleAbi | None, after: ModuleAbi | None) -> str:
+    """Return which functions of a module were added, removed, or changed in their signature."""
+    old, new = ({f.name: f for f in (abi.exposed_functions if abi else ())} for abi in (before, after))
+    if not old and not new:
+        return "its functions are not known"
+    differing = {
+        "added": sorted(new.keys() - old.keys()),
+        "removed": sorted(old.keys() - new.keys()),
+        "changed": sorted(name for name in old.keys() & new.keys() if old[name] != new[name]),
+    }
+    return "; ".join(f"{word} {_names(names)}" for word, names in differing.items() if names) or (
+        "the same functions, other code"
+    )
+
+
+def resource_text(tag: str, addresses: Sequence[str]) -> str:
+    """Return a resource type and the accounts that hold it."""
+    whose = addresses[0] if len(addresses) == 1 else f"{len(addresses)} accounts"
+    return visible(short_addresses(f"{tag} of {whose}"), 200)
+
+
+def _names(names: Iterable[str]) -> str:
+    return listed((visible(name, _MAX_LABEL) for name in names), _MAX_LISTED)
+
+
+def label_text(text: str, limit: int = _MAX_CELL_LABEL, /) -> str:
+    """Return a label or other text from users and the chain on one line, with short addresses, for a terminal."""
+    return visible(short_addresses(text), limit)
+
+
+def comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
+    """Return a comparison, and the verdict of its gate, for a terminal."""
+    lines = [f"{visible(comparison.names[0])} compared with {visible(comparison.names[1])}"]
+    lines += gate_lines(gate, label_text) if gate else []
+    lines += [f"note: {visible(note, _MAX_NOTE)}" for note in comparison.warnings]
+    lines += ["", counts_text(comparison)]
+    rows = comparison_rows(comparison, label_text)
+    if rows:
+        lines += text_table(rows, head=COMPARISON_HEAD, numbers_from=1, indent="  ")
+    return "\n".join([*lines, *comparison_lines(comparison, label_text)])
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return a comparison as HTML for a notebook; all text in it is escaped."""
+
+    def name(text: str, limit: int = _MAX_CELL_LABEL, /) -> str:
+        return html.escape(label_text(text, limit))
+
+    lines = [*(f"note: {visible(note, _MAX_NOTE)}" for note in comparison.warnings), counts_text(comparison)]
+    parts = [f"<p>{html.escape(line)}</p>" for line in lines]
+    rows = comparison_rows(comparison, name)
+    if rows:
+        parts.append(html_table(rows, head=COMPARISON_HEAD, numbers_from=1))
+    return literal("".join([*parts, *(f"<p>{line}</p>" for line in comparison_lines(comparison, name))]))
+
+
+def gate_lines(gate: Gate, name: Renderer) -> list[str]:
+    """Return whether a gate passed, its rules, and the calls that regressed, could not be judged or are waived.
+
+    Parameters
+    ----------
+    gate : Gate
+    name : Renderer
+
+    Returns
+    -------
+    list of str
+    """
+    verdict = {
+        "passed": "passed",
+        "failed": f"FAILED: {plural(len(gate.regressions), 'regression')}",
+        "could not judge": f"COULD NOT JUDGE {plural(len(gate.not_judged), 'call')}",
+    }[gate.verdict]
+    lines = [f"gate {verdict}; {plural(gate.judged, 'call')} judged"]
+    lines.append(f"rules: {name(str(gate.rules), _MAX_REASON)}")
+    lines += [f"regression: {_reason_text(one, name)}" for one in gate.regressions]
+    lines += [f"could not judge: {_reason_text(one, name)}" for one in gate.not_judged]
+    if gate.not_judged:
+        lines.append(
+            "to judge without them: name the source to compare (--source view@version), or waive the call or its "
+            'source in the study ([[waiver]] with `call`, or `source = "committed"`)'
+        )
+    for one in gate.waived:
+        until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, _MAX_REASON)}" if one.waiver else ""
+        lines.append(f"waived: {_reason_text(one, name)} ({until})")
+    return [*lines, *(f"note: {name(note, _MAX_REASON)}" for note in gate.notes)]
+
+
+def _reason_text(one: Regression | NotJudged, name: Renderer) -> str:
+    return f"{name(one.label)}: {name(one.reason, _MAX_REASON)}"
+
+
+def counts_text(comparison: Comparison) -> str:
+    """Return the number of calls of each kind."""
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items() if count)
+    model = " (gas of the embedded node is a model)" if comparison.calls["model"].any() else ""
+    return f"{counts or 'no calls'}{model}"
+
+
+def comparison_rows(comparison: Comparison, name: Renderer) -> list[tuple[str, ...]]:
+    """Return table rows of the changed and unreachable calls, the largest rise first; gas splits are below a call."""
+    calls = comparison.calls[comparison.calls["kind"].isin(["changed", "unreachable"])]
+    columns = plain_columns(calls, list(calls.columns))
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    rows.sort(key=_order, reverse=True)
+    several = len({row["node"] for row in rows}) > 1
+    cells: list[tuple[str, ...]] = []
+    for row in rows:
+        source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].removesuffix('@now'))})"
+        node = f" ({name(row['node'])})" if several else ""
+        cells.append((f"{name(row['label'])}{source}{node}", *_comparison_cells(row, name)))
+        cells += [
+            (f"of which {part}", f"{before:,}", f"{after:,}", f"{after - before:+,}", "", "")
+            for column, part in _SPLIT.items()
+            if (before := row[f"{column}_before"]) is not None
+            and (after := row[f"{column}_after"]) is not None
+            and before != after
+        ]
+    return cells
+
+
+_SPLIT = {
+    "execution_gas_units": "execution",
+    "io_gas_units": "io",
+    "storage_fee_octas": "storage (octas)",
+    "storage_fee_refund_octas": "refund (octas)",
+}
+
+
+def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
+    """Return lines that name the calls without a row in the table, and those whose comparison has little meaning."""
+    calls, same = comparison.calls, comparison.unchanged
+    lines = [
+        f"{kind}: {_labels(rows, name)}"
+        for kind in ("added", "removed", "unchanged")
+        if len(rows := calls[calls["kind"] == kind])
+    ]
+    other = same[same["value_changed"].fillna(value=False).astype(bool)]
+    if len(other):
+        lines.append(f"same gas, another result: {_labels(other, name)}")
+    committed = calls[calls["source"].str.contains(Source.COMMITTED, regex=False)]
+    if len(committed):
+        labels = _labels(committed, name)
+        lines.append(f"the last committed transaction on either side, whose arguments may differ: {labels}")
+    return lines
+
+
+def _labels(rows: pd.DataFrame, name: Renderer) -> str:
+    return ", ".join(map(name, dict.fromkeys(rows["label"].tolist())))
+
+
+def _order(row: Mapping[str, Any]) -> tuple[bool, float]:
+    """Order rows: calls that fail now or got no answer first, then by the relative rise."""
+    failed = row["error_after"] is not None or row["success_after"] is False
+    rise = row["change_percent"]
+    return failed, rise if rise is not None else float(row["change"] or 0)
+
+
+def _comparison_cells(row: Mapping[str, Any], name: Renderer) -> tuple[str, ...]:
+    change = row["change"]
+    return (
+        _outcome_text(row, "before", name),
+        _outcome_text(row, "after", name),
+        "" if change is None else f"{change:+,}",
+        relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else "",
+        version_range(row["version_before"], row["version_after"]),
+    )
+
+
+def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:
+    error, gas = row[f"error_{side}"], row[f"gas_{side}"]
+    if error is not None:
+        return name(error)
+    text = "no gas reported" if gas is None else f"{gas:,}"
+    return f"{text} (aborts)" if row[f"success_{side}"] is False else text
+
+
+_PLAN_HEAD = ("call", "what is read", "requests")
+_MAX_PLAN_LABEL = 50
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_BYTE_UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+
+def plan_text(plan: Plan) -> str:
+    """Return a plan as lines for a terminal."""
+    lines = [f"Plan of {visible(plan.title)} (nothing of it has been sent)"]
+    for node in plan.nodes:
+        table = text_table(_plan_rows(node), head=_PLAN_HEAD, numbers_from=2, indent="  ")
+        lines += ["", _plan_node_text(node), *table, *_plan_notes(node)]
+    return "\n".join(lines)
+
+
+def plan_html(plan: Plan) -> str:
+    """Return a plan as HTML for a notebook; all text in it is escaped."""
+    parts = [f"<p>Plan of <b>{html.escape(visible(plan.title))}</b> (nothing of it has been sent)</p>"]
+    for node in plan.nodes:
+        rows = [tuple(map(html.escape, row)) for row in _plan_rows(node)]
+        table = html_table(rows, head=_PLAN_HEAD, numbers_from=2)
+        parts.append(f"<p>{html.escape(_plan_node_text(node))}</p>{table}")
+        parts += [f"<p>{html.escape(line)}</p>" for line in _plan_notes(node)]
+    return literal("".join(parts))
+
+
+def _plan_rows(node: NodePlan) -> list[tuple[str, str, str]]:
+    rows = [
+        (label_text(call.label, _MAX_PLAN_LABEL), _plan_call_text(call), _range(call.requests, call.requests_most))
+        for call in node.calls
+    ]
+    return [*rows, ("in all", "", _range(*node.requests))]
+
+
+def _plan_call_text(call: CallPlan) -> str:
+    if call.source == Source.SIMULATE:
+        return "simulation at the head"
+    if call.source == Source.COMMITTED:
+        return f"transactions {call.first} to {call.last}"
+    if call.requests < call.requests_most:
+        return f"search from {call.first} to {call.last}"
+    several = f"view at {call.requests:,} versions, {version_range(call.first, call.last)}"
+    return several if call.requests > 1 else f"view at version {call.first}"
+
+
+def _plan_node_text(node: NodePlan) -> str:
+    build = f", build {visible(node.node_build, 60)}" if node.node_build else ""
+    model = "; its gas is a model" if node.model else ""
+    stored = f"holds versions {node.oldest} to {node.head}"
+    return f"{visible(node.node)}: chain {node.chain_id}, {stored}{build}{model}"
+
+
+def _plan_notes(node: NodePlan) -> list[str]:
+    """Return what is pruned, then the time and the bytes, each with its assumptions."""
+    least, most = node.seconds
+    time = f"time: {_duration_range(least, most)} ({_pace_text(node)})"
+    size = f"bytes: {_bytes_range(*node.bytes)} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
+    search = any(call.requests < call.requests_most for call in node.calls)
+    steps = [f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step"]
+    left_out = (
+        "not counted, in requests and in time: a few reads of each called module, and of each step to find its cause"
+    )
+    notes = [f"note: {visible(note, _MAX_NOTE)}" for note in node.notes]
+    return [*notes, *(steps if search else []), time, size, left_out]
+
+
+def _pace_text(node: NodePlan) -> str:
+    """Return what limits the pace: the rate asked for, the latency, or the speed of this machine."""
+    measured = f"{1_000 * node.latency_s:.1f} ms measured for one answer"
+    if node.per_second == node.pace:
+        return f"{node.pace:g} requests a second as asked for; {measured}"
+    at_once = f"{node.in_flight} at once, {measured}"
+    if node.in_flight / node.latency_s <= node.per_second:
+        return at_once
+    return f"assumed: {node.per_second:,.0f} calls a second, the most one machine can process; {at_once}"
+
+
+def _range(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
+def _duration_range(least: float, most: float) -> str:
+    one, two = _duration(least), _duration(most)
+    if one == two:
+        return one if most < 1 else f"about {one}"
+    return f"{one} to {two}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "less than 1 s"
+    for unit, size, limit in (("s", 1, _MINUTE * 2), ("min", _MINUTE, _HOUR * 2), ("h", _HOUR, _DAY * 2)):
+        if seconds < limit:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / _DAY:.0f} days"
+
+
+def _bytes_range(least: int, most: int) -> str:
+    one, two = _bytes(least), _bytes(most)
+    return f"about {one}" if one == two else f"{one} to {two}"
+
+
+def _bytes(count: int) -> str:
+    unit, size = next(((unit, size) for unit, size in _BYTE_UNITS if count >= size), ("kB", 1e3))
+    return f"{count / size:.3g} {unit}"

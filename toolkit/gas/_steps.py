@@ -1,0 +1,559 @@
+"""Steps: changes of a call's gas, success or error between neighbouring observations, and the causes of them.
+
+A frame of observations becomes steps (`steps_of`); steps of a drift are merged (`merge_drift`) and steps that one cause
+made at one place of the ledger are grouped (`step_groups`). Reports, figures and ``run.explain()`` all show the groups.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from math import log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.errors import SchemaError
+from toolkit.frames._columns import plain_columns
+from toolkit.frames._schema import OBSERVATIONS, STEPS
+from toolkit.gas._observations import NO_ANSWER, Source, is_no_answer
+from toolkit.gas._series import records, require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "COVERAGE_COLUMNS",
+    "OUTCOME_COLUMNS",
+    "ROUNDING_NOTE",
+    "STEP_COLUMNS",
+    "Cause",
+    "Coverage",
+    "Explanation",
+    "Step",
+    "StepChange",
+    "StepGroup",
+    "Unjudged",
+    "coverage_of",
+    "is_drift",
+    "merge_drift",
+    "step_columns",
+    "step_groups",
+    "steps_of",
+]
+
+OUTCOME_COLUMNS = ("gas_used", "success", "error_code")
+"""Two observations of a call differ if one of these columns differs."""
+STEP_COLUMNS = ("label", "version_before", "version_after", "exact", "gas_before", "gas_after", "cause")
+"""Columns of the steps frame that figures and reports need."""
+COVERAGE_COLUMNS = ("node", "label", "source", "gas_used", "error_code")
+"""Columns of the observation frame that `coverage_of` needs."""
+ROUNDING_NOTE = " (gas is rounded up to whole units, so small figures move by less)"
+"""End of an explanation if gas did not change by the ratio of the gas schedule's prices."""
+
+MAX_SINGLE_STEPS = 4
+"""Small steps of one call by one cause that are shown one by one; more are a drift."""
+_LARGE_CHANGE = 0.5  # of the smaller side: a step as large as this is not part of a drift
+_NEW_CALL_SIZE = 0.25
+_STOPPED_CALL_SIZE = log(4)
+_MIN_ANSWERS = 2
+_CALL_KEY = ["node", "label", "source"]
+
+
+class Cause(StrEnum):
+    """Kind of cause of a step; the values of the column ``cause``."""
+
+    SCHEDULE = "schedule"
+    CODE = "code"
+    CONFIG = "config"
+    STATE = "state"
+    MIXED = "mixed"
+    NODE = "node"
+    UNEXPLAINED = "unexplained"
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def of(cls, value: object) -> Cause:
+        """Return the cause of a cell; `UNKNOWN` for a missing value or one that is not a cause."""
+        try:
+            return cls(str(value))
+        except ValueError:
+            return cls.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a step happened.
+
+    Attributes
+    ----------
+    cause : Cause
+    text : str
+        Evidence, in words.
+    parts : tuple of Cause
+        The causes that a mixed one consists of; else the cause itself if there is evidence of it.
+    transaction_hash, transaction_type, transaction_sender, transaction_function : str or None
+        Of the transaction at the step, if the step is exact.
+    """
+
+    cause: Cause
+    text: str
+    parts: tuple[Cause, ...] = ()
+    transaction_hash: str | None = None
+    transaction_type: str | None = None
+    transaction_sender: str | None = None
+    transaction_function: str | None = None
+
+    def row(self) -> dict[str, Any]:
+        """Return the columns of the steps frame that state the cause."""
+        names = ("transaction_hash", "transaction_type", "transaction_sender", "transaction_function")
+        facts = {name: getattr(self, name) for name in names}
+        return {"cause": self.cause, "cause_parts": list(self.parts), "explanation": self.text} | facts
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of a call's outcome between two ledger versions that were read.
+
+    Attributes
+    ----------
+    node, label, fingerprint, source : str
+    version_before, version_after : int
+        Last version with the old outcome, first version with the new one.
+    gas_before, gas_after : int or None
+        Gas units; None if the call failed.
+    success_before, success_after : bool or None
+    error_before, error_after : str or None
+    build_before, build_after : str or None
+        Build of the node at each reading.
+    """
+
+    node: str
+    label: str
+    fingerprint: str
+    source: str
+    version_before: int
+    version_after: int
+    gas_before: int | None
+    gas_after: int | None
+    success_before: bool | None
+    success_after: bool | None
+    error_before: str | None
+    error_after: str | None
+    build_before: str | None = None
+    build_after: str | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the two versions are adjacent, so that one transaction made the step."""
+        return self.version_after == self.version_before + 1
+
+    @property
+    def change(self) -> int | None:
+        """Gas after minus gas before, in gas units."""
+        if self.gas_before is None or self.gas_after is None:
+            return None
+        return self.gas_after - self.gas_before
+
+    @property
+    def change_percent(self) -> float | None:
+        """Change as a percentage of the gas before; None if that is 0 or unknown."""
+        return None if self.change is None or not self.gas_before else 100.0 * self.change / self.gas_before
+
+    def row(self, explanation: Explanation | None) -> dict[str, Any]:
+        """Return the step as a row of the steps frame."""
+        names = (
+            "label",
+            "fingerprint",
+            "source",
+            "node",
+            "version_before",
+            "version_after",
+            "exact",
+            "gas_before",
+            "gas_after",
+            "change",
+            "change_percent",
+            "success_before",
+            "success_after",
+            "error_before",
+            "error_after",
+        )
+        why = explanation or Explanation(Cause.UNKNOWN, "the run was interrupted before causes were looked for")
+        return {name: getattr(self, name) for name in names} | why.row()
+
+
+def step_columns(steps: Sequence[Step], explanations: Mapping[Step, Explanation]) -> dict[str, list[Any]]:
+    """Return the columns of the steps frame."""
+    rows = [step.row(explanations.get(step)) for step in steps]
+    return {name: [row[name] for row in rows] for name in STEPS.names}
+
+
+def steps_of(observations: pd.DataFrame) -> list[Step]:
+    """Return the steps of calls that were read at several versions.
+
+    Parameters
+    ----------
+    observations : DataFrame
+        The observation frame. Only ``view@version`` rows are compared: a simulation has no past, and committed
+        transactions differ in their arguments.
+
+    Returns
+    -------
+    list of Step
+        By call in the order of the frame, then by version.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    """
+    missing = [name for name in OBSERVATIONS.names if name not in observations.columns]
+    if missing:
+        raise SchemaError(f"not an observation frame: columns {missing} are missing")
+    views = observations[observations["source"] == Source.VIEW]
+    return [step for _, rows in views.groupby(["node", "fingerprint"], sort=False) for step in _call_steps(rows)]
+
+
+def _call_steps(rows: pd.DataFrame) -> Iterator[Step]:
+    rows = rows.sort_values("ledger_version", kind="stable")
+    columns = plain_columns(rows, ["ledger_version", *OUTCOME_COLUMNS, "node_build"])
+    observed = [row for row in zip(*columns.values(), strict=True) if not is_no_answer(row[3])]
+    constant = {name: rows[name].iloc[0] for name in ("node", "label", "fingerprint", "source")}
+    for before, after in pairwise(observed):
+        if before[1:4] != after[1:4]:
+            yield Step(
+                **constant,
+                version_before=before[0],
+                version_after=after[0],
+                gas_before=before[1],
+                gas_after=after[1],
+                success_before=before[2],
+                success_after=after[2],
+                error_before=before[3],
+                error_after=after[3],
+                build_before=before[4],
+                build_after=after[4],
+            )
+
+
+@dataclass(frozen=True)
+class StepChange:
+    """How one call changed: one step, or the steps of one stretch of a drift.
+
+    Attributes
+    ----------
+    label, source : str
+        As in the steps frame.
+    count : int
+        Number of steps; more than 1 for a drift.
+    gas_before, gas_after : int or None
+        Gas units; None if the call failed.
+    error_before, error_after : str or None
+        Error code if the call failed.
+    success_before, success_after : bool or None
+        False if the execution failed; None if the call was refused, so that it was not executed.
+    """
+
+    label: str
+    source: str
+    count: int
+    gas_before: int | None
+    gas_after: int | None
+    error_before: str | None
+    error_after: str | None
+    success_before: bool | None = None
+    success_after: bool | None = None
+
+    @property
+    def size(self) -> float:
+        """Absolute logarithm of the ratio of gas; a call that stops answering counts as a factor of 4."""
+        if self.gas_before is None:
+            # A call that starts to answer is worth showing, but nothing became more expensive.
+            return _NEW_CALL_SIZE if self.gas_after is not None else 0.0
+        if self.gas_after is None:
+            return _STOPPED_CALL_SIZE
+        return abs(log(max(self.gas_after, 1) / max(self.gas_before, 1)))
+
+
+@dataclass(frozen=True)
+class StepGroup:
+    """Steps at one place of the ledger that have one cause and one explanation.
+
+    Attributes
+    ----------
+    version_before, version_after : int
+        Last version with the old outcome and first version with the new one, of those that were read.
+    exact : bool
+        Whether the two are adjacent, so that the transaction at `version_after` is the cause.
+    cause : Cause
+    explanation : str
+        Evidence, in words.
+    transaction_hash : str or None
+        Of the transaction at `version_after`, if it was read.
+    changes : tuple of StepChange
+        Largest first.
+    node : str
+        Empty if all steps of the frame come from one node.
+    """
+
+    version_before: int
+    version_after: int
+    exact: bool
+    cause: Cause
+    explanation: str
+    transaction_hash: str | None
+    changes: tuple[StepChange, ...]
+    node: str = ""
+
+    @property
+    def weight(self) -> float:
+        """Sum of the sizes of the changes; groups are chosen by it if there are too many to show."""
+        return sum(change.size for change in self.changes)
+
+
+def step_groups(steps: pd.DataFrame) -> tuple[StepGroup, ...]:
+    """Merge the steps of drifts and group the others by place, cause and explanation.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        As `Run.steps`.
+
+    Returns
+    -------
+    tuple of StepGroup
+        By version.
+
+    Raises
+    ------
+    SchemaError
+        If a column of `STEP_COLUMNS` is missing.
+    """
+    rows = records(merge_drift(steps))
+    several = len({row.get("node") for row in rows}) > 1
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        node = str(row.get("node") or "") if several else ""
+        text = str(row.get("explanation") or "").removesuffix(ROUNDING_NOTE)
+        # Stretches of two drifts may have the same ends without anything else in common.
+        drift = row["label"] if row["count"] > 1 else ""
+        place = row["version_before"], row["version_after"], node
+        groups.setdefault((*place, Cause.of(row["cause"]), text, drift), []).append(row)
+    return tuple(_group(key[2], key[3], key[4], groups[key]) for key in sorted(groups))
+
+
+def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]) -> StepGroup:
+    first = rows[0]
+    rounded = any(str(row.get("explanation") or "").endswith(ROUNDING_NOTE) for row in rows)
+    explanation = text + (ROUNDING_NOTE if rounded else "")
+    changes = [
+        StepChange(
+            label=row["label"],
+            source=row.get("source") or Source.VIEW.value,
+            count=row["count"],
+            gas_before=row["gas_before"],
+            gas_after=row["gas_after"],
+            error_before=row.get("error_before"),
+            error_after=row.get("error_after"),
+            success_before=row.get("success_before"),
+            success_after=row.get("success_after"),
+        )
+        for row in rows
+    ]
+    return StepGroup(
+        version_before=first["version_before"],
+        version_after=first["version_after"],
+        exact=bool(first["exact"]),
+        cause=cause,
+        explanation=("largest step: " if first["count"] > 1 and explanation else "") + explanation,
+        transaction_hash=first.get("transaction_hash"),
+        changes=tuple(sorted(changes, key=lambda change: -change.size)),
+        node=node,
+    )
+
+
+def is_drift(steps: pd.DataFrame) -> pd.Series:
+    """Mark the steps that are part of a drift: more than 4 small ones of one call by one cause.
+
+    The gas of a call that reads growing state changes at nearly every reading. A step is small if the call answers on
+    both sides and gas changes by less than half of the smaller side.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        Columns ``label``, ``cause``, ``gas_before`` and ``gas_after`` (gas units).
+
+    Returns
+    -------
+    Series of bool
+        With the index of `steps`.
+    """
+    if steps.empty:
+        return pd.Series(data=False, index=steps.index, dtype=bool)
+    before = steps["gas_before"].to_numpy(dtype=np.float64, na_value=np.nan)
+    after = steps["gas_after"].to_numpy(dtype=np.float64, na_value=np.nan)
+    small = pd.Series(np.abs(after - before) < _LARGE_CHANGE * np.fmin(before, after), index=steps.index)
+    group = small.groupby([steps["label"], steps["cause"]], dropna=False)
+    return small & (group.transform("sum") > MAX_SINGLE_STEPS)
+
+
+def merge_drift(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps with each stretch of a drift merged into one row.
+
+    A stretch ends at a step of the call by another cause, so that no merged row contains the effect of something else.
+
+    Parameters
+    ----------
+    steps : DataFrame
+        As `Run.steps`; not changed.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `steps` and ``count`` (int64, number of steps). A merged row is from before its first step to
+        after its last one, is not ``exact``, has the explanation of its largest step and no transaction. Calls in
+        their order, each by version.
+
+    Raises
+    ------
+    SchemaError
+        If a column of `STEP_COLUMNS` is missing.
+    """
+    require(steps, STEP_COLUMNS, what="summaries of changes")
+    if steps.empty:
+        return steps.assign(count=pd.Series(dtype="int64"))
+    keys = ["label", *(name for name in ("source", "node") if name in steps.columns)]
+    order = {label: place for place, label in enumerate(steps["label"].unique())}
+    rows = steps.assign(_call=steps["label"].map(order).astype("int64"), _drift=is_drift(steps))
+    rows = rows.sort_values(["_call", *keys[1:], "version_after"], kind="stable")
+    kinds = rows[[*keys, "cause", "_drift"]].astype(object)
+    new = (kinds != kinds.shift()).any(axis=1).to_numpy() | ~rows["_drift"].to_numpy(dtype=np.bool_)
+    starts = np.flatnonzero(new)
+    ends = np.append(starts[1:], len(rows)) - 1
+    return _merged(rows.drop(columns=["_call", "_drift"]), starts, ends)
+
+
+def _merged(rows: pd.DataFrame, starts: NDArray[np.intp], ends: NDArray[np.intp]) -> pd.DataFrame:
+    """Return one row for each stretch from a row of `starts` to the row of `ends`."""
+    result = rows.iloc[starts].reset_index(drop=True).assign(count=(ends - starts + 1).astype("int64"))
+    for name in [name for name in rows.columns if name.endswith("_after")]:
+        result[name] = rows[name].iloc[ends].array
+    merged = result["count"] > 1
+    before = result["gas_before"].to_numpy(dtype=np.float64, na_value=np.nan)
+    result["exact"] = result["exact"].where(~merged, other=False)
+    if "change" in result.columns:
+        change = result["gas_after"].astype("int64[pyarrow]") - result["gas_before"].astype("int64[pyarrow]")
+        result["change"] = result["change"].where(~merged, other=change)
+    if "change_percent" in result.columns:
+        after = result["gas_after"].to_numpy(dtype=np.float64, na_value=np.nan)
+        percent = 100 * np.divide(after - before, before, out=np.full_like(before, np.nan), where=before > 0)
+        result["change_percent"] = result["change_percent"].where(~merged, other=pd.Series(percent))
+    if "explanation" in result.columns:
+        largest = [a + _largest(rows.iloc[a : b + 1]) for a, b in zip(starts, ends, strict=True)]
+        result["explanation"] = rows["explanation"].iloc[largest].array
+    if "transaction_hash" in result.columns:
+        result["transaction_hash"] = result["transaction_hash"].where(~merged, other=None)
+    return result
+
+
+def _largest(rows: pd.DataFrame) -> int:
+    """Return the position of the step with the largest difference in gas."""
+    before = rows["gas_before"].to_numpy(dtype=np.float64, na_value=0)
+    after = rows["gas_after"].to_numpy(dtype=np.float64, na_value=0)
+    return int(np.argmax(np.abs(after - before)))
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A call that was observed but not judged: steps of it are not looked for.
+
+    Attributes
+    ----------
+    label, source, node : str
+        As in the observation frame.
+    readings : int
+        Number of observations with gas.
+    failures : int
+        Number of observations without gas. Each one of committed transactions is a range of versions that could not
+        be read.
+    min_gas, max_gas : int or None
+        Gas units; None if no observation has gas.
+    """
+
+    label: str
+    source: str
+    node: str
+    readings: int
+    failures: int
+    min_gas: int | None
+    max_gas: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Which calls of a run were judged.
+
+    Attributes
+    ----------
+    judged : int
+        Number of calls, per node, of which steps are looked for: views answered at two ledger versions or more.
+    unjudged : tuple of Unjudged
+        The other calls, in the order of the observations.
+    """
+
+    judged: int
+    unjudged: tuple[Unjudged, ...]
+
+
+def coverage_of(tables: Iterable[pa.Table]) -> Coverage:
+    """Return which calls of a run were judged for steps, and which were only observed.
+
+    Parameters
+    ----------
+    tables : iterable of pyarrow.Table
+        Observations, with the columns `COVERAGE_COLUMNS` at least.
+
+    Returns
+    -------
+    Coverage
+    """
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    aggregations = [
+        ("gas_used", "min"),
+        ("gas_used", "max"),
+        ("gas_used", "count"),
+        ("answered", "sum"),
+        ([], "count_all"),
+    ]
+    for table in tables:
+        silent = pc.is_in(table["error_code"].cast(pa.string()), pa.array(sorted(NO_ANSWER)))
+        flagged = table.select([*_CALL_KEY, "gas_used"]).append_column("answered", pc.invert(silent).cast(pa.uint64()))
+        for row in flagged.group_by(_CALL_KEY, use_threads=False).aggregate(aggregations).to_pylist():
+            call = found.setdefault(
+                tuple(row[name] for name in _CALL_KEY), {"count": 0, "priced": 0, "answered": 0, "gas": []}
+            )
+            call["count"] += row["count_all"]
+            call["priced"] += row["gas_used_count"]
+            call["answered"] += row["answered_sum"]
+            call["gas"] += [gas for gas in (row["gas_used_min"], row["gas_used_max"]) if gas is not None]
+    unjudged = [
+        Unjudged(
+            label,
+            source,
+            node,
+            readings=call["priced"],
+            failures=call["count"] - call["priced"],
+            min_gas=min(call["gas"], default=None),
+            max_gas=max(call["gas"], default=None),
+        )
+        for (node, label, source), call in found.items()
+        if source != Source.VIEW or call["answered"] < _MIN_ANSWERS
+    ]
+    return Coverage(len(found) - len(unjudged), tuple(unjudged))

@@ -1,0 +1,614 @@
+"""Studies and runs: `Study` says what to observe on which nodes at which versions, `Run` holds the observations.
+
+Both are in one module because each makes the other: `Study.run` returns a `Run`, and `Run.study` is a `Study`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import weakref
+from collections.abc import Mapping, Sequence, Sized
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, Field, PrivateAttr, SecretStr
+
+from toolkit._present.text import visible
+from toolkit.client._http import base_url, is_public_network, login_of, redacted_target, redacted_url
+from toolkit.client._node import Node
+from toolkit.errors import InputError, StudyError
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import STEPS
+from toolkit.gas._calls import Call, read_calls
+from toolkit.gas._file_model import FileModel, named_place, placed
+from toolkit.gas._gate import Threshold, Waiver, read_waivers
+from toolkit.gas._observations import last_observations
+from toolkit.gas._plan import Plan, plan_study
+from toolkit.gas._sentences import run_lines
+from toolkit.gas._steps import COVERAGE_COLUMNS, Cause, Coverage, Explanation, coverage_of, step_columns, steps_of
+from toolkit.gas._study_file import checked_keys, file_schema, read_toml
+from toolkit.gas._versions import VersionChoice
+from toolkit.gas.runs._completeness import merge_runs
+from toolkit.gas.runs._rows import failing_calls, rows_digest, turning_points
+from toolkit.gas.runs._runner import run_study
+from toolkit.gas.runs._store import RunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from concurrent.futures import Executor
+
+    import pandas as pd
+
+    from toolkit.gas._plan import Plan
+
+__all__ = ["Call", "Run", "Study", "VersionChoice"]
+
+_MAX_NAMED = 10
+_JUDGING = frozenset({"thresholds", "waiver", "requests_per_second"})
+"""Keys that do not change what is observed. They may change while a run is resumed, so they are not in the digest."""
+
+
+class Study(FileModel):
+    """A gas study: which calls are observed on which nodes at which ledger versions.
+
+    Parameters
+    ----------
+    calls : sequence or mapping
+        Calls as `ViewFunction`, `SimulationRequest`, or mappings as in a study file; or a mapping of label to call.
+    versions : version plan or FindSteps
+        The ledger versions at which views are read.
+    node : str or Node, default "embedded"
+        Where to read. A user name and password in a URL are held by this object only: they are not in `nodes`,
+        documents, digests, run folders or pickles.
+    nodes : sequence of str, optional
+        Several nodes, instead of `node`.
+    title : str, default "Gas study"
+        The title of reports.
+    thresholds : Threshold, str or int, optional
+        How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, or both in a list.
+    waivers : sequence of Waiver or mapping, optional
+        Calls that are excused, with a reason and an expiry date.
+    requests_per_second : float, optional
+        Maximum number of requests started per second on each named node; a `Node` has its own pace.
+    use_api_key : bool, default False
+        Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL. Public networks that are named always
+        get it, and a `Node` has its own credentials. A study file has no such key, since it may be of somebody else.
+
+    Raises
+    ------
+    StudyError
+        If a value cannot be used; the message names the place.
+
+    Examples
+    --------
+    >>> from toolkit import Study, ViewFunction
+    >>> study = Study(calls=[ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])])
+    >>> study.nodes, study.versions.plan
+    (('embedded',), '0:-1/200')
+    """
+
+    title: str = "Gas study"
+    nodes: tuple[str, ...]
+    versions: VersionChoice
+    calls: tuple[Call, ...]
+    requests_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    thresholds: Threshold | None = None
+    waivers: tuple[Waiver, ...] = ()
+    _node: Node | None = PrivateAttr(default=None)
+    _logins: dict[str, SecretStr] = PrivateAttr(default_factory=dict)
+    _use_api_key: bool = PrivateAttr(default=False)
+
+    def __init__(
+        self,
+        *,
+        calls: Any = (),
+        versions: Any = "0:-1/200",
+        node: str | Node | None = None,
+        nodes: Sequence[str] | None = None,
+        title: str = "Gas study",
+        thresholds: Any = None,
+        waivers: Any = (),
+        requests_per_second: float | None = None,
+        use_api_key: bool = False,
+        **more: Any,
+    ) -> None:
+        names, logins = _node_names(node, nodes)
+        fields = {"title": title, "nodes": names, "requests_per_second": requests_per_second, **more}
+        fields["versions"] = placed("versions", VersionChoice.of, versions, of=VersionChoice)
+        fields["calls"] = read_calls(calls)
+        if thresholds is not None:
+            fields["thresholds"] = placed("thresholds", Threshold.of, thresholds, of=Threshold)
+        fields["waivers"] = _of_calls(read_waivers(waivers), fields["calls"])
+        placed("study", lambda: BaseModel.__init__(self, **fields), of=Study)
+        self._node = node if isinstance(node, Node) else None
+        self._logins, self._use_api_key = logins, use_api_key
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Return the state to pickle, without the logins of the nodes."""
+        state = super().__getstate__()
+        return {**state, "__pydantic_private__": {**(state["__pydantic_private__"] or {}), "_logins": {}}}
+
+    @classmethod
+    def load(
+        cls,
+        source: str | Path,
+        *,
+        node: str | Node | None = None,
+        nodes: Sequence[str] | None = None,
+        use_api_key: bool = False,
+    ) -> Study:
+        """Load a study: ``"demo"``, which is part of the package, or the path of a TOML file.
+
+        Parameters
+        ----------
+        source : str or Path
+        node : str or Node, optional
+            Where to read, instead of the node of the file; such as a URL with a login, which a file should not have.
+        nodes : sequence of str, optional
+            Several nodes, instead of those of the file.
+        use_api_key : bool, default False
+            Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL.
+
+        Returns
+        -------
+        Study
+
+        Raises
+        ------
+        StudyError
+            If the file cannot be read, is not TOML, or a value in it cannot be used; the message names the place.
+
+        Examples
+        --------
+        >>> from toolkit import Study
+        >>> study = Study.load("demo")
+        >>> study.nodes, len(study.calls)
+        (('embedded',), 10)
+        """
+        document = read_toml(source, "study")
+        try:
+            instead = {name: value for name, value in (("node", node), ("nodes", nodes)) if value is not None}
+            if instead:
+                checked_keys(document)
+                document = {name: value for name, value in document.items() if name not in {"node", "nodes"}} | instead
+            return cls.from_document(document, use_api_key=use_api_key)
+        except InputError as error:
+            raise StudyError(f"study {source}: {error}") from None
+        except RecursionError:
+            raise StudyError(f"study {source}: nested too deeply to be a study") from None
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], *, use_api_key: bool = False) -> Study:
+        """Make a study from the content of a study file.
+
+        Parameters
+        ----------
+        document : mapping
+        use_api_key : bool, default False
+            Send ``LEDGER_TOOLKIT_API_KEY`` to the hosts that the study names by URL.
+
+        Returns
+        -------
+        Study
+
+        Raises
+        ------
+        StudyError
+            If a key is unknown or a value cannot be used; the message names the place.
+        """
+        checked_keys(document)
+        given = {name: value for name, value in document.items() if name not in {"call", "waiver"}}
+        calls, waivers = document.get("call", []), document.get("waiver", ())
+        return cls(**given, calls=calls, waivers=waivers, use_api_key=use_api_key)
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """Return the JSON Schema of study files, with which editors check and complete them."""
+        return file_schema()
+
+    def document(self) -> dict[str, Any]:
+        """Return the study as the content of a study file, with defaults and the calls of grids written out."""
+        document: dict[str, Any] = {
+            "title": self.title,
+            "nodes": list(self.nodes),
+            "versions": self.versions.model_dump(mode="json", exclude_none=True),
+            "call": [call.document() for call in self.calls],
+        }
+        if self.requests_per_second is not None:
+            document["requests_per_second"] = self.requests_per_second
+        if self.thresholds is not None:
+            document["thresholds"] = self.thresholds.model_dump(mode="json", exclude_none=True)
+        if self.waivers:
+            document["waiver"] = [waiver.model_dump(mode="json", exclude_none=True) for waiver in self.waivers]
+        return document
+
+    def connections(self) -> list[dict[str, Any]]:
+        """Return the `connect` arguments of each named node; they contain secrets that are not stored anywhere.
+
+        The API key of the environment is only included for hosts that may receive it.
+        """
+        return [
+            {
+                "target": _with_login(name, self._logins.get(name)),
+                "api_key": None if self._use_api_key or is_public_network(name) else "",
+            }
+            for name in self.nodes
+        ]
+
+    @property
+    def digest(self) -> str:
+        """Digest of what the study observes: 32 hex digits. Thresholds, waivers and the pace are not part of it."""
+        observed = {name: value for name, value in self.document().items() if name not in _JUDGING}
+        observed["call"] = [
+            {name: value for name, value in call.items() if name not in _JUDGING} for call in observed["call"]
+        ]
+        text = json.dumps(observed, sort_keys=True, separators=(",", ":"))
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def plan(self) -> Plan:
+        """Return what a run would send, how long it would take and what it cannot read, without sending it.
+
+        Requests the head, the oldest version and the called modules of each node only (and block times, if versions are
+        given as dates).
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        InputError
+            If the versions cannot be read on a node.
+        StudyError
+            If the arguments of a call do not fit its function; the message names the call.
+        NodeError, NodeUnreachable
+            If a node does not return the state of its ledger.
+        """
+        return plan_study(self, self._node)
+
+    def run(
+        self,
+        out: str | Path | None = None,
+        *,
+        executor: Executor | str | None = None,
+        max_tasks: int = 8,
+        shard: tuple[int, int] | str | None = None,
+        progress: bool = True,
+    ) -> Run:
+        """Observe every call and write the run.
+
+        A run may be interrupted at any moment, by Ctrl-C, a kill or a full disk: the same call continues it.
+
+        Parameters
+        ----------
+        out : str or Path, optional
+            Folder of the run; created if it does not exist. An incomplete run of the same study in it is continued. By
+            default a temporary folder that is removed together with the returned run.
+        executor : concurrent.futures.Executor or str, optional
+            Where views are read, in ranges of 100 to 1,000 calls: any executor, a ``dask.distributed.Client`` or its
+            ``get_executor()``, ``"threads:8"``, ``"processes:4"``, or ``"tcp://host:8786"`` (a Dask scheduler; requires
+            the extra ``dask``). By default in this process, over the bulk engine. In a script, start a pool of
+            processes under ``if __name__ == "__main__":``, as Python requires. Simulations and committed transactions
+            are always read in this process. Workers return rows, so they need this package and a connection to the
+            node, but no disk and no shared folder.
+        max_tasks : int, default 8
+            Maximum number of ranges in flight on the executor, best the number of its workers: each range gets a share
+            of the node's rate and requests in flight. A pool that is named by a text has no more ranges than workers.
+        shard : (int, int) or str, optional
+            Read only this part of the study, such as ``(2, 5)`` or ``"2/5"``, to be merged by `Run.merge`.
+        progress : bool, default True
+            Show a progress bar.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        InputError
+            If an argument or the versions cannot be used.
+        StudyError
+            If the arguments of a call do not fit its function; if the folder has a run of another study, shard, chain
+            or history, or other files; if another run is writing to it; if no scheduler answers; or if shards would
+            read different versions.
+        RunStopped
+            If the folder cannot be written, the executor fails, a node asks for a long wait, or a node serves another
+            ledger than before, by the chain id of any answer or by a transaction that is read again before rows are
+            written. The folder has no row of the other ledger.
+        NodeUnreachable
+            If a node does not answer any more. What it answered is stored.
+        KeyboardInterrupt
+            After Ctrl-C; the message says what is stored and where.
+
+        Notes
+        -----
+        The folder must be on a disk, since object stores have no locks and no renames. On a cluster it is on the
+        machine that calls this. Machines without a cluster read one shard each onto their own disk; the complete
+        folders can be copied to an object store, and from there to the machine that merges them. DuckDB, Polars and
+        pandas can read the parts of a run in an object store.
+
+        Examples
+        --------
+        >>> from toolkit import Study, ViewFunction
+        >>> supply = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+        >>> run = Study(calls=[supply], versions="0:-1/5").run(progress=False)
+        >>> run.complete, len(run.observations)
+        (True, 5)
+        """
+        path = run_study(
+            self, out, node=self._node, progress=progress, executor=executor, max_tasks=max_tasks, shard=shard
+        )
+        return Run(path, temporary=out is None)
+
+
+def _node_names(node: str | Node | None, nodes: Any) -> tuple[tuple[str, ...], dict[str, SecretStr]]:
+    """Return the names of a study's nodes, checked and without logins, and the logins by name."""
+    if isinstance(node, Node):
+        if nodes is not None:
+            raise StudyError("give either node or nodes, not both")
+        return (node.name,), {}
+    if node is not None and nodes is not None:
+        raise StudyError("give either node or nodes, not both")
+    named: Any = [node or "embedded"] if nodes is None else nodes
+    if not isinstance(named, list | tuple) or not named:
+        # The value is not shown: it may contain a password.
+        got = "an empty list" if isinstance(named, list | tuple) else f"a {type(named).__name__}"
+        raise StudyError(f"`nodes`: expected a list of names or URLs with at least one, got {got}")
+    names: list[str] = []
+    logins: dict[str, SecretStr] = {}
+    for name in named:
+        if name != "embedded":
+            shown = (
+                f" {redacted_target(name)!r}"
+                if isinstance(name, str)
+                else ""
+                if isinstance(name, Sized)
+                else f" {name!r}"
+            )
+            placed(f"node{shown}", base_url, name)
+        login = login_of(name.strip())
+        names.append(name if login is None else redacted_url(name.strip()))
+        if login is not None:
+            logins[names[-1]] = SecretStr(login)
+    if len(set(names)) < len(names):
+        raise StudyError(f"`nodes`: {', '.join(names)}: each node must be named once")
+    return tuple(names), logins
+
+
+def _with_login(name: str, login: SecretStr | None) -> str:
+    return name if login is None else name.replace("//", f"//{login.get_secret_value()}@", 1)
+
+
+def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waiver, ...]:
+    """Raise StudyError for a waiver of a call or source that the study does not have: it would excuse nothing."""
+    labels = [call.name for call in calls]
+    for number, waiver in enumerate(waivers, start=1):
+        place = named_place("waiver", number, waiver.name)
+        if waiver.source is not None and waiver.source not in {call.source for call in calls}:
+            raise StudyError(f"{place}, `source`: no call of the study has this source")
+        if waiver.call is not None and waiver.call not in labels:
+            close = get_close_matches(waiver.call, labels, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(labels[:_MAX_NAMED])}"
+            raise StudyError(f"{place}, `call`: no call has this label{meant}")
+    return waivers
+
+
+_MAX_NOTE = 1_000
+
+
+class Run:
+    """The observations of a study.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder of the run.
+    temporary : bool, default False
+        Remove the folder when the run is no longer used.
+
+    Attributes
+    ----------
+    path : Path
+    manifest : dict
+        Content of ``run.json``: the study, the resolved versions, counts and provenance.
+
+    Raises
+    ------
+    StudyError
+        If the folder is not that of a run, or its ``run.json`` is damaged.
+
+    Examples
+    --------
+    >>> from toolkit import Study, ViewFunction
+    >>> supply = ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> run = Study(calls=[supply], versions="100:104").run(progress=False)
+    >>> run.observations["ledger_version"].tolist()
+    [100, 101, 102, 103, 104]
+    >>> len(run.at(102))
+    1
+    """
+
+    def __init__(self, path: str | Path, *, temporary: bool = False) -> None:
+        self.path = Path(path)
+        if temporary:
+            weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._store = RunStore(self.path)
+        self.manifest: dict[str, Any] = self._store.manifest()
+        self._digest: tuple[Any, str] | None = None
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        """Open the run in a folder.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        StudyError
+            If the folder is not that of a run, or its ``run.json`` is damaged.
+        """
+        return cls(path)
+
+    @classmethod
+    def merge(cls, paths: Iterable[str | Path], out: str | Path) -> Run:
+        """Merge the runs of all shards of a study into one run.
+
+        No request is sent. A step between two shards has the cause ``unknown``; running the study with the merged
+        folder as `out` finds it, without reading observations again.
+
+        Parameters
+        ----------
+        paths : iterable of str or Path
+            Folders of complete runs, one per shard, in any order; they are not changed.
+        out : str or Path
+            Folder of the merged run: missing or empty. It is written whole or not at all.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        StudyError
+            If a shard is missing, there twice, not complete or damaged; if shards are of different studies, chains,
+            histories or resolved versions; if a planned observation is missing or doubled in the result; or if `out` is
+            not empty or cannot be written.
+        """
+        return cls(merge_runs(paths, out, Study.from_document))
+
+    def __repr__(self) -> str:
+        state = "complete" if self.complete else "not complete"
+        return f"Run({str(self.path)!r}, {self.study.title!r}, {state})"
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run has every planned observation."""
+        return bool(self.manifest.get("complete"))
+
+    @property
+    def digest(self) -> str:
+        """Digest of the rows as they are on the disk: 32 hex digits.
+
+        Runs of one study on one ledger have the same digest, whether they were resumed, read on a cluster or merged
+        from shards. All columns count except those that depend on when and by what was read: ``node`` (a node counts as
+        its position in the study), ``head_version``, ``error_message``, ``observed_at`` and ``toolkit_version``. It is
+        computed again if a part was added, removed or changed. The digest at the time of completion is
+        ``manifest["rows_digest"]``.
+
+        Raises
+        ------
+        StudyError
+            If a part is damaged.
+        """
+        marks = self._store.marks()
+        if self._digest is None or self._digest[0] != marks:
+            self._digest = marks, rows_digest(self._store)
+        return self._digest[1]
+
+    @cached_property
+    def study(self) -> Study:
+        """The study that was run."""
+        return Study.from_document(self.manifest["study"])
+
+    @cached_property
+    def observations(self) -> pd.DataFrame:
+        """The observation frame: one row per call, ledger version and source; by node, call, then version.
+
+        Raises
+        ------
+        StudyError
+            If a part is damaged, or parts of a complete run are missing.
+        """
+        frame = self._store.observations()
+        expected = self.manifest.get("counts", {}).get("observations", len(frame)) if self.complete else len(frame)
+        if len(frame) != expected:
+            raise StudyError(
+                f"{self.path} has {len(frame):,} observations, expected {expected:,}: parts were removed or added "
+                "since the run was completed. To read what is missing, run the same study into this folder; the "
+                "parts can be read with pandas.read_parquet"
+            )
+        return frame
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """Every step in gas, success or error: between which versions, by how much, and its cause.
+
+        The steps of a run that is not complete, or has lost its ``steps.parquet``, have the cause ``unknown``: finding
+        causes requires the node, so run the same study into the folder.
+
+        Raises
+        ------
+        StudyError
+            If ``steps.parquet`` or a part is damaged.
+        """
+        stored = self._store.steps() if self.complete else None
+        if stored is not None:
+            return stored
+        steps = steps_of(turning_points(self._store))
+        text = "steps.parquet is missing; run the same study into the folder to find the causes again"
+        lost = Explanation(Cause.UNKNOWN, text)
+        return rows_frame(STEPS, step_columns(steps, dict.fromkeys(steps, lost) if self.complete else {}))
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """Which calls were judged for steps, and which were only observed."""
+        return coverage_of(self._store.tables(COVERAGE_COLUMNS))
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """One line for each call of which every reading failed: most likely the study needs a correction."""
+        several = len(self.manifest["nodes"]) > 1
+        return tuple(
+            visible(
+                f"every reading of {label!r}{f' on {node}' if several else ''} failed "
+                f"({', '.join(f'{count:,} {code}' for code, count in codes.items())}); "
+                "error_message of the observations says why",
+                _MAX_NOTE,
+            )
+            for (node, label), codes in failing_calls(self._store).items()
+        )
+
+    def explain(self) -> str:
+        """Return each step with its version, size and cause, then what was not judged, in sentences.
+
+        Only views are judged for steps. The last lines name the committed transactions and simulations, which are not.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        StudyError
+            If ``steps.parquet`` or a part is damaged.
+        """
+        return "\n".join(run_lines(self.steps, self.coverage))
+
+    def at(self, version: int) -> pd.DataFrame:
+        """Return the last observation of each call at or before a ledger version.
+
+        Parameters
+        ----------
+        version : int
+
+        Returns
+        -------
+        DataFrame
+            The observation frame.
+
+        Raises
+        ------
+        StudyError
+            If a part is damaged, or parts of a complete run are missing.
+        """
+        return last_observations(self.observations, version=version)

@@ -1,0 +1,188 @@
+"""Study files: reading TOML, checking its keys, and the JSON Schema for editors."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from toolkit._present.files import read_file
+from toolkit._present.text import visible
+from toolkit.errors import InputError, StudyError
+from toolkit.gas._calls import CallEntry
+from toolkit.gas._file_model import FileModel, misspelt
+from toolkit.gas._gate import Threshold, Waiver, read_waivers
+from toolkit.gas._versions import VersionChoice
+
+__all__ = ["SHIPPED", "StudyFile", "checked_keys", "file_schema", "read_toml", "read_waiver_file", "write_starter"]
+
+SHIPPED = ("demo",)
+"""Names of the studies that are part of the package."""
+
+_MAX_BYTES = 1_000_000
+_STARTER = "starter.toml"
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
+
+
+class StudyFile(FileModel):
+    """A gas study: which calls are observed on which nodes at which ledger versions."""
+
+    model_config = ConfigDict(json_schema_extra={"not": {"required": ["node", "nodes"]}})
+
+    title: str = "Gas study"
+    """The title of reports."""
+    node: str = "embedded"
+    """Where to read: embedded, mainnet, testnet, devnet, local, or an http(s) URL."""
+    nodes: Annotated[list[str], Field(min_length=1)] | None = None
+    """Several nodes, instead of `node`."""
+    requests_per_second: Annotated[float, Field(gt=0)] | None = None
+    """Maximum number of requests started per second on each node; unlimited by default."""
+    versions: VersionChoice
+    """The ledger versions at which views are read."""
+    call: Annotated[list[CallEntry], Field(min_length=1)]
+    """The calls; write [[call]] before each."""
+    thresholds: Threshold | None = None
+    """How much more gas any call may use before a comparison fails."""
+    waiver: tuple[Waiver, ...] = ()
+    """Calls that are excused, or sources that need not be judged, for a time; write [[waiver]] before each."""
+
+
+def read_toml(source: str | Path, what: str) -> dict[str, Any]:
+    """Read a TOML file from an untrusted source.
+
+    Parameters
+    ----------
+    source : str or Path
+    what : str
+        What is read, for messages: ``study``, which may also be the name of one that is part of the package, or other.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    StudyError
+        If the file does not exist, cannot be read, is too large, or is not TOML.
+    """
+    text = _text(source, what)
+    if _LONG_KEY.search(text):  # the time of tomllib is quadratic in the parts of a key
+        raise StudyError(f"{what} {source}: a key must have at most 64 parts")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise StudyError(f"{what} {source}: nested too deeply to be a {what}") from None
+    except ValueError as error:  # also for an integer with thousands of digits
+        raise StudyError(f"{what} {source}: not TOML: {str(error)[:200]}") from None
+
+
+def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
+    """Read a TOML file that has ``[[waiver]]`` entries only.
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be read, or a value in it cannot be used; the message names the place.
+    """
+    document = read_toml(source, "waivers")
+    for key in document:
+        if key != "waiver":
+            raise StudyError(f"waivers {source}: {misspelt(key, ['waiver'], 'of a file of waivers')}")
+    try:
+        return read_waivers(document.get("waiver", []))
+    except InputError as error:
+        raise StudyError(f"waivers {source}: {error}") from None
+
+
+def checked_keys(document: Any) -> None:
+    """Raise StudyError for a document with a key or a table that a study file does not have."""
+    known = StudyFile.model_fields
+    for key in document:
+        if key == "use_api_key":
+            raise StudyError(
+                f"`{key}` is not a key of a study file, which may be of somebody else; use the option --use-api-key or "
+                "Study.load(..., use_api_key=True)"
+            )
+        if key not in known:
+            raise StudyError(misspelt(key, known, "of a study file"))
+    if not isinstance(document.get("versions"), dict):
+        raise StudyError('`versions`: expected a table such as [versions] with plan = "0:-1/200"')
+    if not isinstance(document.get("thresholds", {}), dict):
+        raise StudyError("`thresholds`: expected a table such as [thresholds] with percent = 2")
+    for name in ("call", "waiver"):
+        if isinstance(document.get(name), dict):
+            raise StudyError(f"`{name}`: expected a list; write [[{name}]] with two brackets before each entry")
+
+
+def file_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of study files."""
+    schema = StudyFile.model_json_schema()
+    call = schema["$defs"]["CallEntry"]
+    call["oneOf"] = [{"required": [name]} for name in ("view", "simulate", "committed")]
+    by_grid = {"required": ["grid"], "properties": {"grid": {"required": ["sender"]}}}
+    call |= {"if": {"required": ["simulate"]}, "then": {"anyOf": [{"required": ["sender"]}, by_grid]}}
+    schema["$defs"]["Waiver"]["oneOf"] = [{"required": ["call"]}, {"required": ["source"]}]
+    versions = schema["$defs"]["VersionChoice"]
+    versions["oneOf"] = [{"required": [name]} for name in ("plan", "find_steps")]
+    schema["$comment"] = "written by: ledger-toolkit study schema"
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_for_editors(schema)}
+
+
+def write_starter(path: str | Path) -> Path:
+    """Write a commented study file to start from; it can be run unchanged.
+
+    Raises
+    ------
+    StudyError
+        If the path exists, or cannot be written.
+    """
+    place = Path(path)
+    text = resources.files("toolkit.gas").joinpath("studies", _STARTER).read_text("utf-8")
+    try:
+        with place.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+    except FileExistsError:
+        raise StudyError(f"{place} exists and is not changed; choose another name") from None
+    except OSError as error:
+        raise StudyError(f"{place} cannot be written: {error.strerror}") from None
+    return place
+
+
+def _text(source: str | Path, what: str) -> str:
+    if what == "study" and str(source) in SHIPPED:
+        return resources.files("toolkit.gas").joinpath("studies", f"{source}.toml").read_text("utf-8")
+    path = Path(source)
+    try:
+        content = read_file(path, limit=_MAX_BYTES + 1)
+    except OSError as error:
+        more = f", or the name of a study in the package: {', '.join(SHIPPED)}" if what == "study" else ""
+        raise StudyError(f"{what} {path}: {error.strerror}; expected a TOML file{more}") from None
+    except ValueError:  # a NUL character
+        raise StudyError(f"{what} {visible(path)}: not a path of a file") from None
+    if len(content) > _MAX_BYTES:
+        raise StudyError(f"{what} {path}: the file is larger than {_MAX_BYTES:,} bytes")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise StudyError(f"{what} {path}: not UTF-8 text") from None
+
+
+def _for_editors(schema: Any) -> Any:
+    """Return a schema for editors: keys without null, which TOML does not have, and texts cut to one paragraph."""
+    if isinstance(schema, list):
+        return [_for_editors(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    schema = {name: _for_editors(item) for name, item in schema.items() if not (name == "default" and item is None)}
+    if isinstance(description := schema.get("description"), str):
+        schema["description"] = " ".join(description.split("\n\n")[0].split())
+    choices = schema.get("anyOf")
+    if choices and {"type": "null"} in choices:
+        choices = [choice for choice in choices if choice != {"type": "null"}]
+        del schema["anyOf"]
+        schema = {**choices[0], **schema} if len(choices) == 1 else {"anyOf": choices, **schema}
+    return schema

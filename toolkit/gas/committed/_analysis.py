@@ -1,0 +1,592 @@
+"""Steps of a committed series at the changes of a timeline, shifts that no change explains, growth and mix."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from toolkit.gas.committed._levels import (
+    MIN_SIDE,
+    TOLD_APART,
+    Difference,
+    Model,
+    Series,
+    compare,
+    find_shifts,
+    fit_model,
+    student_tail,
+)
+from toolkit.gas.committed._strata import (
+    Change,
+    ChangeKind,
+    MixShift,
+    Observations,
+    Part,
+    Stratum,
+    Writes,
+    chance_of_counts,
+    changed_writes,
+    mix_shifts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Analysis", "Growth", "Step", "analyse"]
+
+ALPHA = 0.001
+"""Chance of a false step over all comparisons of a function (Holm)."""
+MIN_RELATIVE_STEP = 0.02
+MIN_STEP_UNITS = 0.25
+ONE_UNIT = 1.25
+BORDER_RATE = 0.005
+"""A step of one unit is believed if borders of whole units are crossed less often than this per observation."""
+MIN_RELATIVE_SHIFT = 0.1
+MIN_SIDE_OF_SHIFT = 15
+CORRELATED = 0.3
+MAX_SPREAD = 0.05
+"""Shifts of several strata are one if they span less than this share of the versions together."""
+MAX_FLAT = 0.02
+"""Growth by less than this share of a unit does not cross the border of a whole unit."""
+CHANGED_MIX = 1e-4
+SURE = 1e-12
+"""Chance of a step of storage whose strata turn into others: the counts of the strata are the evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of one part of one stratum.
+
+    Attributes
+    ----------
+    part : Part
+    stratum : str
+        Name of the stratum; of a stratum whose writes changed, both names with an arrow.
+    version_before, version_after : int
+        The step is between these observations: those next to its causes, or, without a cause, those next to all
+        places that explain the observations about as well as the best one.
+    before, after : float
+        The level on each side, at the place and for the payload size of both sides: gas units, or octas of storage
+        and refund.
+    low, high : float
+        Bounds of ``after - before``, 95 %, rounding of the parts included.
+    count_before, count_after : int
+        Observations compared.
+    chance : float
+        Chance of a difference as large without a change, before the correction for all comparisons.
+    causes : tuple of Change
+        The change, or all those that cannot be distinguished; empty if no change explains the step.
+    writes_changed : bool
+        Whether the transactions create or delete another number of slots since.
+    uncertain : tuple of str
+        Reasons for caution; empty if there are none.
+    weak : bool
+        Without a cause: whether growth over the border of a whole unit makes such shifts as well.
+    """
+
+    part: Part
+    stratum: str
+    version_before: int
+    version_after: int
+    before: float
+    after: float
+    low: float
+    high: float
+    count_before: int
+    count_after: int
+    chance: float
+    causes: tuple[Change, ...] = ()
+    writes_changed: bool = False
+    uncertain: tuple[str, ...] = ()
+    weak: bool = False
+
+    @property
+    def change(self) -> float:
+        """After less before."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Growth of one part of one stratum from one observation to another, with no step between them.
+
+    The slope is in gas units, or octas, per 1,000 ledger versions; `low` and `high` are its bounds, 95 %. `level` is
+    the mean of the observations, `count` their number.
+    """
+
+    part: Part
+    stratum: str
+    version_first: int
+    version_last: int
+    per_1000_versions: float
+    low: float
+    high: float
+    level: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What is found in the committed transactions of one function.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+        Steps at changes, by version, part and stratum.
+    unexplained : tuple of Step
+        Shifts that no change explains, weak ones included.
+    growth : tuple of Growth
+    mix : tuple of MixShift
+        Where the shares of the strata change. These are not steps.
+    strata : tuple of Stratum
+    not_compared : tuple of (str, Part, Change)
+        Stratum, part and change with too few observations next to the change. Strata of fewer than 8 observations are
+        not compared at all and not listed.
+    """
+
+    steps: tuple[Step, ...] = ()
+    unexplained: tuple[Step, ...] = ()
+    growth: tuple[Growth, ...] = ()
+    mix: tuple[MixShift, ...] = ()
+    strata: tuple[Stratum, ...] = ()
+    not_compared: tuple[tuple[str, Part, Change], ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the steps and the unexplained shifts as a frame, one row each."""
+        names = [field.name for field in fields(Step)]
+        rows = [[getattr(step, name) for name in names] for step in (*self.steps, *self.unexplained)]
+        return pd.DataFrame(rows, columns=names)
+
+
+@dataclass(slots=True)
+class _Line:
+    """One part of one stratum.
+
+    `groups` has the places of the changes that can move it, with the changes; those with fewer than 8 observations
+    between are one group. A group has no changes if the writes of the stratum changed there.
+    """
+
+    part: Part
+    name: str
+    rows: NDArray[np.int64]
+    versions: NDArray[np.int64]
+    series: Series
+    groups: list[tuple[tuple[int, ...], tuple[Change, ...]]]
+    shifts: list[int]
+    model: Model
+
+
+@dataclass(slots=True)
+class _Test:
+    """A comparison made, before it is known whether it counts."""
+
+    line: _Line
+    changes: tuple[Change, ...]
+    places: tuple[int, ...]
+    found: Difference
+    writes: bool = False
+    crowded: bool = False
+    border: bool = False
+
+
+def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
+    """Find the steps of one function's committed transactions, and their causes.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per transaction; see `Observations`.
+    changes : sequence of Change
+        The timeline.
+
+    Returns
+    -------
+    Analysis
+
+    Raises
+    ------
+    InputError
+        If a required column is missing or has nulls.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from toolkit.gas.committed._strata import ChangeKind
+    >>> frame = pd.DataFrame({"ledger_version": range(100), "execution_gas_units": [4] * 50 + [21] * 50})
+    >>> frame = frame.assign(io_gas_units=2, storage_fee_octas=0)
+    >>> [step] = analyse(frame, [Change(50, ChangeKind.CODE, "upgrade")]).steps
+    >>> step.part, step.before, step.after, step.low, step.high
+    (<Part.EXECUTION: 'execution'>, 4.0, 21.0, 16.0, 18.0)
+    """
+    observations = Observations(frame)
+    if not len(observations):
+        return Analysis()
+    timeline = tuple(sorted(changes, key=lambda change: change.ledger_version))
+    strata = observations.strata([change.ledger_version for change in timeline])
+    mix = mix_shifts(observations, strata)
+    # Writes can change without a change of the timeline too: then where the mix shifts.
+    suspected = tuple(Change(shift.version_after, ChangeKind.CODE) for shift in mix)
+    writes = changed_writes(observations, strata, timeline, suspected)
+    lines = [
+        line
+        for stratum in strata
+        for part in observations.parts
+        if (line := _line(observations, stratum, part, timeline, writes)) is not None
+    ]
+    tests: list[_Test] = []
+    missed: list[tuple[str, Part, Change]] = []
+    for line in lines:
+        for number, (_, there) in enumerate(line.groups):
+            test = _test(line, number)
+            if test is None:
+                missed += [(line.name, line.part, change) for change in there]
+            else:
+                tests.append(test)
+    tests += _tests_of_writes(observations, strata, writes)
+    accepted = _border_guard(_large(_holm(tests)))
+    more, shifts = _left_over(lines, accepted)
+    accepted += _border_guard(_large(more), searched=True)
+    shifts += [
+        replace(_step(test.line, test.found, (test.places[0] - 1, test.places[0])), writes_changed=True)
+        for test in accepted
+        if test.changes[0] in suspected
+    ]
+    accepted = [test for test in accepted if test.changes[0] not in suspected]
+    unexplained = _judge(shifts, lines)
+    return Analysis(
+        steps=_in_order(_steps(accepted, observations.members(strata), len(strata))),
+        unexplained=unexplained,
+        growth=tuple(growth for line in lines for growth in _growth(line, accepted, unexplained)),
+        mix=tuple(mix),
+        strata=tuple(strata),
+        not_compared=tuple(missed),
+    )
+
+
+def _series(observations: Observations, rows: NDArray[np.int64], part: Part) -> Series:
+    sizes = observations.payload_bytes
+    return Series(
+        clock=(observations.versions[rows] - observations.versions[0]) / 1000,
+        values=observations.parts[part][rows],
+        sizes=None if sizes is None or np.ptp(sizes[rows]) == 0 else sizes[rows],
+        width=0.0 if part.in_octas else 1.0,
+        unit=observations.octas_per_unit if part.in_octas else 1.0,
+    )
+
+
+def _line(
+    observations: Observations, stratum: Stratum, part: Part, timeline: Sequence[Change], writes: Sequence[Writes]
+) -> _Line | None:
+    rows, versions = stratum.rows, observations.versions[stratum.rows]
+    if len(rows) < MIN_SIDE or not observations.parts[part][rows].any():
+        return None
+    series = _series(observations, rows, part)
+    # Changed writes end a stratum or mix it with another, so it is not compared across them.
+    renamed = {change for w in writes if stratum.name in w.touched for change in w.changes}
+    able = [change for change in timeline if part in change.parts]
+    able += [change for change in renamed if change not in timeline]
+    able.sort(key=lambda change: change.ledger_version)
+    places = np.searchsorted(versions, [change.ledger_version for change in able]).tolist()
+    groups: list[tuple[tuple[int, ...], tuple[Change, ...]]] = []
+    for place, change in zip(places, able, strict=True):
+        if not 0 < place < len(rows):
+            continue
+        if groups and place - groups[-1][0][-1] < MIN_SIDE:
+            groups[-1] = (*groups[-1][0], place), (*groups[-1][1], change)
+        else:
+            groups.append(((place,), (change,)))
+    cuts = sorted({place for group, _ in groups for place in group})
+    model = fit_model(series, cuts)
+    shifts = [
+        place
+        for first, last in itertools.pairwise([0, *cuts, len(rows)])
+        for place in _search(series, model, first, last)
+    ]
+    if shifts:  # a shift of one unit is a border crossed as well
+        model = replace(fit_model(series, [*cuts, *shifts]), rises=model.rises, falls=model.falls)
+    groups = [(places, () if renamed & set(changes) else changes) for places, changes in groups]
+    return _Line(part, stratum.name, rows, versions, series, groups, shifts, model)
+
+
+def _search(series: Series, model: Model, first: int, last: int) -> list[int]:
+    """Return the places of shifts within a segment, ascending."""
+    found = find_shifts(series, model, first, last)
+    if len(found) == 1:
+        found += [p for a, b in itertools.pairwise([first, *found, last]) for p in find_shifts(series, model, a, b)]
+    return sorted(found)
+
+
+def _test(line: _Line, number: int) -> _Test | None:
+    """Compare a line on both sides of a group of changes."""
+    places, changes = line.groups[number]
+    if not changes:
+        return None
+    first = line.groups[number - 1][0][-1] if number else 0
+    last = line.groups[number + 1][0][0] if number + 1 < len(line.groups) else len(line.rows)
+    first = max([first, *(shift for shift in line.shifts if shift < places[0])])
+    last = min([last, *(shift for shift in line.shifts if shift > places[-1])])
+    crowded = len(set(places)) > 1
+    found = compare(line.series, line.model, first, places, last)
+    if found is None and crowded:
+        # Too few observations outside of the group: compare at each place, and take those between as they are.
+        alone = [compare(line.series, line.model, first, [place], last) for place in sorted(set(places))]
+        usable = [one for one in alone if one is not None]
+        found = min(usable, key=lambda one: one.splits[0][1] if len(one.splits) == 1 else 0.0, default=None)
+        if found is not None:
+            near = [i for i, place in enumerate(places) if found.earliest <= place <= found.latest]
+            changes, places = tuple(changes[i] for i in near), tuple(places[i] for i in near)
+    return None if found is None or not places else _Test(line, changes, places, found, crowded=crowded)
+
+
+def _tests_of_writes(observations: Observations, strata: Sequence[Stratum], writes: Iterable[Writes]) -> list[_Test]:
+    """Compare each stratum before a change of its writes with the stratum that it turns into."""
+    tests = []
+    for turned in writes:
+        for a, b in turned.pairs:
+            one, two = strata[a].rows, strata[b].rows
+            one = one[(one >= turned.first) & (one < turned.place)]
+            two = two[(two >= turned.place) & (two < turned.last)]
+            rows, place = np.concatenate([one, two]), len(one)
+            for part in observations.parts if place and len(two) else ():
+                series = _series(observations, rows, part)
+                paid = part is turned.part
+                if not series.values.any() or not (paid or (a, b) in turned.pure):
+                    continue
+                model = fit_model(series, [place])
+                found = compare(series, model, 0, [place], len(rows))
+                if found is None:
+                    continue
+                name = f"{strata[a].name} -> {strata[b].name}"
+                line = _Line(part, name, rows, observations.versions[rows], series, [], [], model)
+                found = replace(found, chance=SURE) if paid else found
+                tests.append(_Test(line, turned.changes, (place,) * len(turned.changes), found, writes=True))
+    return tests
+
+
+def _holm(tests: list[_Test]) -> list[_Test]:
+    """Return the comparisons that are steps by Holm's correction over all of them."""
+    ordered = sorted(tests, key=lambda test: test.found.chance)
+    failed = (n for n, test in enumerate(ordered) if test.found.chance > ALPHA / (len(ordered) - n))
+    return ordered[: next(failed, len(ordered))]
+
+
+def _large(tests: list[_Test]) -> list[_Test]:
+    """Return the comparisons whose difference is large enough to matter."""
+    large = []
+    for test in tests:
+        found = test.found
+        level = max(abs(found.before), abs(found.after))
+        if abs(found.change) >= max(MIN_RELATIVE_STEP * level, MIN_STEP_UNITS * test.line.series.unit):
+            large.append(test)
+    return large
+
+
+def _border_guard(accepted: list[_Test], *, searched: bool = False) -> list[_Test]:
+    """Remove steps of one unit that growth over the border of a whole unit can make, unless strata agree.
+
+    With `searched` growth need not be seen elsewhere: the place was looked for, and is at the change by chance.
+    """
+    kept = []
+    for test in accepted:
+        series, model = test.line.series, test.line.model
+        if (searched or test.found.steady) and abs(test.found.change) <= ONE_UNIT * series.width:
+            crossings = model.rises if test.found.change > 0 else model.falls
+            gap = float(series.clock[test.places[-1]] - series.clock[test.places[0] - 1])
+            rate = (1 + crossings) * max(1 / len(series.values), gap / float(np.ptp(series.clock)))
+            agree = {
+                other.line.name
+                for other in accepted
+                if other.line.part == test.line.part
+                and set(other.changes) & set(test.changes)
+                and other.found.change * test.found.change > 0
+            }
+            if len(agree) == 1 and (searched or (crossings and rate >= BORDER_RATE)):
+                continue
+            test.border = True
+        kept.append(test)
+    return kept
+
+
+def _candidates(test: _Test) -> tuple[Change, ...]:
+    """Return the changes of a group that the place of the step does not rule out."""
+    loss = dict(test.found.splits)
+    if not all(place in loss for place in test.places):
+        return test.changes  # compared at one of them: the others are as good
+    best = min(loss[place] for place in test.places)
+    pairs = zip(test.changes, test.places, strict=True)
+    return tuple(change for change, place in pairs if loss[place] - best <= TOLD_APART)
+
+
+def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list[Step]:
+    sets = [_candidates(test) for test in accepted]
+    alone = {causes[0] for causes in sets if len(causes) == 1}
+    steps = []
+    for test, candidates in zip(accepted, sets, strict=True):
+        # Another stratum, or another part, may name one change of the set by itself.
+        known = tuple(change for change in candidates if change in alone)
+        causes = known if len(known) == 1 else candidates
+        found, line = test.found, test.line
+        at = [place for place, change in zip(test.places, test.changes, strict=True) if change in causes]
+        doubts = []
+        if len(causes) > 1:
+            doubts.append(f"one of {len(causes)} changes")
+        elif test.crowded:
+            doubts.append("other changes are fewer than 8 observations away")
+        if min(found.count_before, found.count_after) < MIN_SIDE:
+            doubts.append("fewer than 8 observations on a side")
+        if test.border:
+            doubts.append("one unit")
+        if line.model.correlation > CORRELATED and not found.steady:
+            doubts.append("neighbouring observations are alike")
+        if not test.writes and _mix_changed(line, found, test.places[-1], member, count):
+            doubts.append("the mix of strata changes there too")
+        step = _step(line, found, (at[0] - 1, at[-1]))
+        steps.append(replace(step, causes=causes, writes_changed=test.writes, uncertain=tuple(doubts)))
+    return steps
+
+
+def _step(line: _Line, found: Difference, between: tuple[int, int]) -> Step:
+    return Step(
+        part=line.part,
+        stratum=line.name,
+        version_before=int(line.versions[between[0]]),
+        version_after=int(line.versions[between[1]]),
+        before=found.before,
+        after=found.after,
+        low=found.low,
+        high=found.high,
+        count_before=found.count_before,
+        count_after=found.count_after,
+        chance=found.chance,
+    )
+
+
+def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    def place(step: Step) -> tuple[int, int, str]:
+        version = step.causes[0].ledger_version if step.causes else step.version_before
+        return version, list(Part).index(step.part), step.stratum
+
+    return tuple(sorted(steps, key=place))
+
+
+def _mix_changed(line: _Line, found: Difference, place: int, member: NDArray[np.int64], count: int) -> bool:
+    first, middle, last = (int(line.rows[row]) for row in (found.first, place, found.last - 1))
+    sides = (np.bincount(member[a:b], minlength=count) for a, b in ((first, middle), (middle, last + 1)))
+    return chance_of_counts(*sides) < CHANGED_MIX
+
+
+def _left_over(lines: list[_Line], accepted: list[_Test]) -> tuple[list[_Test], list[Step]]:
+    """Look for shifts between the steps; those at a change are steps as well, no change explains the others."""
+    steps: list[_Test] = []
+    shifts: list[Step] = []
+    for line in lines:
+        used = _places_used(line, accepted)
+        for first, last in itertools.pairwise([0, *used, len(line.rows)]):
+            places = _search(line.series, line.model, first, last)
+            if not places:
+                continue
+            model = fit_model(line.series, [*used, *(s for s in line.shifts if not first < s < last), *places])
+            edges = [first, *places, last]
+            for a, place, b in zip(edges, places, edges[2:], strict=False):
+                found = compare(line.series, model, a, [place], b)
+                # A place was chosen, so all of them are what the chance is corrected for.
+                if found is None or found.chance * len(line.rows) >= ALPHA or abs(found.change) <= 1.96 * found.error:
+                    continue
+                there = [
+                    (p, change)
+                    for group, changes in line.groups
+                    for p, change in zip(group, changes, strict=False)
+                    if found.earliest <= p <= found.latest
+                ]
+                if there:
+                    at, causes = zip(*there, strict=True)
+                    steps.append(_Test(line, causes, at, found))
+                elif (shift := _shift(line, model, found)) is not None:
+                    shifts.append(shift)
+    return steps, shifts
+
+
+def _places_used(line: _Line, accepted: list[_Test]) -> list[int]:
+    """Return the places of a line's steps, and those at which its writes changed, ascending."""
+    used = {place for test in accepted if test.line is line for place in test.places}
+    used |= {place for places, changes in line.groups if not changes for place in places}
+    return sorted(used)
+
+
+def _shift(line: _Line, model: Model, found: Difference) -> Step | None:
+    level = max(abs(found.before), abs(found.after), line.series.unit)
+    if abs(found.change) < MIN_RELATIVE_SHIFT * level or min(found.count_before, found.count_after) < MIN_SIDE_OF_SHIFT:
+        return None
+    doubts = []
+    weak = abs(found.change) <= ONE_UNIT * line.series.width
+    if weak:
+        doubts.append("one unit")
+        weak = found.change > 0 or model.falls > 0  # state grows: what falls by itself is not growth
+    if model.correlation > CORRELATED and not found.steady:
+        doubts.append("neighbouring observations are alike")
+    step = _step(line, found, (found.earliest - 1, found.latest))
+    return replace(step, uncertain=tuple(doubts), weak=weak)
+
+
+def _judge(shifts: list[Step], lines: list[_Line]) -> tuple[Step, ...]:
+    """Return the shifts in order; one that several strata show, or that no growth can make, is not weak."""
+    growth = _largest_growth(lines)
+    near = MAX_SPREAD * max(float(np.ptp(line.series.clock)) for line in lines) * 1000 if lines else 0.0
+    judged = []
+    for shift in shifts:
+        others = [o for o in shifts if o.part is shift.part and o.stratum != shift.stratum]
+        alike = [other for other in others if other.change * shift.change > 0]
+        together = [other for other in alike if _span(other, shift) <= near]
+        flat = growth * abs(shift.before) < MAX_FLAT
+        # Growth takes each stratum over its borders at other places; a shift takes all of them at one.
+        weak = shift.weak and not flat and (not together or len(together) < len(alike))
+        judged.append(replace(shift, weak=weak))
+    return _in_order(judged)
+
+
+def _span(one: Step, two: Step) -> float:
+    """Return how many versions two shifts span together, infinite if they are at different places."""
+    first, last = min(one.version_before, two.version_before), max(one.version_after, two.version_after)
+    apart = max(one.version_before, two.version_before) > min(one.version_after, two.version_after)
+    return math.inf if apart else last - first
+
+
+def _largest_growth(lines: list[_Line]) -> float:
+    """Return the largest relative growth of execution, over all observations, that the best line allows."""
+    bounds = [math.inf]
+    for line in lines:
+        model, values = line.model, line.series.values
+        if line.part is Part.EXECUTION and len(values) >= 2 * MIN_SIDE_OF_SHIFT:
+            bound = float(np.ptp(line.series.clock)) * (abs(model.common_growth) + 1.96 * model.common_error)
+            bounds.append(max(bound, line.series.width / float(values.max())))
+    return min(bounds)
+
+
+def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[Step]) -> list[Growth]:
+    """Return the slopes between the steps and shifts of a line that are clearly not zero."""
+    mine = [step for step in unexplained if not step.weak and (step.part, step.stratum) == (line.part, line.name)]
+    cuts = {int(np.searchsorted(line.versions, step.version_after)) for step in mine}
+    found = []
+    for first, last in itertools.pairwise([0, *sorted({*cuts, *_places_used(line, accepted)}), len(line.rows)]):
+        if last - first < MIN_SIDE_OF_SHIFT:
+            continue
+        series = line.series.rows(slice(first, last))
+        model = fit_model(series, [])
+        level = float(series.values.mean())
+        scale = max(level, series.unit)
+        slope, error = model.common_growth * scale, model.common_error * scale
+        moved = abs(slope) * float(np.ptp(series.clock))
+        if error == 0 or moved < max(MIN_RELATIVE_STEP * level, series.unit / 2):
+            continue
+        if student_tail(slope / error, model.freedom) < ALPHA:
+            ends = int(line.versions[first]), int(line.versions[last - 1])
+            bounds = slope - 1.96 * error, slope + 1.96 * error
+            found.append(Growth(line.part, line.name, *ends, slope, *bounds, level, last - first))
+    return found

@@ -1,0 +1,311 @@
+"""Reads every observation of a study on one node that the run does not have yet.
+
+Views are read over the executor, if there is one. Simulations and pages of committed transactions are few, and are
+always read in this process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from toolkit.client._batch import run_in_threads
+from toolkit.client._transaction_pages import Missing, PageAnswer, read_transactions
+from toolkit.errors import ClosedError, LedgerChanged, SchemaError, ToolkitError
+from toolkit.gas._observations import Origin, Source
+from toolkit.gas._plan import committed_pages, committed_range
+from toolkit.gas._steps import OUTCOME_COLUMNS
+from toolkit.gas.runs._collector import heard
+from toolkit.gas.runs._rows import outcome_of, outcomes_read, versions_read
+from toolkit.gas.runs._scope import WHOLE, CommittedRead, Shard, next_versions, planned_of, shard_calls, shard_range
+from toolkit.gas.runs._views import learn_module, observe_elsewhere, observe_views
+from toolkit.move import FunctionId
+from toolkit.wire import MalformedTransaction, SimulationRequest, checked_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from toolkit.client._node import Node
+    from toolkit.gas._calls import Call
+    from toolkit.gas._study import Study
+    from toolkit.gas.runs._collector import Collector
+    from toolkit.gas.runs._store import RunStore
+
+__all__ = ["NodeReader", "Where"]
+
+_BLOCK = 10_000
+"""Number of calls that are listed at once, to bound the memory of a long plan."""
+_PAGES = 50
+"""Number of pages of committed transactions after which the progress is stored in the manifest."""
+
+Task = tuple["Call", int]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which part of a study is read, and where.
+
+    Attributes
+    ----------
+    executor : Executor or None
+        None reads views in this process.
+    max_tasks : int
+        Maximum number of ranges in flight on the executor.
+    shard : Shard
+    """
+
+    executor: Executor | None = None
+    max_tasks: int = 8
+    shard: Shard = WHOLE
+
+
+class NodeReader:
+    """Reads the missing observations of every call on one node.
+
+    Parameters
+    ----------
+    study : Study
+    node : Node
+    plan : mapping
+        The study as resolved on that node.
+    store : RunStore
+        Has the observations of earlier attempts.
+    collector : Collector
+        Takes the observations.
+    where : Where
+    note : callable
+        Called with the entry of `CommittedRead` when the rows of some pages are written.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        node: Node,
+        plan: Mapping[str, Any],
+        *,
+        store: RunStore,
+        collector: Collector,
+        where: Where,
+        note: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self._study = study
+        self._node = node
+        self._plan = plan
+        self._store = store
+        self._collector = collector
+        self._where = where
+        self._note = note
+        self._origin = Origin(plan["node"], plan["node_build"], plan["model"], plan["chain_id"])
+        self._known = versions_read(store, self._origin.node)
+
+    def read_all(self) -> None:
+        """Read what is missing of every call."""
+        shard = self._where.shard
+        if self._study.versions.search is None:
+            self._read_plan([call for call in self._study.calls if call.source == Source.VIEW])
+        else:
+            self._read_searches(shard_calls(self._study, shard, Source.VIEW))
+        self._read_simulations(shard_calls(self._study, shard, Source.SIMULATE))
+        self._read_committed([call for call in self._study.calls if call.source == Source.COMMITTED])
+
+    def _found(self, call: Call) -> NDArray[np.uint64]:
+        return self._known.get(call.fingerprint, np.empty(0, np.uint64))
+
+    # views ----------------------------------------------------------------------------------------------------
+
+    def _read_plan(self, calls: Sequence[Call]) -> None:
+        versions = planned_of(self._plan, self._where.shard)
+        found = sum(len(self._found(call)) for call in calls)
+        missing = len(calls) * len(versions) - found
+        self._collector.bar.expect(missing, found=found)
+        if missing:
+            self._learn(calls, versions)
+            self._read_views((task for call in calls for task in self._missing(call, versions)), missing)
+
+    def _missing(self, call: Call, versions: Sequence[int]) -> Iterator[Task]:
+        """Yield the planned versions of a call that are not read yet, listed block by block."""
+        found = self._found(call)
+        for start in range(0, len(versions), _BLOCK):
+            block = np.array(versions[start : start + _BLOCK], np.uint64)
+            low, high = np.searchsorted(found, block[[0, -1]])  # both are sorted, so a slice is enough
+            yield from ((call, version) for version in block[~np.isin(block, found[low : high + 1])].tolist())
+
+    def _read_searches(self, calls: Sequence[Call]) -> None:
+        marks = [call.fingerprint for call in calls]
+        outcomes = outcomes_read(self._store, self._origin.node, marks)
+
+        def learn(row: Mapping[str, Any]) -> None:
+            outcome = outcome_of(row[name] for name in OUTCOME_COLUMNS)
+            outcomes[row["fingerprint"]][row["ledger_version"]] = outcome
+
+        self._collector.bar.expect(0, found=sum(map(len, outcomes.values())))
+        self._learn(calls, range(self._plan["first"], self._plan["last"] + 1))
+        while tasks := [
+            (call, version)
+            for call in calls
+            for version in next_versions(self._study, self._plan, outcomes[call.fingerprint])
+        ]:
+            self._collector.bar.expect(len(tasks))
+            self._read_views(iter(tasks), len(tasks), learn)
+
+    def _learn(self, calls: Sequence[Call], versions: Sequence[int]) -> None:
+        """Read the called modules by bisection: a dozen requests, not one per version. Workers do so for each range."""
+        if self._where.executor is None:
+            for call in calls:
+                learn_module(self._node, call, versions)
+
+    def _read_views(
+        self, tasks: Iterator[Task], count: int, learn: Callable[[Mapping[str, Any]], None] | None = None
+    ) -> None:
+        if self._where.executor is not None:
+            self._read_elsewhere(self._where.executor, tasks, count, learn)
+            return
+        while block := list(islice(tasks, _BLOCK)):
+            for row in heard(observe_views(self._node, self._origin, block), self._node):
+                self._collector.take(row)
+                if learn is not None:
+                    learn(row)
+
+    def _read_elsewhere(
+        self,
+        executor: Executor,
+        tasks: Iterable[Task],
+        count: int,
+        learn: Callable[[Mapping[str, Any]], None] | None,
+    ) -> None:
+        def take(table: pa.Table) -> None:
+            self._collector.take_table(table)
+            if learn is not None:
+                for row in table.select(["fingerprint", "ledger_version", *OUTCOME_COLUMNS]).to_pylist():
+                    learn(row)
+
+        most = self._where.max_tasks
+        observe_elsewhere(executor, self._node, self._origin, tasks, count=count, max_tasks=most, take=take)
+
+    # simulations ----------------------------------------------------------------------------------------------
+
+    def _read_simulations(self, calls: Sequence[Call]) -> None:
+        missing = [call for call in calls if not len(self._found(call))]
+        self._collector.bar.expect(len(missing), found=len(calls) - len(missing))
+        rows = (row for _, row in run_in_threads(missing, self._simulation_row, in_flight=self._node.max_in_flight))
+        for row in heard(rows, self._node):
+            self._collector.take(row)
+
+    def _simulation_row(self, call: Call) -> dict[str, Any]:
+        request = call.request
+        assert isinstance(request, SimulationRequest)  # noqa: S101 - the source is simulate@now  # nosec B101
+        try:
+            result = self._node.simulate(request)
+        except (ClosedError, LedgerChanged):
+            raise
+        except ToolkitError as error:
+            version = self._node.ledger().version
+            now = datetime.now(UTC)
+            return self._origin.failed(
+                call.name, call.fingerprint, Source.SIMULATE, version, error=error, observed_at=now
+            )
+        return self._origin.simulation(call.name, call.fingerprint, result, datetime.now(UTC))
+
+    # committed transactions -----------------------------------------------------------------------------------
+
+    def _read_committed(self, calls: Sequence[Call]) -> None:
+        """Read the transactions of each call's range page by page, and keep those of the called functions."""
+        versions = shard_range(self._plan, self._where.shard)
+        if not calls or not versions:
+            return
+        known = {call.fingerprint: set(self._found(call).tolist()) for call in calls}
+        before = CommittedRead.noted(self._plan, calls, self._known)
+        last, reached = versions[-1], max(before.to, versions[0] - 1)
+        ranges = [committed_range(self._plan, call) for call in calls]
+        pages = committed_pages(
+            (max(one, start), min(other, end))
+            for one, other in ranges
+            for start, end in (*before.missing, (reached + 1, last))
+        )
+        rows = sum(map(len, known.values()))
+        missing: list[tuple[int, int]] = []
+        self._collector.bar.expect(len(pages))
+        for place in range(0, len(pages), _PAGES):
+            some, rest = pages[place : place + _PAGES], pages[place + _PAGES :]
+            found, failed = self._read_pages(calls, known, some)
+            rows, missing = rows + found, missing + failed
+            self._collector.flush()
+            reached = max(reached, sum(some[-1]) - 1) if rest else last
+            unread = [(start, start + size - 1) for start, size in rest if start <= reached]
+            self._note(CommittedRead(reached, rows, sorted(missing + unread)).entry())
+        if not pages:
+            self._note(CommittedRead(last, rows).entry())
+
+    def _read_pages(
+        self, calls: Sequence[Call], known: Mapping[str, set[int]], pages: Sequence[tuple[int, int]]
+    ) -> tuple[int, list[tuple[int, int]]]:
+        """Read some pages; return the number of observations, and the ranges that could not be read."""
+        found = 0
+        failed: list[tuple[int, int]] = []
+
+        def read() -> Iterator[dict[str, Any]]:
+            bar = self._collector.bar
+            for answer in read_transactions(self._node, [range(start, start + size) for start, size in pages]):
+                rows, missing = self._page_rows(calls, known, answer)
+                failed.extend((one.first, one.last) for one in missing)
+                bar.expect(len(rows))
+                bar.advance(int(answer.ended))
+                yield from rows
+
+        for row in heard(read(), self._node):
+            known[row["fingerprint"]].add(row["ledger_version"])
+            found += row["error_code"] is None
+            self._collector.take(row)
+        return found, failed
+
+    def _page_rows(
+        self, calls: Sequence[Call], known: Mapping[str, set[int]], answer: PageAnswer
+    ) -> tuple[list[dict[str, Any]], list[Missing]]:
+        """Return the new observations of an answer, and the ranges of it that could not be read."""
+        by_function = {str(FunctionId.parse(call.function)): call for call in calls}
+        missing = list(answer.missing)
+        rows: list[dict[str, Any]] = []
+        for lost in missing:
+            rows += self._missing_rows(calls, known, lost)
+        found, columns = checked_rows(one for _, one in answer.found)
+        functions = columns.transactions["function"]
+        for (version, _), one, name in zip(answer.found, found, functions, strict=True):
+            call = by_function.get(name)
+            if isinstance(one, MalformedTransaction):
+                if call is not None or name is None:  # it is, or may be, a transaction of a call
+                    missing.append(Missing(version, version, SchemaError(one.problem)))
+                    rows += self._missing_rows(calls, known, missing[-1])
+            elif call is not None and version not in known[call.fingerprint] and self._covers(call, version):
+                now = datetime.now(UTC)
+                rows.append(self._origin.committed(call.name, call.fingerprint, one, now, head=answer.head))
+        return rows, missing
+
+    def _missing_rows(
+        self, calls: Sequence[Call], known: Mapping[str, set[int]], missing: Missing
+    ) -> Iterator[dict[str, Any]]:
+        """Yield one row for each call whose range includes versions that could not be read."""
+        for call in calls:
+            first, last = committed_range(self._plan, call)
+            versions = range(max(first, missing.first), min(last, missing.last) + 1)
+            start = next((version for version in versions if version not in known[call.fingerprint]), None)
+            if start is not None:
+                yield self._origin.missing(
+                    call.name,
+                    call.fingerprint,
+                    start,
+                    versions[-1],
+                    error=missing.error,
+                    observed_at=datetime.now(UTC),
+                )
+
+    def _covers(self, call: Call, version: int) -> bool:
+        first, last = committed_range(self._plan, call)
+        return first <= version <= last

@@ -1,0 +1,372 @@
+"""Runs a study from start to end: starts or resumes the run, reads what is missing, finds steps and their causes."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
+from importlib.metadata import version as installed
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from toolkit import __version__
+from toolkit.client._batch import progress_bar
+from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
+from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError, StudyError
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import STEPS
+from toolkit.gas._plan import connected, resolve_study
+from toolkit.gas._steps import Cause, Explanation, Step, step_columns, steps_of
+from toolkit.gas.causes._evidence import UNREAD, Evidence
+from toolkit.gas.causes._finding import MAX_STEPS, causes_of
+from toolkit.gas.runs._collector import Collector, check_there, raise_unconfirmed
+from toolkit.gas.runs._completeness import closing, prove_whole
+from toolkit.gas.runs._reader import NodeReader, Where
+from toolkit.gas.runs._rows import count_unanswered, turning_points
+from toolkit.gas.runs._scope import WHOLE, Shard, check_shardable
+from toolkit.gas.runs._store import RunStore
+from toolkit.gas.runs._views import executor_name, max_ranges, opened_executor
+from toolkit.move import FunctionId, ModuleId
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from concurrent.futures import Executor
+
+    from toolkit.client._node import Node
+    from toolkit.gas._study import Study
+
+__all__ = ["ledger_guard", "open_run", "provenance", "run_study"]
+
+
+def run_study(
+    study: Study,
+    out: str | Path | None,
+    *,
+    node: Node | None,
+    progress: bool,
+    executor: Executor | str | None = None,
+    max_tasks: int = 8,
+    shard: Any = None,
+) -> Path:
+    """Run a study and return the folder of the run; see `Study.run`."""
+    if max_tasks < 1:
+        raise InputError(f"max_tasks must be 1 or more, got {max_tasks}")
+    part, tasks = Shard.parse(shard), max_ranges(executor, max_tasks)
+    path = Path(mkdtemp(prefix="ledger-toolkit-run-") if out is None else out)
+    store = RunStore(path)
+    made = store.make_folder() or out is None
+    try:
+        with store.locked(), ExitStack() as stack:
+            pool = stack.enter_context(opened_executor(executor))
+            nodes = [node] if node is not None else connected(study, stack)
+            manifest = open_run(store, study, nodes, shard=part, executor=executor_name(pool, tasks))
+            if not manifest["complete"]:
+                try:
+                    _read_rows(study, nodes, manifest, store, Where(pool, tasks, part), progress=progress)
+                    _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
+                except LedgerChanged as error:
+                    raise RunStopped(_stopped_by(error, store)) from error
+                except KeyboardInterrupt:
+                    raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None
+                except Exception as error:
+                    if out is None:  # the caller does not know the folder yet
+                        error.add_note(_stopped(store, named=False))
+                    raise
+    finally:
+        if made:
+            with suppress(OSError):  # not empty: a run is in it
+                path.rmdir()
+    return path
+
+
+def _read_rows(
+    study: Study, nodes: Sequence[Node], manifest: dict[str, Any], store: RunStore, where: Where, *, progress: bool
+) -> None:
+    """Read the missing observations on every node."""
+    for node, plan in zip(nodes, manifest["nodes"], strict=True):
+
+        def note(committed: dict[str, Any], plan: dict[str, Any] = plan) -> None:
+            plan["committed_read"] = committed
+            store.write_manifest(manifest)
+
+        def unconfirmed(since: datetime, plan: dict[str, Any] = plan) -> None:
+            plan["unconfirmed_since"] = since.isoformat()
+            store.write_manifest(manifest)
+
+        guard = ledger_guard(node, plan)
+        with (
+            progress_bar(0, "observing", show=progress) as bar,
+            Collector(store, bar, guard=guard, unconfirmed=unconfirmed) as collector,
+        ):
+            NodeReader(study, node, plan, store=store, collector=collector, where=where, note=note).read_all()
+
+
+def _stopped(store: RunStore, *, named: bool) -> str:
+    """Return the message of an interrupted run: what is stored, and how to continue."""
+    again = "the same call or command" if named else f"the same call with out={str(store.path)!r}"
+    try:
+        count = f"{store.rows():,} observations are stored in {store.path}"
+    except StudyError as error:  # the folder was removed, or a part is damaged
+        return f"stopped; {error}"
+    return f"stopped; {count}; {again} continues the run"
+
+
+def _stopped_by(error: LedgerChanged, store: RunStore) -> str:
+    """Return the message of a run that stopped because the node serves another ledger."""
+    return (
+        f"the run was stopped: {error}. {store.rows():,} observations of the first ledger are stored in {store.path}; "
+        "those read since its last check are dropped. To continue, run the same study into the same folder when the "
+        "node serves the first ledger again; for the other ledger choose another folder"
+    )
+
+
+def _complete(
+    store: RunStore,
+    study: Study,
+    manifest: Mapping[str, Any],
+    *,
+    nodes: Sequence[Node],
+    shard: Shard,
+    progress: bool,
+) -> None:
+    """Check that a run has every observation, find its steps and their causes, and mark it as complete.
+
+    Raises
+    ------
+    StudyError
+        If an observation is missing, or there twice.
+    LedgerChanged
+        If a node serves another ledger, so that causes may be of that one; nothing is written.
+    NodeUnreachable
+        If causes cannot be found because the node does not answer any more.
+    """
+    prove_whole(store, study, manifest["nodes"], shard)
+    steps = steps_of(turning_points(store))
+    causes: dict[Step, Explanation] = {}
+    functions = {call.fingerprint: call.function for call in study.calls}
+    with progress_bar(len(steps), "finding causes", show=progress) as bar:
+        for node, plan in zip(nodes, manifest["nodes"], strict=True):
+            mine = [step for step in steps if step.node == plan["node"]]
+            found = causes_of(mine, node, functions, advance=bar.advance)
+            if any(one.cause == Cause.UNKNOWN for one in found.values()):
+                check_there(node, "causes of steps cannot be found")
+            causes |= found
+            plan["provenance"] = provenance(node, first=plan["first"], last=plan["last"], functions=functions.values())
+            try:
+                ledger_guard(node, plan).check()
+            except (NodeError, NodeUnreachable, SchemaError) as error:
+                raise_unconfirmed(node, error)
+    store.write_steps(rows_frame(STEPS, step_columns(steps, causes)))
+    kept = {name: entry for name, entry in manifest.items() if name != "steps_between_shards"}
+    store.write_manifest(kept | closing(store))
+
+
+_PACKAGES = ("pandas", "pyarrow", "pycurl")
+
+
+def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Shard, executor: str) -> dict[str, Any]:
+    """Start a run, or resume the one in the folder.
+
+    Parameters
+    ----------
+    store : RunStore
+    study : Study
+    nodes : sequence of Node
+        One per node of the study.
+    shard : Shard
+    executor : str
+        Where views are read, for the manifest.
+
+    Returns
+    -------
+    dict
+        The manifest, as written. The versions that were resolved at the start hold for the whole run.
+
+    Raises
+    ------
+    StudyError
+        If the folder has a run of another study, shard, chain or history, or one whose ``run.json`` and its copy are
+        both damaged.
+
+    Warns
+    -----
+    UserWarning
+        If ``run.json`` was restored from its copy, or other files were damaged.
+    """
+    store.restore_manifest()
+    taken_up = store.exists() and not _never_began(store, study)
+    manifest = _taken_up(store, study, nodes, shard) if taken_up else _started(study, nodes, shard)
+    document = study.document()  # thresholds, waivers and the pace may differ from the first attempt
+    if manifest["complete"]:
+        if _needs_nothing(store, manifest):
+            if manifest["study"] != document:
+                store.write_manifest(manifest | {"study": document})
+            return manifest | {"study": document}
+        manifest["complete"] = False
+        manifest.pop("steps_checksum", None)  # the steps are written again
+        store.write_manifest(manifest)
+    if store.exists():
+        unconfirmed = {plan["node"]: plan.pop("unconfirmed_since", None) for plan in manifest["nodes"]}
+        store.drop_unanswered({node: datetime.fromisoformat(since) for node, since in unconfirmed.items() if since})
+    manifest |= {
+        "study": document,
+        "executor": executor,
+        "environment": _environment(),
+        "attempts": manifest.get("attempts", 0) + 1,
+        "resumed_rows": store.rows() if store.exists() else 0,
+    }
+    if store.exists():
+        store.write_manifest(manifest)
+    else:
+        store.create(manifest)
+    return manifest
+
+
+def _never_began(store: RunStore, study: Study) -> bool:
+    """Return whether the run in the folder is of another study and has no observations: it is started again."""
+    manifest = store.manifest()
+    return manifest["study_digest"] != study.digest and not manifest["complete"] and not store.part_files()
+
+
+def _started(study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any]:
+    plans = [resolve_study(study, node) for node in nodes]
+    if shard != WHOLE:
+        check_shardable(study, plans)
+    return {
+        "study": study.document(),
+        "study_digest": study.digest,
+        "fingerprints": [call.fingerprint for call in study.calls],
+        "nodes": [_anchored(node, plan) for node, plan in zip(nodes, plans, strict=True)],
+        "shard": None if shard == WHOLE else str(shard),
+        "started_at": datetime.now(UTC).isoformat(),
+        "complete": False,
+    }
+
+
+def _needs_nothing(store: RunStore, manifest: Mapping[str, Any]) -> bool:
+    """Return whether a complete run has all of its rows, an answer in each, and the cause of every step."""
+    steps = store.steps()
+    if store.steps_checksum() != manifest.get("steps_checksum") or steps is None:
+        return False
+    if store.rows() != manifest["counts"]["observations"] or count_unanswered(store):
+        return False
+    by_node = steps.groupby("node")["cause"]
+    return all((causes == "unknown").sum() <= max(0, len(causes) - MAX_STEPS) for _, causes in by_node)
+
+
+def _taken_up(store: RunStore, study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any]:
+    manifest = store.manifest()
+    if manifest["study_digest"] != study.digest:
+        now, then = study.document(), manifest["study"]
+        differ = [name for name in now if now[name] != then.get(name)]
+        raise StudyError(
+            f"{store.path} has a run of another study ({', '.join(differ)} differ); choose another folder, or run "
+            "that study"
+        )
+    held = manifest.get("shard")
+    if Shard.parse(held) != shard:
+        raise StudyError(
+            f"{store.path} has {f'shard {held}' if held else 'a run of the whole study'}, not shard {shard}; "
+            "choose another folder"
+        )
+    for node, plan in zip(nodes, manifest["nodes"], strict=True):
+        _check_ledger(store, node, plan)
+    store.mend()
+    for node, plan in zip(nodes, manifest["nodes"], strict=True):
+        plan["node_build"] = node.info().git_hash  # each row has the build of the node that answered
+    return manifest
+
+
+def _anchored(node: Node, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan with the transaction by which its ledger is recognised: the last one in the range that is read."""
+    version = min(max(plan["last"], *(plan["committed_span"] or [0])), plan["head"])
+    anchor = LedgerAnchor.taken(node, version)
+    if anchor.transaction_hash is not None:
+        return {**plan, "anchor": {"version": version, "transaction_hash": anchor.transaction_hash}}
+    note = (
+        f"transaction {version} could not be read, so only the chain id, the head and the oldest version show whether "
+        "the node serves the same ledger during the whole run"
+    )
+    return {**plan, "anchor": None, "notes": [*plan["notes"], note]}
+
+
+def ledger_guard(node: Node, plan: Mapping[str, Any]) -> LedgerGuard:
+    """Return the guard that compares a node's ledger with the one that a plan was resolved on."""
+    noted = plan.get("anchor") or {}
+    version, found = noted.get("version"), noted.get("transaction_hash")
+    anchor = LedgerAnchor(plan["chain_id"], plan["head"], plan.get("oldest_claimed"), version, found)
+    return LedgerGuard(node, anchor)
+
+
+def _check_ledger(store: RunStore, node: Node, plan: Mapping[str, Any]) -> None:
+    """Raise StudyError if the node serves another ledger than before, such as a test network after a reset."""
+    try:
+        ledger_guard(node, plan).check()
+    except LedgerChanged as error:
+        raise StudyError(
+            f"{store.path} has a run of another ledger: {error}. Choose another folder for the ledger that the node "
+            "serves now, or run the study on a node of the first ledger"
+        ) from None
+
+
+def _environment() -> dict[str, str]:
+    packages = {name: installed(name) for name in _PACKAGES}
+    return {
+        "ledger-toolkit": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+    } | packages
+
+
+def provenance(node: Node, *, first: int, last: int, functions: Iterable[str]) -> dict[str, Any]:
+    """Return the gas schedule and the called modules at the first and the last version of a run.
+
+    Parameters
+    ----------
+    node : Node
+    first, last : int
+        Ledger versions.
+    functions : iterable of str
+        The functions that are called.
+
+    Returns
+    -------
+    dict
+        ``gas_schedule`` and ``modules`` (by module id), each with ``first`` and ``last``. A schedule has its
+        ``feature_version``, number of ``parameters`` and ``digest``; a module has the digest of its bytecode and ABI.
+        None if the node does not have it.
+    """
+    evidence = Evidence(node)
+    called = sorted({_module(function) for function in functions}, key=str)
+    ends = {"first": first, "last": last}
+    return {
+        "gas_schedule": {end: _schedule(evidence, version) for end, version in ends.items()},
+        "modules": {
+            module.wire: {end: _digest(evidence, module, version) for end, version in ends.items()} for module in called
+        },
+    }
+
+
+def _module(function: str) -> ModuleId:
+    at = FunctionId.parse(function)
+    return ModuleId(at.address, at.module)
+
+
+def _schedule(evidence: Evidence, version: int) -> dict[str, Any] | None:
+    try:
+        schedule = evidence.schedule(version)
+    except UNREAD:
+        return None
+    text = "\n".join(f"{name} {value}" for name, value in sorted(schedule.entries.items()))
+    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return {"feature_version": schedule.feature_version, "parameters": len(schedule.entries), "digest": digest}
+
+
+def _digest(evidence: Evidence, module: ModuleId, version: int) -> str | None:
+    try:
+        known = evidence.module(module, version)
+    except UNREAD:
+        return None
+    return known.digest.hex() if known.digest is not None else None

@@ -1,0 +1,538 @@
+"""The folder of a run: Parquet parts, ``run.json`` and ``steps.parquet``, each written whole or not at all.
+
+The last part is rewritten, longer, until it has 10,000 rows; then a new part is started. So at any moment each
+stored row is in exactly one part, whenever the process is killed. Every file has a checksum: a part in its own Parquet
+metadata, ``run.json`` its own and that of ``steps.parquet``. ``run.json`` has a copy, since its content cannot be read
+from the node again.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import re
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from toolkit._present.files import check_regular, read_file, replacing
+from toolkit.dtypes import read_parquet, to_pandas
+from toolkit.dtypes._tables import write_frame
+from toolkit.errors import RunStopped, StudyError, ToolkitError
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import OBSERVATIONS, STEPS
+from toolkit.gas.runs._lock import locked
+from toolkit.gas.runs._rows import AGAIN, Order, read_again
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    import pandas as pd
+
+__all__ = ["PART_ROWS", "RunStore", "bytes_checksum", "check_part", "manifest_checksum", "part_bytes"]
+
+_Mark = tuple[str, int, int, int]
+"""Name, inode, size and modification time of a part; they change when the part is rewritten."""
+
+FORMAT = 1
+PART_ROWS = 10_000
+"""Number of rows from which on a part is not rewritten."""
+_MANIFEST = "run.json"
+_COPY = "run.json.copy"
+_STEPS = "steps.parquet"
+_ENTRIES = {"study": dict, "study_digest": str, "nodes": list, "complete": bool}
+_PART = re.compile(r"part-\d{8}\.parquet")
+_LEFT_OVER = re.compile(r"\.(run\.json(\.copy)?|steps\.parquet|part-\d{8}\.parquet)\.\d+(-[0-9a-f]{8})?\.part")
+_TEXTS = [field.name for field in OBSERVATIONS.arrow() if pa.types.is_string(field.type)]
+_UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
+_CHECKSUM_BYTES = 16
+_CHECKSUM_KEY = "ledger-toolkit.checksum"
+_NO_CHECKSUM = b"0" * 2 * _CHECKSUM_BYTES
+_CHECKSUM_MARK = b"blake2b-128:"
+_CHECKSUM = re.compile(_CHECKSUM_MARK + rb"([0-9a-f]{32})")
+
+
+class RunStore:
+    """The files of one run.
+
+    Parameters
+    ----------
+    path : Path
+        Folder of the run.
+
+    Attributes
+    ----------
+    path : Path
+    added : int
+        Number of rows that this object has written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._parts = path / "parts"
+        self._order: Order | None = None
+        self._last: tuple[int, pa.Table | None] | None = None
+        self._check_lock: Callable[[], None] = _unlocked
+        self._checked: dict[str, _Mark] = {}
+        self.added = 0
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder's lock while the block runs: nothing is written if the folder is moved or removed.
+
+        Raises
+        ------
+        StudyError
+            See `lock.locked`.
+        """
+        with locked(self.path) as check:
+            self._check_lock = check
+            try:
+                yield
+            finally:
+                self._check_lock = _unlocked
+
+    def exists(self) -> bool:
+        """Return whether the folder holds a run."""
+        return (self.path / _MANIFEST).is_file()
+
+    def make_folder(self) -> bool:
+        """Create the folder if it does not exist, and return whether it was created."""
+        try:
+            missing = not self.path.exists()
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StudyError(f"run folder {self.path} cannot be created: {error.strerror}") from None
+        return missing
+
+    def create(self, manifest: Mapping[str, Any]) -> None:
+        """Start a run in an empty or missing folder."""
+        self.make_folder()
+        if any(self.part_files()):
+            raise StudyError(f"{self.path} has parts but no {_MANIFEST}; choose another folder")
+        self.write_manifest(manifest)
+
+    def discard(self, title: str) -> None:
+        """Remove the files of a run of the study with this title, to start again; other files are not changed."""
+        if not self.exists():
+            return
+        try:
+            manifest = self.manifest()
+        except StudyError:
+            copied = self._copied()
+            if copied is None:
+                raise
+            manifest = copied
+        if manifest["study"].get("title") == title:
+            with self.locked():
+                # run.json last: a folder with parts and without it could not be used again.
+                for place in (*self.part_files(), *(self.path / name for name in (_STEPS, _COPY, _MANIFEST))):
+                    place.unlink(missing_ok=True)
+
+    def manifest(self) -> dict[str, Any]:
+        """Return the content of ``run.json``.
+
+        Raises
+        ------
+        StudyError
+            If it is missing, damaged or of another program. The message says what can be recovered.
+        """
+        place = self.path / _MANIFEST
+        try:
+            text = read_file(place)
+        except OSError as error:
+            raise StudyError(
+                f"{self.path} is not a run folder: {_MANIFEST}: {error.strerror}{self._way_out()}"
+            ) from None
+        try:
+            return _manifest_of(text)
+        except _DamagedError as error:
+            raise StudyError(f"{place} is damaged: {error}{self._way_out()}") from None
+        except ValueError as error:
+            raise StudyError(f"{place} {error}; it was written by another version or program") from None
+
+    def _copied(self) -> dict[str, Any] | None:
+        """Return the content of the copy of ``run.json``; None if that is missing or damaged too."""
+        try:
+            return _manifest_of(read_file(self.path / _COPY))
+        except (OSError, ValueError):
+            return None
+
+    def _way_out(self) -> str:
+        """Return the sentence that says what can be recovered of a run without a usable ``run.json``."""
+        if self._copied() is not None:
+            return (
+                f". {_COPY} is intact, and so are the observations in parts/. To restore {_MANIFEST} and continue, run "
+                "the same study into this folder"
+            )
+        if not self.part_files():
+            return ""
+        return (
+            f". Without it the run cannot be continued; run the study into another folder. The observations in "
+            f"{self._parts} can be read with pandas.read_parquet"
+        )
+
+    def restore_manifest(self) -> None:
+        """Restore ``run.json`` from its copy if it is damaged, or missing beside parts.
+
+        Raises
+        ------
+        StudyError
+            If it is damaged and the copy cannot be used.
+
+        Warns
+        -----
+        UserWarning
+            If it was restored.
+        """
+        place = self.path / _MANIFEST
+        if not place.is_file() and not (self.part_files() and self._copied()):
+            return
+        try:
+            self.manifest()
+        except StudyError:
+            manifest = self._copied()
+            if manifest is None:
+                raise
+            what = "is missing"
+            if place.exists():
+                what = f"is damaged and was renamed to {_set_aside(place).name}"
+            warnings.warn(f"{place} {what}; it is restored from {_COPY}", UserWarning, stacklevel=2)
+            self.write_manifest(manifest)
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Write ``run.json`` with its checksum, then its copy."""
+        # The checksum is of the content as it is read back: JSON changes some keys and values.
+        content = json.loads(json.dumps({"format": FORMAT, **manifest}))
+        text = json.dumps(content | {"checksum": manifest_checksum(content)}, indent=1, sort_keys=True)
+        for name in (_MANIFEST, _COPY):
+            self._write(self.path / name, f"{text}\n".encode())
+        self._order = None
+
+    @property
+    def order(self) -> Order:
+        """The order of the run's rows: by node and call as in the study, then by version."""
+        order = self._order
+        if order is None:
+            order = self._order = Order.of_run(self.manifest()) if self.exists() else Order()
+        return order
+
+    def part_files(self) -> list[Path]:
+        """Return the parts in the order in which they were started."""
+        self._check_lock()  # a removed folder must not look like one without parts
+        return sorted(place for place in self._parts.glob("part-*.parquet") if _PART.fullmatch(place.name))
+
+    def mend(self) -> None:
+        """Prepare an existing folder for writing: remove files of a killed writer, and rename damaged parts.
+
+        Warns
+        -----
+        UserWarning
+            For each damaged part, whose rows are read again, and for damaged steps.
+        """
+        manifest = self.manifest()
+        if self._copied() != manifest:
+            self.write_manifest(manifest)
+        try:
+            self.steps()
+        except StudyError:
+            aside = _set_aside(self.path / _STEPS)
+            warnings.warn(
+                f"{self.path / _STEPS} is damaged; renamed to {aside.name}; steps and their causes are found again",
+                UserWarning,
+                stacklevel=2,
+            )
+        for place in (*self.path.glob(".*.part"), *self._parts.glob(".*.part")):
+            if _LEFT_OVER.fullmatch(place.name):
+                place.unlink(missing_ok=True)
+        for place in self.part_files():
+            try:
+                self._read(place, OBSERVATIONS.names, _TEXTS)  # all columns: a damaged page shows only in its checksum
+            except _UNREADABLE:
+                aside = _set_aside(place)
+                warnings.warn(
+                    f"{place} is damaged or cut short; renamed to {aside.name}; its rows are read again",
+                    UserWarning,
+                    stacklevel=2,
+                )
+        self._last = None
+
+    def rows(self) -> int:
+        """Return the number of rows, from the metadata of the parts."""
+        return sum(_readable(place, self._count) for place in self.part_files())
+
+    def marks(self) -> tuple[_Mark, ...]:
+        """Return values that change when a part is added, removed or rewritten."""
+        return tuple(_readable(place, _mark) for place in self.part_files())
+
+    def add(self, table: pa.Table) -> None:
+        """Write observations. When this returns, they survive the end of the process and a loss of power.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            With the schema of observations.
+
+        Raises
+        ------
+        RunStopped
+            If they cannot be written, such as on a full disk. Rows that were written before are not affected.
+        """
+        if not table.num_rows:
+            return
+        number, tail = self._tail()
+        whole = self.order.sorted(table if tail is None else pa.concat_tables([tail, table]))
+        self._write_part(self._parts / f"part-{number:08d}.parquet", whole)
+        last = (number + 1, None) if whole.num_rows >= PART_ROWS else (number, whole)
+        added = self.added + table.num_rows
+        # One statement without calls: an interrupt comes before or after both assignments.
+        self._last, self.added = last, added
+
+    def drop_unanswered(self, unconfirmed: Mapping[str, datetime] | None = None) -> None:
+        """Remove the observations that must be read again; parts without such rows are not rewritten.
+
+        Parameters
+        ----------
+        unconfirmed : mapping of str to datetime, optional
+            By node, the time from which on all of its rows are removed, since an earlier attempt could not check their
+            ledger.
+        """
+        since = unconfirmed or {}
+        for place in self.part_files():
+            if not pc.any(read_again(_readable(place, lambda at: self._read(at, AGAIN)), since)).as_py():
+                continue
+            whole = _readable(place, lambda at: self._read(at, OBSERVATIONS.names))
+            kept = whole.filter(pc.invert(read_again(whole, since)))
+            if len(kept):
+                self._write_part(place, kept)
+            else:
+                place.unlink()
+        self._last = None
+
+    def _write_part(self, place: Path, table: pa.Table) -> None:
+        self._write(place, part_bytes(to_pandas(table)))
+
+    def _tail(self) -> tuple[int, pa.Table | None]:
+        """Return the number of the part to write next, and the rows that it already has."""
+        if self._last is None:
+            files = self.part_files()
+            if not files:
+                return 0, None
+            number = int(files[-1].stem.removeprefix("part-"))
+            table = _readable(files[-1], lambda at: self._read(at, OBSERVATIONS.names))
+            full = table.num_rows >= PART_ROWS
+            self._last = (number + 1, None) if full else (number, table)
+        return self._last
+
+    def tables(self, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> Iterator[pa.Table]:
+        """Read the parts one by one.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Columns to read; all by default.
+        coded : sequence of str
+            Text columns to return as dictionaries: each text once, and a code per row.
+
+        Yields
+        ------
+        pyarrow.Table
+        """
+        names = list(columns or OBSERVATIONS.names)
+        for place in self.part_files():
+            yield _readable(place, lambda at: self._read(at, names, coded))
+
+    def observations(self) -> pd.DataFrame:
+        """Return all rows as an observation frame, by node and call in the order of the study, then by version."""
+        parts = list(self.tables(coded=_TEXTS))
+        if not parts:
+            return rows_frame(OBSERVATIONS, {})
+        # Sorted while texts are codes: a million rows are then a tenth of the bytes to move.
+        table = self.order.sorted(pa.concat_tables(parts).unify_dictionaries())
+        del parts
+        return to_pandas(table.cast(OBSERVATIONS.arrow()))
+
+    def steps(self) -> pd.DataFrame | None:
+        """Return the stored steps; None if there are none.
+
+        Raises
+        ------
+        StudyError
+            If the file is damaged, or does not match its checksum in ``run.json``.
+        """
+        place = self.path / _STEPS
+        if not place.exists():
+            return None
+        expected = self.manifest().get("steps_checksum")
+        try:
+            if expected is None or bytes_checksum(read_file(place)) == expected:
+                frame = read_parquet(place)
+                if list(frame.columns) == STEPS.names:
+                    return frame
+                why = "its columns are not those of steps"
+            else:
+                why = "its bytes do not match their checksum in run.json"
+        except (ToolkitError, OSError) as error:
+            why = str(error)
+        raise StudyError(
+            f"{place} cannot be read ({why}); the observations are not affected. To find the steps and their causes "
+            "again, run the same study into this folder"
+        )
+
+    def write_steps(self, frame: pd.DataFrame) -> None:
+        """Write the steps with their causes."""
+        file = io.BytesIO()
+        write_frame(frame, file)
+        self._write(self.path / _STEPS, file.getvalue())
+
+    def steps_checksum(self) -> str | None:
+        """Return the checksum of the stored steps, for ``run.json``; None if there are none."""
+        place = self.path / _STEPS
+        return bytes_checksum(read_file(place)) if place.exists() else None
+
+    def _write(self, place: Path, data: bytes) -> None:
+        """Write a file whole or not at all, and wait until it is on the disk."""
+        self._check_lock()
+        try:
+            if place.parent != self.path:
+                place.parent.mkdir(exist_ok=True)
+            with replacing(place, durable=True) as file:
+                file.write(data)
+        except OSError as error:
+            self._check_lock()  # a removed folder is the cause to report
+            raise RunStopped(
+                f"{place} could not be written: {error.strerror or error}. The observations until then are stored. To "
+                "continue, remove the cause and run the same study into the same folder"
+            ) from error
+
+    # reading parts --------------------------------------------------------------------------------------------
+
+    def _checked_part(self, place: Path) -> Path:
+        """Return the path of a part after checking its bytes, once for each time it was written."""
+        mark = _mark(place)
+        if self._checked.get(place.name) != mark:
+            check_part(read_file(place))
+            self._checked[place.name] = mark
+        return place
+
+    def _count(self, place: Path) -> int:
+        return int(pq.read_metadata(self._checked_part(place)).num_rows)
+
+    def _read(self, place: Path, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
+        """Read columns of a part. Page checksums show pages that changed on the disk since the part was checked."""
+        part = self._checked_part(place)
+        with pq.ParquetFile(part, read_dictionary=list(coded), page_checksum_verification=True) as file:
+            if file.schema_arrow.names != OBSERVATIONS.names:
+                raise ValueError("its columns are not those of observations")
+            table = file.read(columns=list(names)).select(list(names)).replace_schema_metadata(None)
+        return table if coded else table.cast(pa.schema([OBSERVATIONS.arrow().field(name) for name in names]))
+
+
+class _DamagedError(ValueError):
+    """The text of a manifest is not the text that was written."""
+
+
+def _manifest_of(text: bytes) -> dict[str, Any]:
+    """Return the manifest in a text, without its checksum.
+
+    Raises
+    ------
+    _DamagedError
+        If the text is not the text that was written.
+    ValueError
+        If it is not a manifest of this format.
+    """
+    try:
+        manifest = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _DamagedError("it is not JSON") from None
+    if isinstance(manifest, dict) and "checksum" in manifest:
+        stated = manifest.pop("checksum")
+        if manifest_checksum(manifest) != stated:
+            raise _DamagedError("its content does not match its checksum")
+    known = isinstance(manifest, dict) and manifest.get("format") == FORMAT
+    if not known or not all(isinstance(manifest.get(name), kind) for name, kind in _ENTRIES.items()):
+        raise ValueError(f"is not a run of format {FORMAT}")
+    return dict(manifest)
+
+
+def _set_aside(place: Path) -> Path:
+    """Rename a damaged file, so that its name is free and its content is not lost."""
+    aside = place.with_name(f"{place.stem}.damaged-{place.lstat().st_mtime_ns}")
+    try:
+        place.replace(aside)
+    except OSError as error:
+        raise StudyError(f"{place} is damaged and cannot be renamed: {error.strerror}") from None
+    return aside
+
+
+def _unlocked() -> None:
+    """Do nothing: the check of a folder that is only read, or belongs to this process alone."""
+
+
+def _mark(place: Path) -> _Mark:
+    found = check_regular(place)
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, "it was removed", str(place))
+    return place.name, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _readable(place: Path, read: Callable[[Path], Any]) -> Any:
+    try:
+        return read(place)
+    except _UNREADABLE as error:
+        raise StudyError(
+            f"{place} cannot be read ({error}). To rename it and read its rows again, run the same study into this "
+            "folder"
+        ) from None
+
+
+def bytes_checksum(data: bytes | bytearray) -> str:
+    """Return the checksum of bytes: 32 hex digits."""
+    return hashlib.blake2b(data, digest_size=_CHECKSUM_BYTES).hexdigest()
+
+
+def manifest_checksum(manifest: Mapping[str, Any]) -> str:
+    """Return the checksum of a manifest without its own entry; spaces and order of the text do not matter."""
+    content = {name: entry for name, entry in manifest.items() if name != "checksum"}
+    return bytes_checksum(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())
+
+
+def part_bytes(frame: pd.DataFrame) -> bytes:
+    """Return a frame as the bytes of a Parquet file that contains its own checksum.
+
+    The checksum is that of the file with zeros in the place of the checksum. For other readers it is an ordinary entry
+    of the file's metadata.
+    """
+    file = io.BytesIO()
+    write_frame(frame, file, metadata={_CHECKSUM_KEY: (_CHECKSUM_MARK + _NO_CHECKSUM).decode()})
+    data = bytearray(file.getvalue())
+    place = data.rindex(_CHECKSUM_MARK) + len(_CHECKSUM_MARK)
+    data[place : place + len(_NO_CHECKSUM)] = bytes_checksum(data).encode()
+    return bytes(data)
+
+
+def check_part(data: bytes) -> None:
+    """Compare the bytes of a part with the checksum in them; a part without one, of another program, is not checked.
+
+    Raises
+    ------
+    ValueError
+        If they do not match.
+    """
+    place = data.rfind(_CHECKSUM_MARK)
+    found = _CHECKSUM.match(data, place) if place >= 0 else None
+    if found is None:
+        return
+    empty = bytearray(data)
+    empty[found.start(1) : found.end(1)] = _NO_CHECKSUM
+    if bytes_checksum(empty).encode() != found[1]:
+        raise ValueError("its bytes do not match their checksum")

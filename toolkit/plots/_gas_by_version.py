@@ -1,0 +1,391 @@
+"""The figure of gas by ledger version: where it steps, why, and where a call fails."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.collections import PolyCollection
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.transforms import blended_transform_factory
+
+from toolkit._present.numbers import change_place, plural
+from toolkit.gas._observations import Source
+from toolkit.gas._sentences import CAUSE_LABELS
+from toolkit.gas._series import CallSeries, call_order, columns_of, is_model, require, series_of
+from toolkit.gas._steps import STEP_COLUMNS, Cause, is_drift
+from toolkit.plots import _style as style
+from toolkit.plots._labels import (
+    Caption,
+    EndLabel,
+    figure_text,
+    legend_below,
+    place_captions,
+    place_end_labels,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+__all__ = ["gas_by_version"]
+
+RUG_STRIP = 0.045
+"""Share of the height of the axes for each failing call."""
+MAX_RUG_ROWS = 6
+MARK_COLUMNS = 400
+MAX_LARGE_DOTS = 150
+"""More transactions than this are drawn as smaller dots, which do not merge into a bar."""
+
+
+def gas_by_version(
+    observations: pd.DataFrame,
+    *,
+    steps: pd.DataFrame | None = None,
+    ax: Axes | None = None,
+    calls: Sequence[str] | None = None,
+) -> Axes:
+    """Draw the gas of calls by the ledger version at which they were read.
+
+    Views are lines, which step at a change between adjacent versions. Between readings further apart the version of
+    the change is not known, and the line is a slope. Simulations are diamonds, committed transactions dots; a cross is
+    a failed execution. Readings without a result are bars at the bottom. The axis is logarithmic if gas differs by a
+    factor of 20 or more.
+
+    Parameters
+    ----------
+    observations : DataFrame
+        One row per reading, as `Run.observations`. Columns ``label``, ``source``, ``ledger_version`` and ``gas_used``
+        (gas units); ``success``, ``error_code``, ``node`` and ``model`` if present.
+    steps : DataFrame, optional
+        As `Run.steps`. Each step is marked with the colour and shape of its cause. An interval is a band with a hollow
+        mark in the middle.
+    ax : Axes, optional
+        Axes to draw on; by default a new figure.
+    calls : sequence of str, optional
+        Labels to draw; all by default. The colour of a call does not depend on the others drawn.
+
+    Returns
+    -------
+    Axes
+        x in ledger versions, y in gas units.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    InputError
+        If `calls` contains a label that the frame does not have.
+
+    Examples
+    --------
+    >>> import pandas as pd, toolkit
+    >>> from matplotlib.figure import Figure
+    >>> frame = pd.DataFrame(
+    ...     {"label": "supply", "source": "view@version", "ledger_version": [1, 2, 3], "gas_used": [5, 5, 50]}
+    ... )
+    >>> toolkit.plots.gas_by_version(frame, ax=Figure().subplots()).get_title(loc="left")
+    'Gas of supply by ledger version'
+    """
+    found = series_of(observations, calls)
+    if steps is not None:
+        require(steps, STEP_COLUMNS, what="marks of changes")
+        steps = steps[steps["label"].isin(list(call_order(observations, calls)))]
+    with style.drawing(ax, width=9, height=max(4.4, 1.8 + 0.24 * len(found))) as axes:
+        for series in found:
+            _draw_series(axes, series)
+        failing = [series for series in found if series.failures()]
+        _set_axes(axes, found, rug_rows=min(len(failing), MAX_RUG_ROWS))
+        _draw_rug(axes, failing, named=len(found) > 1)
+        marks = None if steps is None or steps.empty else _marks(steps)
+        if marks is not None:
+            _draw_steps(axes, marks)
+        legend_rows = _add_legend(axes, found, marks)
+        axes.set_title(_title(found))
+        if is_model(observations):
+            style.note(axes, style.MODEL_NOTE, below_pt=36 + 14 * legend_rows)
+        if len(found) > 1:
+            place_end_labels(axes, _end_labels(found))
+        if marks is not None:
+            _add_captions(axes, marks)
+    return axes
+
+
+def _title(found: Sequence[CallSeries]) -> str:
+    if len({series.label for series in found}) == 1:
+        return f"Gas of {figure_text(found[0].label, 48)} by ledger version"
+    return "Gas by ledger version"
+
+
+def _draw_series(ax: Axes, series: CallSeries) -> None:
+    colour = style.call_colour(series.position)
+    if series.source == Source.VIEW:
+        x, y = series.line()
+        ax.plot(
+            x,
+            y,
+            color=colour,
+            linestyle=style.call_dashes(series.position),
+            linewidth=1.6,
+            solid_joinstyle="miter",
+            gid="gas-line",
+        )
+        _draw_lonely(ax, series, colour)
+        return
+    committed = series.source == Source.COMMITTED
+    for good, marker in ((True, "." if committed else "d"), (False, "x")):
+        chosen = (series.success == good) & series.answered
+        if chosen.any():
+            ax.plot(
+                series.versions[chosen],
+                series.gas[chosen],
+                linestyle="none",
+                marker=marker,
+                markersize=7 if not committed and good else 5 if chosen.sum() <= MAX_LARGE_DOTS else 3,
+                markeredgecolor=colour if committed or not good else style.PAPER,
+                markerfacecolor=colour,
+                alpha=0.75 if committed else 1,
+                gid=f"gas-{'committed' if committed else 'simulated'}",
+                clip_on=False,
+                zorder=4,
+            )
+
+
+def _draw_lonely(ax: Axes, series: CallSeries, colour: str) -> None:
+    """Draw readings without an answered neighbour as points, since a line through one point is not visible."""
+    gap = np.concatenate(([True], ~series.answered, [True]))
+    lonely = gap[:-2] & gap[2:] & ~gap[1:-1]
+    if lonely.any():
+        ax.plot(
+            series.versions[lonely],
+            series.gas[lonely],
+            linestyle="none",
+            marker="o",
+            markersize=4,
+            color=colour,
+            gid="gas-point",
+        )
+
+
+def _set_axes(ax: Axes, found: Sequence[CallSeries], *, rug_rows: int) -> None:
+    values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
+    versions = np.concatenate([series.versions for series in found] or [np.array([])])
+    ax.set_xlabel("ledger version")
+    ax.set_ylabel("gas used (gas units)")
+    style.grid(ax, "y")
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+    ax.xaxis.set_major_formatter(style.VERSION_NUMBERS)
+    if len(versions) == 0:
+        ax.text(0.5, 0.5, "no observations", transform=ax.transAxes, ha="center", color=style.MUTED)
+        return
+    width = versions.max() - versions.min() or 1.0
+    ax.set_xlim(versions.min() - 0.015 * width, versions.max() + 0.015 * width)
+    _set_gas_scale(ax, values, share=rug_rows * RUG_STRIP + 0.02 * (rug_rows > 0))
+
+
+def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> None:
+    """Choose a linear or logarithmic axis; leave `share` of the height free at the bottom."""
+    low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+    positive = values[values > 0]
+    if len(positive) and high / positive.min() >= style.MIN_LOG_RATIO:
+        if low > 0:
+            ax.set_yscale("log")
+        else:
+            ax.set_yscale("symlog", linthresh=1)
+        decades = np.log10(high / positive.min())
+        few = 3
+        ticks = np.asarray(LogLocator(subs=(1, 2, 5) if decades < few else (1,)).tick_values(1, 10 * high))
+        ax.yaxis.set_major_locator(FixedLocator([0.0] * (low == 0) + ticks[ticks >= 1].tolist()))
+        ax.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        constant = low == high
+        low = 0.0 if constant or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
+        high = 1.6 * high or 1.0 if constant else high
+        ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+    ax.yaxis.set_major_formatter(style.GAS_NUMBERS)
+    # Limits are computed in the coordinates of the scale, in which shares of the height are linear.
+    scale = ax.yaxis.get_transform()
+    bottom, top = (float(end) for end in scale.transform(np.array([low, high])))
+    room = (top - bottom) or 1.0
+    top += 0.08 * room
+    bottom -= (0.0 if low == 0 else 0.06 * room) + share / (1 - share) * room
+    ax.set_ylim(*(float(end) for end in scale.inverted().transform(np.array([bottom, top]))))
+
+
+def _draw_rug(ax: Axes, failing: Sequence[CallSeries], *, named: bool) -> None:
+    """Draw for each failing call a row of bars at the bottom, at the readings without a result."""
+    foot = blended_transform_factory(ax.transData, ax.transAxes)
+    for row, series in enumerate(failing):
+        y = RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
+        runs = series.failures()
+        for first, last in runs:
+            ax.plot(
+                [first, last],
+                [y, y],
+                transform=foot,
+                color=style.call_colour(series.position),
+                linewidth=4,
+                marker="s" if first == last else "",  # a line from a point to itself is not drawn
+                markersize=4,
+                markeredgewidth=0,
+                alpha=0.55,
+                solid_capstyle="projecting",
+                gid="failures",
+            )
+        if row < MAX_RUG_ROWS - 1 or len(failing) == MAX_RUG_ROWS:
+            _name_rug(ax, series, runs, y, named=named)
+
+
+def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]], y: float, *, named: bool) -> None:
+    """Write beside its bars how a call failed, and which call if there are several."""
+    left, right = ax.get_xlim()
+    at_right = right - runs[-1][1] > 0.4 * (right - left)
+    error = figure_text(series.error or "no gas in the answer", 28)
+    ax.annotate(
+        f"{figure_text(series.label, 24)}: {error}" if named else error,
+        xy=(runs[-1][1] if at_right else runs[0][0], y),
+        xycoords=("data", "axes fraction"),
+        xytext=(7 if at_right else -7, 0),
+        textcoords="offset points",
+        ha="left" if at_right else "right",
+        va="center_baseline",
+        fontsize=7,
+        color=style.MUTED,
+        gid="failure-name",
+    )
+
+
+def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
+    """Draw a mark for every step and a band for every interval."""
+    for cause, group in marks[~marks["exact"]].groupby("cause"):
+        x, y = group[["start", "start", "end", "end"]], group[["before", "after", "after", "before"]]
+        ax.add_collection(
+            PolyCollection(
+                list(np.dstack([x.to_numpy(), y.to_numpy()])),
+                facecolors=style.CAUSE_MARKS[Cause.of(cause)].colour,
+                edgecolors="none",
+                alpha=0.18,
+                gid="unresolved",
+                zorder=1.5,
+            ),
+            autolim=False,
+        )
+    for key, group in marks.groupby(["cause", "exact", "drift"]):
+        kind, exact, drift = (Cause.of(key[0]), bool(key[1]), bool(key[2]))
+        colour, marker = style.CAUSE_MARKS[kind]
+        size = 3.2 if drift else 6.5
+        ax.plot(
+            group["x"],
+            group["y"],
+            linestyle="none",
+            marker=marker,
+            markersize=size,
+            markerfacecolor=colour if exact else style.PAPER,
+            markeredgecolor=style.PAPER if exact else colour,
+            markeredgewidth=0.4 if drift else 0.8,
+            gid=f"change-{kind}",
+            zorder=5,
+        )
+
+
+def _marks(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the marks: ``x, y``, the interval ``start..end``, gas ``before, after``, and their kind."""
+    start = steps["version_before"].to_numpy(dtype=np.float64)
+    end = steps["version_after"].to_numpy(dtype=np.float64)
+    before = steps["gas_before"].to_numpy(dtype=np.float64, na_value=np.nan)
+    after = steps["gas_after"].to_numpy(dtype=np.float64, na_value=np.nan)
+    before, after = np.where(np.isnan(before), after, before), np.where(np.isnan(after), before, after)
+    exact = steps["exact"].fillna(value=False).to_numpy(dtype=np.bool_)
+    marks = pd.DataFrame(
+        {
+            "label": steps["label"].to_numpy(dtype=object),
+            "x": np.where(exact, end, (start + end) / 2),
+            "y": np.where(exact, after, (before + after) / 2),
+            "start": start,
+            "end": end,
+            "before": before,
+            "after": after,
+            "exact": exact,
+            "cause": [str(Cause.of(cause)) for cause in steps["cause"]],
+            "drift": is_drift(steps).to_numpy(dtype=np.bool_),
+        }
+    )
+    marks = marks[marks["y"].notna()]
+    if marks.empty:
+        return marks
+    # A drift of thousands of steps is a band of marks; one mark per column draws the same band.
+    column = columns_of(marks["x"].to_numpy(dtype=np.float64), MARK_COLUMNS)
+    hidden = marks.assign(column=column).duplicated(["label", "cause", "column"]) & marks["drift"]
+    return marks[~hidden]
+
+
+def _add_legend(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | None) -> int:
+    """Draw a legend of the marks in the figure below the axes; return its number of rows."""
+    causes = set() if marks is None else set(marks["cause"])
+    handles = [
+        Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=6, label=CAUSE_LABELS[cause])
+        for cause, mark in style.CAUSE_MARKS.items()
+        if cause in causes
+    ]
+    plain: dict[str, Any] = {"linestyle": "none", "color": style.MUTED, "markersize": 6}
+    if marks is not None and not marks["exact"].all():
+        hollow: dict[str, Any] = {"markerfacecolor": style.PAPER, "markeredgecolor": style.MUTED}
+        handles.append(Line2D([], [], marker="o", label="between two readings", **plain | hollow))
+    sources = {series.source for series in found}
+    if Source.SIMULATE in sources:
+        handles.append(Line2D([], [], marker="d", label="simulated at the head", **plain))
+    if Source.COMMITTED in sources:
+        handles.append(Line2D([], [], marker=".", label="committed", **plain))
+    if any((series.answered & ~series.success).any() for series in found):
+        handles.append(Line2D([], [], marker="x", label="execution failed", **plain))
+    if any(series.failures() for series in found):
+        handles.append(Line2D([], [], color=style.MUTED, alpha=0.55, linewidth=4, label="no result"))
+    return legend_below(ax, handles)
+
+
+def _end_labels(found: Sequence[CallSeries]) -> list[EndLabel]:
+    """Return a name for each series at the height of its last answered reading."""
+    last: dict[tuple[str, str], tuple[float, CallSeries]] = {}
+    for series in found:
+        if series.answered.any():
+            last[series.label, series.node] = (float(series.gas[series.answered][-1]), series)
+    return [EndLabel(y, _name(series), style.call_colour(series.position)) for y, series in last.values()]
+
+
+def _name(series: CallSeries) -> str:
+    label = figure_text(series.label, 34)
+    return f"{label} · {figure_text(series.node, 20)}" if series.node else label
+
+
+def _add_captions(ax: Axes, marks: pd.DataFrame) -> None:
+    """Draw version and cause above the largest changes, each with a thin line down the axes."""
+    versions = marks.loc[~marks["drift"], "end"]
+    written = place_captions(ax, _captions(marks[marks["end"].isin(versions)]))
+    for _, caption in written:
+        ax.axvline(caption.x, color=caption.colour, linewidth=0.7, alpha=0.5, zorder=1, gid="caption-line")
+    if written:
+        rows = 1 + max(row for row, _ in written)
+        ax.set_title(ax.get_title(loc="left"), loc="left", pad=8 + 10 * rows)
+
+
+def _captions(marks: pd.DataFrame) -> list[Caption]:
+    """Return one caption per interval; its weight is the number of calls, then the size of the largest change."""
+    size = np.abs(np.log(np.maximum(marks["after"], 1) / np.maximum(marks["before"], 1)))
+    captions = []
+    for x, rows in marks.assign(size=size).groupby("x"):
+        cause = next(cause for cause in style.CAUSE_MARKS if cause in set(rows["cause"]))
+        calls = rows["label"].nunique()
+        where = change_place(int(rows["start"].min()), int(rows["end"].max()))
+        captions.append(
+            Caption(
+                x=float(x),  # type: ignore[arg-type]  # in the stubs a group key is any hashable
+                text=f"{where} {CAUSE_LABELS[cause]}" + (f" · {plural(calls, 'call')}" if calls > 1 else ""),
+                colour=style.CAUSE_MARKS[cause].colour,
+                weight=calls - 1 + float(rows["size"].max()),
+            )
+        )
+    return captions

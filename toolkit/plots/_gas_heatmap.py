@@ -1,0 +1,147 @@
+"""The figure of calls by ledger version: where each call costs more or less than at its first reading."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from toolkit._present.numbers import times
+from toolkit.gas._observations import Source
+from toolkit.gas._series import is_model, series_of
+from toolkit.plots import _style as style
+from toolkit.plots._labels import figure_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from toolkit.gas._series import CallSeries
+
+__all__ = ["gas_heatmap"]
+
+COLUMNS = 480
+"""Columns of a row: about one for two pixels of the width of a figure."""
+FAILED_COLOUR = "#c6ccd2"
+COLOURS = LinearSegmentedColormap.from_list("ledger-toolkit gas", [style.BLUE, "#f4f4f2", style.VERMILLION])
+MIN_POWER = 1e-9
+MIN_RANGE = float(np.log2(1.1))
+"""The colour scale covers at least 10 %, so that a change of 0.1 % is not drawn in the strongest colour."""
+
+
+class _Row(NamedTuple):
+    """One call over the columns: log2 of gas relative to its first reading (NaN if unknown), and where it failed."""
+
+    name: str
+    change: NDArray[np.float64]
+    failed: NDArray[np.bool_]
+
+
+def gas_heatmap(observations: pd.DataFrame, *, ax: Axes | None = None, calls: Sequence[str] | None = None) -> Axes:
+    """Draw each call as a row whose colour is its gas relative to its first reading.
+
+    For many calls, whose lines would hide each other. Between two equal readings the row has their colour. Between two
+    different readings the gas is not known, and the row is blank unless they are neighbours in the figure.
+
+    Parameters
+    ----------
+    observations : DataFrame
+        As `Run.observations`; rows of ``view@version`` are drawn. Columns ``label``, ``source``, ``ledger_version`` and
+        ``gas_used`` (gas units); ``success``, ``error_code``, ``node`` and ``model`` if present.
+    ax : Axes, optional
+        Axes to draw on; by default a new figure. The colour bar uses some of its width.
+    calls : sequence of str, optional
+        Labels to draw; all by default.
+
+    Returns
+    -------
+    Axes
+        x in ledger versions; one row per call, in order of calls.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    InputError
+        If `calls` contains a label that the frame does not have.
+    """
+    found = [series for series in series_of(observations, calls) if series.source == Source.VIEW]
+    with style.drawing(ax, width=9, height=1.7 + 0.3 * max(len(found), 2)) as axes:
+        axes.set_xlabel("ledger version")
+        axes.set_title("Gas of each call against its first reading")
+        if not found:
+            style.nothing(axes, "no views")
+            return axes
+        first = min(float(series.versions[0]) for series in found)
+        last = max(float(series.versions[-1]) for series in found)
+        edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
+        _draw(axes, [_row(series, edges) for series in found], edges)
+        if is_model(observations):
+            style.note(axes, style.MODEL_NOTE, below_pt=36)
+    return axes
+
+
+def _row(series: CallSeries, edges: NDArray[np.float64]) -> _Row:
+    name = figure_text(series.label, 34) + (f"\n({figure_text(series.node, 34)})" if series.node else "")
+    known = series.gas[series.answered]
+    with np.errstate(divide="ignore"):
+        gas = np.log2(np.maximum(series.gas, 1) / max(float(known[0]), 1) if len(known) else series.gas)
+    at = np.clip(np.searchsorted(series.versions, edges[1:], side="right") - 1, 0, None)
+    after = np.clip(at + 1, None, len(gas) - 1)
+    before_first = edges[1:] < series.versions[0]
+    same = (gas[at] == gas[after]) | (np.isnan(gas[at]) & np.isnan(gas[after]))
+    near = series.versions[after] - series.versions[at] <= 2 * (edges[1] - edges[0])
+    known_at = ~before_first & (same | near)
+    return _Row(name, np.where(known_at, gas[at], np.nan), known_at & np.isnan(gas[at]))
+
+
+def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64]) -> None:
+    change = np.array([row.change for row in rows])
+    failed = np.array([row.failed for row in rows])
+    reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, MIN_RANGE)
+    heights = np.arange(len(rows) + 1) - 0.5
+    mesh = ax.pcolormesh(
+        edges, heights, change, cmap=COLOURS, norm=TwoSlopeNorm(0, -reach, reach), rasterized=True, gid="gas-cells"
+    )
+    if failed.any():
+        grey = LinearSegmentedColormap.from_list("failed", [FAILED_COLOUR, FAILED_COLOUR])
+        cells = np.ma.masked_where(~failed, np.ones_like(change))
+        ax.pcolormesh(edges, heights, cells, cmap=grey, rasterized=True, gid="failed-cells")
+        ax.legend(
+            handles=[Patch(color=FAILED_COLOUR, label="no result")],
+            loc="lower right",
+            bbox_to_anchor=(1, 1),
+            borderaxespad=0.2,
+            handlelength=1.0,
+        )
+    ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.PAPER, linewidth=2.5)
+    ax.set_yticks(range(len(rows)), [row.name for row in rows], color=style.INK)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+    ax.xaxis.set_major_formatter(style.VERSION_NUMBERS)
+    _add_scale(ax, mesh, reach)
+
+
+def _add_scale(ax: Axes, mesh: object, reach: float) -> None:
+    """Add the colour bar, with factors instead of logarithms."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        return
+    bar = figure.colorbar(mesh, ax=ax, pad=0.02, fraction=0.05, aspect=14)  # type: ignore[arg-type]  # a QuadMesh
+    whole = float(np.floor(reach))
+    bar.set_ticks([-reach, 0, reach] if whole < 1 else [-whole, 0, whole])
+    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _factor(value)))
+    bar.ax.tick_params(labelsize=8, labelcolor=style.MUTED, color=style.GRID)
+    bar.ax.minorticks_off()
+    bar.outline.set_visible(False)
+
+
+def _factor(power: float) -> str:
+    return "same" if abs(power) < MIN_POWER else times(2**power)

@@ -1,0 +1,279 @@
+"""Text in figures: literal text, labels that do not overlap, and legends that fit below the axes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.font_manager import FontProperties, findfont, get_font
+from matplotlib.transforms import ScaledTranslation
+
+from toolkit._present.text import visible
+from toolkit.plots._style import BLACK, INK, MUTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Annotation
+
+__all__ = ["Caption", "EndLabel", "figure_text", "legend_below", "place_captions", "place_end_labels", "spread"]
+
+_RIGHT_MARGIN_PX = 6
+
+
+def figure_text(text: object, limit: int = 36) -> str:
+    """Return text that matplotlib draws literally, with the current fonts.
+
+    Dollar signs are escaped, so that nothing is read as mathtext. Characters that are in none of the fonts become a
+    box, so that drawing never warns about missing glyphs.
+
+    Parameters
+    ----------
+    text : object
+        Shown by ``str``.
+    limit : int, default 36
+        Maximum number of characters returned, without the escapes of dollar signs.
+
+    Returns
+    -------
+    str
+    """
+    known = _characters(tuple(mpl.rcParams["font.family"]))
+    box = "□" if ord("□") in known else "?"
+    shown = "".join(char if ord(char) in known else box for char in visible(text, limit))
+    return shown.replace("$", r"\$")
+
+
+@lru_cache(maxsize=8)
+def _characters(families: tuple[str, ...]) -> frozenset[int]:
+    """Return the code points that the fonts of `families` have; matplotlib tries one font after the other."""
+    paths = {findfont(FontProperties(family=[family])) for family in families}
+    return frozenset().union(*(get_font(path).get_charmap() for path in paths))
+
+
+class EndLabel(NamedTuple):
+    """A name to draw right of the axes, at the height `y` (data units)."""
+
+    y: float
+    text: str
+    colour: str
+
+
+class Caption(NamedTuple):
+    """A text to draw above the axes at `x` (data units); captions of more weight are placed first."""
+
+    x: float
+    text: str
+    colour: str
+    weight: float
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Move positions apart until neighbours are `gap` apart, each as near as possible to its target.
+
+    Parameters
+    ----------
+    wanted : sequence of float
+        Target positions, in any order.
+    gap : float
+        Minimum distance; smaller if the range from `low` to `high` is too short.
+    low, high : float
+        Available range, in the same unit.
+
+    Returns
+    -------
+    list of float
+        One position for each target, in the order given; the order of positions does not change.
+    """
+    if not wanted:
+        return []
+    gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
+    order = np.argsort(np.asarray(wanted), kind="stable")
+    # Each block of touching labels is placed at the mean of its targets; blocks that overlap are merged. This is the
+    # least-squares solution (isotonic regression by pooling adjacent violators), in one pass.
+    blocks: list[tuple[float, int]] = []
+    for place, index in enumerate(order):
+        centre, count = float(wanted[index]) - place * gap, 1
+        while blocks and blocks[-1][0] > centre:
+            before, members = blocks.pop()
+            centre = (before * members + centre * count) / (members + count)
+            count += members
+        blocks.append((centre, count))
+    starts = np.clip(np.repeat([b[0] for b in blocks], [b[1] for b in blocks]), low, high - gap * (len(wanted) - 1))
+    placed = [0.0] * len(wanted)
+    for place, index in enumerate(order):
+        placed[index] = float(starts[place] + place * gap)
+    return placed
+
+
+def place_end_labels(ax: Axes, labels: Sequence[EndLabel], *, size: float = 8.0) -> None:
+    """Draw names right of the axes, each with a short line in its colour.
+
+    Parameters
+    ----------
+    ax : Axes
+        Its limits and scale must be final.
+    labels : sequence of EndLabel
+        Names; any order.
+    size : float, default 8
+        Font size, points.
+    """
+    texts = [_end_label(ax, label, size) for label in labels]
+    pt = _settle(ax)
+    box = ax.get_window_extent()
+    level = [float(ax.transData.transform((0, label.y))[1]) for label in labels]
+    placed = spread(level, 1.35 * size / pt, box.y0 + size / 2 / pt, box.y1 - size / 2 / pt)
+    for text, was, now in zip(texts, level, placed, strict=True):
+        text.set_position((24, (now - was) * pt))
+
+
+def _settle(ax: Axes) -> float:
+    """Lay out the figure, since positions are known only afterwards; return points per pixel."""
+    figure = ax.get_figure(root=True)
+    if figure is None:  # the axes were removed from their figure: nothing is drawn
+        return 1.0
+    figure.draw_without_rendering()
+    return 72 / figure.dpi
+
+
+def _end_label(ax: Axes, label: EndLabel, size: float) -> Annotation:
+    return ax.annotate(
+        label.text,
+        xy=(1, label.y),
+        xycoords=("axes fraction", "data"),
+        xytext=(24, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=size,
+        color=INK,
+        gid="end-label",
+        annotation_clip=False,
+        arrowprops={
+            "arrowstyle": "-",
+            "color": label.colour,
+            "lw": 1.6,
+            "shrinkA": 1,
+            "shrinkB": 2,
+            "relpos": (0, 0.5),
+        },
+    )
+
+
+def place_captions(
+    ax: Axes, captions: Sequence[Caption], *, rows: int = 2, size: float = 7.5
+) -> list[tuple[int, Caption]]:
+    """Draw captions above the axes in at most `rows` rows, and leave out those that do not fit.
+
+    Parameters
+    ----------
+    ax : Axes
+        Its limits must be final.
+    captions : sequence of Caption
+        In any order.
+    rows : int, default 2
+        Maximum number of rows of text.
+    size : float, default 7.5
+        Font size, points.
+
+    Returns
+    -------
+    list of (int, Caption)
+        The captions that were drawn, each with its row, counted from the axes.
+    """
+    if not captions:
+        return []
+    pt = _settle(ax)
+    box = ax.get_window_extent()
+    taken: list[list[tuple[float, float]]] = [[] for _ in range(rows)]
+    written: list[tuple[int, Caption]] = []
+    for caption in sorted(captions, key=lambda one: (-one.weight, one.x)):
+        text = ax.annotate(
+            caption.text,
+            xy=(caption.x, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=size,
+            color=MUTED if caption.colour == BLACK else caption.colour,
+            gid="caption",
+            annotation_clip=False,
+        )
+        extent = text.get_window_extent()
+        shift = max(box.x0 - extent.x0, 0) - max(extent.x1 - box.x1, 0)
+        span = (extent.x0 + shift - size, extent.x1 + shift + size)
+        row = next((row for row in range(rows) if _free(taken[row], span)), None)
+        if row is None:
+            text.remove()
+            continue
+        taken[row].append(span)
+        text.set_position((shift * pt, 3 + row * 1.3 * size))
+        written.append((row, caption))
+    return written
+
+
+def _free(taken: Sequence[tuple[float, float]], span: tuple[float, float]) -> bool:
+    return all(span[1] <= low or span[0] >= high for low, high in taken)
+
+
+def legend_below(ax: Axes, handles: Sequence[Line2D]) -> int:
+    """Draw a legend below the axes and its label, in as few rows as fit.
+
+    Parameters
+    ----------
+    ax : Axes
+        Its limits and labels must be set.
+    handles : sequence of Line2D
+        Entries; their labels are the text.
+
+    Returns
+    -------
+    int
+        Number of rows.
+    """
+    if not handles:
+        return 0
+    columns = _fitting_columns(ax, handles)
+    _legend(ax, handles, columns)
+    return -(-len(handles) // columns)
+
+
+def _legend(ax: Axes, handles: Sequence[Line2D], columns: int) -> Legend:
+    figure = ax.get_figure(root=True)
+    under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure.dpi_scale_trans) if figure else ax.transAxes
+    return ax.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=under,
+        ncols=columns,
+        borderaxespad=0,
+        borderpad=0,
+        handlelength=1.0,
+        handletextpad=0.4,
+        columnspacing=1.3,
+    )
+
+
+def _fitting_columns(ax: Axes, handles: Sequence[Line2D]) -> int:
+    """Return the maximum number of columns with which a legend fits; a wider one is cut off, or shrinks the axes."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        return len(handles)
+    figure.draw_without_rendering()
+    alone = len(figure.axes) == 1
+    right = figure.bbox.x1 - _RIGHT_MARGIN_PX if alone else ax.get_window_extent().x1
+    room = right - ax.get_window_extent().x0
+    for columns in range(len(handles), 1, -1):
+        legend = _legend(ax, handles, columns)
+        width = legend.get_window_extent().width
+        legend.remove()
+        if width <= room:
+            return columns
+    return 1

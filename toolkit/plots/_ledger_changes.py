@@ -1,0 +1,225 @@
+"""Figures of what changed on the ledger: parameters of the gas schedule, and state written by transactions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+
+from toolkit._present.numbers import number, plural, times
+from toolkit._present.text import short_addresses
+from toolkit.gas._series import require
+from toolkit.plots import _style as style
+from toolkit.plots._labels import figure_text
+from toolkit.wire import ChangeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+__all__ = ["schedule_changes", "state_changes"]
+
+MAX_ROWS = 24
+FACTORS = (2, 5, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
+"""Factors that may have a tick, and their reciprocals."""
+KIND_COLOURS: Mapping[ChangeKind, str] = {
+    ChangeKind.WRITE_RESOURCE: style.BLUE,
+    ChangeKind.WRITE_TABLE_ITEM: style.GREEN,
+    ChangeKind.WRITE_MODULE: style.ORANGE,
+    ChangeKind.DELETE_RESOURCE: style.VERMILLION,
+    ChangeKind.DELETE_TABLE_ITEM: style.PURPLE,
+    ChangeKind.DELETE_MODULE: style.BLACK,
+}
+"""Colour of each kind of state change, in the order of the stack."""
+STATE_COLUMNS = ("type", "resource_type", "module", "handle")
+
+
+def schedule_changes(diff: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Draw the parameters that differ between two gas schedules by the factor they changed by.
+
+    One row per part of the schedule (``instr``, ``txn``, ...). The area of a circle grows with the number of parameters
+    that changed by its factor. Parameters that were added or removed, or whose value was or became 0, do not have a
+    factor: they are counted at the end of their row.
+
+    Parameters
+    ----------
+    diff : DataFrame
+        As `toolkit.schedule_diff`. Columns ``name``, ``kind``, ``before`` and ``after``.
+    ax : Axes, optional
+        Axes to draw on; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        x the factor (new value divided by old value), logarithmic; one row per part of the schedule.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    """
+    require(diff, ("name", "kind", "before", "after"), what="figures of schedule changes")
+    groups = _schedule_groups(diff)
+    shown = groups[:MAX_ROWS]
+    with style.drawing(ax, width=9, height=1.6 + 0.38 * max(len(shown), 2)) as axes:
+        axes.set_xlabel("new value as a multiple of the old one")
+        axes.set_title("Gas schedule: parameters changed")
+        style.grid(axes, "x")
+        if not shown:
+            axes.set_xticks([])
+            style.nothing(axes, "no parameter differs")
+            return axes
+        _draw_schedule(axes, shown)
+        if len(groups) > len(shown):
+            style.note(axes, f"the first {len(shown)} of {len(groups)} parts of the schedule", below_pt=36)
+    return axes
+
+
+def _schedule_groups(diff: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Split a diff by the part of the schedule; the part with most changes is first."""
+    changed = diff[diff["kind"] != "unchanged"]
+    part = np.array([str(name).partition(".")[0] for name in changed["name"]], dtype=object)
+    groups = [(str(name), rows) for name, rows in changed.groupby(part, sort=True)]
+    return sorted(groups, key=lambda group: -len(group[1]))
+
+
+def _draw_schedule(ax: Axes, groups: Sequence[tuple[str, pd.DataFrame]]) -> None:
+    reach = 1.0
+    most = max(len(rows) for _, rows in groups)
+    for place, (_, rows) in enumerate(groups):
+        factors, counts = _factors(rows)
+        reach = max([reach, *np.abs(np.log10(factors))])
+        colours = [style.VERMILLION if factor > 1 else style.BLUE for factor in factors]
+        area = 24 + 320 * counts / most
+        where = np.full(len(factors), place)
+        ax.scatter(factors, where, s=area, color=colours, alpha=0.8, linewidth=0, gid="factor")
+        if len(factors) == 1:
+            style.beside(ax, times(factors[0]), (float(factors[0]), place), points=14, gid="factor-name")
+        _name_others(ax, rows, place)
+    ax.set_xscale("log")
+    ax.axvline(1, color=style.MUTED, linewidth=0.8)
+    ticks = [
+        1.0,
+        *(float(f) for f in FACTORS if np.log10(f) <= reach),
+        *(1 / f for f in FACTORS if np.log10(f) <= reach),
+    ]
+    ax.xaxis.set_major_locator(FixedLocator(sorted(ticks)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: times(value)))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlim(10 ** (-1.25 * reach), 10 ** (1.25 * reach))
+    ax.set_yticks(
+        range(len(groups)), [f"{figure_text(name, 30)}  ·  {len(rows):,}" for name, rows in groups], color=style.INK
+    )
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(groups) - 0.4, -0.6)
+
+
+def _factors(rows: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the distinct factors, and the number of parameters with each."""
+    before, after = (rows[name].to_numpy(dtype=np.float64, na_value=0) for name in ("before", "after"))
+    changed = (before > 0) & (after > 0) & (rows["kind"] == "changed").to_numpy(dtype=bool)
+    factors, counts = np.unique(np.round(after[changed] / before[changed], 9), return_counts=True)
+    return factors, counts.astype(np.float64)
+
+
+def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:
+    """Write right of the axes how many parameters do not have a factor."""
+    zero = (rows["kind"] == "changed") & ((rows["before"] == 0) | (rows["after"] == 0))
+    counts = {"added": (rows["kind"] == "added"), "removed": (rows["kind"] == "removed"), "from or to zero": zero}
+    text = ", ".join(f"{int(found.sum()):,} {what}" for what, found in counts.items() if found.any())
+    if text:
+        ax.annotate(
+            text,
+            xy=(1, place),
+            xycoords=("axes fraction", "data"),
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center_baseline",
+            fontsize=8,
+            color=style.MUTED,
+            gid="without-factor",
+            annotation_clip=False,
+        )
+
+
+def state_changes(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Draw the number of state changes of each resource type, table and module, stacked by kind.
+
+    Parameters
+    ----------
+    changes : DataFrame
+        As `Simulation.changes`, or the changes of `fetch_simulations` and `fetch_transactions`. Columns ``type``,
+        ``resource_type``, ``module`` and ``handle``.
+    ax : Axes, optional
+        Axes to draw on; by default a new figure.
+
+    Returns
+    -------
+    Axes
+        x is the number of state changes; one row per resource type, table or module, those with most changes first.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    """
+    require(changes, STATE_COLUMNS, what="figures of state changes")
+    counts = _state_counts(changes)
+    shown = counts.head(MAX_ROWS)
+    with style.drawing(ax, width=9, height=1.5 + 0.3 * max(len(shown), 2)) as axes:
+        axes.set_xlabel("state changes")
+        axes.set_title("What is written")
+        style.grid(axes, "x")
+        if shown.empty:
+            style.nothing(axes, "no state changes")
+            return axes
+        _draw_state(axes, shown)
+        rest = counts.iloc[MAX_ROWS:]
+        if len(rest):
+            others = plural(int(rest.to_numpy().sum()), "change")
+            style.note(axes, f"the {len(shown)} most written of {len(counts):,}; the others: {others}", below_pt=36)
+    return axes
+
+
+def _state_counts(changes: pd.DataFrame) -> pd.DataFrame:
+    """Count changes by what was changed (rows, those with most changes first) and kind (columns)."""
+    if changes.empty:
+        return pd.DataFrame()
+    columns = [changes[name].astype(object).where(changes[name].notna(), None).tolist() for name in STATE_COLUMNS]
+    rows = [(kind, _what(*rest)) for kind, *rest in zip(*columns, strict=True)]
+    counts = pd.crosstab(pd.Series([what for _, what in rows]), pd.Series([kind for kind, _ in rows]))
+    kinds = [*(kind for kind in KIND_COLOURS if kind in counts), *(kind for kind in counts if kind not in KIND_COLOURS)]
+    order = np.argsort(-counts.sum(axis=1).to_numpy(), kind="stable")
+    return counts[kinds].iloc[order]
+
+
+def _what(resource: Any, module: Any, handle: Any) -> str:
+    if resource is not None:
+        return short_addresses(str(resource))
+    if module is not None:
+        return f"module {short_addresses(str(module))}"
+    return f"table {short_addresses(str(handle))}" if handle is not None else "something else"
+
+
+def _draw_state(ax: Axes, counts: pd.DataFrame) -> None:
+    places, left = np.arange(len(counts)), np.zeros(len(counts))
+    for kind in counts.columns:
+        width = counts[kind].to_numpy(dtype=np.float64)
+        name = figure_text(str(kind).replace("_", " "), 24)
+        colour = next((colour for known, colour in KIND_COLOURS.items() if known == kind), style.MUTED)
+        ax.barh(places, width, left=left, height=0.56, color=colour, label=name, gid=f"kind-{kind}")
+        left += width
+    for place, total in zip(places, left, strict=True):
+        style.beside(ax, number(float(total)), (float(total), float(place)), points=5, gid="total")
+    ax.set_yticks(places, [figure_text(what, 52) for what in counts.index], color=style.INK)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(counts) - 0.5, -0.5)
+    ax.set_xlim(0, 1.1 * float(left.max()))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
+    ax.xaxis.set_major_formatter(style.GAS_NUMBERS)
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2, handlelength=1.0)

@@ -1,0 +1,438 @@
+"""The content of a report as frozen data built from a run, independent of the output format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from toolkit._present.numbers import change_place, plural
+from toolkit.dtypes import to_arrow
+from toolkit.gas._observations import Source
+from toolkit.gas._sentences import group_sentence, unjudged_sentences
+from toolkit.gas._series import records, require
+from toolkit.gas._steps import COVERAGE_COLUMNS, StepGroup, Unjudged, coverage_of, step_groups
+from toolkit.reports._provenance import Provenance, provenance_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from toolkit.gas._sentences import Renderer
+
+__all__ = [
+    "CallSummary",
+    "FailureGroup",
+    "GasSplit",
+    "ReportData",
+    "RunLike",
+    "build",
+    "failure_kind",
+    "headline",
+    "no_steps",
+    "place_cell",
+]
+
+OBSERVATION_COLUMNS = (
+    "label",
+    "source",
+    "node",
+    "ledger_version",
+    "gas_used",
+    "success",
+    "vm_status",
+    "status",
+    "error_code",
+    "error_message",
+)
+MAX_FAILURE_GROUPS = 50
+MAX_SPLITS = 200
+
+_MAX_LISTED = 7
+_MAX_HEADLINE_GROUPS = 3
+
+
+class CallLike(Protocol):
+    """A call of a study."""
+
+    @property
+    def name(self) -> str:
+        """Label of the call in the frames."""
+
+
+class StudyLike(Protocol):
+    """The attributes of a study that a report needs."""
+
+    @property
+    def title(self) -> str:
+        """Title of the study."""
+
+    @property
+    def calls(self) -> Sequence[CallLike]:
+        """Calls, in the order in which they are reported."""
+
+
+class RunLike(Protocol):
+    """The attributes of a run that a report needs; `toolkit.Run` has them."""
+
+    @property
+    def observations(self) -> pd.DataFrame:
+        """The observation frame."""
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        """The step frame."""
+
+    @property
+    def study(self) -> StudyLike:
+        """The study that was run."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """Content of ``run.json``: digests, counts, environment, times, ``complete``."""
+
+    @property
+    def path(self) -> Path:
+        """Folder of the run."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of the rows, computed from the rows."""
+
+
+@dataclass(frozen=True)
+class CallSummary:
+    """One call from one source: its gas (gas units; None if it never answered), steps and failures.
+
+    `judged` is False if steps of the call are not looked for; 0 steps then has no meaning.
+    """
+
+    label: str
+    source: str
+    node: str
+    readings: int
+    first_version: int
+    last_version: int
+    first_gas: int | None
+    last_gas: int | None
+    min_gas: int | None
+    max_gas: int | None
+    steps: int
+    failures: int
+    judged: bool
+
+
+@dataclass(frozen=True)
+class GasSplit:
+    """What the gas of one transaction was spent on: gas units, octas, octas per gas unit, as in the FeeStatement."""
+
+    label: str
+    source: str
+    ledger_version: int
+    success: bool
+    vm_status: str
+    gas_used: int
+    execution_gas_units: int
+    io_gas_units: int
+    storage_fee_octas: int
+    storage_fee_refund_octas: int
+    gas_unit_price: int
+
+    @property
+    def storage_gas_units(self) -> float:
+        """Storage fee in gas units at the price of the transaction; 0 if the price is 0."""
+        return self.storage_fee_octas / self.gas_unit_price if self.gas_unit_price else 0.0
+
+    @property
+    def fee_octas(self) -> int:
+        """Gas used times price, in octas."""
+        return self.gas_used * self.gas_unit_price
+
+    @property
+    def net_octas(self) -> int:
+        """Fee minus the storage refund, in octas; negative if more is refunded than was paid."""
+        return self.fee_octas - self.storage_fee_refund_octas
+
+
+@dataclass(frozen=True)
+class FailureGroup:
+    """Readings that failed in the same way.
+
+    Attributes
+    ----------
+    error_code : str
+        Error code of the node; the VM status of a failed execution.
+    executed : bool
+        Whether the node executed the call and the execution failed.
+    status : int or None
+        HTTP status.
+    labels : tuple of str
+        Calls with such readings.
+    count, first_version, last_version : int
+        Number of readings, and the ledger versions that contain them.
+    example : str
+        The last message.
+    """
+
+    error_code: str
+    executed: bool
+    status: int | None
+    labels: tuple[str, ...]
+    count: int
+    first_version: int
+    last_version: int
+    example: str
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """The content of a report. `observations` and `steps` are the frames, for figures and CSV."""
+
+    title: str
+    run: str
+    complete: bool
+    events: tuple[StepGroup, ...]
+    calls: tuple[CallSummary, ...]
+    splits: tuple[GasSplit, ...]
+    failures: tuple[FailureGroup, ...]
+    unjudged: tuple[Unjudged, ...]
+    warnings: tuple[str, ...]
+    provenance: Provenance
+    observations: pd.DataFrame = field(compare=False, repr=False)
+    steps: pd.DataFrame = field(compare=False, repr=False)
+
+    @property
+    def swept(self) -> tuple[str, ...]:
+        """Labels of the calls that were judged for steps, and of those that have steps."""
+        changed = set(self.changed)
+        judged = {call.label for call in self.calls if call.judged}
+        return tuple(dict.fromkeys(call.label for call in self.calls if call.label in judged | changed))
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """First and last ledger version of the calls that were judged; None if none was."""
+        judged = [call for call in self.calls if call.judged]
+        if not judged:
+            return None
+        return min(call.first_version for call in judged), max(call.last_version for call in judged)
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Labels of the calls that changed, in order of calls."""
+        found = {change.label for event in self.events for change in event.changes}
+        return tuple(label for label in dict.fromkeys(c.label for c in self.calls) if label in found)
+
+
+def build(run: RunLike) -> ReportData:
+    """Collect the content of a report from a run.
+
+    Parameters
+    ----------
+    run : RunLike
+        A `toolkit.Run`, complete or not.
+
+    Returns
+    -------
+    ReportData
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing in a frame of the run.
+    StudyError
+        If a part of the run is damaged.
+    """
+    require(run.observations, OBSERVATION_COLUMNS, what="reports")
+    labels = [call.name for call in run.study.calls]
+    order = {label: place for place, label in enumerate(dict.fromkeys([*labels, *run.observations["label"]]))}
+    observations = _in_order(run.observations, order, "ledger_version")
+    steps = _in_order(run.steps, order, "version_after")
+    unjudged = coverage_of([to_arrow(observations[list(COVERAGE_COLUMNS)])]).unjudged
+    manifest, warnings = _verified(run)
+    return ReportData(
+        title=str(run.study.title),
+        run=run.path.name,
+        complete=bool(run.manifest.get("complete", True)),
+        events=step_groups(steps),
+        calls=_calls(observations, steps, {(one.label, one.source, one.node) for one in unjudged}),
+        splits=_splits(observations),
+        failures=_failures(observations),
+        unjudged=unjudged,
+        warnings=warnings,
+        provenance=provenance_of(observations, manifest),
+        observations=observations,
+        steps=steps,
+    )
+
+
+def headline(data: ReportData, name: Renderer) -> list[str]:
+    """Return the first sentences of a report: which calls changed, where, by how much and why.
+
+    The changes of most weight come first. The last sentences name the calls that were observed but not judged.
+
+    Parameters
+    ----------
+    data : ReportData
+    name : Renderer
+        Makes text from users and the chain safe for the output. All other text in the sentences is safe.
+
+    Returns
+    -------
+    list of str
+    """
+    return [*_change_sentences(data, name), *unjudged_sentences(data.unjudged, name)]
+
+
+def _change_sentences(data: ReportData, name: Renderer) -> list[str]:
+    swept, changed, span = data.swept, data.changed, data.span
+    if not swept or span is None:
+        return ["No view was answered at two ledger versions or more, so no change of gas can be seen."]
+    versions = f"ledger versions {span[0]} to {span[1]}"
+    if not changed:
+        return [f"No view's gas changed: {plural(len(swept), 'view')} read at {versions}."]
+    same = len(swept) - len(changed)
+    rest = f"; {same:,} stayed the same" if same else ""
+    count = f"{len(changed):,} of {plural(len(swept), 'view')}"
+    first = f"Gas changed for {count} read at {versions}: {_label_list(changed, name)}{rest}."
+    groups = sorted(data.events, key=lambda group: -group.weight)[:_MAX_HEADLINE_GROUPS]
+    sentences = [first, *(group_sentence(group, name) for group in groups)]
+    more = len(data.events) - len(groups)
+    return [*sentences, f"{more:,} more {'is' if more == 1 else 'are'} listed below."] if more else sentences
+
+
+def _label_list(labels: Sequence[str], name: Renderer) -> str:
+    names = [name(label) for label in labels[:_MAX_LISTED]]
+    if len(labels) > _MAX_LISTED:
+        names.append(plural(len(labels) - _MAX_LISTED, "other call"))
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def no_steps(data: ReportData) -> str:
+    """Return a sentence for a run without steps, with the number of calls that were judged."""
+    count = len(data.swept)
+    if not count:
+        return "Nothing was judged for steps, so this says nothing about changes."
+    return f"No step was found in the {plural(count, 'view')} that {'was' if count == 1 else 'were'} judged."
+
+
+def place_cell(group: StepGroup) -> str:
+    """Return the ledger version of a group of steps, or its interval, for a table."""
+    return change_place(group.version_before, group.version_after)
+
+
+def failure_kind(group: FailureGroup) -> str:
+    """Return whether the node executed a failed call, refused it, or did not answer."""
+    if group.executed:
+        return "execution failed"
+    return "no answer" if group.status is None else f"refused (HTTP {group.status})"
+
+
+def _verified(run: RunLike) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """Return the manifest with the current digest of the rows, and a warning if it is not the recorded one."""
+    stated = run.manifest.get("rows_digest")
+    if stated is None:
+        return run.manifest, ()
+    found = run.digest
+    if found == stated:
+        return dict(run.manifest) | {"rows_digest": f"{found} (computed from the rows for this report)"}, ()
+    warning = (
+        "The rows are not those that the run was completed with: parts were added, removed or changed since. Run the "
+        "same study into the folder again, or do not rely on this report."
+    )
+    return dict(run.manifest) | {"rows_digest": f"{found} (run.json has {stated})"}, (warning,)
+
+
+def _in_order(frame: pd.DataFrame, order: Mapping[str, int], version: str) -> pd.DataFrame:
+    """Return rows ordered by call of the study, source and version, so that equal runs have equal reports."""
+    place = frame["label"].map(order).fillna(len(order)).astype("int64")
+    by = [name for name in ("label", "source", "node", version) if name in frame.columns]
+    ordered = frame.assign(_place=place).sort_values(["_place", *by], kind="stable")
+    return ordered.drop(columns="_place").reset_index(drop=True)
+
+
+def _calls(
+    observations: pd.DataFrame, steps: pd.DataFrame, unjudged: Collection[tuple[str, str, str]]
+) -> tuple[CallSummary, ...]:
+    counted = steps.groupby(["label", "source"]).size().to_dict() if len(steps) else {}
+    several = len(observations["node"].unique()) > 1
+    return tuple(
+        _call(
+            rows,
+            str(label),
+            str(source),
+            str(node) if several else "",
+            steps=counted.get((label, source), 0),
+            judged=(label, source, node) not in unjudged,
+        )
+        for (label, source, node), rows in observations.groupby(["label", "source", "node"], sort=False)
+    )
+
+
+def _call(rows: pd.DataFrame, label: str, source: str, node: str, *, steps: int, judged: bool) -> CallSummary:
+    gas = rows["gas_used"].dropna()
+    known = len(gas) > 0
+    failed = rows["gas_used"].isna() | ~rows["success"].fillna(value=False).astype(bool)
+    return CallSummary(
+        label=label,
+        source=source,
+        node=node,
+        readings=len(rows),
+        first_version=int(rows["ledger_version"].min()),
+        last_version=int(rows["ledger_version"].max()),
+        first_gas=int(gas.iloc[0]) if known else None,
+        last_gas=int(gas.iloc[-1]) if known else None,
+        min_gas=int(gas.min()) if known else None,
+        max_gas=int(gas.max()) if known else None,
+        steps=steps,
+        failures=int(failed.sum()),
+        judged=judged,
+    )
+
+
+def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:
+    """Return the gas splits of simulations; the last ones if there are very many."""
+    if "execution_gas_units" not in observations.columns:
+        return ()
+    rows = observations[observations["execution_gas_units"].notna() & (observations["source"] == Source.SIMULATE)]
+    return tuple(
+        GasSplit(
+            label=row["label"],
+            source=row["source"],
+            ledger_version=row["ledger_version"],
+            success=bool(row["success"]),
+            vm_status=row["vm_status"] or "",
+            gas_used=row["gas_used"] or 0,
+            execution_gas_units=row["execution_gas_units"],
+            io_gas_units=row["io_gas_units"] or 0,
+            storage_fee_octas=row["storage_fee_octas"] or 0,
+            storage_fee_refund_octas=row["storage_fee_refund_octas"] or 0,
+            gas_unit_price=row["gas_unit_price"] or 0,
+        )
+        for row in records(rows.tail(MAX_SPLITS))
+    )
+
+
+def _failures(observations: pd.DataFrame) -> tuple[FailureGroup, ...]:
+    failed = observations[observations["gas_used"].isna() | ~observations["success"].fillna(value=False).astype(bool)]
+    if failed.empty:
+        return ()
+    executed = failed["error_code"].isna() & failed["gas_used"].notna()
+    code = failed["error_code"].where(~executed, failed["vm_status"]).fillna("no error code")
+    groups = failed.assign(_executed=executed, _code=code).groupby(["_executed", "_code"], sort=True)
+    found = [_failure(rows, str(key[1]), executed=bool(key[0])) for key, rows in groups]
+    return tuple(sorted(found, key=lambda group: (group.executed, -group.count, group.error_code))[:MAX_FAILURE_GROUPS])
+
+
+def _failure(rows: pd.DataFrame, code: str, *, executed: bool) -> FailureGroup:
+    messages, statuses = rows["error_message"].dropna(), rows["status"].dropna()
+    return FailureGroup(
+        error_code=code,
+        executed=executed,
+        status=int(statuses.iloc[-1]) if len(statuses) else None,
+        labels=tuple(str(label) for label in rows["label"].unique()),
+        count=len(rows),
+        first_version=int(rows["ledger_version"].min()),
+        last_version=int(rows["ledger_version"].max()),
+        example=str(messages.iloc[-1]) if len(messages) else "",
+    )

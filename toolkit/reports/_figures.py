@@ -1,0 +1,134 @@
+"""The figures of a report as inline SVG whose colours follow the page, light or dark."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup, escape
+from matplotlib import style as mpl_style
+from matplotlib.figure import Figure
+
+from toolkit._present.text import visible
+from toolkit.gas._steps import merge_drift
+from toolkit.plots import _style as style
+from toolkit.plots import gas_breakdown, gas_by_version, gas_change
+from toolkit.plots._gas_change import MAX_ROWS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.axes import Axes
+
+    from toolkit.reports._data import ReportData
+
+__all__ = ["COLOURS", "MAX_CALLS", "before_after", "one_call", "overview", "spent_on"]
+
+MAX_CALLS = 40
+"""Calls with a separate figure; a browser cannot open a page with hundreds."""
+
+COLOURS = {
+    style.INK: "ink",
+    style.MUTED: "muted",
+    style.GRID: "grid",
+    style.PAPER: "paper",
+    style.BLUE: "blue",
+    style.VERMILLION: "vermillion",
+    style.GREEN: "green",
+    style.PURPLE: "purple",
+    style.ORANGE: "orange",
+    style.SKY: "sky",
+    style.BLACK: "black",
+    style.GREY: "grey",
+    style.ON_DARK: "on-bar",
+}
+"""Name of the CSS variable of the page that replaces each colour."""
+
+RC = {
+    "svg.fonttype": "none",  # text can be searched, copied and read aloud
+    "svg.hashsalt": "ledger-toolkit",  # equal input gives equal bytes
+    "font.family": ["DejaVu Sans"],
+}
+NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
+
+
+def overview(data: ReportData) -> Markup:
+    """Draw the gas of all calls by version."""
+    height = max(4.6, 2.0 + 0.24 * len(data.calls))
+    return _svg(
+        "overview",
+        (9.4, height),
+        "Gas of all calls by ledger version",
+        lambda ax: gas_by_version(data.observations, steps=data.steps, ax=ax),
+    )
+
+
+def one_call(data: ReportData, label: str, place: int) -> Markup:
+    """Draw the gas of one call by version; `place` makes its ids unique in the page."""
+
+    def draw(ax: Axes) -> None:
+        gas_by_version(data.observations, steps=data.steps, ax=ax, calls=[label])
+
+    return _svg(f"call{place}", (5.4, 3.0), f"Gas of {label} by ledger version", draw)
+
+
+def before_after(data: ReportData) -> Markup:
+    """Draw gas before and after each change."""
+    rows = min(len(merge_drift(data.steps)), MAX_ROWS)
+    return _svg(
+        "change",
+        (9.4, 1.7 + 0.27 * max(rows, 2)),
+        "Gas before and after each change",
+        lambda ax: gas_change(data.steps, ax=ax),
+    )
+
+
+def spent_on(data: ReportData) -> Markup:
+    """Draw what the gas of simulations and committed transactions was spent on."""
+    with_split = data.observations[data.observations["execution_gas_units"].notna()]
+    bars = len(with_split[["label", "source"]].drop_duplicates())
+    return _svg(
+        "split",
+        (9.4, 1.4 + 0.42 * max(bars, 1)),
+        "Execution, io and storage gas of simulations and committed transactions",
+        lambda ax: gas_breakdown(data.observations, ax=ax),
+    )
+
+
+def _svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> Markup:
+    """Draw a figure and return it as one ``<svg>`` element of a page."""
+    text = io.StringIO()
+    with mpl_style.context(["default", RC]):
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        draw(axes)
+        axes.set_title("", loc="left")  # the page has headings, and a note that gas is a model's
+        for note in [text for text in axes.texts if text.get_gid() == "note"]:
+            note.remove()
+        figure.savefig(text, format="svg", transparent=True, metadata=NO_METADATA)
+    return Markup(_inline(text.getvalue(), name, alt))  # noqa: S704 - matplotlib escapes text, and tests check that  # nosec B704
+
+
+def _inline(svg: str, name: str, alt: str) -> str:
+    """Remove what only a separate file needs, make ids unique, and replace colours by variables of the page."""
+    body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
+    box = re.search(r'viewBox="([\d. ]+)"', svg)
+    body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<[^<>]+>", lambda tag: _tag(tag[0], name), body)
+    return f'<svg viewBox="{box[1] if box else ""}" role="img" aria-label="{escape(visible(alt))}">{body.strip()}</svg>'
+
+
+def _tag(tag: str, name: str) -> str:
+    """Rewrite one tag; text between tags is not changed."""
+    if tag.startswith("<!--"):
+        return ""
+    keep = tag.startswith(("<clipPath", "<path"))  # these are referenced; matplotlib does not use the other ids
+    tag = re.sub(r' id="([^"]*)"', rf' id="{name}-\1"' if keep else "", tag)
+    tag = re.sub(r'xlink:href="#', f'href="#{name}-', tag)
+    tag = re.sub(r"url\(#", f"url(#{name}-", tag)
+    return re.sub(r"#[0-9a-f]{6}\b", lambda colour: _variable(colour[0]), tag) if "style=" in tag else tag
+
+
+def _variable(colour: str) -> str:
+    return f"var(--{COLOURS[colour]})" if colour in COLOURS else colour
