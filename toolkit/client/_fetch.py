@@ -54,6 +54,7 @@ __all__ = [
     "fetch_transactions",
     "fetch_views",
     "plan_versions",
+    "simulate_all",
 ]
 
 _Name = TypeVar("_Name")
@@ -371,7 +372,7 @@ def fetch_simulations(
         ledger = node.ledger()
         guard = _guard(node, ledger, [ledger.version], len(listed))
         with progress_bar(len(listed), "simulations", show=progress) as bar:
-            for place, outcome in _simulated(node, listed, ledger):
+            for place, outcome in simulate_all(node, listed, ledger):
                 results[place] = outcome
                 bar.advance(1)
                 if guard is not None:
@@ -387,10 +388,10 @@ def fetch_simulations(
     return SimulationFrames(*frames, tuple(ordered))
 
 
-def _simulated(
+def simulate_all(
     node: Node, requests: Sequence[SimulationRequest], ledger: LedgerState
 ) -> Iterator[tuple[int, Simulation | ToolkitError]]:
-    """Read the sequence number of each sender once, then yield (position, result or error) as the answers come."""
+    """Read the sequence number of each sender once, then yield (position, result or error) as answers arrive."""
     senders = list(dict.fromkeys(request.sender for request in requests if needs_sequence_number(request)))
     numbers: dict[str, int | ToolkitError] = {}
     to_view: list[str] = []  # the node does not offer accounts

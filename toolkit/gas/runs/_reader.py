@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from toolkit.client._batch import run_in_threads
+from toolkit.client._fetch import simulate_all
 from toolkit.client._transaction_pages import Missing, PageAnswer, read_transactions
 from toolkit.errors import ClosedError, LedgerChanged, SchemaError, ToolkitError
 from toolkit.gas._observations import Origin, Source
@@ -24,7 +24,7 @@ from toolkit.gas.runs._rows import outcome_of, outcomes_read, versions_read
 from toolkit.gas.runs._scope import WHOLE, CommittedRead, Shard, next_versions, planned_of, shard_calls, shard_range
 from toolkit.gas.runs._views import learn_module, observe_elsewhere, observe_views
 from toolkit.move import FunctionId
-from toolkit.wire import MalformedTransaction, SimulationRequest, checked_rows
+from toolkit.wire import MalformedTransaction, checked_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from toolkit.client._node import Node
+    from toolkit.client._results import Simulation
     from toolkit.gas._calls import Call
     from toolkit.gas._study import Study
     from toolkit.gas.runs._collector import Collector
     from toolkit.gas.runs._store import RunStore
+    from toolkit.wire import SimulationRequest
 
 __all__ = ["NodeReader", "Where"]
 
@@ -195,24 +197,24 @@ class NodeReader:
     def _read_simulations(self, calls: Sequence[Call]) -> None:
         missing = [call for call in calls if not len(self._found(call))]
         self._collector.bar.expect(len(missing), found=len(calls) - len(missing))
-        rows = (row for _, row in run_in_threads(missing, self._simulation_row, in_flight=self._node.max_in_flight))
+        if not missing:
+            return
+        ledger = self._node.ledger()
+        requests = [cast("SimulationRequest", call.request) for call in missing]
+        found = simulate_all(self._node, requests, ledger)
+        rows = (self._simulation_row(missing[place], outcome, ledger.version) for place, outcome in found)
         for row in heard(rows, self._node):
             self._collector.take(row)
 
-    def _simulation_row(self, call: Call) -> dict[str, Any]:
-        request = call.request
-        assert isinstance(request, SimulationRequest)  # noqa: S101 - the source is simulate@now  # nosec B101
-        try:
-            result = self._node.simulate(request)
-        except (ClosedError, LedgerChanged):
-            raise
-        except ToolkitError as error:
-            version = self._node.ledger().version
-            now = datetime.now(UTC)
+    def _simulation_row(self, call: Call, outcome: Simulation | ToolkitError, head: int) -> dict[str, Any]:
+        now = datetime.now(UTC)
+        if isinstance(outcome, (ClosedError, LedgerChanged)):
+            raise outcome
+        if isinstance(outcome, ToolkitError):
             return self._origin.failed(
-                call.name, call.fingerprint, Source.SIMULATE, version, error=error, observed_at=now
+                call.name, call.fingerprint, Source.SIMULATE, head, error=outcome, observed_at=now
             )
-        return self._origin.simulation(call.name, call.fingerprint, result, datetime.now(UTC))
+        return self._origin.simulation(call.name, call.fingerprint, outcome, now)
 
     # committed transactions -----------------------------------------------------------------------------------
 
