@@ -31,7 +31,7 @@ SIZE = 8 * MIB
 PACKED = gzip.compress(b" " * SIZE)
 _CLIENT = """
 import resource, sys
-from toolkit.client import http
+from toolkit.client import _http as http
 from toolkit.client._credentials import Credentials
 from toolkit.client._engine import BulkEngine
 from toolkit.client._node_errors import refusal

@@ -5,7 +5,7 @@ A `CodeSet` is immutable: publishing creates a new one, so its caches are never 
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from toolkit.embedded._state import group_key, resource_key
@@ -111,11 +111,6 @@ class CodeSet:
         """Return a module's ABI, or None if it is not published; makes the set an `AbiSource` for layouts."""
         definition = self.modules.get((address, name))
         return None if definition is None else definition.abi
-
-    @cached_property
-    def by_contract(self) -> dict[type, Definition]:
-        """Definitions by contract class."""
-        return {definition.contract: definition for definition in self.modules.values()}
 
     def layout(self, text: str) -> Layout:
         """Return the layout of a type given as text."""

@@ -64,8 +64,8 @@ def test_a_node_that_dies_stops_the_run(tmp_path, monkeypatch, executor):
     assert len(fake.sent("POST /view")) < 2_000
     left = Run.open(tmp_path / "run")
     assert not left.complete
-    if executor is None:
-        assert 900 <= len(left.observations) < 1_000
+    if executor is None:  # answers that threads still hold when the run stops are read again
+        assert 900 - node.max_in_flight <= len(left.observations) < 1_000
     found = run(tmp_path / "run", versions="0:2500")
     assert (found.complete, found.digest, found.manifest["attempts"]) == (True, whole.digest, 2)
 
