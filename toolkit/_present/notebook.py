@@ -7,10 +7,7 @@ included. It skips elements of the class ``mathjax_ignore``; MathJax 2, of expor
 from __future__ import annotations
 
 import sys
-from html import escape
 from typing import TYPE_CHECKING, Any
-
-from toolkit._present.text import short_addresses, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +38,11 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
     str
         HTML. Text is escaped, invisible characters in it are written as escapes, and MathJax leaves it as it is.
     """
+    # Imported on use: `import toolkit` imports this module, and these take a third of its time.
+    from html import escape
+
+    from toolkit._present.text import short_addresses, visible
+
     rows = "".join(
         f'<tr><th style="{_CELL};font-weight:normal;opacity:.7">{escape(name)}</th>'
         f'<td style="{_CELL}">{escape(visible(value, 300))}</td></tr>'
