@@ -406,7 +406,7 @@ STEPS = Schema(
         Column("success_after", pa.bool_(), "whether execution succeeded after"),
         _text("error_before", "error code before, where the call failed"),
         _text("error_after", "error code after, where the call failed"),
-        _text("cause", "schedule, code, config, state, mixed, node, unexplained or unknown", required=True),
+        _text("cause", "kind of cause, one of those listed in README.md under 'Why gas moved'", required=True),
         Column("cause_parts", pa.list_(pa.string()), "the kinds that a mixed cause is made of, else the one kind"),
         _text("explanation", "the cause in plain words"),
         _text("transaction_hash", "of the transaction at version_after, where the step is exact", source="hash"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
@@ -76,7 +76,7 @@ def encode_argument(layout: Layout, value: Any, *, where: str = "arguments[0]") 
         raise InputError(f"{where}: the value is nested too deeply") from None
 
 
-def _encode(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one case per kind of layout
+def _encode(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911, PLR0912  # one case per kind of layout
     match layout:
         case Bool():
             return _bool(value)
@@ -102,6 +102,8 @@ def _encode(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911  # one ca
             return _as_given(value)
         case FunctionValue():
             raise Mismatch("a function value cannot be an argument")
+        case _:
+            assert_never(layout)
 
 
 def _bool(value: Any) -> bool:

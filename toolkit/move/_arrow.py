@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -98,6 +98,8 @@ def arrow_type(layout: Layout, *, nested: bool = False) -> pa.DataType:  # noqa:
             return pa.struct([pa.field(VARIANT, pa.string()), *fields_of])
         case Address() | ObjectOf() | String() | FunctionValue() | Untyped():
             return pa.string()
+        case _:
+            assert_never(layout)
 
 
 def _nested_option_type(element: Layout) -> pa.DataType:
@@ -219,6 +221,8 @@ def _build(layout: Layout, values: list[Any], *, nested: bool) -> pa.Array:  # n
             return _enums(layout, values)
         case FunctionValue() | Untyped():
             return pa.array([None if v is None else _json_text(v) for v in values], pa.string())
+        case _:
+            assert_never(layout)
 
 
 def _json_text(value: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError
@@ -340,9 +340,10 @@ def json_encoder(layout: Layout) -> Codec:  # noqa: PLR0911  # one case per kind
             return _encode_struct(tag, fields)
         case EnumOf(tag, variants):
             return _encode_enum(tag, variants)
+        case Bool() | String() | FunctionValue() | Untyped():
+            return json_decoder(layout)  # the same in JSON and in Python
         case _:
-            # bool, String, function values and untyped values are the same in JSON and in Python.
-            return json_decoder(layout)
+            assert_never(layout)
 
 
 def _encode_integer(layout: UInt | Int) -> Codec:

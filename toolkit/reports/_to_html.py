@@ -22,6 +22,7 @@ from toolkit.gas._sentences import (
     unjudged_sentences,
     weightiest,
 )
+from toolkit.plots._style import CAUSE_MARKS
 from toolkit.reports import _figures as figures
 from toolkit.reports._data import failure_kind, headline, no_steps, place_cell
 from toolkit.reports._provenance import digest_text, schedule_text
@@ -75,6 +76,7 @@ def render(data: ReportData) -> str:
         figures=_figures(data),
         downloads=_downloads(data),
         cause_labels=CAUSE_LABELS,
+        cause_colours={cause.value: figures.COLOURS[mark.colour] for cause, mark in CAUSE_MARKS.items()},
         source_labels=SOURCE_LABELS,
         explanation=partial(_chain, limit=MAX_EXPLANATION),
         change_cell=_change_cell,

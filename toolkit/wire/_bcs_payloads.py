@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
@@ -197,6 +197,8 @@ def write_payload(writer: Writer, payload: EncodedPayload) -> None:
         case EncodedPayloadV2():
             writer.uleb128(_PAYLOAD_V2)
             _write_v2(writer, payload)
+        case _:
+            assert_never(payload)
 
 
 def read_function_call(reader: Reader) -> EncodedEntryFunction:

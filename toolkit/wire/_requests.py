@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import BeforeValidator, StrictBool, model_validator
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
 from toolkit.wire._account_signatures import (
-    AbstractSignature,
     AccountSignature,
     Ed25519Signature,
     MultiEd25519Signature,
     NoAccountSignature,
     UnknownSignature,
 )
-from toolkit.wire._key_signatures import MultiKeySignature, SingleKeySignature
+from toolkit.wire._key_signatures import SingleKeySignature
 from toolkit.wire._keys import PublicKey
 from toolkit.wire._models import (
     U64,
@@ -145,15 +144,7 @@ def _key(value: object) -> object:
     return value
 
 
-_SHAPES = (
-    Ed25519Signature,
-    MultiEd25519Signature,
-    SingleKeySignature,
-    MultiKeySignature,
-    NoAccountSignature,
-    AbstractSignature,
-    UnknownSignature,
-)
+_SHAPES = get_args(AccountSignature)
 _Key = Annotated[AccountSignature | None, BeforeValidator(_key)]
 
 
