@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from toolkit.gas.committed._analysis import analyse
-from toolkit.gas.committed._strata import Change, ChangeKind, Part, parts_of_parameters, slots_created
+from toolkit.gas.committed._strata import Change, Part, TimelineKind, parts_of_parameters, slots_created
 
 UPGRADE, SCHEDULE, MIX = 503, 707, 897
 
@@ -40,8 +40,8 @@ def timeline(recorded):
     moved = [name for name in before if before[name] != after[name]]
     assert len(moved) == 117
     return [
-        Change(UPGRADE, ChangeKind.CODE, "lab upgraded"),
-        Change(SCHEDULE, ChangeKind.SCHEDULE, "instructions / 10", parts_of_parameters(moved)),
+        Change(UPGRADE, TimelineKind.CODE, "lab upgraded"),
+        Change(SCHEDULE, TimelineKind.SCHEDULE, "instructions / 10", parts_of_parameters(moved)),
     ]
 
 

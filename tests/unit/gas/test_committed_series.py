@@ -11,10 +11,10 @@ import pytest
 from tests.unit.gas.committed_histories import history
 from tests.unit.gas.committed_scores import BARS, rates, score
 from toolkit.errors import InputError
-from toolkit.gas.committed._analysis import Step, analyse
-from toolkit.gas.committed._strata import Change, ChangeKind, Observations, Part, parts_of_parameters, slots_created
+from toolkit.gas.committed._analysis import SeriesStep, analyse
+from toolkit.gas.committed._strata import Change, Observations, Part, TimelineKind, parts_of_parameters, slots_created
 
-CODE, SCHEDULE = ChangeKind.CODE, ChangeKind.SCHEDULE
+CODE, SCHEDULE = TimelineKind.CODE, TimelineKind.SCHEDULE
 EXECUTION = frozenset({Part.EXECUTION})
 
 
@@ -230,7 +230,7 @@ def test_a_frame_lists_steps_and_unexplained_shifts():
     assert found["after"].tolist() == [21, 9]
     assert [len(causes) for causes in found["causes"]] == [1, 0]
     empty = analyse(frame_of([4] * 50), []).to_frame()
-    assert list(empty.columns) == list(Step.__dataclass_fields__)
+    assert list(empty.columns) == list(SeriesStep.__dataclass_fields__)
 
 
 def test_a_missing_column_is_named():

@@ -23,11 +23,11 @@ from toolkit.gas.committed._levels import (
 )
 from toolkit.gas.committed._strata import (
     Change,
-    ChangeKind,
     MixShift,
     Observations,
     Part,
     Stratum,
+    TimelineKind,
     Writes,
     chance_of_counts,
     changed_writes,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Analysis", "Growth", "Step", "analyse"]
+__all__ = ["Analysis", "Growth", "SeriesStep", "analyse"]
 
 ALPHA = 0.001
 """Chance of a false step over all comparisons of a function (Holm)."""
@@ -61,7 +61,7 @@ SURE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SeriesStep:
     """A step of one part of one stratum.
 
     Attributes
@@ -138,9 +138,9 @@ class Analysis:
 
     Attributes
     ----------
-    steps : tuple of Step
+    steps : tuple of SeriesStep
         Steps at changes, by version, part and stratum.
-    unexplained : tuple of Step
+    unexplained : tuple of SeriesStep
         Shifts that no change explains, weak ones included.
     growth : tuple of Growth
     mix : tuple of MixShift
@@ -151,8 +151,8 @@ class Analysis:
         not compared at all and not listed.
     """
 
-    steps: tuple[Step, ...] = ()
-    unexplained: tuple[Step, ...] = ()
+    steps: tuple[SeriesStep, ...] = ()
+    unexplained: tuple[SeriesStep, ...] = ()
     growth: tuple[Growth, ...] = ()
     mix: tuple[MixShift, ...] = ()
     strata: tuple[Stratum, ...] = ()
@@ -160,7 +160,7 @@ class Analysis:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the steps and the unexplained shifts as a frame, one row each."""
-        names = [field.name for field in fields(Step)]
+        names = [field.name for field in fields(SeriesStep)]
         rows = [[getattr(step, name) for name in names] for step in (*self.steps, *self.unexplained)]
         return pd.DataFrame(rows, columns=names)
 
@@ -218,10 +218,10 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     Examples
     --------
     >>> import pandas as pd
-    >>> from toolkit.gas.committed._strata import ChangeKind
+    >>> from toolkit.gas.committed._strata import TimelineKind
     >>> frame = pd.DataFrame({"ledger_version": range(100), "execution_gas_units": [4] * 50 + [21] * 50})
     >>> frame = frame.assign(io_gas_units=2, storage_fee_octas=0)
-    >>> [step] = analyse(frame, [Change(50, ChangeKind.CODE, "upgrade")]).steps
+    >>> [step] = analyse(frame, [Change(50, TimelineKind.CODE, "upgrade")]).steps
     >>> step.part, step.before, step.after, step.low, step.high
     (<Part.EXECUTION: 'execution'>, 4.0, 21.0, 16.0, 18.0)
     """
@@ -232,7 +232,7 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     strata = observations.strata([change.ledger_version for change in timeline])
     mix = mix_shifts(observations, strata)
     # Writes can change without a change of the timeline too: then where the mix shifts.
-    suspected = tuple(Change(shift.version_after, ChangeKind.CODE) for shift in mix)
+    suspected = tuple(Change(shift.version_after, TimelineKind.CODE) for shift in mix)
     writes = changed_writes(observations, strata, timeline, suspected)
     lines = [
         line
@@ -424,7 +424,7 @@ def _candidates(test: _Test) -> tuple[Change, ...]:
     return tuple(change for change, place in pairs if loss[place] - best <= TOLD_APART)
 
 
-def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list[Step]:
+def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list[SeriesStep]:
     sets = [_candidates(test) for test in accepted]
     alone = {causes[0] for causes in sets if len(causes) == 1}
     steps = []
@@ -452,8 +452,8 @@ def _steps(accepted: list[_Test], member: NDArray[np.int64], count: int) -> list
     return steps
 
 
-def _step(line: _Line, found: Difference, between: tuple[int, int]) -> Step:
-    return Step(
+def _step(line: _Line, found: Difference, between: tuple[int, int]) -> SeriesStep:
+    return SeriesStep(
         part=line.part,
         stratum=line.name,
         version_before=int(line.versions[between[0]]),
@@ -468,8 +468,8 @@ def _step(line: _Line, found: Difference, between: tuple[int, int]) -> Step:
     )
 
 
-def _in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
-    def place(step: Step) -> tuple[int, int, str]:
+def _in_order(steps: Iterable[SeriesStep]) -> tuple[SeriesStep, ...]:
+    def place(step: SeriesStep) -> tuple[int, int, str]:
         version = step.causes[0].ledger_version if step.causes else step.version_before
         return version, list(Part).index(step.part), step.stratum
 
@@ -482,10 +482,10 @@ def _mix_changed(line: _Line, found: Difference, place: int, member: NDArray[np.
     return chance_of_counts(*sides) < CHANGED_MIX
 
 
-def _left_over(lines: list[_Line], accepted: list[_Test]) -> tuple[list[_Test], list[Step]]:
+def _left_over(lines: list[_Line], accepted: list[_Test]) -> tuple[list[_Test], list[SeriesStep]]:
     """Look for shifts between the steps; those at a change are steps as well, no change explains the others."""
     steps: list[_Test] = []
-    shifts: list[Step] = []
+    shifts: list[SeriesStep] = []
     for line in lines:
         used = _places_used(line, accepted)
         for first, last in itertools.pairwise([0, *used, len(line.rows)]):
@@ -520,7 +520,7 @@ def _places_used(line: _Line, accepted: list[_Test]) -> list[int]:
     return sorted(used)
 
 
-def _shift(line: _Line, model: Model, found: Difference) -> Step | None:
+def _shift(line: _Line, model: Model, found: Difference) -> SeriesStep | None:
     level = max(abs(found.before), abs(found.after), line.series.unit)
     if abs(found.change) < MIN_RELATIVE_SHIFT * level or min(found.count_before, found.count_after) < MIN_SIDE_OF_SHIFT:
         return None
@@ -535,7 +535,7 @@ def _shift(line: _Line, model: Model, found: Difference) -> Step | None:
     return replace(step, uncertain=tuple(doubts), weak=weak)
 
 
-def _judge(shifts: list[Step], lines: list[_Line]) -> tuple[Step, ...]:
+def _judge(shifts: list[SeriesStep], lines: list[_Line]) -> tuple[SeriesStep, ...]:
     """Return the shifts in order; one that several strata show, or that no growth can make, is not weak."""
     growth = _largest_growth(lines)
     near = MAX_SPREAD * max(float(np.ptp(line.series.clock)) for line in lines) * 1000 if lines else 0.0
@@ -551,7 +551,7 @@ def _judge(shifts: list[Step], lines: list[_Line]) -> tuple[Step, ...]:
     return _in_order(judged)
 
 
-def _span(one: Step, two: Step) -> float:
+def _span(one: SeriesStep, two: SeriesStep) -> float:
     """Return how many versions two shifts span together, infinite if they are at different places."""
     first, last = min(one.version_before, two.version_before), max(one.version_after, two.version_after)
     apart = max(one.version_before, two.version_before) > min(one.version_after, two.version_after)
@@ -569,7 +569,7 @@ def _largest_growth(lines: list[_Line]) -> float:
     return min(bounds)
 
 
-def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[Step]) -> list[Growth]:
+def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[SeriesStep]) -> list[Growth]:
     """Return the slopes between the steps and shifts of a line that are clearly not zero."""
     mine = [step for step in unexplained if not step.weak and (step.part, step.stratum) == (line.part, line.name)]
     cuts = {int(np.searchsorted(line.versions, step.version_after)) for step in mine}

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Change",
-    "ChangeKind",
     "MixShift",
     "Observations",
     "Part",
     "Stratum",
+    "TimelineKind",
     "Writes",
     "chance_of_counts",
     "changed_writes",
@@ -79,7 +79,7 @@ _COLUMNS = {
 }
 
 
-class ChangeKind(StrEnum):
+class TimelineKind(StrEnum):
     """What a change of the timeline is a change of."""
 
     SCHEDULE = "schedule"
@@ -95,7 +95,7 @@ class Change:
     ----------
     ledger_version : int
         Version of the transaction that made it. Transactions of lower versions ran before the change.
-    kind : ChangeKind
+    kind : TimelineKind
     what : str
         What changed, in words.
     parts : frozenset of Part
@@ -103,7 +103,7 @@ class Change:
     """
 
     ledger_version: int
-    kind: ChangeKind
+    kind: TimelineKind
     what: str = ""
     parts: frozenset[Part] = frozenset(Part)
 
@@ -436,7 +436,7 @@ def changed_writes(
         place = int(np.searchsorted(observations.versions, change.ledger_version))
         if all(abs(place - other) > MIN_SIDE for other in places):
             placed.append((place, change))
-    able = [(p, change) for p, change in placed if change.kind is not ChangeKind.SCHEDULE]
+    able = [(p, change) for p, change in placed if change.kind is not TimelineKind.SCHEDULE]
     able.sort(key=lambda pair: pair[0])
 
     def around(place: int, others: list[int]) -> tuple[int, int]:
