@@ -192,7 +192,7 @@ class InvalidRequest(NodeError):
 
 
 class Forbidden(NodeError):
-    """403, or 401 of a gateway: the node or its gateway refuses the request."""
+    """The node or its gateway refuses the request: status 403, or 401 from a gateway."""
 
 
 class NotFound(NodeError):

@@ -30,7 +30,7 @@ def test_the_starter_plans_and_runs_as_it_is(command, tmp_path):
     views = sum(call["requests"] for call in calls.values() if call["source"] != "committed")
     assert json.loads(done.stdout)["counts"]["observations"] >= views
     again = one_clear_line(command("study", "new", "study.toml", cwd=tmp_path), 2)
-    assert "exists and is not changed" in again
+    assert "already exists" in again
 
 
 def test_a_plan_in_words_sends_nothing_and_ends_well(command):

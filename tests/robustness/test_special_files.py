@@ -85,7 +85,7 @@ def test_special_files_are_not_replaced(tmp_path, kind, writer):
     ending, write = WRITERS[writer]
     place = make(tmp_path / f"x{ending}", kind)
     before = place.lstat()
-    with pytest.raises((ToolkitError, OSError), match=r"expected a regular file|exists and is not changed"):
+    with pytest.raises((ToolkitError, OSError), match=r"expected a regular file|already exists"):
         write(place)
     assert os.path.samestat(before, place.lstat())
     assert [one.name for one in tmp_path.iterdir()] == [place.name]

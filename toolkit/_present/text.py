@@ -1,4 +1,4 @@
-"""Text from users and from the chain, made safe to show on a terminal, in a page, in a figure or in a spreadsheet."""
+"""Escaping of text from users and the chain, for terminals, pages, figures and spreadsheets."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ __all__ = ["cleaned", "csv_text", "listed", "short_addresses", "visible"]
 
 ELLIPSIS = "…"
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks that are drawn as nothing
+_UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and marks without a visible glyph
 _UNSEEN_AT_ALL = re.compile(f"[{_UNSEEN}]")
 _FORMULA = frozenset("=+-@|%")
 _ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
 _MAX_WHOLE_DIGITS = 16
 MAX_MARKS = 2
-"""Combining marks kept on one letter; a tower of them would run over the neighbouring lines."""
+"""Maximum number of combining marks per letter; more of them would overlap neighbouring lines."""
 
 
 def visible(text: object, limit: int = 200) -> str:
-    r"""Return `text` on one line, with what a reader cannot see written as an escape.
+    r"""Return `text` on one line, with invisible characters escaped.
 
     Control, bidirectional-override, zero-width, private-use and surrogate characters become
-    ``\n``, ``\u202e`` and the like, so text can neither hide nor reorder what stands around it.
+    ``\n``, ``\u202e`` and the like, so text cannot hide or reorder the text around it.
 
     Parameters
     ----------
     text : object
         Shown by ``str``.
     limit : int, default 200
-        Most characters returned; what is cut off is marked by an ellipsis.
+        Maximum number of characters returned; longer text is truncated and ends with an ellipsis.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def visible(text: object, limit: int = 200) -> str:
 
 
 def cleaned(text: str) -> str:
-    r"""Return `text` with what a reader cannot see written as an escape; lines stay lines, nothing is cut.
+    r"""Return `text` with invisible characters escaped; line breaks are preserved and nothing is truncated.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def cleaned(text: str) -> str:
     Returns
     -------
     str
-        Without control characters (but newlines), bidirectional or zero-width characters and surrogates. Cleaning it
-        again changes nothing.
+        The text without control characters (except newlines), bidirectional and zero-width characters, and
+        surrogates. The function is idempotent.
     """
     if text.isprintable() and not _UNSEEN_AT_ALL.search(text):
         return text
@@ -76,18 +76,18 @@ def cleaned(text: str) -> str:
 
 
 def csv_text(text: str) -> str:
-    r"""Return the text of a CSV cell so that no spreadsheet runs it as a formula.
+    r"""Return the text of a CSV cell, escaped so that spreadsheets do not run it as a formula.
 
     Parameters
     ----------
     text : str
-        Any text; numbers are not text and need no guard.
+        Any text. Numbers do not need to be escaped.
 
     Returns
     -------
     str
-        With an apostrophe in front if the text starts with ``= + - @ | %``, also in their full-width or small forms
-        and behind white space or invisible characters, or with a tab or a line break.
+        The text, with a leading apostrophe if it starts with a tab, a line break or one of ``= + - @ | %``. Full-width
+        and small forms of these characters count, and so do those after white space or invisible characters.
     """
     if text.startswith(("\t", "\r", "\n")):
         return f"'{text}"
@@ -98,7 +98,7 @@ def csv_text(text: str) -> str:
 
 
 def listed(names: Iterable[str], limit: int) -> str:
-    """Return names separated by commas, at most `limit` of them, and the number of those left out.
+    """Return names separated by commas, at most `limit` of them, and the number of those omitted.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def _escaped(char: str) -> str:
 
 
 def short_addresses(text: str) -> str:
-    """Shorten the addresses in a text: without leading zeros, long ones to their first and last digits.
+    """Shorten the addresses in a text: remove leading zeros, and reduce long ones to their first and last digits.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def node(
         try:
             threading.Event().wait()
         except KeyboardInterrupt:
-            raise typer.Exit(130) from None  # the usual end, so without a message
+            raise typer.Exit(130) from None  # Ctrl-C is the usual way to stop, so no message is printed
 
 
 def study_run(
@@ -82,7 +82,7 @@ def study_run(
         int, typer.Option(min=1, help="Maximum number of ranges of calls in flight on the executor.")
     ] = 8,
     shard: Annotated[
-        str | None, typer.Option(help="Read one part only, such as 2/5, to be merged by study merge.")
+        str | None, typer.Option(help="Read only one part, such as 2/5; combine the parts with study merge.")
     ] = None,
     nodes: StudyNodeOption = None,
     use_api_key: UseKeyOption = False,
@@ -100,7 +100,7 @@ def study_merge(
     out: Annotated[Path, typer.Option(help="Folder of the merged run; must be missing or empty.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Merge the shards of a study into one run, after checking that nothing is missing or doubled."""
+    """Merge the shards of a study into one run, after checking that no observation is missing or duplicated."""
     from toolkit.gas._study import Run
 
     _print_run(Run.merge(shards, out), {"run": str(out)}, as_json=as_json)
@@ -176,7 +176,7 @@ def study_plan(
     use_api_key: UseKeyOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print how many requests a study would send, how long it would take and what is pruned, without sending them."""
+    """Print how many requests a study would send, how long it would take and what is pruned, without running it."""
     plan = loaded_study(study, nodes, use_api_key=use_api_key).plan()
     if as_json:
         print_json(plan.document())
@@ -187,7 +187,7 @@ def study_plan(
 def study_schema(
     out: Annotated[Path | None, typer.Option(help="File to write, such as study.schema.json.")] = None,
 ) -> None:
-    """Print the JSON Schema of study files, with which editors check and complete them."""
+    """Print the JSON Schema of study files, which editors use for validation and completion."""
     from toolkit.gas._study import Study
 
     text = json.dumps(Study.json_schema(), indent=1, ensure_ascii=True)

@@ -410,12 +410,12 @@ class Connection:
         return replace(refused, body=json_body(body))
 
     def _archived(self, request: Request, answer: Answer) -> Answer:
-        """Return the archive's answer if the node has pruned the version and archives are followed, else `answer`.
+        """Return the answer of the archive if the node has pruned the version and archives may be used, else `answer`.
 
         Raises
         ------
         NodeUnreachable
-            If the archive does not answer; it is then not tried again for a while.
+            If the archive does not answer. It is then skipped for some time.
         """
         if self._archive is None or answer.status != HTTPStatus.GONE:
             return answer

@@ -470,7 +470,7 @@ class _Driver:
 
     @staticmethod
     def _may_start(run: _Run, transfers: Transfers[_Job]) -> bool:
-        """Return whether a run may start a request above the budget: if it has none, and no answer to take."""
+        """Return whether a run may exceed the budget: it has no request in flight and no answer waiting."""
         return not run.held and all(job.run is not run for job in transfers.tags())
 
     def _refuse_waiting(self) -> None:

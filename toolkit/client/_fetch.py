@@ -485,7 +485,7 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
 
 
 def block_times(node: Node, versions: Sequence[int], *, show: bool) -> dict[int, datetime]:
-    """Return the times of versions by their blocks, without those whose block the node does not give.
+    """Return the times of the blocks of versions; a version is missing if the node does not return its block.
 
     Parameters
     ----------

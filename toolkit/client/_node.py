@@ -477,7 +477,7 @@ class Node(Reads):
         return self.prepare_views(call).at(as_version_or_head(ledger_version))
 
     def prepare_views(self, call: ViewFunction) -> PreparedView:
-        """Prepare a view for many versions, by its ``at(version)``; much of the work is then done once."""
+        """Prepare a view for many versions; its ``at(version)`` repeats only the work that depends on the version."""
         return PreparedView(self._connection, self.abis, self._encoding, call)
 
     def prepare_items(self, handle: str, *, key: Any, key_type: str, value_type: str) -> PreparedItem:

@@ -58,10 +58,10 @@ class LedgerAnchor:
 
     @classmethod
     def taken(cls, node: Node, version: int, *, ledger: LedgerState | None = None) -> LedgerAnchor:
-        """Take an anchor: read the transaction of a version from the node, not from the cache.
+        """Return an anchor: the transaction of a version, read from the node and not from the cache.
 
-        An earlier anchor of this `Node` is checked first, since the answers in its cache are of that ledger. It is
-        returned if its transaction is that of `version`, or if the node does not answer.
+        An earlier anchor of this `Node` is checked first, because the answers in its cache come from that ledger.
+        It is returned if it is an anchor of `version`, or if the node does not answer.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class LedgerAnchor:
         Raises
         ------
         LedgerChanged
-            If the node serves another ledger than that of the earlier anchor.
+            If the node serves a ledger other than that of the earlier anchor.
         NodeError, NodeUnreachable
             If the node does not answer, no anchor was taken before, and `ledger` is None.
         """

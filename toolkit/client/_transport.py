@@ -385,7 +385,7 @@ class _ByteBudget:
 
 
 class _Session(requests.Session):
-    """A session that does not look at redirects, not even at invalid ones."""
+    """A session that does not follow redirects or parse their targets, which may be invalid."""
 
     def get_redirect_target(self, _: requests.Response) -> None:
         """Return None: `Hop` handles redirects."""

@@ -65,7 +65,10 @@ def floats(values: Any) -> Any:
 
 
 def inferred(values: Sequence[Any], dtype: WideIntDtype) -> Any:
-    """Return element-wise results as an array: of `dtype` for ints that fit, Arrow bools and floats, else objects."""
+    """Return element-wise results as an array.
+
+    Ints that fit become `dtype`; bools and floats become Arrow columns; all other values become objects.
+    """
     clean = [None if is_missing(value) else value for value in values]
     present = [value for value in clean if value is not None]
     numbers = [value for value in present if isinstance(value, (int, np.integer)) and not isinstance(value, bool)]

@@ -41,13 +41,13 @@ class ContractPackage(NamedTuple):
     owner : str
         Canonical address.
     definitions : tuple of Definition
-        Modules to write.
+        Modules to publish.
     unchanged : tuple of Definition
         Modules that the published package already has and that are not upgraded.
     deps : tuple of (canonical address, package name)
         Packages that this one depends on.
     code : CodeSet
-        Modules published before.
+        Modules that are already published.
     """
 
     name: str
@@ -71,7 +71,7 @@ class ContractPackage(NamedTuple):
             Name of the package; by default that of the published package with the first module, or else the name of
             the first module.
         code : CodeSet
-            Modules published before.
+            Modules that are already published.
         packages : callable
             Returns the packages in the ``PackageRegistry`` of an address.
 
@@ -139,7 +139,7 @@ class GovernanceScript(NamedTuple):
     package : ContractPackage, optional
         Framework modules to upgrade.
     schedule : bytes, optional
-        Gas schedule to set, BCS.
+        Gas schedule to set, as BCS.
     enable, disable : tuple of int
         Feature flags to switch.
     """

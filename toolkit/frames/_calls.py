@@ -204,7 +204,7 @@ def item_frame(
 
 
 def _presence(records: Sequence[TableItemRecord]) -> list[Presence | None]:
-    """Return the presence of each item; None if the node's answer does not say."""
+    """Return the presence of each item, or None if it cannot be determined from the node's answer."""
     first_seen: dict[str, int] = {}
     for record in records:
         if record.failure is None and record.ledger_version is not None:

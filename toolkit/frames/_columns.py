@@ -1,4 +1,4 @@
-"""Typed columns, from layouts if they are known and inferred from JSON if not, and frames of a fixed schema."""
+"""Typed columns and frames of a fixed schema; types come from layouts if known, else they are inferred from JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NamedColumn = tuple[pa.Field, pa.Array]
 
 
 def typed_column(name: str, layout: Layout, values: Sequence[Any], *, source: str, typing: str) -> NamedColumn:
-    """Return a column of values of one layout; None is null.
+    """Return a column of values of one layout; None becomes null.
 
     The field's ``meaning`` names the parts whose structure is not known, such as enums without variants in the ABI.
     """
@@ -99,7 +99,7 @@ def text_column(name: str, texts: Sequence[str | None], *, source: str) -> Named
 
 
 def flattened(named: NamedColumn, layout: Layout | None) -> list[NamedColumn]:
-    """Return a struct column as one column per field, named ``column.field``, other columns unchanged."""
+    """Return a struct column as one column per field, named ``column.field``; return other columns unchanged."""
     field, array = named
     if not pa.types.is_struct(field.type):
         return [named]
@@ -116,7 +116,7 @@ def compact_json(value: Any) -> str:
 
 
 def rows_frame(schema: Schema, values: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Return the frame of a schema, also without rows; columns without values are null."""
+    """Return a frame with all columns of a schema, even if it has no rows; columns without values are null."""
     return to_pandas(schema.table(values))
 
 

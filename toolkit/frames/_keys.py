@@ -24,7 +24,7 @@ __all__ = ["table_keys"]
 def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: AbiSource | None = None) -> pd.DataFrame:
     """Return the keys of a table that transactions or simulations wrote or deleted.
 
-    Nodes cannot list the keys of a table. The result has only the keys that these transactions changed.
+    Nodes cannot list the keys of a table. The result contains only the keys that these transactions changed.
 
     Parameters
     ----------
@@ -68,9 +68,8 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     columns = plain_columns(changes, ["handle", "key", "version", "type"])
     found: dict[bytes, dict[str, Any]] = {}
     rows = [row for row in zip(*columns.values(), strict=True) if row[0] == wanted and row[1] is not None]
-    for _, key, version, kind in sorted(
-        rows, key=lambda row: row[2] or 0
-    ):  # stable, so the order within a version is preserved
+    rows.sort(key=lambda row: row[2] or 0)  # the sort is stable, so the order within a version is preserved
+    for _, key, version, kind in rows:
         entry = found.setdefault(key, {"first_version": version, "changes": 0})
         entry |= {
             "last_version": version,

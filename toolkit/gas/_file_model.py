@@ -41,7 +41,10 @@ _MAX_NAME = 60
 
 
 class FileModel(BaseModel):
-    """Base of the parts of a study file: frozen, without unknown keys, each key described by its docstring."""
+    """Base class of the models of a study file.
+
+    Models are immutable and reject unknown keys. The docstring of a field is its description in the JSON Schema.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

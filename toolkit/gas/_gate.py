@@ -57,7 +57,7 @@ _BY_ARGUMENTS = (
 
 
 def _day(value: Any) -> Any:
-    """Accept a date of TOML or ISO text only: pydantic would read a number as seconds since 1970."""
+    """Accept only a TOML date or ISO text, because pydantic would read a number as seconds since 1970."""
     if isinstance(value, str | date) and not isinstance(value, datetime):
         return value
     raise ValueError(f"expected a date such as 2026-12-31, got {shorten(value)}")
@@ -220,7 +220,7 @@ class Regression:
     limit : str or None
         The limit that the rise exceeds; None if the call regressed in another way.
     waiver : Waiver or None
-        The waiver that excuses it.
+        The waiver that applies to the regression, if any.
     """
 
     label: str
@@ -243,7 +243,7 @@ class NotJudged:
     reason : str
         Why; may quote the node.
     waiver : Waiver or None
-        The waiver of the call or of its source that excuses it.
+        The waiver that applies to the call or its source, if any.
     """
 
     label: str

@@ -64,7 +64,7 @@ __all__ = [
 
 
 class Renderer(Protocol):
-    """Returns text from users or the chain, safe for one output and cut to a length."""
+    """Makes text from users or the chain safe for one kind of output, with a maximum length."""
 
     def __call__(self, text: str, limit: int = ..., /) -> str:
         """Return `text`, at most `limit` characters of it."""

@@ -380,10 +380,10 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
 
 
 def is_drift(steps: pd.DataFrame) -> pd.Series:
-    """Mark the steps that are part of a drift: more than 4 small ones of one call by one cause.
+    """Mark the steps that are part of a drift: more than 4 small steps of a call with the same cause.
 
-    The gas of a call that reads growing state changes at nearly every reading. A step is small if the call answers on
-    both sides and gas changes by less than half of the smaller side.
+    If a call reads growing state, its gas changes at nearly every observation. A step is small if the call succeeds
+    before and after it and the gas changes by less than half of the smaller value.
 
     Parameters
     ----------

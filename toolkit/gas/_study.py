@@ -250,10 +250,10 @@ class Study(FileModel):
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def plan(self) -> Plan:
-        """Return what a run would send, how long it would take and what it cannot read, without sending it.
+        """Return what a run would send, how long it would take and what it cannot read, without running the study.
 
-        Requests the head, the oldest version and the called modules of each node only (and block times, if versions are
-        given as dates).
+        The plan requests only the head, the oldest version and the called modules of each node, and block times if
+        versions are given as dates.
 
         Returns
         -------
@@ -579,9 +579,10 @@ class Run:
         )
 
     def explain(self) -> str:
-        """Return each step with its version, size and cause, then what was not judged, in sentences.
+        """Return sentences about each step (version, size and cause), then about what was not judged.
 
-        Only views are judged for steps. The last lines name the committed transactions and simulations, which are not.
+        Only views are judged for steps. The last lines name the committed transactions and simulations, because they
+        are not judged.
 
         Returns
         -------

@@ -146,7 +146,7 @@ def write_starter(path: str | Path) -> Path:
         with place.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
-        raise StudyError(f"{place} exists and is not changed; choose another name") from None
+        raise StudyError(f"{place} already exists; choose another name") from None
     except OSError as error:
         raise StudyError(f"{place} cannot be written: {error.strerror}") from None
     return place

@@ -1,6 +1,6 @@
 """Which ledger versions a study reads: those of a plan, or those that a step search chooses.
 
-A step search takes the outcome of a call as a step function of the version. It starts with an even grid and halves
+A step search treats the outcome of a call as a step function of the version. It starts with an even grid and halves
 every pair of neighbours whose outcomes differ, all pairs of a round at once, down to adjacent versions or the request
 limit. A change that is reverted between two versions of the grid is not found.
 """

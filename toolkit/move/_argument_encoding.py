@@ -232,7 +232,7 @@ def _enum(tag: StructTag, variants: dict[str, Fields], value: Any) -> dict[str, 
 
 
 def _as_given(value: Any) -> Any:
-    """Encode a value of unknown type: only bytes and numbers that JSON readers round are changed."""
+    """Encode a value of unknown type: bytes become hex, negative and large integers become text."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return format_hex(bytes(value))
     if isinstance(value, int) and not isinstance(value, bool):

@@ -48,7 +48,7 @@ PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}
 """Colour of each part of a transaction's gas."""
 
 MIN_LOG_RATIO = 20
-"""Ratio of largest to smallest gas from which on an axis is logarithmic."""
+"""Minimum ratio of largest to smallest gas for a logarithmic axis."""
 MODEL_NOTE = "model gas: embedded node, not a Move VM"
 
 
@@ -77,7 +77,7 @@ def call_colour(position: int) -> str:
 
 
 def call_dashes(position: int) -> str | tuple[int, tuple[float, ...]]:
-    """Return the line style of the call at `position`: colours repeat with other dashes."""
+    """Return the line style of the call at `position`: when the colours repeat, the dashes differ."""
     return DASHES[position // len(PALETTE) % len(DASHES)]
 
 
@@ -149,7 +149,7 @@ def grid(ax: Axes, axis: Literal["x", "y"]) -> None:
 
 
 def nothing(ax: Axes, text: str) -> None:
-    """Write in the middle of an empty figure why it is empty."""
+    """Write a text, such as the reason why a figure is empty, in the middle of the axes."""
     ax.set_yticks([])
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", color=MUTED)
 
@@ -169,7 +169,13 @@ def beside(ax: Axes, text: str, at: tuple[float, float], *, points: float, gid: 
 
 
 def gas_axis_is_log(ax: Axes, low: float, high: float) -> bool:
-    """Make the x axis logarithmic if gas from `low` to `high` needs it, else linear with whole units; return which."""
+    """Make the x axis logarithmic for a wide range of gas, otherwise linear with whole units.
+
+    Returns
+    -------
+    bool
+        True if the axis is logarithmic.
+    """
     log = low > 0 and high / low >= MIN_LOG_RATIO
     if log:
         ax.set_xscale("log")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "MAX_CALLS", "before_after", "one_call", "overview", "spent_on"]
 
 MAX_CALLS = 40
-"""Calls with a separate figure; a browser cannot open a page with hundreds."""
+"""Maximum number of calls with a separate figure; browsers cannot open a page with hundreds of figures."""
 
 COLOURS = {
     style.INK: "ink",
@@ -103,7 +103,7 @@ def _svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], 
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
         draw(axes)
-        axes.set_title("", loc="left")  # the page has headings, and a note that gas is a model's
+        axes.set_title("", loc="left")  # the page has its own headings and its own note about model gas
         for note in [text for text in axes.texts if text.get_gid() == "note"]:
             note.remove()
         figure.savefig(text, format="svg", transparent=True, metadata=NO_METADATA)
@@ -111,7 +111,7 @@ def _svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], 
 
 
 def _inline(svg: str, name: str, alt: str) -> str:
-    """Remove what only a separate file needs, make ids unique, and replace colours by variables of the page."""
+    """Remove the parts that only a separate file needs, make ids unique, and replace colours by CSS variables."""
     body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
     box = re.search(r'viewBox="([\d. ]+)"', svg)
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)

@@ -1,7 +1,7 @@
 """A form that simulates an entry function.
 
-All state is traits: the entries and the request made from them. Each keystroke reads the entries without a request.
-**Check** and **Simulate** read the ABI; after that each keystroke also checks the arguments against it.
+The state consists of traits: the entries and the request made from them. Each keystroke parses the entries without
+asking the node. **Check** and **Simulate** request the ABI; after that, each keystroke also checks the arguments.
 """
 
 from __future__ import annotations

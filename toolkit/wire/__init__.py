@@ -1,6 +1,6 @@
 """Requests, responses, signatures and transactions of the REST API, in JSON and BCS, without I/O.
 
-People build `ViewFunction`, `TableItemRequest` and `SimulationRequest`; the ``decode_*`` functions read responses;
+Callers build `ViewFunction`, `TableItemRequest` and `SimulationRequest`; the ``decode_*`` functions read responses;
 `SignedTransaction` is the BCS form of a transaction.
 
 Names are imported on first use, so that importing the package is fast and reading a header does not import pydantic.

@@ -95,13 +95,13 @@ def decode_simulation_bcs(
     ----------
     data : bytes
     layout_of : callable
-        Returns the layout of a type of an event or resource at the version of the simulation. The ``data`` of a type
-        whose layout is not known entirely is null.
+        Returns the layout of an event or resource type at the version of the simulation. ``data`` is null if the layout
+        of its type is only partly known.
     argument_layouts : callable
-        Returns the layouts of the parameters of a call, None if they are not known: arguments are then hex of their
-        BCS.
+        Returns the layouts of the parameters of a call, or None if they are not known; arguments are then BCS bytes as
+        hex.
     timestamp_us : int, optional
-        Time of the version in microseconds, which BCS does not carry.
+        Time of the version in microseconds; the BCS form does not contain it.
 
     Returns
     -------

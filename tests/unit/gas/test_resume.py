@@ -76,7 +76,7 @@ def test_a_part_cut_short_is_read_again(tmp_path):
     place.write_bytes(place.read_bytes()[:-50])
     with pytest.raises(StudyError, match=r"cannot be read.*run the same study into this folder"):
         _ = Run.open(tmp_path).observations
-    with pytest.warns(UserWarning, match="is damaged or cut short"):
+    with pytest.warns(UserWarning, match="is damaged or truncated"):
         again = run(tmp_path)
     assert again.digest == first.digest
 

@@ -189,7 +189,7 @@ def test_a_part_cut_short_is_set_aside(store):
     last = store.part_files()[-1]
     last.write_bytes(last.read_bytes()[:-100])
     again = RunStore(store.path)
-    with pytest.warns(UserWarning, match=r"part-00000001\.parquet is damaged.*its rows are read again"):
+    with pytest.warns(UserWarning, match=r"part-00000001\.parquet is damaged.*its rows will be read again"):
         again.mend()
     assert len(again.part_files()) == 1
     assert next(name for name in files(again) if "damaged" in name).startswith("parts/part-00000001.damaged-")

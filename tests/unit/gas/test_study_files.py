@@ -219,7 +219,7 @@ def test_the_starter_is_never_written_over_a_file(tmp_path):
     """What is there stays."""
     place = tmp_path / "study.toml"
     place.write_text("mine")
-    with pytest.raises(StudyError, match="exists and is not changed"):
+    with pytest.raises(StudyError, match="already exists"):
         write_starter(place)
     assert place.read_text() == "mine"
     with pytest.raises(StudyError, match="cannot be written"):

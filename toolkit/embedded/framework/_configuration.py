@@ -110,7 +110,7 @@ class Features(Module, address="0x1"):
             flags.features = bits.to_bytes(max(len(flags.features), -(-bits.bit_length() // 8)), "little")
 
     def _bit(self, feature: int) -> int:
-        """Return the bit of a feature; limited, because any number can be passed in a simulation."""
+        """Return the bit of a feature; abort if the number is too large, since a simulation can pass any number."""
         self.require(feature < _FEATURES, self.ENO_SUCH_FEATURE)
         return 1 << feature
 

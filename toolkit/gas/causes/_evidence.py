@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Evidence:
-    """The reads of one node that causes are derived from. Can be used from several threads.
+    """Reads from one node the data that causes are derived from. Instances can be shared by threads.
 
     Parameters
     ----------

@@ -362,10 +362,11 @@ _COMPARED = {
 
 
 def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> Explanation:
-    """Explain an interval by what differs between its ends: schedule, feature flags, packages. No version is named.
+    """Explain an interval by the differences between its ends in schedule, feature flags and packages.
 
-    The cause is never ``state``, since nothing shows what the state did, nor ``schedule`` if parameters were only added
-    or removed. It is ``unknown`` if something could not be read and nothing that could be read differs.
+    The explanation does not name a version. The cause is never ``state``, since changes of state are not compared, and
+    not ``schedule`` if parameters were only added or removed. It is ``unknown`` if something could not be read and
+    nothing that could be read differs.
     """
     ends = (step.version_before, step.version_after)
     comparisons: dict[Cause, Callable[[], str]] = {
@@ -403,7 +404,10 @@ def _explain_interval(step: Step, evidence: Evidence, called: ModuleId) -> Expla
 
 
 def _price_change_text(ends: _Ends, evidence: Evidence) -> str:
-    """Return how the schedule changed if a price did; new parameters alone change no gas of existing calls."""
+    """Describe the change of the schedule, or return empty text if no price changed.
+
+    New parameters alone do not change the gas of existing calls.
+    """
     before, after = (evidence.schedule(version) for version in ends)
     common = before.entries.keys() & after.entries.keys()
     moved = any(before.entries[name] != after.entries[name] for name in common)

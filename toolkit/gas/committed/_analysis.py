@@ -570,7 +570,7 @@ def _largest_growth(lines: list[_Line]) -> float:
 
 
 def _growth(line: _Line, accepted: list[_Test], unexplained: Sequence[SeriesStep]) -> list[Growth]:
-    """Return the slopes between the steps and shifts of a line that are clearly not zero."""
+    """Return the slopes of a line between its steps and shifts, if they differ significantly from zero."""
     mine = [step for step in unexplained if not step.weak and (step.part, step.stratum) == (line.part, line.name)]
     cuts = {int(np.searchsorted(line.versions, step.version_after)) for step in mine}
     found = []

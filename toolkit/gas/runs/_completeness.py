@@ -56,7 +56,7 @@ def prove_whole(store: RunStore, study: Study, plans: Sequence[Mapping[str, Any]
     Raises
     ------
     StudyError
-        If an observation is missing, is there twice, or is not of the study; the message names the call and the first
+        If an observation is missing, duplicated or not part of the study; the message names the call and the first
         versions.
     """
     for plan in plans:

@@ -1,6 +1,6 @@
-"""Reads every observation of a study on one node that the run does not have yet.
+"""Reading of the observations of a study that a run does not have yet, on one node.
 
-Views are read over the executor, if there is one. Simulations and pages of committed transactions are few, and are
+Views are read on the executor, if there is one. Simulations and pages of committed transactions are few, and are
 always read in this process.
 """
 
@@ -79,12 +79,12 @@ class NodeReader:
     plan : mapping
         The study as resolved on that node.
     store : RunStore
-        Has the observations of earlier attempts.
+        Contains the observations of earlier attempts.
     collector : Collector
-        Takes the observations.
+        Stores the observations.
     where : Where
     note : callable
-        Called with the entry of `CommittedRead` when the rows of some pages are written.
+        Called with the entry of `CommittedRead` after the rows of some pages were written.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class NodeReader:
         self._known = versions_read(store, self._origin.node)
 
     def read_all(self) -> None:
-        """Read what is missing of every call."""
+        """Read the missing observations of every call."""
         shard = self._where.shard
         if self._study.versions.search is None:
             self._read_plan([call for call in self._study.calls if call.source == Source.VIEW])
@@ -133,7 +133,7 @@ class NodeReader:
             self._read_views((task for call in calls for task in self._missing(call, versions)), missing)
 
     def _missing(self, call: Call, versions: Sequence[int]) -> Iterator[Task]:
-        """Yield the planned versions of a call that are not read yet, listed block by block."""
+        """Yield the planned versions of a call that have not been read yet, listed block by block."""
         found = self._found(call)
         for start in range(0, len(versions), _BLOCK):
             block = np.array(versions[start : start + _BLOCK], np.uint64)
@@ -159,7 +159,10 @@ class NodeReader:
             self._read_views(iter(tasks), len(tasks), learn)
 
     def _learn(self, calls: Sequence[Call], versions: Sequence[int]) -> None:
-        """Read the called modules by bisection: a dozen requests, not one per version. Workers do so for each range."""
+        """Read the called modules by bisection, which takes about a dozen requests and not one per version.
+
+        On an executor, the workers do this for each range.
+        """
         if self._where.executor is None:
             for call in calls:
                 learn_module(self._node, call, versions)
@@ -219,7 +222,7 @@ class NodeReader:
     # committed transactions -----------------------------------------------------------------------------------
 
     def _read_committed(self, calls: Sequence[Call]) -> None:
-        """Read the transactions of each call's range page by page, and keep those of the called functions."""
+        """Read the transactions of each call's range page by page, and store those of the called functions."""
         versions = shard_range(self._plan, self._where.shard)
         if not calls or not versions:
             return
@@ -271,7 +274,7 @@ class NodeReader:
     def _page_rows(
         self, calls: Sequence[Call], known: Mapping[str, set[int]], answer: PageAnswer
     ) -> tuple[list[dict[str, Any]], list[Missing]]:
-        """Return the new observations of an answer, and the ranges of it that could not be read."""
+        """Return the new observations of an answer, and the ranges of versions in it that could not be read."""
         by_function = {str(FunctionId.parse(call.function)): call for call in calls}
         missing = list(answer.missing)
         rows: list[dict[str, Any]] = []

@@ -136,11 +136,11 @@ def _complete(
     Raises
     ------
     StudyError
-        If an observation is missing, or there twice.
+        If an observation is missing or duplicated.
     LedgerChanged
-        If a node serves another ledger, so that causes may be of that one; nothing is written.
+        If a node serves another ledger, so that the causes may be wrong; nothing is written.
     NodeUnreachable
-        If causes cannot be found because the node does not answer any more.
+        If causes cannot be found because the node no longer answers.
     """
     prove_whole(store, study, manifest["nodes"], shard)
     steps = steps_of(turning_points(store))

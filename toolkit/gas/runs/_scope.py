@@ -141,7 +141,7 @@ def planned_of(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
 
 
 def shard_range(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
-    """Return the versions among which a shard reads committed transactions."""
+    """Return the range of versions in which a shard reads committed transactions."""
     first, last = plan.get("committed_span") or (plan["first"], plan["last"])
     return shard.slice(range(first, last + 1))
 

@@ -246,7 +246,7 @@ class RunStore:
         except StudyError:
             aside = _set_aside(self.path / _STEPS)
             warnings.warn(
-                f"{self.path / _STEPS} is damaged; renamed to {aside.name}; steps and their causes are found again",
+                f"{self.path / _STEPS} is damaged; renamed to {aside.name}; steps and causes will be computed again",
                 UserWarning,
                 stacklevel=2,
             )
@@ -259,7 +259,7 @@ class RunStore:
             except _UNREADABLE:
                 aside = _set_aside(place)
                 warnings.warn(
-                    f"{place} is damaged or cut short; renamed to {aside.name}; its rows are read again",
+                    f"{place} is damaged or truncated; renamed to {aside.name}; its rows will be read again",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -302,8 +302,7 @@ class RunStore:
         Parameters
         ----------
         unconfirmed : mapping of str to datetime, optional
-            By node, the time from which on all of its rows are removed, since an earlier attempt could not check their
-            ledger.
+            By node, the time from which its rows are removed, because an earlier attempt could not check their ledger.
         """
         since = unconfirmed or {}
         for place in self.part_files():
@@ -509,8 +508,7 @@ def manifest_checksum(manifest: Mapping[str, Any]) -> str:
 def part_bytes(frame: pd.DataFrame) -> bytes:
     """Return a frame as the bytes of a Parquet file that contains its own checksum.
 
-    The checksum is that of the file with zeros in the place of the checksum. For other readers it is an ordinary entry
-    of the file's metadata.
+    The checksum is computed with zeros in its place. Other readers see it as an ordinary entry of the file's metadata.
     """
     file = io.BytesIO()
     write_frame(frame, file, metadata={_CHECKSUM_KEY: (_CHECKSUM_MARK + _NO_CHECKSUM).decode()})
