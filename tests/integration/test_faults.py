@@ -199,20 +199,20 @@ def test_transactions_recover_too(client, faults):
 
 def test_a_timeout_is_an_unreachable_node(server, faults):
     """Latency above the limit: the text says how long was waited; a sweep has rows."""
-    with toolkit.connect(server.url, cache=None, timeout_s=0.05) as node:
-        node._connection._retry = RetryPolicy(attempts=1)
+    with toolkit.Node(server.url, cache=None, timeout_s=0.05, retry=RetryPolicy(attempts=1)) as node:
         faults.latency_s = 0.4
         with pytest.raises(NodeUnreachable):
             node.view(SIZE, ledger_version=VERSIONS[0])
     faults.latency_s = 0.0
 
 
-def test_a_limited_node_is_told_when_it_stays_so(client, faults):
+def test_a_limited_node_is_told_when_it_stays_so(server, faults):
     """After five tries the 429 is the answer, with what the node asked for."""
-    client._connection._sleep = lambda _: None
-    faults.next("429", times=5)
-    with pytest.raises(RateLimited, match="429") as caught:
-        client.view(SIZE, ledger_version=VERSIONS[0])
+    with toolkit.Node(server.url, cache=None, timeout_s=3, sleep=lambda _: None) as client:
+        client.abis.prepare("0xcafe", "registry", VERSIONS)
+        faults.next("429", times=5)
+        with pytest.raises(RateLimited, match="429") as caught:
+            client.view(SIZE, ledger_version=VERSIONS[0])
     assert caught.value.retry_after_s == 0
 
 
@@ -235,7 +235,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(server, faults, sizes, tmp_pa
     faults.schedule([None] * 10_000)
     with toolkit.connect(server.url, cache=place) as node:
         frame = fetched(node)
-    asked = 10_000 - len(faults._queue)
+    asked = 10_000 - faults.scheduled
     assert frame["value"].tolist() == sizes
     assert asked <= 90
 
@@ -255,4 +255,4 @@ def test_ctrl_c_in_fetch_views_comes_through(server, faults):
         faults.clear()
         faults.schedule([None] * 100)
         time.sleep(0.3)
-        assert len(faults._queue) >= 98
+        assert faults.scheduled >= 98

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import toolkit
+from tests.unit.client.fakes import refused
 from toolkit.client._http import Answer, Request
 from toolkit.client._node import Node
 from toolkit.client._retry import RetryPolicy
@@ -68,36 +69,34 @@ class Bent:
     """A transport that replays recorded answers; `bend` returns the body to answer with instead, or None."""
 
     def __init__(self, url: str) -> None:
-        self._road = SessionTransport(timeout_s=30.0)
-        self._recorded: dict[tuple[str, str, bytes | None, str], Answer] = {}
+        self.honest = SessionTransport(timeout_s=30.0)
+        self.recorded: dict[tuple[str, str, bytes | None, str], Answer] = {}
         self.url = url
         self.bend: Callable[[Request], bytes | None] = lambda _: None
 
     def send(self, request: Request) -> Answer:
         key = (request.method, request.url, request.body, request.headers["Accept"])
-        if key not in self._recorded:
-            self._recorded[key] = self._road.send(request)
+        if key not in self.recorded:
+            self.recorded[key] = self.honest.send(request)
         body = self.bend(request)
-        return self._recorded[key] if body is None else replace(self._recorded[key], body=body)
+        return self.recorded[key] if body is None else replace(self.recorded[key], body=body)
 
     def close(self) -> None:
         pass
 
     def body(self, where: str) -> bytes:
         """Return the recorded answer whose URL ends in a text."""
-        return next(one.body for (_, url, _, _), one in self._recorded.items() if url.endswith(where))
+        return next(one.body for (_, url, _, _), one in self.recorded.items() if url.endswith(where))
 
     def node(self, **options: Any) -> Node:
-        node = Node(self.url, transport=self, cache=None, **options)
-        node._connection._retry = RetryPolicy(attempts=1)
-        return node
+        return Node(self.url, cache=None, retry=RetryPolicy(attempts=1), **{"transport": self} | options)
 
 
 @pytest.fixture(scope="module")
 def road(honest):
     transport = Bent(f"http://{honest[0]}:{honest[1]}")
     yield transport
-    transport._road.close()
+    transport.honest.close()
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], tuple[Any, ...]]:
@@ -183,8 +182,15 @@ def test_views_of_a_node_without_modules(road):
     view = toolkit.ViewFunction("0xcafe::registry::record_of", arguments=["alice"])
     node.view(view, ledger_version=BENT)
     honest = road.body(f"/view?ledger_version={BENT}")
-    node.abis._fetch = lambda *_: None
-    node.abis._timelines.clear()
+
+    class WithoutModules:
+        def send(self, request):
+            return refused(403, "web_framework_error") if "/module/" in request.url else road.send(request)
+
+        def close(self):
+            pass
+
+    node = road.node(transport=WithoutModules())
     for path, name, body in bent_bodies(honest):
         road.bend = lambda request, body=body: body if request.url.endswith(f"/view?ledger_version={BENT}") else None
         for flatten in (False, True):
@@ -223,7 +229,7 @@ def test_simulations(road):
     node = road.node()
     road.bend = lambda _: None
     node.simulate(REGISTER, sender="0xa11ce")
-    (where,) = (url for _, url, _, _ in road._recorded if "/simulate" in url)
+    (where,) = (url for _, url, _, _ in road.recorded if "/simulate" in url)
     for path, name, body in bent_bodies(road.body(where), stride=37):
         road.bend = lambda request, body=body: body if request.url == where else None
         result = only_ours(lambda: node.simulate(REGISTER, sender="0xa11ce"), path, name)
@@ -281,7 +287,7 @@ def test_single_reads(road, what):
     read(road.node())
     (url, honest) = next(
         (url, one.body)
-        for (_, url, _, _), one in road._recorded.items()
+        for (_, url, _, _), one in road.recorded.items()
         if where in url and (where != "/v1" or url.endswith(where))
     )
     for path, name, body in bent_bodies(honest, stride=7 if what == "module" else 1):
@@ -322,7 +328,6 @@ ERRORS = [
 @pytest.mark.parametrize("status", [400, 404, 410, 500])
 def test_errors(road, status, body):
     """The row of the refused call has a code; the others are read."""
-    node = road.node()
 
     class Refusing:
         def send(self, request):
@@ -333,7 +338,8 @@ def test_errors(road, status, body):
         def close(self):
             pass
 
-    node._connection._transport = Refusing()
+    road.node().view(RECORD_OF, ledger_version=BENT)
+    node = road.node(transport=Refusing())
     frame = toolkit.fetch_views(node, RECORD_OF, versions=[FIRST, BENT, LAST], progress=False)
     assert frame["error_code"].isna().tolist() == [True, False, True]
     frame["error_message"].dropna().str.encode("utf-8")

@@ -22,7 +22,7 @@ from toolkit.client._credentials import Credentials
 from toolkit.client._engine import BulkEngine
 from toolkit.client._http import Request
 from toolkit.client._node_errors import refusal
-from toolkit.client._transport import SessionTransport
+from toolkit.client._transport import ByteBudget, SessionTransport
 from toolkit.wire import decode_error_body, decode_transactions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,11 +52,27 @@ class _Packed(_Handler):
     def serve_packed(self):
         self.answer(PACKED, Content_Encoding="gzip")
 
+    def serve_stalled(self):
+        """Answer with half of a body, and with the rest when the test is over."""
+        self.send_response(200)
+        self.send_header("Content-Length", str(MIB))
+        self.end_headers()
+        self.wfile.write(b" " * (MIB // 2))
+        self.server.over.wait(10)
+        self.close_connection = True
+
+
+class _PackedServer(Server):
+    def __init__(self):
+        super().__init__(_Packed)
+        self.over = threading.Event()
+
 
 @pytest.fixture
 def packed():
-    with serving(Server(_Packed)) as server:
+    with serving(_PackedServer()) as server:
         yield server
+        server.over.set()
 
 
 @pytest.fixture
@@ -96,13 +112,10 @@ def test_answers_that_nobody_takes_count(packed, engine):
     """While the caller is busy with one answer, the others are received up to the budget and no further."""
     with_answers = engine.run(requests(packed, 16))
     next(with_answers)
-    driver = engine._driver
     deadline = time.monotonic() + 5
-    while not driver._full and time.monotonic() < deadline:
+    while engine.bytes_in_flight <= 32 * MIB and time.monotonic() < deadline:
         time.sleep(0.01)
-    [run] = driver._runs
-    most = run.held + driver._transfers.received
-    assert 32 * MIB < most <= 32 * MIB + 2 * SIZE
+    assert 32 * MIB < engine.bytes_in_flight <= 32 * MIB + 2 * SIZE
     assert sum(len(answer.body) for _, answer in with_answers) == 15 * SIZE
 
 
@@ -128,18 +141,19 @@ def test_paused_requests_do_not_run_out_of_time(packed, monkeypatch):
 def test_threads_over_one_transport_keep_to_the_budget(packed, small_budget, monkeypatch):
     """Answers that threads hold count until they are gone; whoever began first goes on, so all end."""
     transport = SessionTransport(timeout_s=10)
-    seen, take = [], transport._budget.take
+    seen, budgets, take = [], set(), ByteBudget.take
 
-    def noted(exchange, size):
-        take(exchange, size)
-        seen.append(transport._budget._used)
+    def noted(budget, exchange, size):
+        take(budget, exchange, size)
+        seen.append(budget.used)
+        budgets.add(budget)
 
-    monkeypatch.setattr(transport._budget, "take", noted)
+    monkeypatch.setattr(ByteBudget, "take", noted)
     with ThreadPoolExecutor(16) as pool:
         sizes = list(pool.map(lambda _: len(transport.send(Request("GET", packed.url("packed"))).body), range(32)))
     assert sizes == [SIZE] * 32
     assert max(seen) <= 32 * MIB + SIZE
-    assert transport._budget._used == 0
+    assert [budget.used for budget in budgets] == [0]
     transport.close()
 
 
@@ -148,24 +162,29 @@ def test_closing_a_transport_ends_the_wait_for_room(packed, monkeypatch):
     monkeypatch.setattr(http, "MAX_BYTES_IN_FLIGHT", SIZE)
     transport = SessionTransport(timeout_s=10)
     held = transport.send(Request("GET", packed.url("packed")))
-    first = transport._budget._receiving
-    first.append(object())  # somebody who began earlier and does not go on
-    errors = []
+    receiving, errors, take = set(), [], ByteBudget.take
 
-    def send():
+    def noted(budget, exchange, size):
+        receiving.add(exchange)
+        take(budget, exchange, size)
+
+    def send(path):
         try:
-            transport.send(Request("GET", packed.url("packed")))
+            transport.send(Request("GET", packed.url(path)))
         except toolkit.ToolkitError as error:
             errors.append(type(error).__name__)
 
-    thread = threading.Thread(target=send)
-    thread.start()
-    deadline = time.monotonic() + 5
-    while len(first) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    monkeypatch.setattr(ByteBudget, "take", noted)
+    threads = [threading.Thread(target=send, args=(path,)) for path in ("stalled", "packed")]
+    for number, thread in enumerate(threads, 1):  # the first does not go on, so that the second waits
+        thread.start()
+        deadline = time.monotonic() + 5
+        while len(receiving) < number and time.monotonic() < deadline:
+            time.sleep(0.01)
     transport.close()
-    thread.join(5)
-    assert (errors, len(held.body)) == (["ClosedError"], SIZE)
+    for thread in threads:
+        thread.join(5)
+    assert (errors, len(held.body)) == (["ClosedError"] * 2, SIZE)
 
 
 def test_a_long_text_of_a_node_is_cut_with_a_mark():

@@ -20,9 +20,7 @@ PRUNED = json.dumps({"message": "pruned", "error_code": "version_pruned", "vm_er
 
 def connected(proxy, **options):
     """Return a client that repeats without waiting for long."""
-    node = toolkit.connect(proxy.url, cache=None, **options)
-    node._connection._retry = RetryPolicy(attempts=2, base_s=0.01)
-    return node
+    return toolkit.Node(proxy.url, cache=None, retry=RetryPolicy(attempts=2, base_s=0.01), **options)
 
 
 def counted(proxy):

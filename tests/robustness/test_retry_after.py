@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import toolkit
-from tests.unit.client.fakes import Script, answer, get, refused
+from tests.unit.client.fakes import URL, Script, answer, get, refused
 from tests.unit.client.test_connection import Clock, connected
 from toolkit.cli import main
+from toolkit.client._connection import Connection
 from toolkit.client._node_errors import not_sent
 from toolkit.client._retry import MAX_RETRY_AFTER_S, Pace, RetryPolicy, node_pause_s, resume_time
 from toolkit.errors import RateLimited, RunStopped, Unavailable
@@ -114,8 +115,10 @@ def test_on_the_command_line_it_is_one_line_and_code_5(proxy, tmp_path, capsys):
 
 def test_a_wait_within_the_budget_holds_for_every_call():
     """After one 429 with 7 s, the next call waits for what is left of them; then nothing is waited."""
-    connection, _, clock = connected(refused(429, "x", retry_after="7"), GOOD)
-    connection._pace.hold(7.0, budget_s=60.0)
+    clock = Clock()
+    pace = Pace(None, clock)
+    connection = Connection(URL, Script(refused(429, "x", retry_after="7"), GOOD), sleep=clock.sleep, pace=pace)
+    pace.hold(7.0, budget_s=60.0)
     get(connection, "/x", asked="x")
     assert clock.slept == [7.0, 7.0]
     get(connection, "/x", asked="x")

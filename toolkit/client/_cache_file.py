@@ -36,8 +36,8 @@ TOUCH_AFTER_S = 3600
 """A row's time of use is updated only if it is older than this, so that reading a warm cache writes nothing."""
 
 BUSY_S = 10.0
-_APPLICATION_ID = 0x4C544143  # "LTAC", which identifies the cache among SQLite files
-_FORMAT = 1
+APPLICATION_ID = 0x4C544143  # "LTAC", which identifies the cache among SQLite files
+FORMAT = 1
 _CHUNK = 500  # keys per query; SQLite before 3.32 accepts at most 999
 _ROW_OVERHEAD = 100  # bytes of key, index entries and numbers, besides headers and body
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
@@ -363,7 +363,7 @@ def _open(path: Path | None) -> sqlite3.Connection:
 
 def _prepare(db: sqlite3.Connection) -> None:
     db.execute("pragma trusted_schema = off")
-    known = _pragma(db, "application_id") == _APPLICATION_ID and _pragma(db, "user_version") == _FORMAT
+    known = _pragma(db, "application_id") == APPLICATION_ID and _pragma(db, "user_version") == FORMAT
     if known:
         _check_damaged(db)
     else:
@@ -380,8 +380,8 @@ def _prepare(db: sqlite3.Connection) -> None:
         _check_foreign(db)
         db.execute(_SCHEMA)
         db.execute("create index if not exists answers_used on answers (used)")
-        db.execute(f"pragma application_id = {_APPLICATION_ID}")
-        db.execute(f"pragma user_version = {_FORMAT}")
+        db.execute(f"pragma application_id = {APPLICATION_ID}")
+        db.execute(f"pragma user_version = {FORMAT}")
         db.execute("commit")
     except BaseException:
         db.execute("rollback")
@@ -391,12 +391,12 @@ def _prepare(db: sqlite3.Connection) -> None:
 def _check_foreign(db: sqlite3.Connection) -> None:
     """Raise if the file has content that is not a cache of this format."""
     owner, version = _pragma(db, "application_id"), _pragma(db, "user_version")
-    if (owner, version) == (_APPLICATION_ID, _FORMAT):
+    if (owner, version) == (APPLICATION_ID, FORMAT):
         return  # another process has initialized it meanwhile
     if owner or version or db.execute("select 1 from sqlite_master").fetchone():
         raise _ForeignFileError(
-            f"expected cache format {_FORMAT}, got application id {owner:#x}, format {version}",
-            ours=owner == _APPLICATION_ID,
+            f"expected cache format {FORMAT}, got application id {owner:#x}, format {version}",
+            ours=owner == APPLICATION_ID,
         )
 
 
@@ -462,7 +462,7 @@ def _was_ours(path: Path, error: BaseException) -> bool:
     if isinstance(error, _ForeignFileError):
         return error.ours
     try:
-        return read_file(path, limit=72)[68:] == _APPLICATION_ID.to_bytes(4, "big")
+        return read_file(path, limit=72)[68:] == APPLICATION_ID.to_bytes(4, "big")
     except OSError:
         return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import threading
+import time
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -121,6 +122,8 @@ class Connection:
         Sent to the node; masked in errors and in stored error answers.
     sleep : callable, optional
         Waits for a number of seconds; tests pass their own. By default a wait that `close` ends.
+    clock : callable, optional
+        Monotonic time in seconds, for the rests after outages of an archive; tests pass their own.
     """
 
     def __init__(
@@ -136,6 +139,7 @@ class Connection:
         archive: Callable[[str], Transport] | None = None,
         credentials: Credentials = NO_CREDENTIALS,
         sleep: Callable[[float], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.url = url
         self._transport = transport
@@ -152,7 +156,7 @@ class Connection:
         self._archive = archive
         self._credentials = credentials
         self._archives: dict[str, Transport] = {}
-        self._archive_outages: Outages[str] = Outages()
+        self._archive_outages: Outages[str] = Outages(clock)
         forking.register(self)
 
     def renew_after_fork(self) -> None:

@@ -141,6 +141,11 @@ class BulkEngine:
         self._driver.check_open()
         return self._results(_Run(retry or RetryPolicy(), also_repeat), iter(jobs))
 
+    @property
+    def bytes_in_flight(self) -> int:
+        """Bytes of the answers that are being received or wait for their caller."""
+        return self._driver.bytes_in_flight
+
     def close(self) -> None:
         """Cancel all requests, end the thread and close every connection; runs raise ClosedError."""
         self._driver.stop()
@@ -305,6 +310,12 @@ class _Driver:
         """Raise ClosedError if the engine is closed."""
         if self._stopped:
             raise ClosedError(CLOSED)
+
+    @property
+    def bytes_in_flight(self) -> int:
+        """Bytes of the answers that are being received, or that the callers are not done with."""
+        received = 0 if self._transfers is None else self._transfers.received
+        return received + sum(run.held for run in self._runs.copy())
 
     def submit(self, jobs: list[_Job]) -> None:
         """Pass jobs to the thread; start the thread if it does not run yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from toolkit.client._calls import Encoding, PreparedCall
     from toolkit.client._http import Transport
     from toolkit.client._results import Simulation, TableItem, ViewResult
+    from toolkit.client._retry import RetryPolicy
     from toolkit.client._same_ledger import LedgerAnchor
     from toolkit.errors import ToolkitError
     from toolkit.move import ModuleAbi
@@ -92,6 +94,12 @@ class Node(Reads):
         Replaces HTTP, for tests; its answers are stored only if `cache` names a file.
     name : str, optional
         Name of the node in frames and reports; by default its URL without credentials.
+    retry : RetryPolicy, optional
+        Replaces the default policy of repeated requests, for tests; copies and pickles have it too.
+    sleep : callable (seconds), optional
+        Replaces the wait between single requests, for tests; copies and pickles have it too.
+    clock : callable, optional
+        Replaces the clock that ends the rests after outages, for tests; copies and pickles have it too.
 
     Raises
     ------
@@ -122,6 +130,9 @@ class Node(Reads):
         abis: Mapping[tuple[str, str], ModuleAbi] | None = None,
         transport: Transport | None = None,
         name: str | None = None,
+        retry: RetryPolicy | None = None,
+        sleep: Callable[[float], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         check_encoding(encoding)
         max_in_flight = check_count("max_in_flight", max_in_flight, _MAX_IN_FLIGHT)
@@ -154,6 +165,9 @@ class Node(Reads):
                 "timeout_s": timeout_s,
                 "abis": abis,
                 "name": name,
+                "retry": retry,
+                "sleep": sleep,
+                "clock": clock,
             }
         self.url = url
         self.name = name or url
@@ -180,13 +194,16 @@ class Node(Reads):
             transport,
             engine=engine,
             cache=stored,
+            retry=retry,
             pace=pace,
             max_in_flight=max_in_flight,
             archive=self._archive_transport if archive else None,
             credentials=self._credentials,
+            sleep=sleep,
+            clock=clock,
         )
         self._encoding = encoding
-        self.abis = AbiStore(self._module_answer, overrides=abis, kept_versions=self._module_versions)
+        self.abis = AbiStore(self._module_answer, overrides=abis, kept_versions=self._module_versions, clock=clock)
 
     def __repr__(self) -> str:
         return f"Node({self.name!r})"

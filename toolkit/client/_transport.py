@@ -84,7 +84,7 @@ class SessionTransport:
         self._closed = False
         self._idle: list[requests.Session] = []
         self._exchanges: set[_Exchange] = set()
-        self._budget = _ByteBudget(http.MAX_BYTES_IN_FLIGHT)
+        self._budget = ByteBudget(http.MAX_BYTES_IN_FLIGHT)
         forking.register(self)
 
     def __reduce__(self) -> NoReturn:
@@ -124,7 +124,7 @@ class SessionTransport:
     def renew_after_fork(self) -> None:
         """Forget the sessions: their sockets belong to the parent process."""
         self._idle, self._exchanges = [], set()
-        self._budget = _ByteBudget(http.MAX_BYTES_IN_FLIGHT)
+        self._budget = ByteBudget(http.MAX_BYTES_IN_FLIGHT)
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[requests.Session]:
@@ -323,17 +323,22 @@ class _Adapter(HTTPAdapter):
         return manager
 
 
-class _ByteBudget:
+class ByteBudget:
     """Limits the bytes that all requests of a transport hold together; the oldest request is never held up.
 
     Parameters
     ----------
     max_bytes : int
+
+    Attributes
+    ----------
+    used : int
+        Bytes that are reserved.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._used = 0
+        self.used = 0
         self._receiving: list[_Exchange] = []
         self._changed = threading.Condition()
         self._closed = False
@@ -350,13 +355,13 @@ class _ByteBudget:
             if exchange not in self._receiving:
                 self._receiving.append(exchange)
             started = time.monotonic()
-            while self._used + size > self._max_bytes and self._receiving[0] is not exchange:
+            while self.used + size > self._max_bytes and self._receiving[0] is not exchange:
                 self._changed.wait()
                 if self._closed:
                     raise ClosedError(http.CLOSED)
                 exchange.waited(time.monotonic() - started)
                 started = time.monotonic()
-            self._used += size
+            self.used += size
             exchange.size += size
 
     def hold_while_alive(self, answer: Answer, exchange: _Exchange) -> None:
@@ -380,7 +385,7 @@ class _ByteBudget:
 
     def _give_back(self, size: int) -> None:
         with self._changed:
-            self._used -= size
+            self.used -= size
             self._changed.notify_all()
 
 

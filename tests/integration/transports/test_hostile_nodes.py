@@ -112,8 +112,8 @@ def node(request, hostile, monkeypatch):
     """Return a node that takes no more than 100,000 bytes, with short patience if nothing comes."""
     monkeypatch.setattr("toolkit.client._http.MAX_ANSWER_BYTES", 100_000)
     silent = request.node.name.endswith(("[stall]", "[pause]"))
-    with toolkit.connect(hostile.base, api_key=KEY, cache=None, timeout_s=1 if silent else 10, max_in_flight=8) as one:
-        one._connection._retry = QUICK
+    options = {"timeout_s": 1 if silent else 10, "max_in_flight": 8, "retry": QUICK}
+    with toolkit.Node(hostile.base, api_key=KEY, cache=None, **options) as one:
         one.view(CALL, ledger_version=10)
         one.abis.prepare("0x1", "m", [100, 120])
         yield one
@@ -146,12 +146,14 @@ def test_a_single_call_raises_of_the_tree(hostile, node, mode):
     assert node.view(CALL, ledger_version=101).value == 101
 
 
-def test_an_html_429_is_a_limit_with_its_wait(hostile, node):
+def test_an_html_429_is_a_limit_with_its_wait(hostile):
     """A gateway's page says as much as the documented error would."""
-    node._connection._retry = RetryPolicy(attempts=1)
-    hostile.mode = "page"
-    with pytest.raises(RateLimited) as caught:
-        node.view(CALL, ledger_version=101)
+    with toolkit.Node(hostile.base, cache=None, retry=RetryPolicy(attempts=1)) as node:
+        node.abis.prepare("0x1", "m", [101])
+        hostile.mode = "page"
+        with pytest.raises(RateLimited) as caught:
+            node.view(CALL, ledger_version=101)
+    hostile.mode = None
     assert caught.value.retry_after_s == 7
     assert "<" not in str(caught.value)
 

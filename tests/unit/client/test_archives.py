@@ -77,9 +77,17 @@ def test_an_archive_that_refuses_leaves_the_first_answer():
 
 @pytest.mark.parametrize(("archive", "goes"), [("https://node.test/archive/v1", True), (ARCHIVE, False)])
 @pytest.mark.parametrize("url", ["https://node.test/v1", "https://me:SECRET@node.test/v1"])
-def test_secrets_go_to_the_same_site_only(archive, goes, url):
+def test_secrets_go_to_the_same_site_only(archive, goes, url, monkeypatch):
     """An archive elsewhere is asked without the key, and without the login."""
-    with Node(url, api_key=None if "@" in url else "SECRET", cache=None) as node:
-        road = node._archive_transport(archive)
-        assert (road._credentials.authorization is not None) is goes
-        road.close()
+    opened = []
+
+    def open_transport(**options):
+        opened.append(options)
+        return Road(answer({"type": "0x1::m::R", "data": {}}))
+
+    monkeypatch.setattr("toolkit.client._node.SessionTransport", open_transport)
+    key = None if "@" in url else "SECRET"
+    with Node(url, api_key=key, archive=True, transport=Road(pruned(archive=archive))) as node:
+        node.resource("0x1", "0x1::m::R", ledger_version=5)
+    sent = (key, None) if key else (None, "me:SECRET")
+    assert [(options["api_key"], options["login"]) for options in opened] == [sent if goes else (None, None)]

@@ -581,10 +581,10 @@ class TestNode:
         with pytest.raises(InputError, match=r"from 1 to|above 0"):
             Node(URL, **options)
 
-    def test_outages_of_companion_reads_are_not_absence(self, monkeypatch):
+    def test_outages_of_companion_reads_are_not_absence(self):
         """A module read that fails with 503 is raised: types are not silently inferred."""
-        node, _ = node_with({M_PATH: refused(503, "internal_error"), "POST /view": answer(["5"])})
-        monkeypatch.setattr(node._connection, "_sleep", lambda _: None)
+        routes = {M_PATH: refused(503, "internal_error"), "POST /view": answer(["5"])}
+        node, _ = node_with(routes, sleep=lambda _: None)
         with pytest.raises(Unavailable):
             node.view("0x1::m::supply", type_arguments=["u8"], ledger_version=50)
 

@@ -11,6 +11,7 @@ import pytest
 import toolkit
 from tests.unit.client.fakes import URL, FakeNode, answer, info, ledger, refused, user_transaction
 from toolkit import EntryFunction, SimulationRequest
+from toolkit.client._engine import Window
 from toolkit.client._node import Node
 from toolkit.client._retry import RetryPolicy
 from toolkit.errors import Forbidden, Unavailable
@@ -25,10 +26,10 @@ def requests_of(*senders, **more):
     return [SimulationRequest(PAY, sender=sender, **more) for sender in senders]
 
 
-def node_with(**routes):
+def node_with(sleep=None, **routes):
     """Return a node in memory that simulates, and its transport."""
     transport = FakeNode({SIMULATE: answer([user_transaction()]), "GET /accounts/0xa": answer(ACCOUNT)} | routes)
-    return Node("http://node.test", transport=transport), transport
+    return Node("http://node.test", transport=transport, sleep=sleep), transport
 
 
 class Busy(BaseHTTPRequestHandler):
@@ -95,22 +96,27 @@ def test_a_batch_reads_the_head_and_each_sender_once():
     assert sorted(numbers) == ["7"] * 10 + ["9"] * 10
 
 
-def test_a_batch_goes_over_the_engine(busy):
+def test_a_batch_goes_over_the_engine(busy, monkeypatch):
     """The window shrinks on 429: every simulation gets its answer, although the node allows four at once."""
     url, counted = busy
-    with toolkit.connect(url, cache=None, max_in_flight=16) as node:
-        node._connection._retry = RetryPolicy(attempts=20, base_s=0.01)
+    limits, shrink = [], Window.refused
+
+    def noted(window, **times):
+        shrink(window, **times)
+        limits.append(window.limit)
+
+    monkeypatch.setattr(Window, "refused", noted)
+    with toolkit.Node(url, cache=None, max_in_flight=16, retry=RetryPolicy(attempts=20, base_s=0.01)) as node:
         frames = toolkit.fetch_simulations(node, requests_of(*["0xa"] * 40), progress=False)
-        assert node._connection._engine._driver._window.limit < 16
+    assert min(limits) < 16
     assert [type(result).__name__ for result in frames.results] == ["Simulation"] * 40
     assert counted.refused > 0
     assert counted.seen["/v1/accounts/0xa"] == 1
 
 
-def test_senders_whose_number_cannot_be_read_fail_alone(monkeypatch):
+def test_senders_whose_number_cannot_be_read_fail_alone():
     """A refusal that may pass is the outcome of the sender's requests; an account that is not there yet has 0."""
-    node, there = node_with(**{"GET /accounts/0xb": refused(403, "web_framework_error")})
-    monkeypatch.setattr(node._connection, "_sleep", lambda _: None)
+    node, there = node_with(lambda _: None, **{"GET /accounts/0xb": refused(403, "web_framework_error")})
     there.routes["GET /accounts/0xd"] = refused(503, "internal_error")
     results = toolkit.fetch_simulations(node, requests_of("0xa", "0xb", "0xc", "0xd"), progress=False).results
     assert isinstance(results[3], Unavailable)

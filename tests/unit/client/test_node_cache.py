@@ -8,7 +8,20 @@ from time import sleep
 
 import pytest
 
-from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledger, module, refused, user_transaction
+from tests.unit.client.fakes import (
+    URL,
+    FakeNode,
+    answer,
+    function,
+    get,
+    info,
+    ledger,
+    module,
+    refused,
+    user_transaction,
+)
+from toolkit.client._cache import NodeCache
+from toolkit.client._connection import Connection
 from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
@@ -305,9 +318,11 @@ class TestApart:
         with node:
             node.view(COUNT, ledger_version=500)
             request = node.prepare_view(COUNT, 501).request
-            where = node._connection.cache.place(request, 501, gas=True, describe=pytest.fail)
+            cache = NodeCache(node.url, node.cache)
+            where = cache.place(request, 501, gas=True, describe=node.info)
             other = Answer(200, {**answer(["666"]).headers, "X-APTOS-CHAIN-ID": "77"}, b'["666"]')
-            node._connection.cache.store(where, other)
+            cache.store(where, other)
+            assert cache.find([where]) == {}
             assert node.view(COUNT, ledger_version=501).value == 501
 
     def test_arguments_tell_calls_apart(self, place):
@@ -478,7 +493,7 @@ class TestThreads:
         node, fake = a_node(place)
         with node:
             node.view(COUNT, ledger_version=500)
-            with node._connection.fresh():
+            with node.fresh():
                 other = Thread(target=node.view, args=(COUNT,), kwargs={"ledger_version": 500})
                 other.start()
                 other.join()
@@ -488,21 +503,21 @@ class TestThreads:
             node.view(COUNT, ledger_version=500)
         assert len(fake.sent("POST /view")) == 2
 
-    def test_requests_are_counted_per_thread(self, place):
+    def test_requests_are_counted_per_thread(self):
         """A probe's number of requests has none of a sweep beside it."""
-        node, _ = a_node(place)
-        with node:
-            other = Thread(target=node.ledger)
-            other.start()
-            other.join()
-            before = node._connection.sent
-            node.ledger()
-            assert (before, node._connection.sent) == (0, 1)
+        connection = Connection(URL, FakeNode())
+        other = Thread(target=get, args=(connection, ""), kwargs={"asked": "ledger"})
+        other.start()
+        other.join()
+        before = connection.sent
+        get(connection, "", asked="ledger")
+        assert (before, connection.sent) == (0, 1)
 
     def test_no_noted_version_gets_lost(self, place):
         """Versions of a module that many threads read at once are all known to an offline session."""
         node, _ = a_node(place)
-        cache, slow = node._connection.cache, node._connection.cache.looked_up
+        cache = NodeCache(node.url, node.cache)
+        slow = cache.looked_up
 
         def slowly(where):
             known = slow(where)
@@ -511,6 +526,7 @@ class TestThreads:
 
         with node:
             node.module("0x1", "m", ledger_version=1)
+            cache.place(node.prepare_view(COUNT, 1).request, 1, gas=True, describe=node.info)
             cache.looked_up = slowly
             with ThreadPoolExecutor(8) as pool:
                 list(pool.map(lambda version: cache.note_looked_up("/somewhere", version), range(40)))

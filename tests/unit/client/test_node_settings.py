@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 
 import numpy as np
 import pytest
 
 import toolkit
+from tests.integration.transports.servers import dead_port
 from tests.unit.client.fakes import module
 from toolkit.client._connect import connect
 from toolkit.client._http import NETWORKS
 from toolkit.client._node import Node
-from toolkit.errors import InputError
+from toolkit.client._retry import RetryPolicy
+from toolkit.client._transport import SessionTransport
+from toolkit.errors import InputError, NodeUnreachable
 from toolkit.move import decode_module_abi
 
 URL = "http://127.0.0.1:9/v1"
@@ -55,9 +59,38 @@ def test_a_target_that_is_none_is_refused_by_both(target):
             make(target)
 
 
+SLEPT: list[float] = []
+
+
+def sleep(seconds):
+    SLEPT.append(seconds)
+
+
+@pytest.mark.parametrize("copied", [lambda node: node.with_share(2), lambda node: pickle.loads(pickle.dumps(node))])  # noqa: S301 - its own
+def test_copies_have_the_retry_policy_and_the_sleep(copied):
+    """Three attempts with two waits of 10 s or more, none of which is slept."""
+    SLEPT.clear()
+    retry = RetryPolicy(attempts=3, base_s=20.0, cap_s=20.0)
+    with (
+        Node(f"http://127.0.0.1:{dead_port()}", cache=None, retry=retry, sleep=sleep) as node,
+        copied(node) as copy,
+        pytest.raises(NodeUnreachable),
+    ):
+        copy.ledger()
+    assert len(SLEPT) == 2
+    assert min(SLEPT) >= 10.0
+
+
 def test_the_key_of_the_environment_is_for_both(monkeypatch):
     """Unless the URL has a login, or none is wanted at all."""
     monkeypatch.setenv("LEDGER_TOOLKIT_API_KEY", "of-the-environment")
+    keys = []
+
+    def open_transport(*, api_key, **options):
+        keys.append(api_key)
+        return SessionTransport(api_key=api_key, **options)
+
+    monkeypatch.setattr("toolkit.client._node.SessionTransport", open_transport)
     for make in (Node, connect):
         for target, given, key in (
             (URL, None, "of-the-environment"),
@@ -66,8 +99,9 @@ def test_the_key_of_the_environment_is_for_both(monkeypatch):
             ("http://a:b@127.0.0.1:9", None, None),
             ("embedded", None, None),
         ):
-            with make(target, api_key=given) as node, node.with_share(2) as shared:
-                assert node._credentials.api_key == shared._credentials.api_key == key
+            with make(target, api_key=given) as node, node.with_share(2):
+                assert keys == [key, key]
+            keys.clear()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from toolkit.client._connection import Connection
 from toolkit.client._fetch import fetch_table_items, fetch_views
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
-from toolkit.client._retry import Outages, RetryPolicy
+from toolkit.client._retry import RetryPolicy
 from toolkit.errors import NodeError, NodeUnreachable
 from toolkit.wire import ViewFunction
 
@@ -48,11 +48,8 @@ def a_node(modules, routes=None, *, clock=None, **options):
     """Return a node over a fake that asks once and never sleeps."""
     view = {"POST /view": lambda query, _: answer([query.get("ledger_version", "1000")], gas=3)}
     fake = FakeNode({MODULE: modules} | view | (routes or {}))
-    node = Node(URL, transport=fake, cache=None, **options)
-    node._connection._retry = RetryPolicy(attempts=2)
-    node._connection._sleep = lambda _: None
-    node.abis._outages = Outages(clock or Clock())
-    return node, fake
+    calm = {"retry": RetryPolicy(attempts=2), "sleep": lambda _: None, "clock": clock or Clock()}
+    return Node(URL, transport=fake, cache=None, **calm, **options), fake
 
 
 OUTAGES = [FAILING, refused(500, "internal_error"), refused(429, "rate_limited"), NodeUnreachable("cut")]
@@ -191,7 +188,7 @@ def pruned():
     return Answer(410, dict(answer(0).headers) | headers, body)
 
 
-def test_an_archive_that_cannot_be_reached_is_a_row_and_is_asked_once():
+def test_an_archive_that_cannot_be_reached_is_a_row_and_is_asked_once(monkeypatch):
     """50 pruned versions of a sweep cost one try of the archive; the others are read."""
     tried = []
 
@@ -206,10 +203,9 @@ def test_an_archive_that_cannot_be_reached_is_a_row_and_is_asked_once():
     def view(query, _):
         return pruned() if int(query["ledger_version"]) < 50 else answer([query["ledger_version"]])
 
-    node, _ = a_node(lambda *_: answer(M), {"POST /view": view})
-    node._connection._archive = lambda _: Away()
+    monkeypatch.setattr("toolkit.client._node.SessionTransport", lambda **_: Away())
     clock = Clock()
-    node._connection._archive_outages = Outages(clock)
+    node, _ = a_node(lambda *_: answer(M), {"POST /view": view}, clock=clock, archive=True)
     frame = fetch_views(node, COUNT, versions="0:99", progress=False)
     assert frame["error_code"].tolist()[:50] == ["unreachable"] * 50
     assert frame["error_message"][0].startswith(

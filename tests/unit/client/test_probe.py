@@ -140,8 +140,7 @@ def test_a_node_that_is_not_there_raises():
         def send(self, request):
             raise NodeUnreachable(f"{request.url}: refused")
 
-    node = Node(URL, transport=Dead())
-    node._connection._sleep = lambda _: None
+    node = Node(URL, transport=Dead(), sleep=lambda _: None)
     with pytest.raises(NodeUnreachable):
         node.probe()
     assert node.probed is None

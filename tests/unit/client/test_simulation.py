@@ -24,6 +24,7 @@ from toolkit.client._failures import ABORT_CATEGORIES, abort_words
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
 from toolkit.errors import Forbidden, NotFound, VersionPruned
+from toolkit.frames._schema import DIFF
 from toolkit.wire import EntryFunction
 
 HANDLE = "0x" + "0" * 61 + "abc"
@@ -154,7 +155,7 @@ class TestDiff:
         sim, _ = simulated(changes=[code])
         frame = sim.diff()
         assert len(frame) == 0
-        assert list(frame.columns) == list(toolkit.frames._schema.DIFF.names)
+        assert list(frame.columns) == list(DIFF.names)
 
     @pytest.mark.parametrize(
         ("refusal", "error"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -105,15 +106,16 @@ def test_reading_a_warm_cache_writes_nothing(place, key_of, answer, clock):
     with AnswerCache(place, clock=clock) as cache:
         cache.put(key_of(1), answer())
         cache.flush()
-        before = cache._store._db.total_changes
-        clock.now += 3000
-        cache.get(key_of(1))
-        cache.flush()
-        assert cache._store._db.total_changes == before
-        clock.now += 1000
-        cache.get(key_of(1))
-        cache.flush()
-        assert cache._store._db.total_changes == before + 1
+        with contextlib.closing(sqlite3.connect(place)) as other:  # its data_version counts the writes of others
+            (before,) = other.execute("pragma data_version").fetchone()
+            clock.now += 3000
+            cache.get(key_of(1))
+            cache.flush()
+            assert other.execute("pragma data_version").fetchone() == (before,)
+            clock.now += 1000
+            cache.get(key_of(1))
+            cache.flush()
+            assert other.execute("pragma data_version").fetchone() == (before + 1,)
 
 
 def test_two_processes_write_at_once(place):
@@ -211,14 +213,14 @@ FOREIGN = {
     "newer": lambda path: make_database(
         path,
         "create table answers (key)",
-        f"pragma application_id = {cache_file._APPLICATION_ID}",
+        f"pragma application_id = {cache_file.APPLICATION_ID}",
         "pragma user_version = 9",
     ),
     "hollow": lambda path: make_database(
         path,
         "create table other (key)",
-        f"pragma application_id = {cache_file._APPLICATION_ID}",
-        f"pragma user_version = {cache_file._FORMAT}",
+        f"pragma application_id = {cache_file.APPLICATION_ID}",
+        f"pragma user_version = {cache_file.FORMAT}",
     ),
 }
 
@@ -326,7 +328,8 @@ def test_a_log_beside_a_damaged_file_is_not_played_into_the_new_one(place, key_o
     with AnswerCache(place) as holding:
         holding.put(key_of(1), answer(b"[1]"))
         holding.flush()
-        holding._store._db.execute("pragma wal_checkpoint(truncate)")
+        with contextlib.closing(sqlite3.connect(place)) as other:
+            other.execute("pragma wal_checkpoint(truncate)")
         with place.open("r+b") as file:
             file.write(b"garbage!" * 64)
         with pytest.warns(UserWarning, match="damaged-1"):
@@ -361,13 +364,19 @@ def test_a_place_that_cannot_be_written_means_no_cache(tmp_path, key_of, answer)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
 
 
-def test_a_full_disk_costs_entries_and_one_warning(place, key_of, answer):
+def test_a_full_disk_costs_entries_and_one_warning(place, key_of, answer, monkeypatch):
     """Where nothing more can be written, reads go on, and the trouble is told once."""
-    source = random.Random(1)
+    source, opened, connect = random.Random(1), [], sqlite3.connect
+
+    def noted(*arguments, **options):
+        opened.append(connect(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
     with AnswerCache(place) as cache:
         cache.put(key_of(0), answer(b"[0]"))
         cache.flush()
-        cache._store._db.execute("pragma max_page_count = 20")
+        opened[-1].execute("pragma max_page_count = 20")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             for version in range(1, 500):
@@ -376,7 +385,7 @@ def test_a_full_disk_costs_entries_and_one_warning(place, key_of, answer):
         assert "full" in str(caught[0].message)
         assert len(caught) == 1
         assert cache.get(key_of(0)).body == b"[0]"
-        cache._store._db.execute("pragma max_page_count = 100000")
+        opened[-1].execute("pragma max_page_count = 100000")
         cache.put(key_of(9), answer(b"[9]"))
         cache.flush()
         assert cache.get(key_of(9)).body == b"[9]"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from weakref import WeakSet
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.embedded import _chain as chain
+
+
+class Item:
+    pass
 
 
 @given(st.lists(st.none() | st.integers(), max_size=200))
@@ -25,10 +31,11 @@ def test_a_log_reads_like_a_list(steps):
 def test_a_log_frees_dropped_items(monkeypatch):
     """Dropped items are freed, except for a limited number."""
     monkeypatch.setattr(chain, "_SLACK", 10)
-    log = chain.Log()
+    log, alive = chain.Log(), WeakSet()
     for number in range(1_000):
-        log.append(number)
+        log.append(Item())
+        alive.add(log[-1])
         if number >= 20:
             log.drop_first()
     assert len(log) == 20
-    assert len(log._items) <= 62
+    assert len(alive) <= 62

@@ -29,6 +29,14 @@ def take_and_raise(collector, error):
         raise error
 
 
+def take_until_it_raises(collector):
+    """Take a row every 10 ms, until one raises what the collector's thread came upon."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        collector.take(row(2))
+        time.sleep(0.01)
+
+
 @pytest.fixture
 def store(tmp_path):
     store = RunStore(tmp_path / "run")
@@ -99,10 +107,8 @@ def test_a_write_that_fails_in_between_ends_the_reading(store, bar, monkeypatch)
             collector.take(row(1))
             clock.now = 2.0
             assert failed.wait(10)
-            while collector._failure is None:
-                threading.Event().wait(0.01)
             clock.now = 0.0
-            collector.take(row(2))
+            take_until_it_raises(collector)
 
     with pytest.raises(RunStopped, match="no space"):
         read()
@@ -229,17 +235,18 @@ def test_the_ledger_is_checked_at_the_end_also_without_rows(store, bar):
 def test_the_thread_that_writes_in_between_notices_another_ledger(store, bar):
     """It is raised where the next row is taken, and nothing that waits is written."""
     clock = Clock()
-    collector = Collector(store, bar, guard=Guard(LedgerChanged("another")), clock=clock)
+    guard = Guard(LedgerChanged("another"))
+    collector = Collector(store, bar, guard=guard, clock=clock)
 
     def read():
         with collector:
             collector.take(row(1))
             clock.now = 2.0
             until = time.monotonic() + 10
-            while collector._failure is None and time.monotonic() < until:
-                threading.Event().wait(0.01)
+            while not guard.looks and time.monotonic() < until:
+                time.sleep(0.01)
             clock.now = 0.0
-            collector.take(row(2))
+            take_until_it_raises(collector)
 
     with pytest.raises(LedgerChanged):
         read()

@@ -80,7 +80,7 @@ def test_each_range_has_its_share_of_the_pace(count, tasks):
     """Together the ranges keep to the node's rate and requests in flight; a single one has them all."""
     executor = Recorder()
     observe(executor, count, requests_per_second=80.0, max_in_flight=64)
-    (share,) = {(node._settings["requests_per_second"], node.max_in_flight) for node in executor.nodes}
+    (share,) = {(node.requests_per_second, node.max_in_flight) for node in executor.nodes}
     assert share == (80.0 / tasks, 64 // tasks)
 
 

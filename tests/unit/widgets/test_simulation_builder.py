@@ -6,11 +6,13 @@ import ast
 
 import ipywidgets
 import pytest
+from ipywidgets import Widget
 from traitlets import TraitError
 
 import toolkit
 from toolkit.errors import InputError
 from toolkit.widgets import SimulationBuilder
+from toolkit.widgets._form import SimulationForm
 
 ALICE = "0x" + "a11ce".zfill(64)
 TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
@@ -27,6 +29,14 @@ def texts(widget):
 
 def shown(widget):
     return "\n".join(text for text in texts(widget) if "<style>" not in text)
+
+
+def described(widget, description):
+    """Return the control or button of a description inside a widget."""
+    inside = [widget]
+    while getattr(inside[0], "description", None) != description:
+        inside = [*inside[1:], *getattr(inside[0], "children", ())]
+    return inside[0]
 
 
 def test_nothing_is_asked_before_a_button_is_pressed(memory, builder):
@@ -159,23 +169,23 @@ def test_simulate_sends_once_and_keeps_the_outcome(memory, filled):
 
 def test_the_simulate_button_simulates(filled):
     """The button does what the method does."""
-    filled._form.simulate_button.click()
+    described(filled, "Simulate").click()
     assert filled.simulation.success
 
 
 def test_buttons_rest_while_the_node_is_asked(memory, filled):
     """A second press while an answer is awaited is not possible, and the builder says it is busy."""
-    seen = []
+    seen, button = [], described(filled, "Simulate")
     real = memory.send
 
     def send(request):
-        seen.append((filled.busy, filled._form.simulate_button.disabled))
+        seen.append((filled.busy, button.disabled))
         return real(request)
 
     memory.send = send
     filled.simulate()
     assert set(seen) == {(True, True)}
-    assert not filled._form.simulate_button.disabled
+    assert not button.disabled
 
 
 def test_simulate_with_entries_missing_says_which(memory, builder):
@@ -322,24 +332,22 @@ def test_the_repr_is_short(filled):
     assert repr(filled) == "SimulationBuilder(Node('embedded'), 0x1::aptos_account::transfer)"
 
 
-def test_labels_belong_to_their_entries(builder):
+def test_labels_belong_to_their_entries(node):
     """Each entry carries its own description, which the browser ties to it as a label."""
-    labels = {name: control.description for name, control in builder._form.controls.items()}
+    labels = {name: control.description for name, control in SimulationForm(node).controls.items()}
     assert labels["type_arguments"] == "Type arguments"
     assert len(set(labels.values())) == len(labels) == 7
 
 
 def test_closing_leaves_nothing_behind(node):
     """close() closes every model it opened and takes its observers off."""
-    from ipywidgets.widgets import widget
-
-    before = set(widget._instances)
+    before = set(Widget.get_manager_state()["state"])
     builder = SimulationBuilder(node, request=REQUEST)
     builder.simulate()
     builder.simulate()
-    control = builder._form.controls["sender"]
+    control = described(builder, "Sender")
     builder.close()
-    assert set(widget._instances) == before
+    assert set(Widget.get_manager_state()["state"]) == before
     builder.sender = "0x1"
     assert control.value == "0xa11ce"
     assert builder.request == REQUEST

@@ -145,6 +145,12 @@ class Faults:
         for kind in kinds:
             self.next(kind)
 
+    @property
+    def scheduled(self) -> int:
+        """Number of scheduled requests that the node has not received yet."""
+        with self._lock:
+            return len(self._queue)
+
     def clear(self) -> None:
         """Remove all faults and the latency."""
         with self._lock:
