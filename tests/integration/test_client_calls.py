@@ -1,4 +1,4 @@
-"""What the client promises about any node, over the embedded one: encodings, brands, pace, shapes of signatures."""
+"""Views, table items and simulations on the embedded node: encodings, header brands, pace, signatures, ABIs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A 200 whose body is no answer: it is never kept, costs its own row only, and what it was is told."""
+"""Decoding of answers: a body that cannot be decoded is not cached, and fails its own row with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of malformed types, ids, values and bodies, with the exact message that each gives."""
+"""Readers of `move` and `wire`: the exact message for each malformed type, id, value or body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What malformed types, ids, values and bytes are answered: the exact message of each."""
+"""Error messages of `move`: the exact text for each malformed type, id, value or byte string."""
 
 from __future__ import annotations
 

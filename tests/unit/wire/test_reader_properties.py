@@ -1,4 +1,4 @@
-"""Arbitrary JSON and arbitrary bytes: every reader answers, or raises the package's own error."""
+"""Readers of `move` and `wire`: any JSON, bytes or text is read, or raises a ToolkitError."""
 
 from __future__ import annotations
 
