@@ -27,7 +27,7 @@ def request_of(exchange: Exchange, abis: AbiMap) -> toolkit.SimulationRequest:
     InputError, SchemaError
         If the toolkit refuses to make it.
     KeyError, TypeError
-        If the body is no request at all.
+        If the body is not a request.
     """
     query = dict(parse_qsl(urlsplit(exchange.path).query))
     estimates = {name: value == "true" for name, value in query.items() if name.startswith("estimate_")}

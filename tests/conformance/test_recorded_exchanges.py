@@ -427,7 +427,7 @@ def test_refused_views(by_kind, node):
         except NodeError as error:
             outcomes[_refusal_kind(error, exchange)] += 1
         except (TypeError, KeyError, ValueError):
-            outcomes["not a call"] += 1  # the body is no view request at all
+            outcomes["not a call"] += 1  # the body is not a view request
         else:
             assert "invalid type: number, expected a string" in exchange.json["message"], exchange
             outcomes["sent in the form that nodes accept"] += 1

@@ -168,7 +168,7 @@ def test_latency_is_shared_by_requests_in_flight(client, faults, sizes, monkeypa
 
 
 def test_table_items_recover_too(client, faults):
-    """The same road for items: a missing one is a row of its own kind."""
+    """Items are retried too, and a missing one is a row of its own kind."""
     handle = client.view("0xcafe::registry::handle").value
     faults.schedule([None, "429", "cut", "503", "html"])
     frame = toolkit.fetch_table_items(

@@ -32,7 +32,7 @@ DEPTH = toolkit.ViewFunction("0xb00c::order_book::depth")
 
 
 class Gate:
-    """The road to a node through a gate that may answer in the node's place, or change what it says."""
+    """A transport with a gate that may answer in the node's place, or change the node's answer."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Gate:
         *,
         build: str | None = None,
     ) -> None:
-        self._road = SessionTransport(timeout_s=10)
+        self._node = SessionTransport(timeout_s=10)
         self._refuse = refuse
         self._build = build
 
@@ -50,13 +50,13 @@ class Gate:
         if refused is not None:
             status, code = refused
             return Answer(status, {}, json.dumps({"message": "closed", "error_code": code}).encode())
-        answer = self._road.send(request)
+        answer = self._node.send(request)
         if self._build is not None and where.path == "/v1":
             return replace(answer, body=json.dumps(json.loads(answer.body) | {"git_hash": self._build}).encode())
         return answer
 
     def close(self) -> None:
-        self._road.close()
+        self._node.close()
 
 
 def closed(*parts: str) -> Callable[[str, Any], tuple[int, str] | None]:

@@ -93,7 +93,7 @@ class Bent:
 
 
 @pytest.fixture(scope="module")
-def road(honest):
+def replay(honest):
     transport = Bent(f"http://{honest[0]}:{honest[1]}")
     yield transport
     transport.honest.close()
@@ -156,15 +156,15 @@ def frames_of(result: Any) -> None:
 
 @pytest.mark.fault("any leaf of a view's answer is hostile", "the row is a failure or a value; the others are read")
 @pytest.mark.parametrize("typed", [True, False], ids=["typed", "untyped"])
-def test_views(road, typed):
+def test_views(replay, typed):
     """A single view raises our errors only; a sweep has all rows, the bent one with an error or a value."""
-    node = road.node()
+    node = replay.node()
     view = toolkit.ViewFunction("0xcafe::registry::record_of", arguments=["alice"])
     fetch = lambda: toolkit.fetch_views(node, view, versions=[FIRST, BENT, LAST], typed=typed, progress=False)  # noqa: E731
     truth = fetch()
-    honest = road.body(f"/view?ledger_version={BENT}")
+    honest = replay.body(f"/view?ledger_version={BENT}")
     for path, name, body in bent_bodies(honest):
-        road.bend = lambda request, body=body: body if request.url.endswith(f"/view?ledger_version={BENT}") else None
+        replay.bend = lambda request, body=body: body if request.url.endswith(f"/view?ledger_version={BENT}") else None
         result = only_ours(lambda: node.view(view, ledger_version=BENT), path, name)
         if result is not None:
             only_ours(lambda result=result: (result.to_frame(), result._repr_html_(), repr(result)), path, name)
@@ -172,27 +172,27 @@ def test_views(road, typed):
         if frame is not None:
             kept = frame["gas_used"].tolist()
             assert [kept[0], kept[2]] == [truth["gas_used"][0], truth["gas_used"][2]]
-    road.bend = lambda _: None
+    replay.bend = lambda _: None
 
 
 @pytest.mark.fault("any leaf of an untyped view's answer is hostile", "one failure row, or JSON text")
-def test_views_of_a_node_without_modules(road):
+def test_views_of_a_node_without_modules(replay):
     """Without types whatever JSON holds becomes a column, or its row a failure; never an error of the frame."""
-    node = road.node()
+    node = replay.node()
     view = toolkit.ViewFunction("0xcafe::registry::record_of", arguments=["alice"])
     node.view(view, ledger_version=BENT)
-    honest = road.body(f"/view?ledger_version={BENT}")
+    honest = replay.body(f"/view?ledger_version={BENT}")
 
     class WithoutModules:
         def send(self, request):
-            return refused(403, "web_framework_error") if "/module/" in request.url else road.send(request)
+            return refused(403, "web_framework_error") if "/module/" in request.url else replay.send(request)
 
         def close(self):
             pass
 
-    node = road.node(transport=WithoutModules())
+    node = replay.node(transport=WithoutModules())
     for path, name, body in bent_bodies(honest):
-        road.bend = lambda request, body=body: body if request.url.endswith(f"/view?ledger_version={BENT}") else None
+        replay.bend = lambda request, body=body: body if request.url.endswith(f"/view?ledger_version={BENT}") else None
         for flatten in (False, True):
             frame = only_ours(
                 lambda flatten=flatten: toolkit.fetch_views(
@@ -203,54 +203,54 @@ def test_views_of_a_node_without_modules(road):
             )
             if frame is not None:
                 assert frame["error_code"].isna().tolist()[::2] == [True, True]
-    road.bend = lambda _: None
+    replay.bend = lambda _: None
 
 
 @pytest.mark.fault("any leaf of a table item is hostile", "the row is a failure or a value")
-def test_table_items(road):
+def test_table_items(replay):
     """As views."""
-    node = road.node()
+    node = replay.node()
     handle = node.view("0xcafe::registry::handle", ledger_version=LAST).value
     fetch = lambda: toolkit.fetch_table_items(  # noqa: E731
         node, handle, keys=["alice"], **ENTRY, versions=[FIRST, BENT], flatten=True, progress=False
     )
     fetch()
     where = f"/item?ledger_version={BENT}"
-    for path, name, body in bent_bodies(road.body(where)):
-        road.bend = lambda request, body=body: body if request.url.endswith(where) else None
+    for path, name, body in bent_bodies(replay.body(where)):
+        replay.bend = lambda request, body=body: body if request.url.endswith(where) else None
         only_ours(lambda: node.table_item(handle, key="alice", **ENTRY, ledger_version=BENT).to_frame(), path, name)
         only_ours(fetch, path, name)
-    road.bend = lambda _: None
+    replay.bend = lambda _: None
 
 
 @pytest.mark.fault("any leaf of a simulation's answer is hostile", "the request's row is a failure, or it is read")
-def test_simulations(road):
+def test_simulations(replay):
     """A bent simulation is an error of ours, or a result of which everything can be used."""
-    node = road.node()
-    road.bend = lambda _: None
+    node = replay.node()
+    replay.bend = lambda _: None
     node.simulate(REGISTER, sender="0xa11ce")
-    (where,) = (url for _, url, _, _ in road.recorded if "/simulate" in url)
-    for path, name, body in bent_bodies(road.body(where), stride=37):
-        road.bend = lambda request, body=body: body if request.url == where else None
+    (where,) = (url for _, url, _, _ in replay.recorded if "/simulate" in url)
+    for path, name, body in bent_bodies(replay.body(where), stride=37):
+        replay.bend = lambda request, body=body: body if request.url == where else None
         result = only_ours(lambda: node.simulate(REGISTER, sender="0xa11ce"), path, name)
         if result is not None:
             frames_of(result)
     request = toolkit.SimulationRequest(REGISTER, sender="0xa11ce")
-    for path, name, body in bent_bodies(road.body(where), stride=211):
-        road.bend = lambda request, body=body: body if request.url == where else None
+    for path, name, body in bent_bodies(replay.body(where), stride=211):
+        replay.bend = lambda request, body=body: body if request.url == where else None
         frames = only_ours(lambda: toolkit.fetch_simulations(node, [request], progress=False), path, name)
         assert len(frames.transactions) == 1
-    road.bend = lambda _: None
+    replay.bend = lambda _: None
 
 
 @pytest.mark.fault("any leaf of a committed transaction is hostile", "its version alone is a failure row")
-def test_pages_of_transactions(road):
+def test_pages_of_transactions(replay):
     """Each version of a page is one row, whatever one of its transactions holds; the others are as they were."""
-    node = road.node()
+    node = replay.node()
     fetch = lambda: toolkit.fetch_transactions(node, versions=f"{FIRST}:{LAST}", progress=False)  # noqa: E731
     truth = fetch().transactions.set_index("version")["hash"]
     where = f"/transactions?start={FIRST}&limit={LAST - FIRST + 1}"
-    page = json.loads(road.body(where))
+    page = json.loads(replay.body(where))
     place = next(number for number, one in enumerate(page) if one["type"] == "user_transaction")
     bent_version = FIRST + place
     others = [version for version in range(FIRST, LAST + 1) if version != bent_version]
@@ -258,12 +258,12 @@ def test_pages_of_transactions(road):
         if name == "half an object":
             continue  # then the page as a whole is no JSON
         whole = json.dumps([*page[:place], "@one@", *page[place + 1 :]]).encode().replace(b'"@one@"', one)
-        road.bend = lambda request, whole=whole: whole if request.url.endswith(where) else None
+        replay.bend = lambda request, whole=whole: whole if request.url.endswith(where) else None
         rows = only_ours(fetch, path, name).transactions
         assert rows["version"].tolist() == list(range(FIRST, LAST + 1)) or path[:1] == ("version",), (path, name)
         read = rows[rows["error_code"].isna()].set_index("version")["hash"]
         assert read.reindex(others).equals(truth.reindex(others)), (path, name)
-    road.bend = lambda _: None
+    replay.bend = lambda _: None
 
 
 SINGLE = {
@@ -280,19 +280,19 @@ SINGLE = {
 
 @pytest.mark.fault("any leaf of a module, resource, block, account, price or description is hostile", "a ToolkitError")
 @pytest.mark.parametrize("what", SINGLE)
-def test_single_reads(road, what):
+def test_single_reads(replay, what):
     """Each companion read raises our errors only, and so do sweeps that need it."""
     where, read = SINGLE[what]
-    road.bend = lambda _: None
-    read(road.node())
+    replay.bend = lambda _: None
+    read(replay.node())
     (url, honest) = next(
         (url, one.body)
-        for (_, url, _, _), one in road.recorded.items()
+        for (_, url, _, _), one in replay.recorded.items()
         if where in url and (where != "/v1" or url.endswith(where))
     )
     for path, name, body in bent_bodies(honest, stride=7 if what == "module" else 1):
-        road.bend = lambda request, body=body: body if request.url == url else None
-        node = road.node()
+        replay.bend = lambda request, body=body: body if request.url == url else None
+        node = replay.node()
         only_ours(lambda node=node: read(node), path, name)
         if what in {"module", "ledger"}:
             only_ours(
@@ -306,7 +306,7 @@ def test_single_reads(road, what):
                 path,
                 name,
             )
-    road.bend = lambda _: None
+    replay.bend = lambda _: None
 
 
 ERRORS = [
@@ -326,20 +326,20 @@ ERRORS = [
 )
 @pytest.mark.parametrize("body", ERRORS, ids=range(len(ERRORS)))
 @pytest.mark.parametrize("status", [400, 404, 410, 500])
-def test_errors(road, status, body):
+def test_errors(replay, status, body):
     """The row of the refused call has a code; the others are read."""
 
     class Refusing:
         def send(self, request):
-            answer = road.send(request)
+            answer = replay.send(request)
             bent = request.url.endswith(f"/view?ledger_version={BENT}")
             return replace(answer, status=status, body=body) if bent else answer
 
         def close(self):
             pass
 
-    road.node().view(RECORD_OF, ledger_version=BENT)
-    node = road.node(transport=Refusing())
+    replay.node().view(RECORD_OF, ledger_version=BENT)
+    node = replay.node(transport=Refusing())
     frame = toolkit.fetch_views(node, RECORD_OF, versions=[FIRST, BENT, LAST], progress=False)
     assert frame["error_code"].isna().tolist() == [True, False, True]
     frame["error_message"].dropna().str.encode("utf-8")
@@ -357,29 +357,29 @@ STUDIED = {
 @pytest.mark.fault("hostile answers in a study", "the run completes; bent answers are failure rows")
 @pytest.mark.parametrize("kind", STUDIED)
 @pytest.mark.parametrize("number", range(3))
-def test_studies(road, tmp_path, kind, number):
+def test_studies(replay, tmp_path, kind, number):
     """A study over a node that bends every answer of a kind completes, and opens again the same."""
     calls = {"record": RECORD_OF, "registered": {"committed": "0xcafe::registry::register"}}
-    study = toolkit.Study(node=road.url, calls=calls, versions=toolkit.FindSteps("400:430", initial=7))
+    study = toolkit.Study(node=replay.url, calls=calls, versions=toolkit.FindSteps("400:430", initial=7))
     for place, name in list(enumerate(HOSTILE))[number::6]:
         bent = []
 
         def bend(request, place=place, name=name, bent=bent):
             if STUDIED[kind] not in request.url:
                 return None
-            honest = road.body(request.url)
+            honest = replay.body(request.url)
             document = json.loads(honest)
             found = list(places(document).values())
             bent.append(request.url)
             return with_hostile(honest, found[(place * 7 + 3) % len(found)], name)
 
-        road.bend = bend
+        replay.bend = bend
         for _ in range(2):
             run = only_ours(
-                lambda place=place: Run(run_study(study, tmp_path / str(place), node=road.node(), progress=False)),
+                lambda place=place: Run(run_study(study, tmp_path / str(place), node=replay.node(), progress=False)),
                 kind,
                 name,
             )
             assert run.complete, (kind, name)
         assert bent or kind != "view"
-    road.bend = lambda _: None
+    replay.bend = lambda _: None

@@ -173,7 +173,7 @@ def run_in_threads(
     Yields
     ------
     tuple of (int, result)
-        In the order of completion.
+        In the order of completion; those that are complete at the same time in the order of the tasks.
     """
     numbered = enumerate(tasks)
     threads = min(in_flight, _MAX_THREADS)
@@ -189,7 +189,7 @@ def run_in_threads(
             if not pending:
                 return
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
+            for future in sorted(done, key=pending.__getitem__):
                 yield pending.pop(future), future.result()
                 advance(1)
     except KeyboardInterrupt:

@@ -137,7 +137,7 @@ def test_a_sweep_has_a_row_for_every_call(hostile, node, mode):
 
 @pytest.mark.parametrize("mode", HOSTILE)
 def test_a_single_call_raises_of_the_tree(hostile, node, mode):
-    """By the other road too: one error of ours, whose text says what was asked or where."""
+    """A single call raises one error of the toolkit, whose text says what was asked or where."""
     hostile.mode = mode
     with pytest.raises((NodeError, NodeUnreachable, SchemaError)) as caught:
         node.view(CALL, ledger_version=101)
@@ -224,10 +224,10 @@ def mangled(seed: int) -> bytes:
     return bytes(whole)
 
 
-@pytest.mark.parametrize("road", [SessionTransport, EngineTransport])
-def test_mangled_answers_are_an_answer_or_none(road):
+@pytest.mark.parametrize("transport_class", [SessionTransport, EngineTransport])
+def test_mangled_answers_are_an_answer_or_none(transport_class):
     """300 damaged or random answers: each is an answer with text headers or NodeUnreachable, nothing else."""
-    server, transport = Raw(map(mangled, range(300))), road(timeout_s=1.0)
+    server, transport = Raw(map(mangled, range(300))), transport_class(timeout_s=1.0)
 
     def outcome(number):
         try:

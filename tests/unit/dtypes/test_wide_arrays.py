@@ -143,7 +143,7 @@ def test_plain_integers_join_in():
 
 
 def test_floats_are_refused_in_arithmetic():
-    """A float operand is an error that names the road to floats."""
+    """A float operand is an error that names the way to floats."""
     with pytest.raises(TypeError, match=r"toolkit.scaled"):
         pd.Series([1], dtype="u128") * 1.5
 

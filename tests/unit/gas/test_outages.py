@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.unit.client.fakes import answer, ledger, refused
+from tests.unit.client.fakes import URL, answer, ledger, refused
 from tests.unit.gas.observed import manifest, row, table
 from tests.unit.gas.test_runs import HEAD, RISE, SCHEDULE, UPGRADE, at, gas_at, made_node, rows, run
 from toolkit.cli._studies import _print_run
@@ -32,9 +32,10 @@ def _no_waits(monkeypatch):
     monkeypatch.setattr("toolkit.client._retry.RetryPolicy.wait_s", lambda *_, **__: 0.0)
 
 
-def dying(after):
+def dying(after, *, max_in_flight=64):
     """Return a node that answers so many views, then nothing at all, and its transport."""
-    node, fake = made_node()
+    _, fake = made_node()
+    node = Node(URL, transport=fake, max_in_flight=max_in_flight)
     views = itertools.count()
 
     def view(query, _):
@@ -53,19 +54,21 @@ def refusing(*versions):
     return made_node({"POST /view": view})[0]
 
 
-@pytest.mark.parametrize("executor", [None, "threads:2"])
-def test_a_node_that_dies_stops_the_run(tmp_path, monkeypatch, executor):
+@pytest.mark.parametrize(("executor", "in_flight"), [(None, 1), (None, 64), ("threads:2", 64)])
+def test_a_node_that_dies_stops_the_run(tmp_path, monkeypatch, executor, in_flight):
     """A plan of 2,501 readings: the run stops soon, what was answered is kept, and the same call completes it."""
     monkeypatch.setattr(Node, "with_share", lambda node, _: nullcontext(node))
     whole = run(tmp_path / "whole", versions="0:2500")
-    node, fake = dying(900)
+    node, fake = dying(900, max_in_flight=in_flight)
     with pytest.raises(NodeUnreachable, match=r"does not answer any more .*run the same study into"):
         run(tmp_path / "run", node=node, versions="0:2500", executor=executor)
     assert len(fake.sent("POST /view")) < 2_000
     left = Run.open(tmp_path / "run")
     assert not left.complete
-    if executor is None:  # answers that threads still hold when the run stops are read again
-        assert 900 - node.max_in_flight <= len(left.observations) < 1_000
+    if executor is None:
+        # Up to 63 answers may still be with their threads when twenty calls in a row got none; they are read again.
+        # Until then, calls without an answer that others with one follow are rows too.
+        assert 900 - (in_flight - 1) <= len(left.observations) <= 900 + 99 * (in_flight > 1)
     found = run(tmp_path / "run", versions="0:2500")
     assert (found.complete, found.digest, found.manifest["attempts"]) == (True, whole.digest, 2)
 

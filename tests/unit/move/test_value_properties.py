@@ -182,9 +182,9 @@ def test_a_column_holds_its_values(expected_cells, case):
 @given(open_layouts, json_values)
 def test_any_json_gives_a_value_or_a_toolkit_error(layout, value):
     """Whatever JSON meets whatever layout, only the toolkit's own errors come out."""
-    for road in (decode_json, encode_json, encode_argument, decode_argument, encode_bcs):
+    for convert in (decode_json, encode_json, encode_argument, decode_argument, encode_bcs):
         with contextlib.suppress(ToolkitError):
-            road(layout, value)
+            convert(layout, value)
     with contextlib.suppress(ToolkitError):
         column(layout, [value, None])
 

@@ -95,10 +95,10 @@ def test_an_object_reads_in_its_three_shapes():
 
 def test_an_option_of_u8_reads_from_hex_too():
     """A node that sees Option as a struct prints its vector<u8> as hex."""
-    for road in (decode_json, decode_argument):
-        assert road(OptionOf(UInt(8)), {"vec": "0x05"}) == 5
-        assert road(OptionOf(UInt(8)), {"vec": "0x"}) is None
-        assert road(OptionOf(UInt(8)), {"vec": [5]}) == 5
+    for decode in (decode_json, decode_argument):
+        assert decode(OptionOf(UInt(8)), {"vec": "0x05"}) == 5
+        assert decode(OptionOf(UInt(8)), {"vec": "0x"}) is None
+        assert decode(OptionOf(UInt(8)), {"vec": [5]}) == 5
     with pytest.raises(SchemaError):
         decode_json(OptionOf(UInt(16)), {"vec": "0x05"})
 

@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from tests.unit.plots import synthetic_run
-from tests.unit.plots.synthetic_hostile import HOSTILE
+from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError, SchemaError
 from toolkit.gas._series import CallSeries, series_of
 from toolkit.plots import gas_by_version
@@ -207,6 +207,8 @@ def test_hostile_labels_break_nothing() -> None:
     assert "<img" not in svg.getvalue()
     assert "&lt;script&gt;" in svg.getvalue()
     assert "$x^2$" in svg.getvalue()
+    drawn = drawn_texts(ax)
+    assert all(any(literal(label, 34) in text for text in drawn) for label in HOSTILE.values())
 
 
 def test_an_empty_frame_is_an_empty_figure() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.plots import synthetic_run
-from tests.unit.plots.synthetic_hostile import HOSTILE
+from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import SchemaError
 from toolkit.plots import gas_distribution
 from toolkit.plots._gas_distribution import HEIGHT
@@ -58,10 +58,11 @@ def test_no_readings_of_a_source_are_said() -> None:
 
 def test_one_reading_and_hostile_labels_are_drawn() -> None:
     """A single value has a bar of its own; labels are shown literally."""
-    frame = synthetic_run.observations(rename=dict(zip(synthetic_run.VIEWS, HOSTILE, strict=False)))
+    frame = synthetic_run.observations(rename=HOSTILE)
     ax = gas_distribution(frame, source="simulate@now")
     assert max(heights(ax, "succeeded")) == pytest.approx(HEIGHT)
-    gas_distribution(frame, source="view@version").figure.canvas.draw()
+    drawn = drawn_texts(gas_distribution(frame, source="view@version"))
+    assert {literal(HOSTILE[name], 30) for name in synthetic_run.VIEWS} <= set(drawn)
 
 
 def test_a_missing_column_is_named() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
 
 from tests.unit.plots import synthetic_run
-from tests.unit.plots.synthetic_hostile import HOSTILE
+from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import SchemaError
 from toolkit.plots import gas_breakdown, gas_change
 from toolkit.plots._gas_breakdown import breakdown
@@ -99,12 +98,15 @@ def test_no_changes_are_said_to_be_none(frame: pd.DataFrame) -> None:
 
 
 def test_hostile_labels_break_nothing() -> None:
-    """Saving warns of nothing, whatever the labels."""
-    for ax in (
-        gas_breakdown(synthetic_run.observations(rename=HOSTILE)),
-        gas_change(synthetic_run.steps(rename=HOSTILE)),
-    ):
-        ax.figure.savefig(io.BytesIO(), format="svg")
+    """Saving warns of nothing, and each label is drawn as its visible text."""
+    split = drawn_texts(gas_breakdown(synthetic_run.observations(rename=HOSTILE)))
+    simulated = [HOSTILE[name] for name in ("transfer 100", "register a taken name")]
+    assert all(any(text.startswith(literal(label, 34)) for text in split) for label in simulated)
+    steps = synthetic_run.steps(rename=HOSTILE)
+    drawn = drawn_texts(gas_change(steps))
+    changed = {label for label in HOSTILE.values() if label in set(steps["label"])}
+    assert len(changed) > 1
+    assert all(any(text.startswith(literal(label, 30)) for text in drawn) for label in changed)
 
 
 def test_a_missing_column_is_named() -> None:

@@ -43,7 +43,7 @@ def test_figure_text_is_never_mathtext(text: str) -> None:
     assert not is_math_text(figure_text(text)) or "$" not in text
 
 
-@pytest.mark.parametrize("label", [*HOSTILE.values(), "$x^2$", r"\\alpha", "_a_", "%"])
+@pytest.mark.parametrize("label", [*HOSTILE.values(), "$x^2$ $\\frac{ \\$", "$x^2$", r"\\alpha", "_a_", "%"])
 def test_figure_text_is_drawn_literally(label: str) -> None:
     """The text that matplotlib draws is the visible text: without mathtext, and with its dollar signs."""
     figure = plt.figure()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from tests.unit.plots.synthetic_hostile import drawn_texts, literal
 from toolkit.errors import SchemaError
 from toolkit.plots import schedule_changes, state_changes
 
@@ -51,8 +52,11 @@ def test_what_there_is_no_room_for_is_counted() -> None:
 
 
 def test_hostile_types_are_shown_literally() -> None:
-    """Text of the chain is no mathtext and hides nothing."""
-    state_changes(changes([("write_resource", "0x1::a::$\\frac{x}{0}$\u202eB", None, None)])).figure.canvas.draw()
+    """Text of the chain is drawn as its visible text, without mathtext."""
+    tag = "0x1::a::$\\frac{x}{0}$\u202eB"
+    drawn = drawn_texts(state_changes(changes([("write_resource", tag, None, None)])))
+    assert literal(tag, 52) in drawn
+    assert "$\\frac{x}{0}$" in literal(tag, 52)
 
 
 def test_no_changes_are_said_and_a_missing_column_is_named() -> None:

@@ -289,7 +289,7 @@ def test_results_of_an_earlier_request_say_so(filled):
 
 
 def test_a_request_that_the_form_cannot_show_is_refused(builder):
-    """A script has no place in this form; the text names the other road, and nothing changes."""
+    """A script has no place in this form; the text names the other way, and nothing changes."""
     builder.request = REQUEST
     with pytest.raises(InputError, match=r"must be an EntryFunction.*node\.simulate"):
         builder.request = toolkit.SimulationRequest(toolkit.wire.Script("0xa11c"), sender=ALICE)

@@ -107,7 +107,7 @@ def test_unknown_kinds_become_rows() -> None:
 
 
 def test_unknown_changes_of_a_simulation_become_rows() -> None:
-    """The slow road keeps what the fast one does: no type key, one transaction."""
+    """The tolerant decoder handles what the fast one does: no type key, one transaction."""
     simulated = {name: value for name, value in user().items() if name != "type"}
     odd = {"type": "write_dream", "x": 1}
     (transaction,) = decode_simulation(encode([simulated | {"changes": [odd]}]))
