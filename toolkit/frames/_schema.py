@@ -168,7 +168,7 @@ OUTCOME = (
     Column(
         "status",
         pa.uint16(),
-        "HTTP status of a call that failed; null where it succeeded",
+        "HTTP status of a call that failed; null if it succeeded",
         source="HTTP status",
     ),
     _text(
@@ -188,7 +188,7 @@ OUTCOME = (
 
 _READ = (
     _u64("ledger_version", "version that was read", source="request, or the head when it answered"),
-    Column("ledger_timestamp", _TIME, "time of the version read, where known", source="block_timestamp"),
+    Column("ledger_timestamp", _TIME, "time of the version read, if known", source="block_timestamp"),
     _u64("head_version", "the node's head when it answered", source="header Ledger-Version"),
 )
 
@@ -274,8 +274,8 @@ CHANGES = Schema(
         _text("handle", "table handle", source="changes[].handle"),
         Column("key", pa.binary(), "table key as BCS", source="changes[].key"),
         Column("value", pa.binary(), "table value as BCS", source="changes[].value"),
-        _text("key_type", "type of the key, where the node decoded it", source="changes[].data.key_type"),
-        _text("value_type", "type of the value, where the node decoded it", source="changes[].data.value_type"),
+        _text("key_type", "type of the key, if the node decoded it", source="changes[].data.key_type"),
+        _text("value_type", "type of the value, if the node decoded it", source="changes[].data.value_type"),
         _text("data", "what was written, as JSON text", source="changes[].data"),
     ),
 )
@@ -306,7 +306,12 @@ BALANCES = Schema(
             "fee_octas", pa.int64(), "fee less storage refund, for who pays it", "octas", "FeeStatement", required=True
         ),
         Column("change", i128(), "deposited less withdrawn less fee", "base units", required=True),
-        _u64("balance_after", "what the store holds then, where it was written", "base units", source="changes"),
+        _u64(
+            "balance_after",
+            "balance of the store after the transaction, if it was written",
+            "base units",
+            source="changes",
+        ),
     ),
 )
 """One row per owner and asset whose balance a transaction changes."""
@@ -319,8 +324,8 @@ DIFF = Schema(
         _text("resource_type", "struct tag of a resource", source="changes[].data.type"),
         _text("handle", "table handle", source="changes[].handle"),
         Column("key", pa.binary(), "table key as BCS", source="changes[].key"),
-        _text("before", "resource as JSON text, item as hex of BCS; null where there was none", source="state read"),
-        _text("after", "the same after the transaction; null where it is deleted", source="changes[]"),
+        _text("before", "resource as JSON text, item as hex of BCS; null if it did not exist", source="state read"),
+        _text("after", "the same after the transaction; null if it is deleted", source="changes[]"),
         Column("fields_changed", pa.list_(pa.string()), "top-level fields of a resource that differ"),
     ),
 )
@@ -371,7 +376,7 @@ OBSERVATIONS = Schema(
         Column("chain_id", pa.uint8(), "chain id", source="header Chain-Id", required=True),
         _u64("ledger_version", "version read", source="request, or version of the answer", required=True),
         _u64("head_version", "the node's head when it answered", source="header Ledger-Version"),
-        Column("ledger_timestamp", _TIME, "time of the version read, when known", source="block_timestamp"),
+        Column("ledger_timestamp", _TIME, "time of the version read, if known", source="block_timestamp"),
         _u64("gas_used", "gas of the call", "gas units", source="header Gas-Used, or gas_used"),
         _u64("execution_gas_units", "for execution", "gas units", source="FeeStatement"),
         _u64("io_gas_units", "for reads and writes", "gas units", source="FeeStatement"),
@@ -397,19 +402,19 @@ STEPS = Schema(
         _text("node", "URL of the node, without credentials", required=True),
         _u64("version_before", "last version known with the old outcome", required=True),
         _u64("version_after", "first version known with the new outcome", required=True),
-        Column("exact", pa.bool_(), "true where the two versions are adjacent", required=True),
-        _u64("gas_before", "gas before; null where the call failed", "gas units"),
-        _u64("gas_after", "gas after; null where the call failed", "gas units"),
+        Column("exact", pa.bool_(), "true if the two versions are adjacent", required=True),
+        _u64("gas_before", "gas before; null if the call failed", "gas units"),
+        _u64("gas_after", "gas after; null if the call failed", "gas units"),
         Column("change", pa.int64(), "gas after minus gas before", "gas units"),
         Column("change_percent", pa.float64(), "change relative to gas before", "percent"),
         Column("success_before", pa.bool_(), "whether execution succeeded before"),
         Column("success_after", pa.bool_(), "whether execution succeeded after"),
-        _text("error_before", "error code before, where the call failed"),
-        _text("error_after", "error code after, where the call failed"),
+        _text("error_before", "error code before, if the call failed"),
+        _text("error_after", "error code after, if the call failed"),
         _text("cause", "kind of cause, one of those listed in README.md under 'Why gas moved'", required=True),
         Column("cause_parts", pa.list_(pa.string()), "the kinds that a mixed cause is made of, else the one kind"),
         _text("explanation", "the cause in plain words"),
-        _text("transaction_hash", "of the transaction at version_after, where the step is exact", source="hash"),
+        _text("transaction_hash", "of the transaction at version_after, if the step is exact", source="hash"),
         _text("transaction_type", "its type", source="type"),
         _text("transaction_sender", "who sent it", source="sender"),
         _text("transaction_function", "the function it called", source="payload.function"),
@@ -424,10 +429,10 @@ SCHEDULE_DIFF = Schema(
     (
         _text("name", "parameter of the gas schedule", source="entries[].key", required=True),
         _text("kind", "added, removed or changed", required=True),
-        _u64("before", "value before; null where it was added", _PRICE, source="entries[].val"),
-        _u64("after", "value after; null where it was removed", _PRICE, source="entries[].val"),
+        _u64("before", "value before; null if it was added", _PRICE, source="entries[].val"),
+        _u64("after", "value after; null if it was removed", _PRICE, source="entries[].val"),
         Column("change", i128(), "after minus before", _PRICE),
-        Column("ratio", pa.float64(), "after divided by before; null where that is 0 or one side has none"),
+        Column("ratio", pa.float64(), "after divided by before; null if that is 0 or missing on a side"),
     ),
 )
 """One row per parameter that differs between two gas schedules."""
@@ -447,7 +452,7 @@ COMPARISON = Schema(
         _text("label", "the call as people name it", required=True),
         _text("fingerprint", "digest of the canonical request", required=True),
         _text("source", _SOURCES, required=True),
-        _text("node", "URL of the after side's node, of the before side's where the call is removed", required=True),
+        _text("node", "URL of the node of the after side; of the before side if the call is removed", required=True),
         Column("model", pa.bool_(), "true for the embedded node, whose gas is a model", required=True),
         _text("kind", "added, removed, changed, unchanged or unreachable", required=True),
         *_sides("version", pa.uint64(), "version read"),
@@ -455,7 +460,7 @@ COMPARISON = Schema(
         Column("change", pa.int64(), "gas after minus gas before", "gas units"),
         Column("change_percent", pa.float64(), "change relative to gas before", "percent"),
         *_sides("success", pa.bool_(), "whether execution succeeded"),
-        *_sides("error", pa.string(), "error code, where the call failed,"),
+        *_sides("error", pa.string(), "error code, if the call failed,"),
         *_sides("vm_status", pa.string(), "how execution ended"),
         *_sides("execution_gas_units", pa.uint64(), "for execution,", "gas units"),
         *_sides("io_gas_units", pa.uint64(), "for reads and writes,", "gas units"),
