@@ -45,8 +45,8 @@ def _corrected(document: dict[str, Any]) -> dict[str, Any]:
             if verb == "post":  # errors of the web framework, which the document does not list
                 operation["responses"] |= dict.fromkeys(("411", "413", "415"), operation["responses"]["400"])
     whole["paths"] = paths
-    if "/-/healthy" in paths:  # a query that does not parse is 400 everywhere
-        paths["/-/healthy"]["get"]["responses"]["400"] = paths["/view"]["post"]["responses"]["400"]
+    if "/-/healthy" in paths:  # with a maximum age a healthy node with an old head answers 503, as documented
+        del paths["/-/healthy"]["get"]["parameters"]
     schemas = whole["components"]["schemas"]
     # In an ABI types are also references and parameters (wire facts, 5.3); the pattern knows neither.
     schemas["MoveType"]["pattern"] = schemas["MoveType"]["pattern"].replace("^(", "^(&.+|T[0-9]+|")

@@ -44,7 +44,7 @@ from toolkit.move._layouts import (
 if TYPE_CHECKING:
     from toolkit.move._type_tags import StructTag
 
-__all__ = ["decode_argument", "json_debug"]
+__all__ = ["decode_argument", "json_debug", "json_kind"]
 
 _HEX = re.compile("[0-9a-fA-F]*")
 _ADDRESS_DIGITS = 64
@@ -132,7 +132,7 @@ def _number_text(value: float) -> str:
     return repr(value)
 
 
-def _unexpected(value: Any) -> str:
+def json_kind(value: Any) -> str:
     """Return the kind of a JSON value as the node's JSON library names it."""
     if value is None:
         return "null"
@@ -149,7 +149,7 @@ def _text(value: Any) -> str:
     """Return a JSON string; raise the node's message for another kind."""
     if type(value) is str:
         return value
-    raise Mismatch(f"invalid type: {_unexpected(value)}, expected a string")
+    raise Mismatch(f"invalid type: {json_kind(value)}, expected a string")
 
 
 @lru_cache(maxsize=CODEC_CACHE_SIZE)
@@ -183,7 +183,7 @@ def _decoder(layout: Layout, *, top: bool = False) -> Codec:  # noqa: C901, PLR0
 def _bool(value: Any) -> bool:
     if value is True or value is False:
         return bool(value)
-    raise Mismatch(f"invalid type: {_unexpected(value)}, expected a boolean")
+    raise Mismatch(f"invalid type: {json_kind(value)}, expected a boolean")
 
 
 def _number(layout: UInt | Int) -> Codec:
@@ -197,7 +197,7 @@ def _number(layout: UInt | Int) -> Codec:
             raise Mismatch(f"invalid value: integer `{_number_text(value)}`, expected {name}")
         if isinstance(value, float):
             raise Mismatch(f"invalid type: floating point `{value!r}`, expected {name}")
-        raise Mismatch(f"invalid type: {_unexpected(value)}, expected {name}")
+        raise Mismatch(f"invalid type: {json_kind(value)}, expected {name}")
 
     return decode
 

@@ -59,6 +59,9 @@ MAX_DEPTH = 64
 MAX_NODES = 20_000
 """Largest number of types in a layout, counted with repetition; it bounds memory against hostile ABIs."""
 
+NO_ABI = "no ABI of module"
+"""Start of the reason of an `Untyped` layout whose module is not known."""
+
 _STRING = StructTag("0x1", "string", "String")
 
 
@@ -382,7 +385,7 @@ class _Resolver:
                 return OptionOf(inner), size + 1
         module = self.abis.module_abi(tag.address, tag.module)
         if module is None:
-            return Untyped(tag, f"no ABI of module {tag.address}::{tag.module}"), 1
+            return Untyped(tag, f"{NO_ABI} {tag.address}::{tag.module}"), 1
         struct = module.struct(tag.name)
         if struct is None:
             return Untyped(tag, f"module {tag.address}::{tag.module} has no struct {tag.name}"), 1

@@ -124,9 +124,9 @@ class ApiError(Exception):
         return HttpAnswer(encode(self.body), self.status, with_ledger=self.with_ledger)
 
 
-def invalid_input(message: str, *, vm_error_code: int | None = None) -> NoReturn:
-    """Raise the error of an invalid input, status 400."""
-    raise ApiError(400, "invalid_input", message, vm_error_code=vm_error_code)
+def invalid_input(message: str, *, vm_error_code: int | None = None, with_ledger: bool = True) -> NoReturn:
+    """Raise the error of an invalid input, status 400; without ledger headers if the ledger was not read."""
+    raise ApiError(400, "invalid_input", message, vm_error_code=vm_error_code, with_ledger=with_ledger)
 
 
 @contextmanager

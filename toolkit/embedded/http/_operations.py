@@ -9,8 +9,12 @@ from toolkit.embedded._state import table_key
 from toolkit.embedded._vm_status import VM_STATUS_CODES, VmError
 from toolkit.embedded.http._messages import BCS, JSON, ApiError, HttpAnswer, encode, invalid_input
 from toolkit.embedded.http._parsing import (
+    NOT_A_TYPE_TAG,
+    bcs_problem,
     bind,
+    check_types,
     check_view_nesting,
+    hex_problem,
     json_body,
     media_type,
     path_address,
@@ -18,21 +22,24 @@ from toolkit.embedded.http._parsing import (
     shown,
     type_tag,
 )
-from toolkit.errors import SchemaError, ToolkitError
+from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import (
     FunctionId,
     Reader,
     TypeTag,
+    Untyped,
     address_from_bytes,
     decode_argument,
     decode_bcs,
     encode_bcs,
     encode_json,
     parse_hex,
+    parse_type_tag,
     read_type_tag,
     wire_address,
 )
 from toolkit.move._bcs import uleb128
+from toolkit.move._layouts import NO_ABI
 
 if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction
@@ -51,15 +58,15 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     node.access.check_output(call, "Get table item")
     body = json_body(call, "TableItemRequest")
     key_type, value_type = body.text("key_type", "string(MoveType)"), body.text("value_type", "string(MoveType)")
-    if "key" not in body.value:
-        body.required("key", "Value")
-    key = body.value.get("key")
-    key_tag = type_tag(key_type, "'table_item_request' invalid: Unable to parse move type {text}")
-    value_tag = type_tag(value_type, "'table_item_request' invalid: Unable to parse move type {text}")
+    key = body.value.get("key")  # null if it is missing, which no type of key accepts
+    check_types((key_type, value_type), "'table_item_request'")
+    key_tag, value_tag = _item_type("key_type", key_type), _item_type("value_type", value_type)
     version = node.version(call)
     code = node.chain.code_at(version)
     try:
         layout = code.layout(str(key_tag))
+        if isinstance(layout, Untyped) and layout.reason.startswith(NO_ABI):
+            invalid_input("Could not find module")
         encoded = encode_bcs(layout, decode_argument(layout, key, where=""))
     except SchemaError as error:
         invalid_input(str(error))
@@ -76,6 +83,13 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         raise ApiError(500, "internal_error", "Failed to deserialize table item retrieved from DB") from None
 
 
+def _item_type(name: str, text: str) -> TypeTag:
+    try:
+        return parse_type_tag(text)
+    except InputError:  # a reference, since the types were checked
+        return invalid_input(f"Failed to parse {name}: {NOT_A_TYPE_TAG}: Reference", with_ledger=False)
+
+
 def raw_table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/tables/{table_handle}/raw_item``: BCS key in, BCS value out."""
     handle = path_address(call, "table_handle")
@@ -84,9 +98,9 @@ def raw_table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     try:
         key = parse_hex(text)
     except ToolkitError:
-        body.fail(f'failed to parse "string(HexEncodedBytes)": decode hex-encoded string({shown(text)}) failed')
+        body.fail(f'failed to parse "string(HexEncodedBytes)": {hex_problem(text)}')
     if not call.wants_bcs():
-        message = "Get raw table item is not allowed. Please use get table item instead."
+        message = "Get raw table item is not allowed. Only BCS is supported as an AcceptType."
         raise ApiError(403, "api_disabled", message, with_ledger=False)
     version = node.version(call)
     value = node.chain.state.read(table_key(handle, key), version)
@@ -147,7 +161,7 @@ def _bcs_view(node: EmbeddedNode, body: bytes, version: int) -> tuple[BoundFunct
         reader.end()
         check_view_nesting(tags)
     except ToolkitError as error:
-        invalid_input(f"Failed to deserialize input into ViewRequest: {shown(error)}")
+        invalid_input(f"Failed to deserialize input into ViewRequest: {bcs_problem(error)}")
     node.access.check_view(function)
     bound = bind(node.chain.code_at(version), function, tags, kind="view")
     if len(encoded) != len(bound.parameters):

@@ -9,7 +9,7 @@ import msgspec
 
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.http._messages import JSON, framework_error, invalid_input
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import (
     FunctionId,
     FunctionType,
@@ -21,8 +21,8 @@ from toolkit.move import (
     parse_type_tag,
     type_words,
 )
-from toolkit.move._argument_decoding import json_debug
-from toolkit.move._type_tags import MAX_TYPE_DEPTH, TOO_DEEP
+from toolkit.move._argument_decoding import json_debug, json_kind
+from toolkit.move._type_tags import check_identifier
 from toolkit.wire import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 
 if TYPE_CHECKING:
@@ -34,17 +34,22 @@ if TYPE_CHECKING:
     from toolkit.wire import EncodedPayload
 
 __all__ = [
+    "NOT_A_TYPE_TAG",
     "Fields",
     "address_of",
+    "bcs_problem",
     "bind",
     "boolean_query",
     "check_transaction_nesting",
+    "check_types",
     "check_view_nesting",
     "function_id",
+    "hex_problem",
     "integer_query",
     "json_body",
     "media_type",
     "path_address",
+    "path_identifier",
     "path_u64",
     "plain_arguments",
     "query_u64",
@@ -52,13 +57,20 @@ __all__ = [
     "type_tag",
 ]
 
+NOT_A_TYPE_TAG = "Invalid move type for converting into `TypeTag`"
+"""Start of the message about a text that cannot be a type argument."""
+
 _U64_MAX = 2**64 - 1
+_HEX_DIGITS = "0123456789abcdefABCDEF"
+_ENDS = (" left", " bytes left", "the data ends inside a ULEB128")
 _U64_DIGITS = 20
 _SHOWN = 200
+_MAX_JSON_SHOWN = 4_000
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{1,64}")
 _decode = msgspec.json.Decoder().decode
 
 
+_OPENINGS = {b"{": "an object", b"[": "a list"}
 _INVALID_DIGIT = "invalid digit found in string"
 # Maximum nesting of the type arguments of a request in BCS, and the containers around them that count.
 _MAX_VIEW_DEPTH = 8
@@ -79,19 +91,19 @@ def media_type(call: HttpCall, *accepted: str) -> str:
     content_type = call.headers.get("content-type")
     if content_type is None:
         raise framework_error("expect a `Content-Type` header", status=415)
-    media = content_type.split(";", 1)[0].strip().lower()
-    if media not in accepted:
+    # A node compares the whole header: a parameter or a letter in upper case is another media type.
+    if content_type not in accepted:
         raise framework_error(
             f"the `Content-Type` requested by the client is not supported: {shown(content_type)}", status=415
         )
-    return media
+    return content_type
 
 
 def json_body(call: HttpCall, model: str) -> Fields:
     """Return the fields of a body that is a JSON object."""
     media_type(call, JSON)
     try:
-        value = _decode(call.body)
+        value = _decode(call.body) if call.body else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise framework_error(f"parse request payload error: {_json_error(call.body, error)}") from None
     if not isinstance(value, dict):
@@ -125,15 +137,12 @@ class Fields:
         """Return a field that must be present."""
         value = self.value.get(name)
         if value is None:
-            self.fail(f'Type "{kind}" expects an input value.')
+            self.unexpected(kind, None)
         return value
 
     def text(self, name: str, kind: str) -> str:
         """Return a string field."""
-        value = self.required(name, kind)
-        if not isinstance(value, str):
-            self.unexpected(kind, value)
-        return str(value)
+        return self._string(self.value.get(name), kind)
 
     def array(self, name: str, kind: str) -> list[Any]:
         """Return an array field."""
@@ -144,11 +153,12 @@ class Fields:
 
     def texts(self, name: str, kind: str) -> list[str]:
         """Return a field that is an array of strings."""
-        values = self.array(name, f"[{kind}]")
-        for value in values:
-            if not isinstance(value, str):
-                self.unexpected(kind, value)
-        return values
+        return [self._string(value, kind) for value in self.array(name, f"[{kind}]")]
+
+    def _string(self, value: Any, kind: str) -> str:
+        if not isinstance(value, str):
+            self.fail(f'failed to parse "{kind}": invalid type: {json_kind(value)}, expected a string')
+        return value
 
     def u64(self, name: str) -> int:
         """Return a field that is a u64 as a string."""
@@ -214,6 +224,18 @@ def path_address(call: HttpCall, name: str, *, kind: str = "Address") -> str:
     if problem:
         raise framework_error(f'failed to parse path `{name}`: failed to parse "string({kind})": {problem}')
     return parse_address(text)
+
+
+def path_identifier(call: HttpCall, name: str) -> str:
+    """Return the Move identifier in a path."""
+    text = call.path[name]
+    try:
+        return check_identifier(text)
+    except InputError:
+        raise framework_error(
+            f'failed to parse path `{name}`: failed to parse "string(IdentifierWrapper)": '
+            f"Invalid identifier '{shown(text)}'"
+        ) from None
 
 
 def path_u64(call: HttpCall, name: str) -> int:
@@ -286,13 +308,14 @@ def _address_problem(text: str) -> str | None:
         reason = "Hex string is too long, must be 1 to 64 chars long, excluding the leading 0x"
     else:
         padded = digits.rjust(64, "0")
-        position = next(index for index, digit in enumerate(padded) if digit not in "0123456789abcdefABCDEF")
+        position = next(index for index, digit in enumerate(padded) if digit not in _HEX_DIGITS)
         reason = f"Hex characters are invalid: Invalid character '{padded[position]}' at position {position}"
     return f"Invalid account address: {reason}"
 
 
 def _json(value: Any) -> str:
-    return shown(msgspec.json.encode(value).decode())
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _MAX_JSON_SHOWN else f"{text[:_MAX_JSON_SHOWN]}..."
 
 
 def _json_error(body: bytes, error: Exception) -> str:
@@ -301,6 +324,9 @@ def _json_error(body: bytes, error: Exception) -> str:
         return "recursion limit exceeded"
     if not body.strip():
         return "EOF while parsing a value at line 1 column 0"
+    text = body.strip()
+    if text in _OPENINGS:
+        return f"EOF while parsing {_OPENINGS[text]} at line 1 column {len(body)}"
     match = re.search(r"byte (\d+)", str(error))
     position = int(match[1]) if match else 0
     before = body[:position]
@@ -308,14 +334,23 @@ def _json_error(body: bytes, error: Exception) -> str:
     return f"expected value at line {line} column {column}"
 
 
-def type_tag(text: str, problem: str = "Unable to parse move type {text}") -> TypeTag:
-    """Return the type tag of a type in a request; `problem` is the message if it is not a type."""
+def type_tag(text: str) -> TypeTag:
+    """Return the type tag of a type argument, or raise the error of a text that is not a type."""
     try:
         return parse_type_tag(text)
-    except InputError as error:
-        if TOO_DEEP in str(error):
-            invalid_input(f"{shown(text)} has gone over the limit of recursive types {MAX_TYPE_DEPTH}")
-        return invalid_input(problem.format(text=shown(text)))
+    except InputError:
+        if text.startswith("&"):
+            invalid_input(f"{NOT_A_TYPE_TAG}: Reference")
+        return invalid_input(f'{NOT_A_TYPE_TAG}: Unparsable("{shown(text)}")')
+
+
+def check_types(texts: Iterable[str], where: str) -> None:
+    """Check the types of a request before the ledger is read; a node checks references only when it uses them."""
+    for text in texts:
+        try:
+            parse_type_tag(text.removeprefix("&").removeprefix("mut "))
+        except InputError:
+            invalid_input(f"{where} invalid: Unable to parse move type {shown(text)}", with_ledger=False)
 
 
 def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind: str) -> BoundFunction:
@@ -339,8 +374,9 @@ def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind
     if found is None:
         invalid_input(f"could not find {kind} function by {function.wire}")
     if len(tags) != found.type_parameters:
+        verb = "expected" if kind == "view" else "expect"
         invalid_input(
-            f"expected {found.type_parameters} type arguments for {kind} function {function.wire}, but got {len(tags)}"
+            f"{verb} {found.type_parameters} type arguments for {kind} function {function.wire}, but got {len(tags)}"
         )
     try:
         return code.function(function.address, function.module, function.name, tags)
@@ -362,6 +398,25 @@ def plain_arguments(bound: BoundFunction, arguments: Sequence[Any]) -> list[Any]
         ]
     except SchemaError as error:
         return invalid_input(str(error))
+
+
+def hex_problem(text: str) -> str:
+    """Return why a text is not hex-encoded bytes, in the words of a node."""
+    digits = text.removeprefix("0x")
+    wrong = next((index for index, digit in enumerate(digits) if digit not in _HEX_DIGITS), None)
+    if len(digits) % 2:
+        reason = "Odd number of digits"
+    else:
+        reason = "" if wrong is None else f"Invalid character '{digits[wrong]}' at position {wrong}"
+    return f'decode hex-encoded string("{shown(text)}") failed, caused by error: {reason}'
+
+
+def bcs_problem(error: ToolkitError) -> str:
+    """Return why a body in BCS cannot be decoded; in the words of a node if the body is too short or too long."""
+    text = str(error)
+    if "expected the end of the data" in text:
+        return "remaining input"
+    return "unexpected end of input" if text.endswith(_ENDS) else shown(text)
 
 
 def check_view_nesting(tags: Iterable[TypeTag]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from toolkit.embedded.http._parsing import (
     boolean_query,
     integer_query,
     path_address,
+    path_identifier,
     path_u64,
     query_u64,
     shown,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GETS", "gas_estimate"]
 
+_MICROSECONDS = 1_000_000
 _MODEL_BUILD = "embedded-model-1"
 _DEFAULT_PAGE = 25
 _MAX_STATE_PAGE = 9_999
@@ -63,9 +66,14 @@ def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 
 def healthy(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/-/healthy``: the maximum age of the head is parsed and ignored, because ledger time is simulated."""
-    del node
-    integer_query(call, "duration_secs", bits=32)
+    """``GET /v1/-/healthy``: an error if the head is older than ``duration_secs``, compared with the real time."""
+    if "duration_secs" in call.query:
+        skew = integer_query(call, "duration_secs", bits=32)
+        head_us = node.chain.blocks[-1].timestamp_us
+        if head_us < (time.time() - skew) * _MICROSECONDS:
+            seconds = f"{head_us / _MICROSECONDS:.6f}".rstrip("0").rstrip(".")
+            message = f"The latest ledger info timestamp is {seconds}s, which is beyond the allowed skew ({skew}s)."
+            raise ApiError(503, "health_check_failed", message)
     return _json({"message": "aptos-node:ok"})
 
 
@@ -85,7 +93,7 @@ def account(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def module(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/module/{module_name}``."""
-    address, name = path_address(call, "address"), call.path["module_name"]
+    address, name = path_address(call, "address"), path_identifier(call, "module_name")
     version = node.version(call)
     found = render.module_json(node.chain.code_at(version), address, name)
     if found is None:

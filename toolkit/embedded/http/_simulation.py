@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded import _render as render
 from toolkit.embedded._execution import run_view
@@ -19,9 +19,12 @@ from toolkit.embedded.framework._coin import APTOS_COIN
 from toolkit.embedded.http._messages import BCS, JSON, HttpAnswer, encode, error_context, invalid_input
 from toolkit.embedded.http._parsing import (
     Fields,
+    bcs_problem,
     bind,
     boolean_query,
     check_transaction_nesting,
+    check_types,
+    hex_problem,
     json_body,
     media_type,
     plain_arguments,
@@ -41,11 +44,11 @@ from toolkit.wire import (
     MultiAgentSignature,
     MultiEd25519Signature,
     MultiKeySignature,
+    NoAccountSignature,
     RawTransaction,
     SignedTransaction,
     SingleKeySignature,
     SingleSenderSignature,
-    UnknownSignature,
     is_zero_padded,
     parse_signature,
 )
@@ -53,6 +56,7 @@ from toolkit.wire import (
 if TYPE_CHECKING:
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
+    from toolkit.move import FunctionId
     from toolkit.wire import AccountSignature, EncodedPayload, PublicKey, Signature, TransactionSignature
 
 __all__ = ["SIGNED_TRANSACTION_BCS", "has_valid_signature", "signed_from_json", "simulate"]
@@ -60,6 +64,31 @@ __all__ = ["SIGNED_TRANSACTION_BCS", "has_valid_signature", "signed_from_json", 
 SIGNED_TRANSACTION_BCS = "application/x.aptos.signed_transaction+bcs"
 
 
+_INVALID = "Simulated transaction invalid"
+_TYPE = "string(MoveType)"
+_KEY_BYTES = 32
+_SIGNATURE_BYTES = 64
+_BITMAP_BYTES = 4
+_MAX_KEYS = 32
+# Kinds of a public key and of its signature that belong together.
+_PAIRS = {
+    ("ed25519", "ed25519"),
+    ("secp256k1_ecdsa", "secp256k1_ecdsa"),
+    ("secp256r1_ecdsa", "web_authn"),
+    ("keyless", "keyless"),
+    ("federated_keyless", "keyless"),
+}
+# Kinds of a transaction's signature that nodes read in JSON.
+_SIGNATURES = {
+    kind.type
+    for kind in (
+        Ed25519Signature,
+        MultiEd25519Signature,
+        MultiAgentSignature,
+        FeePayerSignature,
+        NoAccountSignature,
+    )
+}
 _SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _SCALAR_BYTES = 32
 _U64_MAX = 2**64 - 1
@@ -94,9 +123,9 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     try:
         transaction = Transaction(_override(node, signed, overrides))
     except ToolkitError as error:
-        invalid_input(f"Simulated transaction invalid: {error}")
+        invalid_input(f"{_INVALID}: {error}")
     if transaction.executable is None and transaction.multisig_address is None:
-        invalid_input("Simulated transaction invalid: an empty payload needs a multisig address")
+        invalid_input(f"{_INVALID}: an empty payload needs a multisig address")
     version = node.chain.head
     output = node.ledger.simulate(transaction, check_keys=True)
     gas_used = output.charges.total_charge_gas_units
@@ -118,7 +147,7 @@ def _from_bcs(body: bytes) -> SignedTransaction:
         signed = SignedTransaction.from_bcs(body)
         check_transaction_nesting(signed.raw.payload)
     except ToolkitError as error:
-        invalid_input(f"Failed to deserialize input into SignedTransaction: {shown(error)}")
+        invalid_input(f"Failed to deserialize input into SignedTransaction: {bcs_problem(error)}")
     return signed
 
 
@@ -240,18 +269,51 @@ def _data(text: str) -> bytes:
     return bytes.fromhex(text.removeprefix("0x"))
 
 
+class _Call(NamedTuple):
+    """An entry function payload of a body."""
+
+    function: FunctionId
+    type_arguments: list[str]
+    arguments: list[Any]
+
+
+class _ScriptCall(NamedTuple):
+    """A script payload of a body; its arguments need the ABI in the bytecode, which the embedded node cannot read."""
+
+    bytecode: bytes
+    type_arguments: list[str]
+
+
+class _MultisigCall(NamedTuple):
+    """A multisig payload of a body."""
+
+    address: str
+    call: _Call | _ScriptCall | None
+
+
+class _Bundle(NamedTuple):
+    """A payload that nodes no longer run."""
+
+    type_arguments: tuple[str, ...] = ()
+
+
 def signed_from_json(node: EmbeddedNode, call: HttpCall) -> SignedTransaction:
-    """Return the transaction of a JSON body; its chain id is that of the node."""
+    """Return the transaction of a JSON body; its chain id is that of the node.
+
+    A node first parses the body, then checks payload and signature, and only then reads the ledger.
+    """
     body = json_body(call, _MODEL)
     fields = Fields(body.value, ("UserTransactionRequestInner", _MODEL))
     sender, sequence_number = fields.address("sender"), fields.u64("sequence_number")
     max_gas_amount, gas_unit_price = fields.u64("max_gas_amount"), fields.u64("gas_unit_price")
     expiration = fields.u64("expiration_timestamp_secs")
-    payload = fields.object("payload", "TransactionPayload")
+    payload = _payload(fields)
     nonce = fields.optional_u64("replay_protection_nonce")
-    signature = _signature(Fields(body.value, (_MODEL,)))
+    unchecked = _signature_object(Fields(body.value, (_MODEL,)))
+    _check_payload(payload)
+    signature = _signature(Fields(body.value, (_MODEL,)), unchecked)
     with error_context(_CONTEXT):
-        encoded = _payload(node, payload)
+        encoded = _encoded(node, payload)
     if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
         sequence_number = _U64_MAX
         if isinstance(encoded, EncodedMultisig):
@@ -270,68 +332,179 @@ def signed_from_json(node: EmbeddedNode, call: HttpCall) -> SignedTransaction:
     return SignedTransaction(raw, signature)
 
 
-def _signature(fields: Fields) -> TransactionSignature:
-    """Return the signature of a body after checking its structure."""
-    value = fields.object("signature", "TransactionSignature").value
-    try:
-        parsed = parse_signature(value)
-    except ToolkitError as error:
-        return invalid_input(f"Simulated transaction invalid: {shown(error)}")
-    if isinstance(parsed, UnknownSignature):
-        fields.fail(f'Expected input type "TransactionSignature", found {shown(encode(value).decode())}.')
-    return parsed
+def signature_problem(value: dict[str, Any]) -> str | None:
+    """Return the fault in the structure of a signature in JSON, in the words of a node, or None.
+
+    Raises
+    ------
+    KeyError, TypeError, AttributeError
+        If the value does not have the documented shape.
+    """
+    kind = value["type"]
+    if kind in {MultiAgentSignature.type, FeePayerSignature.type}:
+        parts = [value["sender"], *value["secondary_signers"]]
+        name = "MultiAgent" if kind == MultiAgentSignature.type else "FeePayer"
+        addresses, signers = len(value["secondary_signer_addresses"]), len(value["secondary_signers"])
+        problem = _first(
+            (name == "MultiAgent" and not addresses, "MultiAgent signature has no secondary signer addresses"),
+            (name == "MultiAgent" and not signers, "MultiAgent signature has no secondary signatures"),
+            (addresses != signers, f"{name} signatures don't match addresses length"),
+        )
+        parts += [value["fee_payer_signer"]] if name == "FeePayer" else []
+        found = (signature_problem(part) for part in parts)
+        return problem or next((one for one in found if one is not None), None)
+    if kind == Ed25519Signature.type:
+        return _ed25519_problem(value["public_key"], value["signature"])
+    if kind == MultiEd25519Signature.type:
+        return _multi_ed25519_problem(value)
+    if kind == SingleKeySignature.type:
+        key, signature = value["public_key"], value["signature"]
+        if (key["type"], signature["type"]) not in _PAIRS:
+            return "Invalid public key, signature match."
+        return _ed25519_problem(key["value"], signature["value"]) if key["type"] == "ed25519" else None
+    return _multi_key_problem(value) if kind == MultiKeySignature.type else None
 
 
-def _payload(node: EmbeddedNode, payload: Fields) -> EncodedPayload:
-    """Return the payload of a body; any kind that can be simulated."""
-    if payload.text("type", "string") == "module_bundle_payload":
-        invalid_input("Module bundle payload has been removed")
-    if payload.value["type"] != "multisig_payload":
-        return _executable(node, payload)
-    fields = payload.named("MultisigPayload")
-    address = fields.address("multisig_address")
-    inner = payload.value.get("transaction_payload")
-    if inner is None:
-        return EncodedMultisig(address)
-    return EncodedMultisig(
-        address, _executable(node, fields.object("transaction_payload", "MultisigTransactionPayload"))
+def _first(*checks: tuple[bool, str]) -> str | None:
+    return next((text for failed, text in checks if failed), None)
+
+
+def _ed25519_problem(key: str, signature: str) -> str | None:
+    found, signed = len(_data(key)), len(_data(signature))
+    wrong = "an invalid number of bytes, should be"
+    return _first(
+        (found != _KEY_BYTES, f"Ed25519 signature's public key is {wrong} {_KEY_BYTES} bytes but found {found}"),
+        (
+            signed != _SIGNATURE_BYTES,
+            f"Ed25519 signature length is {wrong} {_SIGNATURE_BYTES} bytes but found {signed}",
+        ),
     )
 
 
-def _executable(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction:
-    """Return the call of an entry function, or raise the error of a script."""
-    kind = payload.text("type", "string")
-    if kind == "script_payload":
-        _reject_script(payload)
-    if kind != "entry_function_payload":
-        payload.unexpected("TransactionPayload", payload.value)
-    return _entry_function(node, payload)
+def _multi_ed25519_problem(value: dict[str, Any]) -> str | None:
+    keys, signatures, threshold = value["public_keys"], value["signatures"], value["threshold"]
+    bitmap = len(_data(value["bitmap"]))
+    name = "MultiEd25519 signature"
+    return _first(
+        *_number_checks(name, keys, signatures),
+        (len(keys) != len(signatures), f"{name} does not have the same number of signatures as public keys"),
+        (len(signatures) < threshold, f"{name} does not have enough signatures to pass the threshold"),
+        (threshold == 0, f"{name} threshold must be greater than 0"),
+        (
+            any(len(_data(one)) != _SIGNATURE_BYTES for one in signatures),
+            f"{name} has a signature with the wrong signature length",
+        ),
+        (
+            any(len(_data(one)) != _KEY_BYTES for one in keys),
+            f"{name} has a public key with the wrong public key length",
+        ),
+        (bitmap != _BITMAP_BYTES, f"{name} has an invalid number of bitmap bytes {bitmap} expected {_BITMAP_BYTES}"),
+    )
 
 
-def _entry_function(node: EmbeddedNode, payload: Fields) -> EncodedEntryFunction:
-    fields = payload.named("EntryFunctionPayload")
-    function = fields.function("function")
-    texts = fields.texts("type_arguments", "string(MoveType)")
-    arguments = fields.array("arguments", "[Value]")
-    tags = tuple(type_tag(text) for text in texts)
-    bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
-    if not bound.function.mark.is_entry:
-        invalid_input(f"could not find entry function by {function.wire}")
-    plain = plain_arguments(bound, arguments)
-    return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
+def _multi_key_problem(value: dict[str, Any]) -> str | None:
+    keys, signatures, required = value["public_keys"], value["signatures"], value["signatures_required"]
+    return _first(
+        *_number_checks("MultiKey signature", keys, signatures),
+        (len(signatures) != required, "MultiKey signature does not the number of signatures required"),  # as on nodes
+        (required == 0, "MultiKey signature threshold must be greater than 0"),
+    )
 
 
-def _reject_script(payload: Fields) -> NoReturn:
-    """Raise the error of a script: its arguments need the ABI in its bytecode, which the embedded node cannot read."""
+def _number_checks(name: str, keys: list[Any], signatures: list[Any]) -> list[tuple[bool, str]]:
+    return [
+        (not keys, f"{name} has no public keys"),
+        (not signatures, f"{name} has no signatures"),
+        (len(keys) > _MAX_KEYS, f"{name} has over the maximum number of public keys {_MAX_KEYS}"),
+        (len(signatures) > _MAX_KEYS, f"{name} has over the maximum number of signatures {_MAX_KEYS}"),
+    ]
+
+
+def _signature_object(fields: Fields) -> dict[str, Any]:
+    """Return the signature of a body after checking that its kind can be sent in JSON."""
+    value = dict(fields.object("signature", "TransactionSignature").value)
+    kind = value.get("type")
+    if kind == SingleSenderSignature.type:  # the node takes its type for that of the account signature
+        fields.named("TransactionSignature").unexpected("AccountSignature", value)
+    if kind not in _SIGNATURES:
+        fields.unexpected("TransactionSignature", value)
+    return value
+
+
+def _signature(fields: Fields, value: dict[str, Any]) -> TransactionSignature:
+    """Return a signature after checking its structure."""
+    try:
+        problem = signature_problem(value)
+    except (KeyError, TypeError, AttributeError):  # not of the documented shape, which the parser reports
+        problem = None
+    if problem is not None:
+        invalid_input(f"{_INVALID}: {problem}", with_ledger=False)
+    try:
+        return parse_signature(value)
+    except ToolkitError as error:
+        return fields.fail(shown(error))
+
+
+def _payload(fields: Fields) -> _Call | _ScriptCall | _MultisigCall | _Bundle:
+    """Return the payload of a body, parsed without the ledger."""
+    payload = fields.object("payload", "TransactionPayload")
+    kind = payload.value.get("type")
+    if kind == "module_bundle_payload":
+        return _Bundle()
+    if kind != "multisig_payload":
+        return _executable(fields, payload, "TransactionPayload")
+    own = payload.named("MultisigPayload")
+    address = own.address("multisig_address")
+    if payload.value.get("transaction_payload") is None:
+        return _MultisigCall(address, None)
+    inner = own.object("transaction_payload", "MultisigTransactionPayload")
+    return _MultisigCall(address, _executable(own, inner, "MultisigTransactionPayload"))
+
+
+def _executable(outer: Fields, payload: Fields, union: str) -> _Call | _ScriptCall:
+    kind = payload.value.get("type")
+    if kind == "entry_function_payload":
+        fields = payload.named("EntryFunctionPayload")
+        function = fields.function("function")
+        return _Call(function, fields.texts("type_arguments", _TYPE), fields.array("arguments", "[Value]"))
+    if kind != "script_payload":
+        outer.unexpected(union, payload.value)
     fields = payload.named("ScriptPayload")
     code = fields.object("code", "MoveScriptBytecode")
     text = code.text("bytecode", "string(HexEncodedBytes)")
-    fields.texts("type_arguments", "string(MoveType)")
-    fields.array("arguments", "[Value]")
     try:
         bytecode = parse_hex(text)
-    except ToolkitError as error:
-        code.fail(f'failed to parse "string(HexEncodedBytes)": {shown(error)}')
-    if not bytecode:
-        invalid_input("Script payload bytecode must not be empty")
-    invalid_input("invalid transaction script bytecode")
+    except ToolkitError:
+        code.fail(f'failed to parse "string(HexEncodedBytes)": {hex_problem(text)}')
+    call = _ScriptCall(bytecode, fields.texts("type_arguments", _TYPE))
+    fields.array("arguments", "[Value]")
+    return call
+
+
+def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> None:
+    """Check what a node checks before it reads the ledger."""
+    if isinstance(payload, _Bundle):
+        invalid_input(f"{_INVALID}: Module bundle payload has been removed", with_ledger=False)
+    call = payload.call if isinstance(payload, _MultisigCall) else payload
+    if call is not None:
+        check_types(call.type_arguments, _INVALID)
+
+
+def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> EncodedPayload:
+    """Return a payload in BCS form: calls need the function's parameter types."""
+    if isinstance(payload, _MultisigCall):
+        inner = None if payload.call is None else _encoded(node, payload.call)
+        return EncodedMultisig(payload.address, inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload
+    if isinstance(payload, _ScriptCall):
+        if not payload.bytecode:
+            invalid_input("Script payload bytecode must not be empty")
+        invalid_input("invalid transaction script bytecode")
+    if isinstance(payload, _Bundle):
+        invalid_input("Module bundle payload has been removed")
+    function = payload.function
+    tags = tuple(map(type_tag, payload.type_arguments))
+    bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
+    if not bound.function.mark.is_entry:
+        invalid_input(f"could not find entry function by {function.wire}")
+    plain = plain_arguments(bound, payload.arguments)
+    return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
