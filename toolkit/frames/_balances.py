@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ _APT_METADATA = "0xa"
 _COIN_STORE = re.compile(r"0x1::coin::CoinStore<(.+)>")
 _SHAPE_ERRORS = (KeyError, TypeError, AttributeError, ToolkitError)
 """Errors of events and stores of another shape, on other chains; such events are ignored."""
+_Moved = tuple[str, str, str, int]
+"""Owner, asset, standard and signed amount of a movement."""
+
 _DIRECTION = {
     "0x1::coin::CoinDeposit": 1,
     "0x1::coin::CoinWithdraw": -1,
@@ -93,14 +97,20 @@ def balance_frame(transaction: UserTransaction) -> pd.DataFrame:
     DataFrame
         Columns of `BALANCES`, sorted by owner, then asset.
 
-    Notes ----- ``change`` is deposited - withdrawn - fee. The fee is gas used times price, less the storage refund; no
+    Notes
+    -----
+    ``change`` is deposited - withdrawn - fee. The fee is gas used times price, less the storage refund; no
     event reports it. Deposits and withdrawals are those of the coin and fungible asset events, which have the account
     or the store. If the transaction did not write the store of an event, the owner is the address of the store.
+
+    Each movement counts once, also on nodes that report it twice: a coin event of an account whose coin store was not
+    written is left out if a fungible asset event has the same owner and amount, and a last movement that is exactly the
+    fee of the payer is the fee.
     """
     _, changes, events = transaction_rows([transaction])
     stores = _Stores(changes)
     moved: dict[tuple[str, str], _Movement] = {}
-    for owner, asset, standard, amount in _movements(events, stores):
+    for owner, asset, standard, amount in _counted_once(list(_movements(events, stores)), transaction, stores):
         movement = moved.setdefault((owner, asset), _Movement(standard))
         if amount >= 0:
             movement.deposited += amount
@@ -112,7 +122,21 @@ def balance_frame(transaction: UserTransaction) -> pd.DataFrame:
     return rows_frame(BALANCES, _columns(moved))
 
 
-def _movements(events: dict[str, list[Any]], stores: _Stores) -> Iterator[tuple[str, str, str, int]]:
+def _counted_once(found: list[_Moved], transaction: UserTransaction, stores: _Stores) -> Iterator[_Moved]:
+    """Yield the movements without second reports of one of them, as some nodes emit."""
+    split = transaction.gas_breakdown()
+    fee = None if split is None else (_payer(transaction), _APT_METADATA, "fungible asset", -split.net_octas)
+    if found and found[-1] == fee and found[-1][3]:
+        found = found[:-1]
+    assets = Counter((owner, amount) for owner, _, standard, amount in found if standard == "fungible asset")
+    for owner, asset, standard, amount in found:
+        if standard == "coin" and (owner, asset) not in stores.coins and assets[owner, amount] > 0:
+            assets[owner, amount] -= 1
+            continue
+        yield owner, asset, standard, amount
+
+
+def _movements(events: dict[str, list[Any]], stores: _Stores) -> Iterator[_Moved]:
     """Yield (owner, asset, standard, signed amount) for each event that moves a balance."""
     columns = (events[name] for name in ("type", "account_address", "creation_number", "data"))
     for kind, account, number, text in zip(*columns, strict=True):
@@ -122,7 +146,7 @@ def _movements(events: dict[str, list[Any]], stores: _Stores) -> Iterator[tuple[
                 yield _movement(direction, parse_json(text, "data"), account, number, stores)
 
 
-def _movement(direction: int, data: Any, account: str, number: int, stores: _Stores) -> tuple[str, str, str, int]:
+def _movement(direction: int, data: Any, account: str, number: int, stores: _Stores) -> _Moved:
     amount = direction * parse_u64(data["amount"], "amount")
     if "store" in data:
         store = parse_address(data["store"])

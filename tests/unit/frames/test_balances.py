@@ -308,3 +308,19 @@ class TestNames:
         )
         (transaction,) = decode_transactions(json.dumps([document]).encode())
         assert balance_frame(transaction)["fee_octas"].tolist() == [900]
+
+
+def test_a_movement_that_is_reported_twice_counts_once():
+    """A migrated account: the coin event beside the asset's, and the fee as a withdrawal, add nothing."""
+    store, changes = "0x5a", asset_store("0x5a", ALICE, 5_000)
+    once = balances([asset("Withdraw", store, 400), fee()], changes)
+    twice = [asset("Withdraw", store, 400), coin("CoinWithdraw", ALICE, 400), asset("Withdraw", store, NET), fee()]
+    assert balances(twice, changes) == once
+    assert told(once[long(ALICE), "0xa"]) == (0, 400, NET, -400 - NET, 5_000)
+
+
+def test_coins_and_the_asset_of_one_owner_both_count():
+    """A payment of equal parts from both stores is two movements, since the coin store was written."""
+    changes = [*asset_store("0x5a", ALICE, 0), coin_store(ALICE, 0)]
+    rows = balances([asset("Withdraw", "0x5a", 50), coin("CoinWithdraw", ALICE, 50), fee()], changes)
+    assert rows[long(ALICE), "0xa"]["withdrawn"] == rows[long(ALICE), APT]["withdrawn"] == 50
