@@ -9,7 +9,7 @@ from toolkit.embedded._code import decode_group, encode_group
 from toolkit.embedded._state import StateKey, group_key, module_key, resource_key, table_key
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
 from toolkit.errors import SchemaError
-from toolkit.move import address_from_bytes, decode_bcs, encode_bcs, parse_address, wire_type
+from toolkit.move import address_from_bytes, address_to_bytes, decode_bcs, encode_bcs, parse_address, wire_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,7 +214,8 @@ class Session:
         del resource  # only determines the type of the result
         data = self._read(at, kind)
         if data is None:
-            self._fail("MISSING_DATA", f"Failed to borrow global resource {kind.kind.text} from {at}")
+            # The text of a VM, which does not have the resource's type.
+            self._fail("MISSING_DATA", f"Failed to borrow global resource from {address_to_bytes(at).hex()}")
         value: _R = load_value(kind.kind, decode_bcs(kind.layout, data), self)
         return value
 

@@ -72,6 +72,34 @@ def test_a_migrated_account_pays_and_is_paid(ledger):
     assert ledger.resource("0xa11ce", STORE) is None
 
 
+def _moves(done):
+    """Return (event, amount) of the balance movements of a transaction."""
+    found = []
+    for event in done.output.events:
+        name = event.type.split("::", 1)[1]
+        if name in {"coin::CoinWithdraw", "coin::CoinDeposit", "fungible_asset::Withdraw", "fungible_asset::Deposit"}:
+            found.append((name, int.from_bytes(event.data[-8:], "little")))
+    return found
+
+
+def test_each_movement_has_one_event_and_the_fee_none(ledger):
+    """The part paid in coins is a coin event, the part paid in the asset an asset event; fees and refunds emit nothing."""
+    assert _moves(ledger.commit(TRANSFER, "0xb0b", 5, sender="0xa11ce")) == [
+        ("coin::CoinWithdraw", 5),
+        ("coin::CoinDeposit", 5),
+    ]
+    ledger.commit(MIGRATE, sender="0xa11ce", type_arguments=APT)
+    assert _moves(ledger.commit(TRANSFER, "0xb0b", 5, sender="0xa11ce")) == [
+        ("fungible_asset::Withdraw", 5),
+        ("coin::CoinDeposit", 5),
+    ]
+    ledger.commit("0x1::aptos_account::transfer_fungible_assets", "0xa", "0xb0b", 10**8, sender="0xa11ce")
+    coins = ledger.resource("0xb0b", STORE)["coin"]["value"]
+    (asset, paid), (coin, taken), received = _moves(ledger.commit(TRANSFER, "0xa11ce", coins + 7, sender="0xb0b"))
+    assert {asset: paid, coin: taken} == {"fungible_asset::Withdraw": 7, "coin::CoinWithdraw": coins}
+    assert received == ("fungible_asset::Deposit", coins + 7)
+
+
 def test_coins_are_spent_first_then_the_asset(ledger):
     """An account that holds both pays a sum that neither covers alone."""
     ledger.commit(MIGRATE, sender="0xa11ce", type_arguments=APT)

@@ -16,9 +16,9 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 
 #: What histories must hash to, by seed and versions, on every platform and Python.
 DIGESTS = {
-    (7, 5_000): "4a9bf2c3a63cd679a48cd38096105b6e443accb79c8e29aa4f5ae2c47a96f9c0",
-    (7, 1_000): "44aea84ac2c22aba7e42f497e8bae0a1c17c4f02b8f7f0d3e73fb83d694ec0f7",
-    (11, 300): "aa41856a8f1543792909a420540e0e5790774fdff587e8f8497523e5aacec21a",
+    (7, 5_000): "79edcc345835720f2b5a1e1d2d03e6f7aa53f5304d9e2bde29f64356a8954d1f",
+    (7, 1_000): "aaed4464ec9f43b3f72e7eef4a284c89f21f85cdf4f9d7dbc2f86a9bc9cc3d0a",
+    (11, 300): "b61fac930def63a69bbfc68a816ce305fe71120cf552b36a7df9c9c67fa246e9",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolkit.embedded import Event, Module, Resource, Struct, address, public, u8, u64, vector, view
 from toolkit.embedded.framework._values import EventModule, event_handle
 
-__all__ = ["Block", "ChainId", "Reconfiguration", "Timestamp"]
+__all__ = ["Block", "ChainId", "Reconfiguration", "Stake", "Timestamp"]
 
 MICROSECONDS = 1_000_000
 
@@ -53,6 +53,18 @@ class ChainId(Module, address="0x1"):
     def initialize(self, chain_id: u8) -> None:
         """Set the chain id, once."""
         self.move_to("0x1", ChainId.ChainId(id=chain_id))
+
+
+class Stake(Module, address="0x1"):
+    """Validators; an embedded ledger has none."""
+
+    VALIDATOR_STATUS_INACTIVE = 4
+
+    @view
+    def get_validator_state(self, pool_address: address) -> u64:
+        """Return the state of a pool's validator: 4, inactive."""
+        del pool_address
+        return self.VALIDATOR_STATUS_INACTIVE
 
 
 class Reconfiguration(Module, address="0x1"):

@@ -227,7 +227,9 @@ class Coin(Module, address="0x1", code_bytes=12_000):
                 store.coin.value -= amount - short
         if short or not has_store:
             self._take_paired(coin_type, account, short)
-        self.emit(Coin.CoinWithdraw(coin_type=self.type_name(coin_type), account=account, amount=amount))
+        if amount > short:  # the paired asset has an event of its own
+            taken = amount - short
+            self.emit(Coin.CoinWithdraw(coin_type=self.type_name(coin_type), account=account, amount=taken))
         return Coin.Coin(value=amount)
 
     @public
@@ -260,7 +262,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         return Coin.Coin(value=amount)
 
     def collect_fee(self, coin_type: TypeArgument, payer: address, amount: int) -> None:
-        """Burn a fee of an account, or mint the refund if the amount is negative."""
+        """Burn a fee of an account, or mint the refund if the amount is negative; neither emits an event."""
         left = amount
         if self.exists(Coin.CoinStore, payer, coin_type):
             with self.borrow_mut(Coin.CoinStore, payer, coin_type) as store:
@@ -268,9 +270,9 @@ class Coin(Module, address="0x1", code_bytes=12_000):
                 store.coin.value -= amount - left
             self._count(coin_type, left - amount)
         if left > 0:
-            self.use(PrimaryFungibleStore).burn(str(self._pair(coin_type)), payer, left)
+            self.use(PrimaryFungibleStore).burn(str(self._pair(coin_type)), payer, left, silent=True)
         elif left < 0:
-            self.use(PrimaryFungibleStore).mint(str(self._pair(coin_type)), payer, -left)
+            self.use(PrimaryFungibleStore).mint(str(self._pair(coin_type)), payer, -left, silent=True)
 
     def create_pairing(self, coin_type: StructTag) -> None:
         """Create the fungible asset that is paired with the gas coin."""
@@ -325,7 +327,10 @@ class Coin(Module, address="0x1", code_bytes=12_000):
 
     def _issuer(self, coin_type: TypeArgument) -> str:
         """Return the address of the module that defines a coin type."""
-        return coin_type.address if isinstance(coin_type, StructTag) else "0x0"
+        if not isinstance(coin_type, StructTag):
+            types = self.use(TypeInfoModule)
+            types.abort(types.E_NATIVE_FUN_NOT_AVAILABLE)
+        return coin_type.address
 
 
 class UnflaggedCoin(Coin, revision=2, code_bytes=12_000):

@@ -128,20 +128,22 @@ class FungibleAsset(Module, address="0x1"):
             self.use(ObjectModule).create(store, owner, transferable=False)
             self.move_to(store, FungibleAsset.FungibleStore(metadata=Object(metadata), balance=0, frozen=False))
 
-    def withdraw(self, store: address, amount: u64) -> None:
-        """Withdraw an amount from a store."""
+    def withdraw(self, store: address, amount: u64, *, silent: bool = False) -> None:
+        """Withdraw an amount from a store; with `silent` without an event, as fees are."""
         self.require(self.store_exists(store), self.EINSUFFICIENT_BALANCE)
         with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
             self.require(held.balance >= amount, self.EINSUFFICIENT_BALANCE)
             held.balance -= amount
-        self.emit(FungibleAsset.Withdraw(store=store, amount=amount))
+        if not silent:
+            self.emit(FungibleAsset.Withdraw(store=store, amount=amount))
 
-    def deposit(self, store: address, amount: u64) -> None:
-        """Deposit an amount in a store."""
+    def deposit(self, store: address, amount: u64, *, silent: bool = False) -> None:
+        """Deposit an amount in a store; with `silent` without an event, as refunds are."""
         self.require(self.store_exists(store), self.ESTORE_NOT_FOUND)
         with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
             held.balance += amount
-        self.emit(FungibleAsset.Deposit(store=store, amount=amount))
+        if not silent:
+            self.emit(FungibleAsset.Deposit(store=store, amount=amount))
 
     def count(self, metadata: address, change: int) -> None:
         """Add a change, negative if assets are burned, to the supply."""
@@ -179,18 +181,18 @@ class PrimaryFungibleStore(Module, address="0x1"):
         assets.withdraw(derived_object_address(sender, metadata), amount)
         self._deposit(metadata, recipient, amount)
 
-    def mint(self, metadata: address, to: address, amount: u64) -> None:
+    def mint(self, metadata: address, to: address, amount: u64, *, silent: bool = False) -> None:
         """Mint an amount of an asset."""
         self.use(FungibleAsset).count(metadata, amount)
-        self._deposit(metadata, to, amount)
+        self._deposit(metadata, to, amount, silent=silent)
 
-    def burn(self, metadata: address, owner: address, amount: u64) -> None:
+    def burn(self, metadata: address, owner: address, amount: u64, *, silent: bool = False) -> None:
         """Burn an amount of an asset of an owner."""
-        self.use(FungibleAsset).withdraw(derived_object_address(owner, metadata), amount)
+        self.use(FungibleAsset).withdraw(derived_object_address(owner, metadata), amount, silent=silent)
         self.use(FungibleAsset).count(metadata, -amount)
 
-    def _deposit(self, metadata: str, to: str, amount: int) -> None:
+    def _deposit(self, metadata: str, to: str, amount: int, *, silent: bool = False) -> None:
         assets = self.use(FungibleAsset)
         store = derived_object_address(to, metadata)
         assets.ensure_store(store, to, metadata)
-        assets.deposit(store, amount)
+        assets.deposit(store, amount, silent=silent)

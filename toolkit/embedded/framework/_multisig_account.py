@@ -165,22 +165,22 @@ class MultisigAccount(Module, address="0x1"):
     @view
     def owners(self, multisig_account: address) -> vector[address]:
         """Return the owners of a multisig account."""
-        return self._account(multisig_account).owners
+        return self.borrow(MultisigAccount.MultisigAccount, multisig_account).owners
 
     @view
     def num_signatures_required(self, multisig_account: address) -> u64:
         """Return the number of required approvals."""
-        return self._account(multisig_account).num_signatures_required
+        return self.borrow(MultisigAccount.MultisigAccount, multisig_account).num_signatures_required
 
     @view
     def next_sequence_number(self, multisig_account: address) -> u64:
         """Return the sequence number of the next proposed payload."""
-        return self._account(multisig_account).next_sequence_number
+        return self.borrow(MultisigAccount.MultisigAccount, multisig_account).next_sequence_number
 
     @view
     def last_resolved_sequence_number(self, multisig_account: address) -> u64:
         """Return the sequence number of the last executed payload."""
-        return self._account(multisig_account).last_executed_sequence_number
+        return self.borrow(MultisigAccount.MultisigAccount, multisig_account).last_executed_sequence_number
 
     @view
     def get_transaction(self, multisig_account: address, sequence_number: u64) -> MultisigTransaction:

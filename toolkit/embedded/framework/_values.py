@@ -7,6 +7,7 @@ from typing import Any, Generic
 from toolkit.embedded import (
     T0,
     T1,
+    AbortCode,
     Module,
     Option,
     Struct,
@@ -94,6 +95,8 @@ class TypeInfoModule(Module, address="0x1", name="type_info"):
         account_address: address
         module_name: bytes
         struct_name: bytes
+
+    E_NATIVE_FUN_NOT_AVAILABLE = AbortCode(1, "")
 
 
 class OptionalAggregator(Module, address="0x1"):
