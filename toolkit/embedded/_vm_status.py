@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from toolkit.errors import InputError
 from toolkit.move import ModuleId, Writer
+from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
-__all__ = ["SUCCESS", "VM_STATUS_CODES", "AbortCode", "MoveAbort", "VmError", "already_exists", "invalid_argument"]
+__all__ = ["SUCCESS", "AbortCode", "MoveAbort", "VmError", "already_exists", "invalid_argument"]
 __all__ += ["invalid_state", "not_found", "out_of_range", "permission_denied", "resource_exhausted"]
 
 EXECUTED = "Executed successfully"
@@ -18,44 +19,6 @@ EXECUTED = "Executed successfully"
 # BCS of an ``ExecutionStatus``, by variant.
 _OUT_OF_GAS, _MOVE_ABORT, _EXECUTION_FAILURE, _MISCELLANEOUS = range(1, 5)
 SUCCESS = b"\x00"
-
-VM_STATUS_CODES = {
-    "INVALID_SIGNATURE": 1,
-    "INVALID_AUTH_KEY": 2,
-    "SEQUENCE_NUMBER_TOO_OLD": 3,
-    "SEQUENCE_NUMBER_TOO_NEW": 4,
-    "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE": 5,
-    "TRANSACTION_EXPIRED": 6,
-    "SENDING_ACCOUNT_DOES_NOT_EXIST": 7,
-    "EXCEEDED_MAX_TRANSACTION_SIZE": 10,
-    "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND": 13,
-    "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS": 14,
-    "GAS_UNIT_PRICE_BELOW_MIN_BOUND": 15,
-    "GAS_UNIT_PRICE_ABOVE_MAX_BOUND": 16,
-    "BAD_CHAIN_ID": 23,
-    "MULTISIG_TRANSACTION_NOT_FOUND": 33,
-    "MULTISIG_TRANSACTION_INSUFFICIENT_APPROVALS": 34,
-    "MULTISIG_TRANSACTION_PAYLOAD_DOES_NOT_MATCH_HASH": 35,
-    "GAS_PAYER_ACCOUNT_MISSING": 36,
-    "NONCE_ALREADY_USED": 42,
-    "INVALID_MAIN_FUNCTION_SIGNATURE": 1011,
-    "NUMBER_OF_TYPE_ARGUMENTS_MISMATCH": 1076,
-    "LINKER_ERROR": 1081,
-    "FUNCTION_RESOLUTION_FAILURE": 1091,
-    "NUMBER_OF_ARGUMENTS_MISMATCH": 1098,
-    "NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH": 1099,
-    "FAILED_TO_DESERIALIZE_ARGUMENT": 1100,
-    "TYPE_RESOLUTION_FAILURE": 2021,
-    "ARITHMETIC_ERROR": 4017,
-    "OUT_OF_GAS": 4002,
-    "RESOURCE_ALREADY_EXISTS": 4004,
-    "MISSING_DATA": 4008,
-    "ABORTED": 4016,
-    "EXECUTION_LIMIT_REACHED": 4030,
-    "IO_LIMIT_REACHED": 4031,
-    "STORAGE_LIMIT_REACHED": 4032,
-}
-"""VM status numbers by name, the values of ``vm_error_code``."""
 
 _EXECUTION_FAILURES = {"ARITHMETIC_ERROR", "RESOURCE_ALREADY_EXISTS", "MISSING_DATA"}
 

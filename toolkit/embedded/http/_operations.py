@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded._execution import run_view
 from toolkit.embedded._state import table_key
-from toolkit.embedded._vm_status import VM_STATUS_CODES, VmError
+from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.http._messages import BCS, JSON, ApiError, HttpAnswer, encode, invalid_input
 from toolkit.embedded.http._parsing import (
     NOT_A_TYPE_TAG,
@@ -40,6 +40,7 @@ from toolkit.move import (
 )
 from toolkit.move._bcs import uleb128
 from toolkit.move._layouts import NO_ABI
+from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction
