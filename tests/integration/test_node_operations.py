@@ -257,7 +257,8 @@ def test_a_fee_payer_and_second_signers_are_read_from_the_signature(post, ledger
 
 def test_an_orderless_transaction_needs_no_sequence_number(post, ledger):
     """With a nonce the sequence number is ignored and shown as the largest u64."""
-    body = _transfer(ledger, sequence_number="0", replay_protection_nonce="12345")
+    soon = str(ledger.view("0x1::timestamp::now_seconds")[0][0] + 50)
+    body = _transfer(ledger, sequence_number="0", replay_protection_nonce="12345", expiration_timestamp_secs=soon)
     (simulated,) = post("/transactions/simulate", body).json()
     assert simulated["success"], simulated["vm_status"]
     assert (simulated["sequence_number"], simulated["replay_protection_nonce"]) == (str(2**64 - 1), "12345")

@@ -44,6 +44,8 @@ const sponsoredBy = async (feePayer) => {
   transaction.feePayerAddress = feePayer;
   return transaction;
 };
+// The time of this ledger is its own; the SDK fills in that of the computer.
+const soon = Math.floor(Number((await aptos.getLedgerInfo()).ledger_timestamp) / 1e6) + 50;
 const out = {
   chain: await aptos.getChainId(),
   sequence: (await aptos.getAccountInfo({ accountAddress: alice })).sequence_number,
@@ -55,7 +57,7 @@ const out = {
   keyless: await first(simulate.simple({ transaction: await build.simple({ sender: alice, data }) })),
   keyed: await first(simulate.simple({ signerPublicKey: holder.publicKey, transaction: await build.simple({ sender: holder.accountAddress, data }) })),
   foreign: await first(simulate.simple({ signerPublicKey: stranger.publicKey, transaction: await build.simple({ sender: alice, data }) })),
-  nonce: await first(simulate.simple({ transaction: await build.simple({ sender: alice, data, options: { replayProtectionNonce: 7 } }) })),
+  nonce: await first(simulate.simple({ transaction: await build.simple({ sender: alice, data, options: { replayProtectionNonce: 7, expireTimestamp: soon } }) })),
   sponsored: await first(simulate.simple({ transaction: await build.simple({ sender: stranger.accountAddress,
     data: { function: address("cafe") + "::registry::register", functionArguments: ["mine"] }, withFeePayer: true }) })),
   sponsoredKeyed: await first(simulate.simple({ signerPublicKey: holder.publicKey, feePayerPublicKey: payer.publicKey,

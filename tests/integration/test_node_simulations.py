@@ -101,9 +101,7 @@ def test_json_and_bcs_of_one_request_give_one_answer(url):
     )
     by_json = requests.post(f"{url}/transactions/simulate", json=body, timeout=10).json()[0]
     by_bcs = _simulate(url, _raw())
-    # BCS has no bare "no signature": it goes as a single sender's, which shows in the answer and its hash.
-    assert by_bcs.pop("signature") == {"type": "single_sender"}
-    assert by_json.pop("signature") == {"type": "no_account_signature"}
+    assert by_json["signature"] == {"type": "single_sender"}  # as a node prints an absent signature
     assert by_json == by_bcs
 
 
@@ -387,6 +385,58 @@ def test_a_nonce_works_once():
     assert used["vm_status"] == "NONCE_ALREADY_USED"
     assert (free["success"], free["sequence_number"], free["replay_protection_nonce"]) == (True, "0", "78")
     assert free["payload"]["type"] == "entry_function_payload"
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({"max_gas_amount": 0}, "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"),
+        ({"max_gas_amount": 1}, "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"),
+        ({"max_gas_amount": 20_000_001}, "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND"),
+        ({"gas_unit_price": 0}, "GAS_UNIT_PRICE_BELOW_MIN_BOUND"),
+        ({"gas_unit_price": 99}, "GAS_UNIT_PRICE_BELOW_MIN_BOUND"),
+        ({"gas_unit_price": 99_999_999_999}, "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"),
+        ({"sequence_number": 99_999}, "SEQUENCE_NUMBER_TOO_NEW"),
+        ({"sequence_number": 2**63}, "SEQUENCE_NUMBER_TOO_BIG"),
+        ({"expiration_timestamp_secs": 0}, "TRANSACTION_EXPIRED"),
+        # Several faults: gas before time, time before the chain, the chain before the sequence number, that before money.
+        ({"gas_unit_price": 0, "expiration_timestamp_secs": 0}, "GAS_UNIT_PRICE_BELOW_MIN_BOUND"),
+        ({"expiration_timestamp_secs": 0, "chain_id": 1}, "TRANSACTION_EXPIRED"),
+        ({"chain_id": 1, "sequence_number": 9}, "BAD_CHAIN_ID"),
+        ({"sequence_number": 9, "gas_unit_price": 10**10}, "SEQUENCE_NUMBER_TOO_NEW"),
+        ({"gas_unit_price": 10**10}, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"),
+    ],
+)
+def test_a_transaction_is_checked_in_the_order_of_a_node(url, changes, status):
+    """The first rule that is broken is the status; nothing is charged."""
+    refused = _simulate(url, _raw(**changes))
+    assert (refused["success"], refused["vm_status"], refused["gas_used"]) == (False, status, "0")
+
+
+def test_signers_must_differ():
+    """A sender among the secondary signers is refused before anything else."""
+    twice = MultiAgentSignature(NONE, secondary_signer_addresses=["0xa11ce"], secondary_signers=[NONE])
+    with embedded.serve(embedded.Ledger()) as url:
+        refused = _simulate(url, _raw(gas_unit_price=0), twice)
+    assert (refused["vm_status"], refused["gas_used"]) == ("SIGNERS_CONTAIN_DUPLICATES", "0")
+
+
+def test_an_orderless_transaction_expires_soon():
+    """61 s after ledger time is accepted, as recorded from a node, 101 s is not."""
+    ledger = embedded.Ledger()
+    now = ledger.view("0x1::timestamp::now_seconds")[0][0]
+    payload = EncodedPayloadV2(_transfer(), None, 5)
+    with embedded.serve(ledger) as url:
+        status = [_simulate(url, _raw(payload, expiration_timestamp_secs=now + s))["vm_status"] for s in (61, 100, 101)]
+    assert status == ["Executed successfully", "Executed successfully", "TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE"]
+
+
+def test_changes_are_in_the_order_of_their_keys(url):
+    """JSON has the changes in the order of the write set in BCS: by address, then by what is stored there."""
+    changes = _simulate(url, _raw())["changes"]
+    addresses = [int(change["address"], 16) for change in changes if "address" in change]
+    assert len(addresses) > 2
+    assert addresses == sorted(addresses)
 
 
 @pytest.fixture(scope="module")

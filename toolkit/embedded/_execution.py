@@ -19,21 +19,25 @@ from toolkit.wire import EncodedEntryFunction, EncodedScript, authentication_key
 from toolkit.wire._bcs_payloads import read_function_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.embedded._meter import Schedule
     from toolkit.embedded._state import StateKey, VersionedState
     from toolkit.embedded._transaction import Executable, Transaction
     from toolkit.move import TypeTag
+    from toolkit.wire import AccountSignature, TransactionSignature
 
 __all__ = ["MAX_VIEW_GAS", "NO_PAYER", "LedgerSnapshot", "execute", "run_executable", "run_unmetered", "run_view"]
 
 NO_PAYER = "0x0"
 """The fee payer of a simulation that charges no account."""
 
-_MICROSECONDS = 1_000_000
+MAX_ORDERLESS_EXPIRATION_S = 100
+"""Seconds after ledger time at which a transaction with a nonce may expire: 60, and 40 for clocks that differ."""
 
+_MICROSECONDS = 1_000_000
+_MAX_SEQUENCE_NUMBER = 2**63
 
 MAX_VIEW_GAS = 2_000_000
 """Gas units that a view may use (``max_gas_view_function`` of a node's configuration)."""
@@ -59,8 +63,12 @@ def _failed_check(snapshot: LedgerSnapshot, transaction: Transaction, *, check_k
 
 
 def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool) -> Iterator[tuple[bool, str]]:  # noqa: FBT001 - only passed on
-    """Yield (failed, status name) of each check, in the order of a node."""
+    """Yield (failed, status name) of each check, in the order of a node.
+
+    The VM checks signers and gas, then the framework's prologue checks time, chain, keys, replay and payment.
+    """
     raw, schedule = transaction.raw, snapshot.schedule
+    yield len(set(transaction.signers)) < len(transaction.signers), "SIGNERS_CONTAIN_DUPLICATES"
     price, gas = raw.gas_unit_price, raw.max_gas_amount
     yield transaction.size > schedule["txn.max_transaction_size_in_bytes"], "EXCEEDED_MAX_TRANSACTION_SIZE"
     yield gas > schedule["txn.maximum_number_of_gas_units"], "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND"
@@ -68,20 +76,26 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
     yield too_little, "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
     yield price < schedule["txn.min_price_per_gas_unit"], "GAS_UNIT_PRICE_BELOW_MIN_BOUND"
     yield price > schedule["txn.max_price_per_gas_unit"], "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"
+    now = snapshot.timestamp_us // _MICROSECONDS
+    yield raw.expiration_timestamp_secs <= now, "TRANSACTION_EXPIRED"
     yield raw.chain_id != snapshot.chain_id, "BAD_CHAIN_ID"
-    yield raw.expiration_timestamp_secs * _MICROSECONDS <= snapshot.timestamp_us, "TRANSACTION_EXPIRED"
-    yield check_keys and _has_foreign_key(snapshot, transaction), "INVALID_AUTH_KEY"
+    sender, *others = transaction.authenticators()
+    yield check_keys and _has_foreign_key(snapshot, [sender]), "INVALID_AUTH_KEY"
     if transaction.nonce is not None:
+        too_late = raw.expiration_timestamp_secs > now + MAX_ORDERLESS_EXPIRATION_S
+        yield too_late, "TRANSACTION_EXPIRATION_TOO_FAR_IN_FUTURE"
         yield _nonce_used(snapshot, raw.sender, transaction.nonce), "NONCE_ALREADY_USED"
     else:
         expected = _sequence_number(snapshot, raw.sender)
+        yield raw.sequence_number >= _MAX_SEQUENCE_NUMBER, "SEQUENCE_NUMBER_TOO_BIG"
         yield raw.sequence_number < expected, "SEQUENCE_NUMBER_TOO_OLD"
         yield raw.sequence_number > expected, "SEQUENCE_NUMBER_TOO_NEW"
+    too_poor = transaction.payer != NO_PAYER and not _can_pay(snapshot, transaction.payer, gas * price)
+    yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
+    yield check_keys and _has_foreign_key(snapshot, others), "INVALID_AUTH_KEY"
     if transaction.multisig_address is not None:
         problem = _multisig_problem(snapshot, transaction, transaction.multisig_address)
         yield problem is not None, problem or ""
-    too_poor = transaction.payer != NO_PAYER and not _can_pay(snapshot, transaction.payer, gas * price)
-    yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
 
 
 def _account(snapshot: LedgerSnapshot, address: str) -> dict[str, Any] | None:
@@ -96,9 +110,11 @@ def _sequence_number(snapshot: LedgerSnapshot, address: str) -> int:
     return 0 if account is None else int(account["sequence_number"])
 
 
-def _has_foreign_key(snapshot: LedgerSnapshot, transaction: Transaction) -> bool:
+def _has_foreign_key(
+    snapshot: LedgerSnapshot, signers: Iterable[tuple[str, AccountSignature | TransactionSignature]]
+) -> bool:
     """Return True if the public key of a signer does not belong to its account."""
-    for address, signature in transaction.authenticators():
+    for address, signature in signers:
         key = authentication_key(signature)
         if key is not None:
             account = _account(snapshot, address)

@@ -27,7 +27,7 @@ from toolkit.move import (
     parse_address,
     wire_address,
 )
-from toolkit.wire import EncodedEntryFunction, RawTransaction, SignedTransaction
+from toolkit.wire import EncodedEntryFunction, EncodedPayloadV2, RawTransaction, SignedTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -45,6 +45,7 @@ _DEFAULT_MAX_GAS = 200_000
 _PUBLISHING_MAX_GAS = 1_000_000  # one APT at the default price: storage of bytecode is charged by the byte
 _DEFAULT_PRICE = 100
 _EXPIRES_AFTER_S = 600
+_ORDERLESS_EXPIRES_AFTER_S = 50
 
 
 class Ledger(LedgerReader):
@@ -448,13 +449,15 @@ class Ledger(LedgerReader):
         kind = self.chain.code_at(self.head).struct(Account.Account, ())
         value = self.chain.state.read(resource_key(address, kind.tag), self.head)
         sequence_number = 0 if value is None else int(decode_bcs(kind.layout, value.data)["sequence_number"])
+        orderless = isinstance(payload, EncodedPayloadV2) and payload.replay_protection_nonce is not None
+        expires_after_s = _ORDERLESS_EXPIRES_AFTER_S if orderless else _EXPIRES_AFTER_S
         raw = RawTransaction(
             sender=address,
             sequence_number=sequence_number,
             payload=payload,
             max_gas_amount=max_gas_amount,
             gas_unit_price=gas_unit_price,
-            expiration_timestamp_secs=self._next_time_us // 1_000_000 + _EXPIRES_AFTER_S,
+            expiration_timestamp_secs=self._next_time_us // 1_000_000 + expires_after_s,
             chain_id=self.chain.chain_id,
         )
         signature = placeholder_signature(

@@ -10,6 +10,7 @@ from toolkit.embedded._transaction import TransactionKind
 from toolkit.embedded._vm_status import VmError
 from toolkit.errors import ToolkitError
 from toolkit.move import (
+    StructTag,
     Writer,
     address_to_bytes,
     decode_bcs,
@@ -19,7 +20,7 @@ from toolkit.move import (
     wire_type,
     write_type_tag,
 )
-from toolkit.wire import EncodedScript
+from toolkit.wire import EncodedScript, NoAccountSignature, SingleSenderSignature
 
 if TYPE_CHECKING:
     from toolkit.embedded._chain import Chain
@@ -74,7 +75,7 @@ def module_json(code: CodeSet, address: str, name: str) -> dict[str, Any] | None
 def changes_json(code: CodeSet, output: Output) -> list[dict[str, Any]]:
     """Return an output's writes as state changes; as on a node, those that cannot be rendered are omitted."""
     changes = []
-    for key, value in output.writes.items():
+    for key, value in sorted(output.writes.items(), key=lambda item: _key_bytes(item[0])):
         try:
             if key.kind == "group" and value is not None:
                 changes += _group_json(code, key, value.data)
@@ -117,8 +118,16 @@ def _group_json(code: CodeSet, key: StateKey, data: bytes) -> list[dict[str, Any
     shared = {"address": wire_address(key.owner), "state_key_hash": state_key_hash(key)}
     return [
         shared | {"data": resource_json(code, tag, member), "type": "write_resource"}
-        for tag, member in decode_group(data).items()
+        for tag, member in sorted(decode_group(data).items(), key=lambda item: _member_order(item[0]))
     ]
+
+
+def _member_order(tag: str) -> tuple[bytes, str, str, str]:
+    """Return the key by which JSON sorts the members of a group; BCS sorts them by their bytes."""
+    parsed = parse_type_tag(tag)
+    if not isinstance(parsed, StructTag):
+        return b"", "", "", tag
+    return address_to_bytes(parsed.address), parsed.module, parsed.name, tag
 
 
 def events_json(code: CodeSet, events: tuple[EmittedEvent, ...]) -> list[dict[str, Any]]:
@@ -185,6 +194,8 @@ def _arguments_json(code: CodeSet, call: EncodedEntryFunction) -> list[Any]:
 
 def signature_json(signature: TransactionSignature) -> dict[str, Any]:
     """Return a signature, with addresses in the form of the REST API."""
+    if isinstance(signature, NoAccountSignature):  # in BCS it is the signature of a single sender
+        signature = SingleSenderSignature(signature)
     answer = signature.to_wire()
     if "secondary_signer_addresses" in answer:
         answer["secondary_signer_addresses"] = [wire_address(one) for one in answer["secondary_signer_addresses"]]
