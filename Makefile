@@ -62,5 +62,5 @@ clean:
 	@touch $@
 
 .venv/.for-tests: pyproject.toml .venv/.made
-	$(INSTALL) --editable '.[dev,fast,test]'
+	$(INSTALL) --editable '.[dev,test]'
 	@touch $@ .venv/.for-use
