@@ -19,7 +19,7 @@ from toolkit.embedded.http import _server as server_module
 
 try:
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-except ImportError:  # the extra `fast` is not installed
+except ImportError:  # on Windows
     PARSERS = [H11Protocol]
 else:
     PARSERS = [HttpToolsProtocol, H11Protocol]
