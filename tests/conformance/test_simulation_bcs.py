@@ -149,8 +149,10 @@ def test_other_failures_have_a_status_number(url, registry):
     """Out of gas has a variant of its own; a prologue failure is the number of its status, and writes nothing."""
     _, read = _both(url, registry, "0xcafe::registry::register", ["brand-new"], max_gas_amount="100")
     assert _info(read)["status"] == "OutOfGas"
-    _, read = _both(url, registry, "0xcafe::registry::register", ["x"], sequence_number="18446744073709551614")
+    _, read = _both(url, registry, "0xcafe::registry::register", ["x"], sequence_number="1000000")
     assert _info(read)["status"] == ("MiscellaneousError", 4)
+    _, read = _both(url, registry, "0xcafe::registry::register", ["x"], sequence_number="18446744073709551614")
+    assert _info(read)["status"] == ("MiscellaneousError", 24)
     assert (_info(read)["gas_used"], read["events"], read["changes"]) == (0, [], ("V0", {"write_set": []}))
 
 
