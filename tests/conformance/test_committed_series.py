@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from toolkit.gas._observations import Cause, Change, Part, parts_of_parameters
 from toolkit.gas.committed._analysis import analyse
-from toolkit.gas.committed._strata import Change, Part, TimelineKind, parts_of_parameters, slots_created
+from toolkit.gas.committed._strata import slots_created
 
 UPGRADE, SCHEDULE, MIX = 503, 707, 897
 
@@ -40,8 +41,8 @@ def timeline(recorded):
     moved = [name for name in before if before[name] != after[name]]
     assert len(moved) == 117
     return [
-        Change(UPGRADE, TimelineKind.CODE, "lab upgraded"),
-        Change(SCHEDULE, TimelineKind.SCHEDULE, "instructions / 10", parts_of_parameters(moved)),
+        Change(UPGRADE, Cause.CODE, "lab upgraded"),
+        Change(SCHEDULE, Cause.SCHEDULE, "instructions / 10", parts_of_parameters(moved)),
     ]
 
 

@@ -1,4 +1,7 @@
-"""Observations: the outcome of one call as a row of the observation frame. Pure; the time is an argument."""
+"""Observations: the outcome of one call as a row of the observation frame, the parts of gas, and what can move them.
+
+Pure; times are arguments.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from toolkit.frames._schema import OBSERVATIONS
 from toolkit.wire import canonical_request, transaction_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
 
     import pandas as pd
@@ -22,7 +26,19 @@ if TYPE_CHECKING:
     from toolkit.client._results import Simulation, ViewResult
     from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, ViewFunction
 
-__all__ = ["NO_ANSWER", "Origin", "Source", "fingerprint", "is_no_answer", "last_observations", "row_columns"]
+__all__ = [
+    "NO_ANSWER",
+    "Cause",
+    "Change",
+    "Origin",
+    "Part",
+    "Source",
+    "fingerprint",
+    "is_no_answer",
+    "last_observations",
+    "parts_of_parameters",
+    "row_columns",
+]
 
 
 class Source(StrEnum):
@@ -31,6 +47,129 @@ class Source(StrEnum):
     VIEW = "view@version"
     SIMULATE = "simulate@now"
     COMMITTED = "committed"
+
+
+class Part(StrEnum):
+    """A part of what a transaction pays."""
+
+    EXECUTION = "execution"
+    IO = "io"
+    STORAGE = "storage"
+    REFUND = "refund"
+
+    @property
+    def column(self) -> str:
+        """Column of the observations."""
+        return _COLUMN_OF[self]
+
+    @property
+    def in_octas(self) -> bool:
+        """Whether the part is charged in octas, exactly; the others are whole gas units, rounded up."""
+        return self in {Part.STORAGE, Part.REFUND}
+
+
+_COLUMN_OF = {
+    Part.EXECUTION: "execution_gas_units",
+    Part.IO: "io_gas_units",
+    Part.STORAGE: "storage_fee_octas",
+    Part.REFUND: "storage_fee_refund_octas",
+}
+
+
+class Cause(StrEnum):
+    """Kind of cause of a step; the values of the column ``cause``."""
+
+    SCHEDULE = "schedule"
+    CODE = "code"
+    CONFIG = "config"
+    STATE = "state"
+    MIXED = "mixed"
+    NODE = "node"
+    UNEXPLAINED = "unexplained"
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def of(cls, value: object) -> Cause:
+        """Return the cause of a cell; `UNKNOWN` for a missing value or one that is not a cause."""
+        try:
+            return cls(str(value))
+        except ValueError:
+            return cls.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of what gas is charged by: the gas schedule, configuration, or code.
+
+    Attributes
+    ----------
+    ledger_version : int
+        Version of the transaction that made it. Transactions of lower versions ran before the change.
+    kind : Cause
+        `Cause.SCHEDULE`, `Cause.CODE` or `Cause.CONFIG`.
+    what : str
+        What changed, in words.
+    parts : frozenset of Part
+        The parts that the change can move; see `parts_of_parameters`.
+    modules : frozenset of str
+        Modules whose code changed, as ``0x1::coin``; empty for other kinds.
+    affects : frozenset of str
+        Of a change of code: the modules asked for that were changed, or depend on a module that was.
+    version_before : int or None
+        Last version read at which the change was not made, if that is not the version before `ledger_version`.
+    time : datetime or None
+        Time of the transaction.
+    transaction_hash, transaction_type, transaction_sender, transaction_function : str or None
+        Of the transaction, if it could be read.
+    """
+
+    ledger_version: int
+    kind: Cause
+    what: str = ""
+    parts: frozenset[Part] = frozenset(Part)
+    modules: frozenset[str] = frozenset()
+    affects: frozenset[str] = frozenset()
+    version_before: int | None = None
+    time: datetime | None = None
+    transaction_hash: str | None = None
+    transaction_type: str | None = None
+    transaction_sender: str | None = None
+    transaction_function: str | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the transaction of `ledger_version` made the change; else it was made after `version_before`."""
+        return self.version_before is None or self.version_before == self.ledger_version - 1
+
+
+def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
+    """Return the parts that a change of these gas parameters can move.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Parameters whose value differs. One of no known kind could move all parts.
+
+    Returns
+    -------
+    frozenset of Part
+
+    Examples
+    --------
+    >>> sorted(parts_of_parameters(["instr.add", "txn.storage_io_per_state_slot_read"]))
+    [<Part.EXECUTION: 'execution'>, <Part.IO: 'io'>]
+    """
+    found: set[Part] = set()
+    for name in names:
+        if "storage_io_" in name:
+            found.add(Part.IO)
+        elif "storage_fee" in name:
+            found |= {Part.STORAGE, Part.REFUND}
+        elif name.startswith(("instr.", "move_stdlib.", "aptos_framework.", "table.", "misc.")):
+            found.add(Part.EXECUTION)
+        else:
+            return frozenset(Part)
+    return frozenset(found)
 
 
 NO_ANSWER = frozenset(

@@ -14,8 +14,8 @@ from toolkit._present.numbers import plural, relative_change, version_range
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.frames._columns import plain_columns
-from toolkit.gas._observations import Source
-from toolkit.gas._steps import Cause, step_groups
+from toolkit.gas._observations import Cause, Source
+from toolkit.gas._steps import step_groups
 from toolkit.wire import feature_name
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ made at one place of the ledger are grouped (`step_groups`). Reports, figures an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ import pyarrow.compute as pc
 from toolkit.errors import SchemaError
 from toolkit.frames._columns import plain_columns
 from toolkit.frames._schema import OBSERVATIONS, STEPS
-from toolkit.gas._observations import NO_ANSWER, Source, is_no_answer
+from toolkit.gas._observations import NO_ANSWER, Cause, Source, is_no_answer
 from toolkit.gas._series import records, require
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ __all__ = [
     "OUTCOME_COLUMNS",
     "ROUNDING_NOTE",
     "STEP_COLUMNS",
-    "Cause",
     "Coverage",
     "Explanation",
     "Step",
@@ -64,27 +62,6 @@ _NEW_CALL_SIZE = 0.25
 _STOPPED_CALL_SIZE = log(4)
 _MIN_ANSWERS = 2
 _CALL_KEY = ["node", "label", "source"]
-
-
-class Cause(StrEnum):
-    """Kind of cause of a step; the values of the column ``cause``."""
-
-    SCHEDULE = "schedule"
-    CODE = "code"
-    CONFIG = "config"
-    STATE = "state"
-    MIXED = "mixed"
-    NODE = "node"
-    UNEXPLAINED = "unexplained"
-    UNKNOWN = "unknown"
-
-    @classmethod
-    def of(cls, value: object) -> Cause:
-        """Return the cause of a cell; `UNKNOWN` for a missing value or one that is not a cause."""
-        try:
-            return cls(str(value))
-        except ValueError:
-            return cls.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

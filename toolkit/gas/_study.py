@@ -26,10 +26,10 @@ from toolkit.frames._schema import STEPS
 from toolkit.gas._calls import Call, read_calls
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._gate import Threshold, Waiver, read_waivers
-from toolkit.gas._observations import last_observations
+from toolkit.gas._observations import Cause, last_observations
 from toolkit.gas._plan import Plan, plan_study
 from toolkit.gas._sentences import run_lines
-from toolkit.gas._steps import COVERAGE_COLUMNS, Cause, Coverage, Explanation, coverage_of, step_columns, steps_of
+from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, Explanation, coverage_of, step_columns, steps_of
 from toolkit.gas._study_file import checked_keys, file_schema, read_toml
 from toolkit.gas._versions import VersionChoice
 from toolkit.gas.runs._completeness import merge_runs

@@ -12,10 +12,10 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatt
 from matplotlib.transforms import blended_transform_factory
 
 from toolkit._present.numbers import change_place, plural
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import CAUSE_LABELS
 from toolkit.gas._series import CallSeries, call_order, columns_of, is_model, require, series_of
-from toolkit.gas._steps import STEP_COLUMNS, Cause, is_drift
+from toolkit.gas._steps import STEP_COLUMNS, is_drift
 from toolkit.plots import _style as style
 from toolkit.plots._labels import (
     Caption,

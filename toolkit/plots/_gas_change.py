@@ -8,9 +8,10 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from toolkit._present.numbers import change_place
+from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import CAUSE_LABELS, short_change
 from toolkit.gas._series import is_model, records, require
-from toolkit.gas._steps import STEP_COLUMNS, Cause, StepChange, merge_drift
+from toolkit.gas._steps import STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, legend_below
 

@@ -9,7 +9,7 @@ import matplotlib as mpl
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from toolkit._present.numbers import number
-from toolkit.gas._steps import Cause
+from toolkit.gas._observations import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

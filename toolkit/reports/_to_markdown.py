@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from toolkit.gas._comparison import Comparison
     from toolkit.gas._gate import Gate
-    from toolkit.gas._steps import Cause
+    from toolkit.gas._observations import Cause
     from toolkit.reports._data import ReportData
 
 __all__ = ["code", "comparison_markdown", "render"]

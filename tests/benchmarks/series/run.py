@@ -22,15 +22,15 @@ sys.path.insert(0, str(ROOT))
 
 from tests.unit.gas.committed_histories import History, history  # noqa: E402  # the path comes first
 from tests.unit.gas.committed_scores import BARS, rates, score  # noqa: E402
+from toolkit.gas._observations import Cause, Change, Part  # noqa: E402
 from toolkit.gas.committed._analysis import analyse  # noqa: E402
-from toolkit.gas.committed._strata import Change, Part, TimelineKind  # noqa: E402
 
 SCRIPT = ROOT.parent / "shared" / "bench" / "committed_series_sim.py"
 KINDS = {
-    "schedule": TimelineKind.SCHEDULE,
-    "code": TimelineKind.CODE,
-    "dependency": TimelineKind.CODE,
-    "features": TimelineKind.CONFIG,
+    "schedule": Cause.SCHEDULE,
+    "code": Cause.CODE,
+    "dependency": Cause.CODE,
+    "features": Cause.CONFIG,
 }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from toolkit.gas.committed._strata import Change, Part, TimelineKind
+from toolkit.gas._observations import Cause, Change, Part
 
 OCTAS = 100
 PARAMETERS = {
@@ -79,7 +79,7 @@ def _charge(kinds, rules, calls):
 def _change_rules(rng, rules, kind, factor, usable):
     """Return the rules after a change, and the parts that its description says it can move."""
     up = factor if rng.random() < 0.65 else 1 / factor
-    if kind is TimelineKind.SCHEDULE:
+    if kind is Cause.SCHEDULE:
         family = str(rng.choice(list(PARAMETERS), p=[0.45, 0.2, 0.2, 0.15]))
         scaled = {
             "instr": {"instruction": rules.instruction * up},
@@ -91,7 +91,7 @@ def _change_rules(rng, rules, kind, factor, usable):
     hit = usable & (rng.random(len(usable)) < 0.6)
     hit[rng.choice(np.flatnonzero(usable))] = True
     way = rng.random()
-    if kind is TimelineKind.CODE and way < 0.2:
+    if kind is Cause.CODE and way < 0.2:
         return replace(rules, slots=rules.slots + hit, reads=rules.reads + 1.0 * hit), PARAMETERS["all"]
     if way < 0.4:
         return replace(rules, reads=np.where(hit, rules.reads * up, rules.reads)), PARAMETERS["all"]
@@ -130,15 +130,13 @@ def history(seed: int, *, effects: float = 0.55, hidden: float = 0.25) -> Histor
     cuts = np.sort(rng.choice(np.arange(n // 10, n - n // 10), int(rng.integers(1, 6)), replace=False))
     if len(cuts) > 2 and rng.random() < 0.3:
         cuts[1] = min(cuts[0] + int(rng.integers(1, 12)), cuts[2])
-    events = [
-        (int(at), TimelineKind(str(rng.choice([k.value for k in TimelineKind], p=[0.35, 0.5, 0.15])))) for at in cuts
-    ]
+    events = [(int(at), Cause(str(rng.choice(["schedule", "code", "config"], p=[0.35, 0.5, 0.15])))) for at in cuts]
     secret = None
     if rng.random() < hidden:
         free = np.setdiff1d(np.arange(n // 6, n - n // 6), (cuts[:, None] + np.arange(-25, 26)).ravel())
         if len(free):
             secret = int(rng.choice(free))
-            events.append((secret, TimelineKind.CODE))
+            events.append((secret, Cause.CODE))
     events.sort(key=lambda event: event[0])
     shares, later = rng.dirichlet(np.full(count, 2.0)), rng.dirichlet(np.full(count, 1.0))
     way = str(rng.choice(["fixed", "drifts", "jumps", "jumps at a change"], p=[0.45, 0.2, 0.2, 0.15]))

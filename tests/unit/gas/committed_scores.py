@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from toolkit.gas.committed._strata import Part
+from toolkit.gas._observations import Part
 
 BARS = {
     "resolvable steps named": (0.97, 1.0),

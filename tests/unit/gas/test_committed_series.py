@@ -11,10 +11,11 @@ import pytest
 from tests.unit.gas.committed_histories import history
 from tests.unit.gas.committed_scores import BARS, rates, score
 from toolkit.errors import InputError
+from toolkit.gas._observations import Cause, Change, Part, parts_of_parameters
 from toolkit.gas.committed._analysis import SeriesStep, analyse
-from toolkit.gas.committed._strata import Change, Observations, Part, TimelineKind, parts_of_parameters, slots_created
+from toolkit.gas.committed._strata import Observations, slots_created
 
-CODE, SCHEDULE = TimelineKind.CODE, TimelineKind.SCHEDULE
+CODE, SCHEDULE = Cause.CODE, Cause.SCHEDULE
 EXECUTION = frozenset({Part.EXECUTION})
 
 

@@ -7,9 +7,9 @@ import pytest
 from tests.unit.gas.observed import frame, row, table
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import STEPS
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import CAUSE_LABELS, SOURCE_LABELS, run_lines, step_lines
-from toolkit.gas._steps import ROUNDING_NOTE, Cause, Explanation, coverage_of, step_columns, steps_of
+from toolkit.gas._steps import ROUNDING_NOTE, Explanation, coverage_of, step_columns, steps_of
 
 
 def words(*rows, why=None):

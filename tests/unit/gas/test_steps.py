@@ -9,7 +9,8 @@ from tests.unit.gas.observed import frame, row
 from toolkit.errors import SchemaError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import STEPS
-from toolkit.gas._steps import Cause, Explanation, step_columns, steps_of
+from toolkit.gas._observations import Cause
+from toolkit.gas._steps import Explanation, step_columns, steps_of
 
 
 def pairs(steps):

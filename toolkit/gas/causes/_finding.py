@@ -14,9 +14,10 @@ from toolkit._present.numbers import plural
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._batch import run_in_threads
 from toolkit.errors import SchemaError
+from toolkit.gas._observations import Cause
 from toolkit.gas._schedules import schedule_words, uniform_ratio
 from toolkit.gas._sentences import features_text, module_change_text, resource_text, transaction_text
-from toolkit.gas._steps import ROUNDING_NOTE, Cause, Explanation
+from toolkit.gas._steps import ROUNDING_NOTE, Explanation
 from toolkit.gas.causes._evidence import FEATURES, FRAMEWORK, UNREAD, Evidence, reason
 from toolkit.gas.causes._writes import Table, Write, Written, key_text, tables_of
 from toolkit.move import FunctionId, ModuleId, wire_address

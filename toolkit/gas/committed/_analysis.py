@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from toolkit.gas._observations import Cause, Change, Part
 from toolkit.gas.committed._levels import (
     MIN_SIDE,
     TOLD_APART,
@@ -22,12 +23,9 @@ from toolkit.gas.committed._levels import (
     student_tail,
 )
 from toolkit.gas.committed._strata import (
-    Change,
     MixShift,
     Observations,
-    Part,
     Stratum,
-    TimelineKind,
     Writes,
     chance_of_counts,
     changed_writes,
@@ -218,10 +216,10 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     Examples
     --------
     >>> import pandas as pd
-    >>> from toolkit.gas.committed._strata import TimelineKind
+    >>> from toolkit.gas._observations import Cause, Change
     >>> frame = pd.DataFrame({"ledger_version": range(100), "execution_gas_units": [4] * 50 + [21] * 50})
     >>> frame = frame.assign(io_gas_units=2, storage_fee_octas=0)
-    >>> [step] = analyse(frame, [Change(50, TimelineKind.CODE, "upgrade")]).steps
+    >>> [step] = analyse(frame, [Change(50, Cause.CODE, "upgrade")]).steps
     >>> step.part, step.before, step.after, step.low, step.high
     (<Part.EXECUTION: 'execution'>, 4.0, 21.0, 16.0, 18.0)
     """
@@ -232,7 +230,7 @@ def analyse(frame: pd.DataFrame, changes: Sequence[Change]) -> Analysis:
     strata = observations.strata([change.ledger_version for change in timeline])
     mix = mix_shifts(observations, strata)
     # Writes can change without a change of the timeline too: then where the mix shifts.
-    suspected = tuple(Change(shift.version_after, TimelineKind.CODE) for shift in mix)
+    suspected = tuple(Change(shift.version_after, Cause.CODE) for shift in mix)
     writes = changed_writes(observations, strata, timeline, suspected)
     lines = [
         line

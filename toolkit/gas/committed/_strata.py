@@ -1,35 +1,31 @@
-"""Observations of one function's committed transactions: parts, changes, and the strata that are compared apart."""
+"""Observations of one function's committed transactions, and the strata of them that are compared apart."""
 
 from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from toolkit.errors import InputError
+from toolkit.gas._observations import Cause, Change, Part
 from toolkit.gas.committed._levels import MIN_SIDE, chi_square_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
 __all__ = [
-    "Change",
     "MixShift",
     "Observations",
-    "Part",
     "Stratum",
-    "TimelineKind",
     "Writes",
     "chance_of_counts",
     "changed_writes",
     "mix_shifts",
-    "parts_of_parameters",
     "slots_created",
 ]
 
@@ -50,92 +46,6 @@ MAX_MOVABLE = 6
 SAME_WORK = 0.3
 MAX_ABSENT = 7.0
 """Observations expected between a change and the stratum that ends or begins there, none of which is found."""
-
-
-class Part(StrEnum):
-    """A part of what a transaction pays."""
-
-    EXECUTION = "execution"
-    IO = "io"
-    STORAGE = "storage"
-    REFUND = "refund"
-
-    @property
-    def column(self) -> str:
-        """Column of the observations."""
-        return _COLUMNS[self]
-
-    @property
-    def in_octas(self) -> bool:
-        """Whether the part is charged in octas, exactly; the others are whole gas units, rounded up."""
-        return self in {Part.STORAGE, Part.REFUND}
-
-
-_COLUMNS = {
-    Part.EXECUTION: "execution_gas_units",
-    Part.IO: "io_gas_units",
-    Part.STORAGE: "storage_fee_octas",
-    Part.REFUND: "storage_fee_refund_octas",
-}
-
-
-class TimelineKind(StrEnum):
-    """What a change of the timeline is a change of."""
-
-    SCHEDULE = "schedule"
-    CODE = "code"
-    CONFIG = "config"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of the timeline.
-
-    Attributes
-    ----------
-    ledger_version : int
-        Version of the transaction that made it. Transactions of lower versions ran before the change.
-    kind : TimelineKind
-    what : str
-        What changed, in words.
-    parts : frozenset of Part
-        The parts that the change can move; see `parts_of_parameters`.
-    """
-
-    ledger_version: int
-    kind: TimelineKind
-    what: str = ""
-    parts: frozenset[Part] = frozenset(Part)
-
-
-def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
-    """Return the parts that a change of these gas parameters can move.
-
-    Parameters
-    ----------
-    names : iterable of str
-        Parameters whose value differs. One of no known kind could move all parts.
-
-    Returns
-    -------
-    frozenset of Part
-
-    Examples
-    --------
-    >>> sorted(parts_of_parameters(["instr.add", "txn.storage_io_per_state_slot_read"]))
-    [<Part.EXECUTION: 'execution'>, <Part.IO: 'io'>]
-    """
-    found: set[Part] = set()
-    for name in names:
-        if "storage_io_" in name:
-            found.add(Part.IO)
-        elif "storage_fee" in name:
-            found |= {Part.STORAGE, Part.REFUND}
-        elif name.startswith(("instr.", "move_stdlib.", "aptos_framework.", "table.", "misc.")):
-            found.add(Part.EXECUTION)
-        else:
-            return frozenset(Part)
-    return frozenset(found)
 
 
 def slots_created(storage_fee_octas: NDArray[Any], octas_per_slot: NDArray[Any]) -> NDArray[np.int64]:
@@ -436,7 +346,7 @@ def changed_writes(
         place = int(np.searchsorted(observations.versions, change.ledger_version))
         if all(abs(place - other) > MIN_SIDE for other in places):
             placed.append((place, change))
-    able = [(p, change) for p, change in placed if change.kind is not TimelineKind.SCHEDULE]
+    able = [(p, change) for p, change in placed if change.kind is not Cause.SCHEDULE]
     able.sort(key=lambda pair: pair[0])
 
     def around(place: int, others: list[int]) -> tuple[int, int]:

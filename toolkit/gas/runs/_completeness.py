@@ -14,9 +14,9 @@ import pandas as pd
 from toolkit.errors import StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import STEPS
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import Cause, Source
 from toolkit.gas._plan import committed_range
-from toolkit.gas._steps import Cause, Explanation, Step, step_columns, steps_of
+from toolkit.gas._steps import Explanation, Step, step_columns, steps_of
 from toolkit.gas.runs._rows import (
     count_failures,
     count_unanswered,

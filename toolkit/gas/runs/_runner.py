@@ -17,8 +17,9 @@ from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError, StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import STEPS
+from toolkit.gas._observations import Cause
 from toolkit.gas._plan import connected, resolve_study
-from toolkit.gas._steps import Cause, Explanation, Step, step_columns, steps_of
+from toolkit.gas._steps import Explanation, Step, step_columns, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
 from toolkit.gas.runs._collector import Collector, check_there, raise_unconfirmed
