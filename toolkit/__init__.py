@@ -20,12 +20,12 @@ _HOMES = {
     "client._node": "Node",
     "client._snapshot": "Snapshot",
     "client._versions": "FindSteps",
-    "dtypes": "describe exact_sum read_parquet scaled write_parquet",
+    "dtypes": "describe exact_diff exact_sum read_parquet scaled write_parquet",
     "errors": (
         "InputError NodeError NodeUnreachable NotAtPast NotFound RunStopped SchemaError StudyError ToolkitError "
         "VersionPruned"
     ),
-    "frames._keys": "table_keys",
+    "frames._transactions": "table_keys",
     "gas._comparison": "compare",
     "gas._gate": "Threshold Waiver",
     "gas._schedules": "schedule_diff",
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from toolkit.client._snapshot import Snapshot as Snapshot
     from toolkit.client._versions import FindSteps as FindSteps
     from toolkit.dtypes import describe as describe
+    from toolkit.dtypes import exact_diff as exact_diff
     from toolkit.dtypes import exact_sum as exact_sum
     from toolkit.dtypes import read_parquet as read_parquet
     from toolkit.dtypes import scaled as scaled
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     from toolkit.errors import StudyError as StudyError
     from toolkit.errors import ToolkitError as ToolkitError
     from toolkit.errors import VersionPruned as VersionPruned
-    from toolkit.frames._keys import table_keys as table_keys
+    from toolkit.frames._transactions import table_keys as table_keys
     from toolkit.gas._comparison import compare as compare
     from toolkit.gas._gate import Threshold as Threshold
     from toolkit.gas._gate import Waiver as Waiver

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.dtypes import _registration as _registration
 
 if TYPE_CHECKING:
-    from toolkit.dtypes._arithmetic import exact_sum, scaled
+    from toolkit.dtypes._arithmetic import exact_diff, exact_sum, scaled
     from toolkit.dtypes._arrow import (
         WideIntType,
         i128,
@@ -38,6 +38,7 @@ __all__ = [
     "WideIntType",
     "WideKind",
     "describe",
+    "exact_diff",
     "exact_sum",
     "i128",
     "i256",
@@ -58,7 +59,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "_arithmetic": "exact_sum scaled",
+    "_arithmetic": "exact_diff exact_sum scaled",
     "_arrow": (
         "WideIntType i128 i256 int_from_text u128 u256 uint_from_text wide_from_ints wide_from_text wide_to_ints "
         "wide_to_text wide_type"

@@ -7,6 +7,7 @@ wraps.
 from __future__ import annotations
 
 import operator
+from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 
     Words = NDArray[np.uint64]
 
-__all__ = ["WideOperators", "exact_sum", "plain_number", "scaled"]
+__all__ = ["WideOperators", "exact_diff", "exact_sum", "plain_number", "scaled"]
 
+_MAX_DECIMALS = 38
+_MAX_DIGITS = 76
 _MAX_POWER = 256  # larger powers fit only of 0 and ±1
 _COMPARE = {
     "eq": pc.equal,
@@ -261,8 +264,51 @@ def exact_sum(series: pd.Series) -> int:
     return limbs.total(_column_words(series, "exact_sum"))
 
 
-def scaled(series: pd.Series, decimals: int = 8) -> pd.Series:
-    """Divide a column of integers by ``10**decimals``, as floats for plots. The result is **not exact**.
+def exact_diff(series: pd.Series, periods: int = 1, *, by: Any = None) -> pd.Series:
+    """Return the exact difference of each row and an earlier one, as ``Series.diff`` does for signed integers.
+
+    ``diff()`` of ``uint64[pyarrow]`` raises ``ArrowInvalid: overflow`` if a value falls, and so does ``b - a`` of two
+    such columns; for the latter write ``b.astype("i128") - a``.
+
+    Parameters
+    ----------
+    series : Series, length n
+        Integers of any width, such as balances.
+    periods : int, default 1
+        Number of rows between the two; negative for later rows.
+    by : Series, array or list of them, optional
+        Groups, as for ``Series.groupby``: rows are compared within their group.
+
+    Returns
+    -------
+    Series, length n
+        With the index and the name of `series`. The dtype is i128 for columns of up to 64 bits, i256 for wider ones.
+        Missing if one of the two rows is missing.
+
+    Raises
+    ------
+    SchemaError
+        If the column has values other than integers, or a value or a difference does not fit i256.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> balances = pd.DataFrame({"owner": ["a", "b", "a"], "octas": pd.array([5, 7, 3], dtype="uint64[pyarrow]")})
+    >>> exact_diff(balances["octas"], by=balances["owner"]).tolist()
+    [<NA>, <NA>, -2]
+    """
+    series = pd.Series(series)
+    if series.dtype == object:
+        _integers(series)
+    elif _kind(series.array) is None and series.dtype.kind not in {"i", "u"}:
+        raise _not_integers(series, "exact_diff")
+    narrow = series.dtype != object and _kind(series.array) is None
+    wide = series.astype(cast("Any", "i128" if narrow else "i256"))
+    return wide.diff(periods) if by is None else wide.groupby(by).diff(periods)
+
+
+def scaled(series: pd.Series, decimals: int = 8, *, exact: bool = False) -> pd.Series:
+    """Divide a column of integers by ``10**decimals``, such as octas to coins.
 
     Parameters
     ----------
@@ -270,29 +316,37 @@ def scaled(series: pd.Series, decimals: int = 8) -> pd.Series:
         Integers of any width.
     decimals : int, default 8
         Decimal places of the unit (octas in a coin: 8).
+    exact : bool, default False
+        Return decimals, which are exact. By default floats, for plots: about 16 digits of them are correct.
 
     Returns
     -------
-    Series of float64, length n
-        Missing rows are NaN. About 16 digits are correct. ``attrs["toolkit"]`` records the division.
+    Series, length n
+        Floats (``float64``, NaN for missing rows), or decimals (``decimal128(38, decimals)`` or, of u128 to i256
+        columns, ``decimal256(76, decimals)``, as an ``ArrowDtype``). ``attrs["toolkit"]`` records the division.
 
     Raises
     ------
     SchemaError
-        If the column has values other than integers.
+        If the column has values other than integers, or one with more digits than the decimals have.
     InputError
-        If `decimals` is not a non-negative int.
+        If `decimals` is not a non-negative int, or above 38 for decimals.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> scaled(pd.Series([150_000_000], dtype="u128")).tolist()
+    >>> octas = pd.Series([150_000_000], dtype="u128")
+    >>> scaled(octas).tolist()
     [1.5]
+    >>> scaled(octas, exact=True).tolist()
+    [Decimal('1.50000000')]
     """
     places: object = decimals
     if isinstance(places, bool) or not isinstance(places, int) or places < 0:
         raise InputError(f"decimals must be a non-negative int, got {shown(decimals)}")
     series = pd.Series(series)
+    if exact:
+        return _decimals(series, decimals)
     if series.dtype == object:
         values = np.array([np.nan if pd.isna(value) else float(value) for value in series], np.float64)
         _integers(series)
@@ -304,6 +358,45 @@ def scaled(series: pd.Series, decimals: int = 8) -> pd.Series:
     return result
 
 
+def _decimals(series: pd.Series, decimals: int) -> pd.Series:
+    """Return a column of integers divided by a power of ten as decimals."""
+    if decimals > _MAX_DECIMALS:
+        raise InputError(f"decimals must be at most {_MAX_DECIMALS} for exact results, got {decimals}")
+    if series.dtype == object:
+        _integers(series)
+    elif _kind(series.array) is None and series.dtype.kind not in {"i", "u"}:
+        raise _not_integers(series, "scaled")
+    long = series.dtype == object or _kind(series.array) is not None
+    precision = _MAX_DIGITS if long else _MAX_DECIMALS
+    kind = pa.decimal256(precision, decimals) if long else pa.decimal128(precision, decimals)
+    values = [None if pd.isna(value) else Decimal(int(value)) for value in series.tolist()]
+    with localcontext(Context(prec=_MAX_DIGITS + 2 * _MAX_DECIMALS)) as context:
+        quotients = [None if value is None else value.scaleb(-decimals, context) for value in values]
+    try:
+        array = pa.array(quotients, kind)
+    except pa.ArrowInvalid:
+        limit = Decimal(10) ** (precision - decimals)
+        row = next(n for n, value in enumerate(quotients) if value is not None and abs(value) >= limit)
+        raise SchemaError(
+            f"row {row}: {values[row]} divided by 10**{decimals} does not fit a decimal of {precision} digits; "
+            "use fewer decimals, or floats (exact=False)",
+            rows=[row],
+        ) from None
+    result = pd.Series(pd.arrays.ArrowExtensionArray(array), index=series.index, name=series.name)
+    result.attrs["toolkit"] = {str(series.name): {"typing": f"{kind}, divided by 10**{decimals}"}}
+    return result
+
+
+def _not_integers(series: pd.Series, caller: str) -> SchemaError:
+    """Return the error of a column that does not have integers."""
+    name = series.name
+    return SchemaError(
+        f"{caller} takes a column of integers, got {series.dtype}"
+        + (f" in column {shown(name)}" if name is not None else ""),
+        column=None if name is None else str(name),
+    )
+
+
 def _column_words(series: pd.Series, caller: str) -> Words:
     """Return a column of integers as words, 0 for missing rows."""
     array: Any = series.array
@@ -311,11 +404,7 @@ def _column_words(series: pd.Series, caller: str) -> Words:
         return cast("Words", array.words())
     kind = series.dtype.kind
     if kind not in {"i", "u"}:
-        raise SchemaError(
-            f"{caller} takes a column of integers, got {series.dtype}"
-            + (f" in column {shown(series.name)}" if series.name is not None else ""),
-            column=None if series.name is None else str(series.name),
-        )
+        raise _not_integers(series, caller)
     return limbs.words_of(series.to_numpy(dtype=np.uint64 if kind == "u" else np.int64, na_value=0))
 
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from toolkit._present.files import open_to_read, replacing
-from toolkit.dtypes._arrow import WideIntType, register_arrow_types
+from toolkit.dtypes._arrow import WideIntType, register_arrow_types, wide_from_text, wide_to_text, wide_type
 from toolkit.dtypes._extension import WideIntDtype
-from toolkit.dtypes._storage import shown
+from toolkit.dtypes._storage import KINDS, shown
 from toolkit.errors import InputError, SchemaError, ToolkitError
 
 if TYPE_CHECKING:
@@ -27,8 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["describe", "read_parquet", "to_arrow", "to_pandas", "write_frame", "write_parquet"]
 
+Wide = Literal["text", "decimal", "native"]
+"""Forms of wide integers in tables and files."""
+
 _ATTRS = "toolkit"
 _PANDAS = b"pandas"
+_WIDE = b"wide"
+"""Key of the metadata of a field that was a column of wide integers: the name of its dtype."""
+_DECIMAL = pa.decimal128(38, 0)
 _SHOWN_META = ("unit", "source", "typing")
 _MAX_TEXT_BYTES = 2**31
 """Maximum size of the text of an Arrow column of type `string`."""
@@ -42,7 +49,8 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     Parameters
     ----------
     table : pyarrow.Table
-        Field metadata (``unit``, ``source``, ``typing``...) goes to ``frame.attrs["toolkit"]``.
+        Field metadata (``unit``, ``source``, ``typing``...) goes to ``frame.attrs["toolkit"]``. Wide integers that
+        `to_arrow` wrote as text or decimals become wide integers again.
 
     Returns
     -------
@@ -55,11 +63,14 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     ------
     InputError
         If two columns have the same name.
+    SchemaError
+        If a column that is marked as wide integers contains other values.
     """
     names = table.schema.names
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if twice:
         raise InputError(f"column names must be unique, got {shown(twice)} more than once")
+    table = _widened(table)
     stored = _pandas_metadata(table.schema)
     if stored is None or not set(names) <= {column["field_name"] for column in stored["columns"]}:
         stored, table = None, table.replace_schema_metadata(None)
@@ -72,13 +83,16 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
-def to_arrow(frame: pd.DataFrame) -> pa.Table:
+def to_arrow(frame: pd.DataFrame, *, wide: Wide = "native") -> pa.Table:
     """Convert a frame to an Arrow table, which `to_pandas` converts back.
 
     Parameters
     ----------
     frame : DataFrame, shape (n, columns)
         With unique column names that are strings.
+    wide : {"native", "text", "decimal"}, default "native"
+        Form of u128, u256, i128 and i256 columns: the Arrow extension types of this package, which others read as
+        bytes; text of decimal digits, which every reader can convert; or ``decimal128(38, 0)``.
 
     Returns
     -------
@@ -89,10 +103,20 @@ def to_arrow(frame: pd.DataFrame) -> pa.Table:
     Raises
     ------
     InputError
-        If column names are not unique strings.
+        If column names are not unique strings, or `wide` is none of these.
     SchemaError
-        If a column of Python objects has no common Arrow type.
+        If a column of Python objects has no common Arrow type, or a number has more than 38 digits and `wide` is
+        "decimal".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> supply = pd.DataFrame({"supply": pd.array([2**100], dtype="u128")})
+    >>> to_arrow(supply, wide="text").to_pydict()
+    {'supply': ['1267650600228229401496703205376']}
     """
+    if wide not in get_args(Wide):
+        raise InputError(f"wide: expected 'text', 'decimal' or 'native', got {shown(wide)}")
     names: list[Any] = list(frame.columns)
     if not all(isinstance(name, str) for name in names) or not frame.columns.is_unique:
         raise InputError(f"column names must be unique strings, got {shown(names)}")
@@ -104,7 +128,51 @@ def to_arrow(frame: pd.DataFrame) -> pa.Table:
     fields = [_with_metadata(field, facts.get(field.name, {})) for field in table.schema]
     metadata = dict(table.schema.metadata)
     metadata[_PANDAS] = json.dumps(_readable(json.loads(metadata[_PANDAS]), table.schema)).encode()
-    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields, metadata))
+    table = pa.Table.from_arrays(table.columns, schema=pa.schema(fields, metadata))
+    return table if wide == "native" else _without_extensions(table, wide)
+
+
+def _without_extensions(table: pa.Table, wide: Wide) -> pa.Table:
+    """Convert wide columns to text or decimals; the metadata of their fields has the name of the dtype."""
+    for place, field in enumerate(table.schema):
+        if not isinstance(field.type, WideIntType):
+            continue
+        column = pa.chunked_array([wide_to_text(chunk) for chunk in table.column(place).chunks], pa.string())
+        if wide == "decimal":
+            column = _decimals(column, field.name)
+        metadata = {**(field.metadata or {}), _WIDE: field.type.wide.name.encode()}
+        table = table.set_column(place, pa.field(field.name, column.type, field.nullable, metadata), column)
+    return table
+
+
+def _decimals(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Convert text of integers to decimals of 38 digits."""
+    digits = pc.utf8_length(pc.utf8_ltrim(column, "-"))
+    long = pc.index(pc.greater(digits, _DECIMAL.precision), value=True).as_py()
+    if long >= 0:
+        raise SchemaError(
+            f"column {name!r}, row {long}: {column[long]} has more than {_DECIMAL.precision} digits, the most of a "
+            'decimal that all readers support; use wide="text"',
+            column=name,
+            rows=[long],
+        )
+    return column.cast(_DECIMAL)
+
+
+def _widened(table: pa.Table) -> pa.Table:
+    """Convert columns that are marked as wide integers, and are text or decimals, to wide integers."""
+    for place, field in enumerate(table.schema):
+        name = (field.metadata or {}).get(_WIDE, b"").decode(errors="replace")
+        is_text = pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        if name not in KINDS or not (is_text or pa.types.is_decimal(field.type)):
+            continue
+        metadata = {key: value for key, value in field.metadata.items() if key != _WIDE}
+        try:
+            column = wide_from_text(table.column(place).cast(pa.string()).combine_chunks(), wide_type(name))
+        except SchemaError as error:
+            raise SchemaError(f"column {field.name!r}: {error}", column=field.name, rows=error.rows) from None
+        table = table.set_column(place, pa.field(field.name, column.type, field.nullable, metadata), column)
+    return table
 
 
 def describe(frame: pd.DataFrame) -> pd.DataFrame:
@@ -206,11 +274,11 @@ def _with_metadata(field: pa.Field, facts: Mapping[str, Any]) -> pa.Field:
     return field.with_metadata({key: str(value) for key, value in facts.items()}) if facts else field
 
 
-def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
+def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str], *, wide: Wide = "text") -> None:
     """Write a frame to a Parquet file, atomically.
 
-    Without this package, ``pandas.read_parquet`` restores flat frames exactly; it returns nested columns as Python
-    objects and wide columns as bytes.
+    `read_parquet` restores the frame exactly, whatever `wide` is. Without this package, ``pandas.read_parquet``
+    restores flat frames; it returns nested columns as Python objects, and wide columns in the form of `wide`.
 
     Parameters
     ----------
@@ -218,14 +286,18 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
         With unique column names that are strings.
     path : path-like
         File to write; an existing file is replaced.
+    wide : {"text", "decimal", "native"}, default "text"
+        Form of u128, u256, i128 and i256 columns in the file. As text they can be read everywhere, and cast: to
+        ``UHUGEINT`` in DuckDB, to ``Int128`` in Polars. As ``decimal128(38, 0)`` DuckDB, Polars and pyarrow read
+        numbers of up to 38 digits. The native form is the smallest; others read it as bytes.
 
     Raises
     ------
     InputError
-        If column names are not unique strings.
+        If column names are not unique strings, or `wide` is none of these.
     SchemaError
-        If a column of Python objects has no common Arrow type, or a column has structs without fields, which Parquet
-        does not support.
+        If a column of Python objects has no common Arrow type; if a column has structs without fields, which Parquet
+        does not support; or if a number has more than 38 digits and `wide` is "decimal".
     OSError
         If the file cannot be written, or the path is a folder, a named pipe or a device.
 
@@ -240,12 +312,14 @@ def write_parquet(frame: pd.DataFrame, path: str | os.PathLike[str]) -> None:
     True
     """
     with replacing(Path(path)) as file:
-        write_frame(frame, file)
+        write_frame(frame, file, wide=wide)
 
 
-def write_frame(frame: pd.DataFrame, file: BinaryIO, *, metadata: Mapping[str, str] | None = None) -> None:
+def write_frame(
+    frame: pd.DataFrame, file: BinaryIO, *, metadata: Mapping[str, str] | None = None, wide: Wide = "text"
+) -> None:
     """Write a frame as Parquet to an open file, with additional metadata."""
-    table = _narrowed(to_arrow(frame))
+    table = _narrowed(to_arrow(frame, wide=wide))
     for field in table.schema:
         if _has_empty_struct(field.type):
             raise SchemaError(

@@ -1,8 +1,9 @@
-"""exact_sum and scaled."""
+"""exact_sum, exact_diff and scaled."""
 
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import pandas as pd
 import pytest
@@ -74,3 +75,63 @@ def test_decimals_are_a_number_of_places(decimals):
     """A wrong number of places is the caller's error."""
     with pytest.raises(InputError, match="decimals must be a non-negative int"):
         dtypes.scaled(pd.Series([1]), decimals)
+
+
+def differences(values, periods):
+    """Return the differences of Python ints, None where one of the two is missing."""
+    earlier = [values[n - periods] if 0 <= n - periods < len(values) else None for n in range(len(values))]
+    return [None if a is None or b is None else a - b for a, b in zip(values, earlier, strict=True)]
+
+
+@given(
+    values=st.lists(st.none() | st.integers(0, 2**64 - 1), min_size=1),
+    periods=st.integers(-3, 3),
+    dtype=st.sampled_from(["uint64[pyarrow]", "UInt64", "u128"]),
+)
+def test_differences_are_exact_whatever_the_direction(values, periods, dtype):
+    """A column that falls has negative differences, never an overflow, and missing rows stay missing."""
+    series = pd.Series(values, dtype=dtype, name="octas", index=range(5, 5 + len(values)))
+    found = dtypes.exact_diff(series, periods)
+    assert found.astype(object).where(found.notna(), None).tolist() == differences(values, periods)
+    assert (str(found.dtype), found.name) == ("i256" if dtype == "u128" else "i128", "octas")
+    assert found.index.equals(series.index)
+
+
+def test_differences_within_groups():
+    """Rows of one owner are compared with that owner's, by name of a column or by several."""
+    frame = pd.DataFrame({"owner": ["a", "b", "a", "b"], "coin": ["x"] * 4, "octas": [5, 2**64 - 1, 3, 0]})
+    octas = frame["octas"].astype("uint64[pyarrow]")
+    for by in (frame["owner"], frame["owner"].to_numpy(), [frame["owner"], frame["coin"]]):
+        assert dtypes.exact_diff(octas, by=by).tolist() == [pd.NA, pd.NA, -2, 1 - 2**64]
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"), [([1.5], "float64"), (["1"], object), ([True], "bool"), ([2**255, 0], "u256")]
+)
+def test_differences_of_other_columns_are_refused(values, dtype):
+    """Floats, text, bools, and what does not fit 256 signed bits."""
+    with pytest.raises(SchemaError):
+        dtypes.exact_diff(pd.Series(values, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", ["uint64[pyarrow]", "Int64", "u128", "i256", object])
+def test_exact_scaling_is_decimal(dtype):
+    """Octas become coins without a float, and can be summed and compared."""
+    values = [150_000_000, None, 1, 2**63 - 1]
+    coins = dtypes.scaled(pd.Series(values, dtype=dtype), 8, exact=True)
+    expected = [None if value is None else Decimal(value).scaleb(-8) for value in values]
+    assert [None if value is pd.NA else value for value in coins.tolist()] == expected
+    assert coins.sum() == sum(filter(None, expected))
+    assert coins.attrs["toolkit"]["None"]["typing"].startswith("decimal")
+
+
+def test_what_no_decimal_can_represent_is_refused():
+    """With its row and what to do; neither is a number rounded, nor a digit lost."""
+    with pytest.raises(SchemaError, match=r"row 1: 1157.* divided by 10\*\*8 does not fit a decimal of 76 digits"):
+        dtypes.scaled(pd.Series([1, 2**256 - 1], dtype="u256"), 8, exact=True)
+    with pytest.raises(InputError, match="at most 38 for exact results, got 39"):
+        dtypes.scaled(pd.Series([1]), 39, exact=True)
+    with pytest.raises(SchemaError, match="takes a column of integers, got float64"):
+        dtypes.scaled(pd.Series([1.5]), 8, exact=True)
+    most = dtypes.scaled(pd.Series([2**64 - 1], dtype="uint64[pyarrow]"), 18, exact=True)
+    assert most.tolist() == [Decimal(2**64 - 1).scaleb(-18)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
+from functools import partial
 
 import pandas as pd
 import pyarrow as pa
@@ -56,7 +58,7 @@ def test_every_column_is_arrow_backed():
     json.dumps(frame.attrs)
 
 
-@pytest.mark.parametrize("write", [dtypes.write_parquet, pd.DataFrame.to_parquet])
+@pytest.mark.parametrize("write", [partial(dtypes.write_parquet, wide="native"), pd.DataFrame.to_parquet])
 @pytest.mark.parametrize("read", [dtypes.read_parquet, pd.read_parquet])
 @pytest.mark.parametrize("rows", [3, 0])
 def test_flat_frames_survive_parquet_both_ways(tmp_path, write, read, rows):
@@ -83,6 +85,12 @@ def test_plain_pandas_reads_nested_files_as_objects(tmp_path):
     """A nested file of ours does not stop plain pandas, as one of its own does."""
     dtypes.write_parquet(dtypes.to_pandas(table(NESTED)), tmp_path / "nested.parquet")
     assert {str(dtype) for dtype in pd.read_parquet(tmp_path / "nested.parquet").dtypes} == {"object"}
+
+
+def test_plain_pandas_reads_wide_columns_as_text(tmp_path):
+    """What is written by default keeps its digits in pandas without this package's reader."""
+    dtypes.write_parquet(dtypes.to_pandas(table(FLAT)), tmp_path / "flat.parquet")
+    assert pd.read_parquet(tmp_path / "flat.parquet")["u256"].dropna().tolist() == [str(2**256 - 1), str(2**255)]
 
 
 def test_frames_of_users_come_back_as_they_were(tmp_path):
@@ -153,7 +161,7 @@ def test_parquet_statistics_are_in_number_order(tmp_path, name):
     """min and max of each row group are those of the numbers, so filters on bytes are right."""
     kind = dtypes.KINDS[name]
     values = [5, kind.high, kind.low, 2**100, 2**64, *([-1, -(2**90)] if kind.signed else [])]
-    dtypes.write_parquet(pd.DataFrame({"v": pd.array(values, dtype=name)}), tmp_path / "s.parquet")
+    dtypes.write_parquet(pd.DataFrame({"v": pd.array(values, dtype=name)}), tmp_path / "s.parquet", wide="native")
     column = pq.ParquetFile(tmp_path / "s.parquet").metadata.row_group(0).column(0)
     assert column.physical_type == "FIXED_LEN_BYTE_ARRAY"
     ends = [int.from_bytes(data, "big") + kind.low for data in (column.statistics.min, column.statistics.max)]
@@ -167,25 +175,113 @@ def test_any_column_survives_parquet(tmp_path, values):
     frame = pd.DataFrame({"v": pd.array(values, dtype="i256")})
     dtypes.write_parquet(frame, tmp_path / "g.parquet")
     assert_frame_equal(dtypes.read_parquet(tmp_path / "g.parquet"), frame)
+    dtypes.write_parquet(frame, tmp_path / "g.parquet", wide="native")
+    assert_frame_equal(dtypes.read_parquet(tmp_path / "g.parquet"), frame)
     assert_frame_equal(pd.read_parquet(tmp_path / "g.parquet"), frame)
 
 
-def test_duckdb_reads_wide_columns_as_bytes(tmp_path):
+def test_duckdb_reads_native_wide_columns_as_bytes(tmp_path):
     """DuckDB needs no extension: a u128 is 16 bytes, exact as UHUGEINT, and its order is number order."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     values = [2**128 - 1, 5, 2**64, None]
     path = tmp_path / "d.parquet"
-    dtypes.write_parquet(pd.DataFrame({"v": pd.array(values, dtype="u128")}), path)
+    dtypes.write_parquet(pd.DataFrame({"v": pd.array(values, dtype="u128")}), path, wide="native")
     relation = duckdb.read_parquet(str(path)).filter("v is not null").order("v")
     rows = relation.project("typeof(v), ('0x' || hex(v))::UHUGEINT").fetchall()
     assert rows == [("BLOB", 5), ("BLOB", 2**64), ("BLOB", 2**128 - 1)]
 
 
-def test_polars_reads_wide_columns_as_bytes(tmp_path):
+def test_polars_reads_native_wide_columns_as_bytes(tmp_path):
     """Polars reads the same bytes."""
     polars = pytest.importorskip("polars", reason="polars is not installed")
     path = tmp_path / "p.parquet"
-    dtypes.write_parquet(pd.DataFrame({"v": pd.array([2**200, None], dtype="u256")}), path)
+    dtypes.write_parquet(pd.DataFrame({"v": pd.array([2**200, None], dtype="u256")}), path, wide="native")
     read = polars.read_parquet(path)["v"]
     storage = read.ext.storage() if hasattr(read, "ext") else read
     assert storage.to_list() == [(2**200).to_bytes(32, "big"), None]
+
+
+SUPPLY = pd.DataFrame(
+    {
+        "ledger_version": pd.array([1, 2, 3], dtype="uint64[pyarrow]"),
+        "supply": pd.array([10**26 + 1, None, 7], dtype="u128"),
+        "change": pd.array([-(10**26), 5, None], dtype="i128"),
+        "hash": pd.array([2**256 - 1, 0, 1], dtype="u256"),
+    }
+)
+
+
+def test_duckdb_casts_text_to_its_widest_integers(tmp_path):
+    """The recipe of the documentation: UHUGEINT and HUGEINT are exact, and so is a sum of HUGEINT."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    path = tmp_path / "supply.parquet"
+    dtypes.write_parquet(SUPPLY, path)
+    relation = duckdb.read_parquet(str(path))
+    assert relation.project("supply::UHUGEINT, change::HUGEINT, hash").fetchall() == [
+        (10**26 + 1, -(10**26), str(2**256 - 1)),
+        (None, 5, "0"),
+        (7, None, "1"),
+    ]
+    assert relation.aggregate("sum(supply::HUGEINT)").fetchall() == [(10**26 + 8,)]
+
+
+def test_polars_casts_text_to_int128(tmp_path):
+    """The recipe of the documentation, from a file and from an Arrow table."""
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    path = tmp_path / "supply.parquet"
+    dtypes.write_parquet(SUPPLY, path)
+    for read in (polars.read_parquet(path), polars.from_arrow(dtypes.to_arrow(SUPPLY, wide="text"))):
+        column = read["supply"].cast(polars.Int128)
+        assert (column.to_list(), column.sum()) == ([10**26 + 1, None, 7], 10**26 + 8)
+
+
+def test_decimals_are_read_by_duckdb_polars_and_pyarrow(tmp_path):
+    """Numbers of up to 38 digits are decimals everywhere, and wide integers again for this package."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    path = tmp_path / "supply.parquet"
+    frame = SUPPLY.drop(columns="hash")
+    dtypes.write_parquet(frame, path, wide="decimal")
+    expected = [Decimal(10**26 + 1), None, Decimal(7)]
+    assert pq.read_table(path)["supply"].type == pa.decimal128(38, 0)
+    assert [row for (row,) in duckdb.read_parquet(str(path)).project("supply").fetchall()] == expected
+    assert polars.read_parquet(path)["supply"].to_list() == expected
+    assert_frame_equal(dtypes.read_parquet(path), frame)
+
+
+@pytest.mark.parametrize("value", [10**38, -(10**38)])
+def test_longer_numbers_are_not_written_as_decimals(tmp_path, value):
+    """A number of 39 digits is refused with its row and the form that works; one of 38 is written."""
+    frame = pd.DataFrame({"v": pd.array([10**38 - 1, value], dtype="i256")})
+    with pytest.raises(SchemaError, match=r"column 'v', row 1: -?10+ has more than 38 digits.*wide=\"text\"") as caught:
+        dtypes.write_parquet(frame, tmp_path / "v.parquet", wide="decimal")
+    assert (caught.value.column, caught.value.rows, list(tmp_path.iterdir())) == ("v", (1,), [])
+    dtypes.write_parquet(frame.head(1), tmp_path / "v.parquet", wide="decimal")
+    assert dtypes.read_parquet(tmp_path / "v.parquet")["v"].tolist() == [10**38 - 1]
+
+
+@pytest.mark.parametrize("wide", ["text", "decimal", "native"])
+def test_wide_columns_keep_dtype_index_and_metadata(tmp_path, wide):
+    """Whatever the form in the file, the frame that is read is the one that was written."""
+    frame = SUPPLY.drop(columns="hash").set_index(pd.Index(["a", "b", "c"], name="of"))
+    frame.attrs["toolkit"] = {"supply": {"unit": "octas", "source": "coin"}}
+    dtypes.write_parquet(frame, tmp_path / "v.parquet", wide=wide)
+    back = dtypes.read_parquet(tmp_path / "v.parquet")
+    assert_frame_equal(back, frame)
+    assert back.attrs == frame.attrs
+    assert_frame_equal(dtypes.to_pandas(dtypes.to_arrow(frame, wide=wide)), frame)
+
+
+def test_the_form_of_wide_columns_is_checked():
+    """An unknown form is an error that names the three."""
+    with pytest.raises(InputError, match="wide: expected 'text', 'decimal' or 'native', got 'float'"):
+        dtypes.to_arrow(SUPPLY, wide="float")
+
+
+@pytest.mark.parametrize("text", ["x", "1e3", "-1", str(2**128), "01"])
+def test_text_marked_as_wide_is_checked(tmp_path, text):
+    """A file of others that claims to have wide integers, and has something else, is not read as numbers."""
+    marked = pa.schema([pa.field("v", pa.string(), metadata={"wide": "u128"})])
+    pq.write_table(pa.table({"v": ["1", text]}, schema=marked), tmp_path / "v.parquet")
+    with pytest.raises(SchemaError, match=r"column 'v'.*row 1"):
+        dtypes.read_parquet(tmp_path / "v.parquet")

@@ -10,8 +10,7 @@ import pytest
 from tests.unit.client.fakes import module, struct, user_transaction
 from toolkit.client._fetch import TransactionFrames
 from toolkit.errors import InputError, SchemaError
-from toolkit.frames._keys import table_keys
-from toolkit.frames._transactions import transaction_frames
+from toolkit.frames._transactions import table_keys, transaction_frames
 from toolkit.move import AbiMap, decode_module_abi
 from toolkit.wire import decode_transactions
 
