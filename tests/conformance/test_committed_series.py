@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from toolkit.gas._observations import Cause, Change, Part, parts_of_parameters
+from toolkit.gas._observations import Cause, Change, Part, parts_of_parameters, stratum_columns
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._strata import slots_created
+from toolkit.wire import decode_page
 
 UPGRADE, SCHEDULE, MIX = 503, 707, 897
 
@@ -61,11 +62,7 @@ def observations(recorded):
                 "ledger_version": version,
                 "gas_unit_price": int(one["gas_unit_price"]),
                 "success": one["success"],
-                "abort_code": None if one["success"] else one["vm_status"].partition("(")[2].partition(")")[0],
-                "slots_deleted": sum(change["type"].startswith("delete") for change in one["changes"]),
-                "authenticator": one["signature"]["type"],
-                "orderless": one["replay_protection_nonce"] is not None,
-                "type_arguments": ", ".join(one["payload"].get("type_arguments", ())),
+                **stratum_columns(decode_page(json.dumps([one]).encode())[0]),
                 **{part.column: int(paid[part.column]) for part in Part},
             }
         )

@@ -10,7 +10,7 @@ from toolkit.move import parse_address
 if TYPE_CHECKING:
     from toolkit.wire import SimulationRequest, UserTransaction
 
-__all__ = ["ABORT_CATEGORIES", "abort_words", "estimates_max_gas", "failure_reason"]
+__all__ = ["ABORT_CATEGORIES", "abort_code", "abort_words", "estimates_max_gas", "failure_reason"]
 
 ABORT_CATEGORIES = {
     1: "invalid argument",
@@ -104,6 +104,12 @@ def abort_words(vm_status: str) -> str | None:
     where = f" in {match['module']}" if match["module"] else ""
     name = f" {match['name']}" if match["name"] else ""
     return f"the code{where} aborted:{name} code {code:#x}{kind}"
+
+
+def abort_code(vm_status: str) -> int | None:
+    """Return the code of a Move abort; None if the status is not an abort."""
+    match = _ABORT.match(vm_status)
+    return None if match is None else int(match["code"], 16)
 
 
 def estimates_max_gas(request: SimulationRequest) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "OUTCOME",
     "SCHEDULE_DIFF",
     "STEPS",
+    "STRATUM",
     "TABLE_ITEMS",
     "TRANSACTIONS",
     "VIEWS",
@@ -358,6 +359,20 @@ PLAN = Schema(
 )
 """One row per node and call of a study that has not run yet."""
 
+STRATUM = (
+    Column("payload_bytes", pa.uint32(), "length of the payload as compact JSON", "bytes", source="payload"),
+    Column("slots_deleted", pa.uint32(), "resources and table items deleted", source="changes[].type"),
+    _text(
+        "authenticator",
+        "kind of signature; of a single sender also the kind of its key, such as `single_sender:keyless`",
+        source="signature",
+    ),
+    Column("orderless", pa.bool_(), "whether it has a nonce and no sequence number", source="replay_protection_nonce"),
+    _text("type_arguments", "type arguments of the function, separated by `, `", source="payload.type_arguments"),
+    _u64("abort_code", "code of the Move abort, if it ended with one", source="vm_status"),
+)
+"""Columns of committed transactions; null for other sources; runs of earlier versions do not have them."""
+
 OBSERVATIONS = Schema(
     "observations",
     (
@@ -389,6 +404,7 @@ OBSERVATIONS = Schema(
         _text("value_digest", "digest of the returned values or writes", source="toolkit"),
         Column("observed_at", _TIME, "when the answer came", source="clock", required=True),
         _text("toolkit_version", "version of this toolkit", source="toolkit", required=True),
+        *STRATUM,
     ),
 )
 """One row per call, ledger version and source."""

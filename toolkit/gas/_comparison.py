@@ -16,7 +16,7 @@ from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import COMPARISON, OBSERVATIONS
 from toolkit.gas._gate import Gate, Rules, judge
-from toolkit.gas._observations import Source, is_no_answer, last_observations
+from toolkit.gas._observations import EARLIER_COLUMNS, Source, is_no_answer, last_observations
 from toolkit.gas._sentences import comparison_html, comparison_text
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas._study import Run
@@ -242,7 +242,7 @@ def _left_out_notes(left_out: Sequence[tuple[str, str]]) -> list[str]:
 
 def _rows_by(frame: pd.DataFrame, names: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
     """Return the rows as plain values, keyed by columns."""
-    columns = plain_columns(frame, OBSERVATIONS.names)
+    columns = plain_columns(frame, [name for name in OBSERVATIONS.names if name in frame.columns])
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     return {tuple(row[name] for name in names): row for row in rows}
 
@@ -330,7 +330,7 @@ def _read_side(side: Any) -> _Side:
     frame = side if isinstance(side, pd.DataFrame) else getattr(side, "observations", None)
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"compare takes observation frames, runs or run folders, got {type(side).__name__}")
-    missing = [name for name in OBSERVATIONS.names if name not in frame.columns]
+    missing = [name for name in EARLIER_COLUMNS if name not in frame.columns]
     if missing:
         raise InputError(f"compare needs observation frames; columns {missing} are missing")
     name = "" if frame is side else str(side.path)

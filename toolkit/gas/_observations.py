@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from toolkit import __version__
+from toolkit.client._failures import abort_code
 from toolkit.errors import NodeError
 from toolkit.frames._calls import Failure
-from toolkit.frames._schema import OBSERVATIONS
+from toolkit.frames._schema import OBSERVATIONS, STRATUM
 from toolkit.wire import canonical_request, transaction_rows
+from toolkit.wire._transactions import DeleteResource, DeleteTableItem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,9 +28,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._results import Simulation, ViewResult
-    from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, ViewFunction
+    from toolkit.wire import EntryFunction, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
 __all__ = [
+    "EARLIER_COLUMNS",
     "NO_ANSWER",
     "Cause",
     "Change",
@@ -38,6 +43,7 @@ __all__ = [
     "last_observations",
     "parts_of_parameters",
     "row_columns",
+    "stratum_columns",
 ]
 
 
@@ -172,6 +178,8 @@ def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
     return frozenset(found)
 
 
+EARLIER_COLUMNS = [name for name in OBSERVATIONS.names if name not in {column.name for column in STRATUM}]
+"""The columns of observations that were written before those of committed transactions existed."""
 NO_ANSWER = frozenset(
     {"unreachable", "rate_limited", "http_429", "http_500", "http_502", "http_503", "http_504", "internal_error"}
 )
@@ -266,7 +274,7 @@ class Origin:
     ) -> dict[str, Any]:
         """Return the row of a committed transaction."""
         row = self.row(label, mark, Source.COMMITTED, transaction.version, observed_at) | _charged(transaction)
-        return row | {"head_version": head.version if head else None}
+        return row | stratum_columns(transaction) | {"head_version": head.version if head else None}
 
 
 def _charged(transaction: Any) -> dict[str, Any]:
@@ -283,6 +291,72 @@ def _charged(transaction: Any) -> dict[str, Any]:
         names = ("execution_gas_units", "io_gas_units", "storage_fee_octas", "storage_fee_refund_octas")
         row |= {name: getattr(split, name) for name in names}
     return row
+
+
+class _Signature(msgspec.Struct):
+    type: str | None = None
+    public_key: Any = None
+    public_keys: Any = None
+
+
+class _Function(msgspec.Struct):
+    type_arguments: tuple[str, ...] | None = None
+    transaction_payload: _Function | None = None
+
+
+_decode_function = msgspec.json.Decoder(_Function).decode
+_decode_signature = msgspec.json.Decoder(_Signature).decode
+
+
+def stratum_columns(transaction: UserTransaction) -> dict[str, Any]:
+    """Return the columns of a committed transaction that say what kind of work it did.
+
+    Parameters
+    ----------
+    transaction : UserTransaction
+
+    Returns
+    -------
+    dict
+        The columns ``STRATUM`` of the observation frame; None for what cannot be read.
+    """
+    deleted = sum(isinstance(change, DeleteResource | DeleteTableItem) for change in transaction.changes)
+    return {
+        "payload_bytes": len(msgspec.json.format(transaction.payload_raw, indent=-1)),
+        "slots_deleted": deleted,
+        "authenticator": _authenticator(transaction.signature_raw),
+        "orderless": transaction.replay_protection_nonce_text is not None,
+        "type_arguments": _type_arguments(transaction.payload_raw),
+        "abort_code": None if transaction.success else abort_code(transaction.vm_status),
+    }
+
+
+def _authenticator(signature: msgspec.Raw) -> str | None:
+    """Return the kind of a signature; of a single sender with the kind of its key."""
+    if bytes(signature) == b"null":
+        return None
+    try:
+        found = _decode_signature(signature)
+    except msgspec.DecodeError:
+        return None
+    if found.type != "single_sender":
+        return found.type
+    if found.public_keys is not None:
+        return f"{found.type}:multi_key"
+    key = found.public_key.get("type") if isinstance(found.public_key, dict) else None
+    return f"{found.type}:{key}" if isinstance(key, str) else found.type
+
+
+def _type_arguments(payload: msgspec.Raw) -> str | None:
+    """Return the type arguments of a payload's function; of a multisig payload those of the function inside."""
+    try:
+        found = _decode_function(payload)
+    except msgspec.DecodeError:
+        return None
+    given = found.type_arguments
+    if given is None and found.transaction_payload is not None:
+        given = found.transaction_payload.type_arguments
+    return None if given is None else ", ".join(given)
 
 
 def is_no_answer(error_code: str | None) -> bool:

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from toolkit.errors import SchemaError
 from toolkit.frames._columns import plain_columns
-from toolkit.frames._schema import OBSERVATIONS, STEPS
-from toolkit.gas._observations import NO_ANSWER, Cause, Source, is_no_answer
+from toolkit.frames._schema import STEPS
+from toolkit.gas._observations import EARLIER_COLUMNS, NO_ANSWER, Cause, Source, is_no_answer
 from toolkit.gas._series import records, require
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def steps_of(observations: pd.DataFrame) -> list[Step]:
     SchemaError
         If a column is missing.
     """
-    missing = [name for name in OBSERVATIONS.names if name not in observations.columns]
+    missing = [name for name in EARLIER_COLUMNS if name not in observations.columns]
     if missing:
         raise SchemaError(f"not an observation frame: columns {missing} are missing")
     views = observations[observations["source"] == Source.VIEW]

@@ -68,7 +68,8 @@ def test_the_observation_columns_are_the_contract():
         ledger_version:uint64 head_version:uint64 ledger_timestamp:timestamp[us,tz=UTC] gas_used:uint64
         execution_gas_units:uint64 io_gas_units:uint64 storage_fee_octas:uint64 storage_fee_refund_octas:uint64
         gas_unit_price:uint64 success:bool vm_status:string status:uint16 error_code:string error_message:string
-        value_digest:string observed_at:timestamp[us,tz=UTC] toolkit_version:string"""
+        value_digest:string observed_at:timestamp[us,tz=UTC] toolkit_version:string payload_bytes:uint32
+        slots_deleted:uint32 authenticator:string orderless:bool type_arguments:string abort_code:uint64"""
     assert [f"{column.name}:{str(column.type).replace(', ', ',')}" for column in OBSERVATIONS] == expected.split()
     required = "label fingerprint source node model chain_id ledger_version observed_at toolkit_version"
     assert " ".join(column.name for column in OBSERVATIONS if column.required) == required

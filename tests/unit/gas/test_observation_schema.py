@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -14,7 +15,7 @@ from tests.unit.client.fakes import FakeNode, answer, function, module, refused,
 from tests.unit.gas.observed import NOW, row, table
 from toolkit.client._node import Node
 from toolkit.errors import SchemaError
-from toolkit.frames._schema import OBSERVATIONS
+from toolkit.frames._schema import OBSERVATIONS, STRATUM
 from toolkit.gas._observations import Source
 from toolkit.gas._study import Study
 
@@ -44,6 +45,12 @@ CONTRACT = {  # name: (Arrow type, needed)
     "value_digest": (pa.string(), False),
     "observed_at": (TIME, True),
     "toolkit_version": (pa.string(), True),
+    "payload_bytes": (pa.uint32(), False),
+    "slots_deleted": (pa.uint32(), False),
+    "authenticator": (pa.string(), False),
+    "orderless": (pa.bool_(), False),
+    "type_arguments": (pa.string(), False),
+    "abort_code": (pa.uint64(), False),
 }
 UNITS = {
     "gas_used": "gas units",
@@ -52,6 +59,7 @@ UNITS = {
     "storage_fee_octas": "octas",
     "storage_fee_refund_octas": "octas",
     "gas_unit_price": "octas per gas unit",
+    "payload_bytes": "bytes",
 }
 VIEWED = module("m", functions=[function("f", returns=["u64"])])
 SUPPLY = {
@@ -174,6 +182,16 @@ def test_a_committed_transaction_has_its_own_version_and_time(run):
     assert rows["gas_used"].tolist() == [9, 9]
     assert rows["ledger_timestamp"].dt.tz_convert(None).tolist() == [NOW.replace(tzinfo=None)] * 2
     assert rows["value_digest"].isna().all()
+    compact = json.dumps(user_transaction()["payload"], separators=(",", ":"))
+    assert rows["payload_bytes"].tolist() == [len(compact)] * 2
+    assert rows["authenticator"].tolist() == ["no_account_signature"] * 2
+    assert not rows["orderless"].any()
+
+
+def test_other_sources_have_no_columns_of_committed_transactions(run):
+    """What makes a stratum is null for views and simulations."""
+    others = run.observations[run.observations["label"] != "log"]
+    assert others[[column.name for column in STRATUM]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -11,8 +12,8 @@ from tests.unit.gas.observed import frame, row
 from toolkit.client._node import Node
 from toolkit.errors import InputError, InvalidRequest, NodeUnreachable
 from toolkit.frames._schema import OBSERVATIONS
-from toolkit.gas._observations import Origin, Source, fingerprint, last_observations, row_columns
-from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+from toolkit.gas._observations import Origin, Source, fingerprint, last_observations, row_columns, stratum_columns
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction, decode_page
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 ORIGIN = Origin("n", "abc", model=False, chain_id=4)
@@ -115,3 +116,96 @@ def test_the_last_observations_of_two_nodes_are_kept_apart():
     """Each node has its own last observation."""
     found = last_observations(frame(row(5, 10), row(900, 20, node="http://other.test/v1")))
     assert sorted(found["gas_used"].tolist()) == [10, 20]
+
+
+def committed(**more):
+    """Return the columns that say what kind of work a committed transaction did."""
+    body = json.dumps([user_transaction(10, type="user_transaction", **more)], indent=2).encode()
+    return stratum_columns(decode_page(body)[0])
+
+
+def deleted(kind, **more):
+    return {"type": kind, "state_key_hash": "0x01", **more}
+
+
+def payload(**more):
+    return {"type": "entry_function_payload", "function": "0x1::m::f", "type_arguments": [], "arguments": []} | more
+
+
+def test_a_committed_transaction_is_observed_with_what_makes_its_stratum():
+    """Deleted slots, kind of signature, nonce, type arguments; an aborted one with its code."""
+    called = payload(type_arguments=["0x1::m::A", "0x1::m::P<u8, u64>"])
+    found = committed(
+        changes=[
+            deleted("delete_resource", address="0x5", resource="0x1::m::Purse"),
+            deleted("delete_table_item", handle="0x6", key="0x00"),
+            deleted("delete_module", address="0x5", module="0x5::m"),
+            purse(5),
+        ],
+        payload=called,
+        replay_protection_nonce="424242",
+        signature={"type": "single_sender", "public_key": {"type": "keyless", "value": "0x"}},
+        success=False,
+        vm_status="Move abort in 0x1::m: E_TOO_BIG(0x7): too big",
+    )
+    assert found == {
+        "payload_bytes": len(json.dumps(called, separators=(",", ":"))),
+        "slots_deleted": 2,
+        "authenticator": "single_sender:keyless",
+        "orderless": True,
+        "type_arguments": "0x1::m::A, 0x1::m::P<u8, u64>",
+        "abort_code": 7,
+    }
+
+
+@pytest.mark.parametrize(
+    ("signature", "kind"),
+    [
+        ({"type": "ed25519_signature", "public_key": "0x00"}, "ed25519_signature"),
+        ({"type": "single_sender", "public_keys": [], "signatures_required": 2}, "single_sender:multi_key"),
+        ({"type": "single_sender"}, "single_sender"),
+        ({"type": "single_sender", "public_key": {"type": 5}}, "single_sender"),
+        ({"type": "of_tomorrow", "public_key": 7}, "of_tomorrow"),
+        (None, None),
+    ],
+)
+def test_the_authenticator_is_the_kind_of_the_signature(signature, kind):
+    """Of a single sender with the kind of its key, since keyless keys cost more; of an unknown kind the type alone."""
+    assert committed(signature=signature)["authenticator"] == kind
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (payload(), ""),
+        (payload(type_arguments=["0x1::m::A"]), "0x1::m::A"),
+        ({"type": "multisig_payload", "transaction_payload": payload(type_arguments=["u8"])}, "u8"),
+        ({"type": "multisig_payload"}, None),
+        (payload(type_arguments=5), None),
+    ],
+)
+def test_type_arguments_are_those_of_the_function(given, found):
+    """Of a multisig payload those of the function inside; None for a payload without a function."""
+    assert committed(payload=given)["type_arguments"] == found
+
+
+def test_the_size_of_a_payload_does_not_depend_on_the_spaces_of_its_text():
+    """Two nodes that print the same payload with other spaces give the same size."""
+    compact = json.dumps([user_transaction(10, type="user_transaction")], separators=(",", ":")).encode()
+    assert stratum_columns(decode_page(compact)[0]) == committed()
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        ("Move abort in 0x1::coin: EINSUFFICIENT_BALANCE(0x10006): Not enough coins", 0x10006),
+        ("Move abort in 0x1::m: 0x1", 1),
+        ("Move abort: code 0xffffffffffffffff", 2**64 - 1),
+        ("Out of gas", None),
+        ("Execution failed in 0x1::m::f at code offset 3", None),
+    ],
+)
+def test_the_abort_code_is_read_from_the_status(status, code):
+    """Named or not; None if the transaction failed in another way."""
+    assert committed(success=False, vm_status=status)["abort_code"] == code
+    assert committed(success=True, vm_status=status)["abort_code"] is None

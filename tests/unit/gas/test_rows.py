@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.gas.observed import NOW, frame, manifest, row, table
 from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas._steps import steps_of
+from toolkit.gas.runs import _rows as rows_module
 from toolkit.gas.runs import _store as module
 from toolkit.gas.runs._rows import LEFT_OUT, count_failures, outcomes_read, rows_digest, turning_points, versions_read
 from toolkit.gas.runs._store import RunStore
@@ -65,6 +69,7 @@ def test_the_digest_sees_every_other_column(tmp_path, column):
         "chain_id": 9,
         "model": True,
         "success": False,
+        "orderless": False,
         "ledger_version": 9,
         "status": 9,
         "ledger_timestamp": NOW + timedelta(microseconds=1),
@@ -75,6 +80,15 @@ def test_the_digest_sees_every_other_column(tmp_path, column):
     if column not in {"label", "fingerprint", "source", "chain_id", "ledger_version", "model"} and empty is not None:
         sides = [stored(tmp_path / str(at), [row(1) | {column: cell}]) for at, cell in enumerate((empty, None))]
         assert rows_digest(sides[0]) != rows_digest(sides[1])
+
+
+def test_a_digest_without_columns_of_committed_transactions_is_that_of_an_earlier_version(tmp_path, monkeypatch):
+    """Rows without a value in the columns that were added later have the digest of the version without them."""
+    later = rows_digest(stored(tmp_path / "later", ROWS))
+    earlier = pa.schema([field for field in OBSERVATIONS.arrow() if field.name in EARLIER_COLUMNS])
+    store = stored(tmp_path / "earlier", ROWS)
+    monkeypatch.setattr(rows_module, "OBSERVATIONS", SimpleNamespace(arrow=lambda: earlier))
+    assert rows_digest(store) == later
 
 
 def test_the_digest_sees_a_missing_and_a_doubled_row(tmp_path):

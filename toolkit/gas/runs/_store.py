@@ -27,6 +27,7 @@ from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import OBSERVATIONS, STEPS
+from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas.runs._lock import locked
 from toolkit.gas.runs._rows import AGAIN, Order, read_again
 
@@ -81,7 +82,7 @@ class RunStore:
         self._order: Order | None = None
         self._last: tuple[int, pa.Table | None] | None = None
         self._check_lock: Callable[[], None] = _unlocked
-        self._checked: dict[str, _Mark] = {}
+        self._checked: dict[str, tuple[_Mark, list[str]]] = {}
         self.added = 0
 
     @contextmanager
@@ -414,25 +415,43 @@ class RunStore:
 
     # reading parts --------------------------------------------------------------------------------------------
 
-    def _checked_part(self, place: Path) -> Path:
-        """Return the path of a part after checking its bytes, once for each time it was written."""
+    def _checked_part(self, place: Path) -> list[str]:
+        """Check the bytes of a part, once for each time it was written, and return the names of its columns."""
         mark = _mark(place)
-        if self._checked.get(place.name) != mark:
+        checked = self._checked.get(place.name)
+        if checked is None or checked[0] != mark:
             check_part(read_file(place))
-            self._checked[place.name] = mark
-        return place
+            checked = self._checked[place.name] = mark, pq.read_schema(place).names
+        return checked[1]
 
     def _count(self, place: Path) -> int:
-        return int(pq.read_metadata(self._checked_part(place)).num_rows)
+        self._checked_part(place)
+        return int(pq.read_metadata(place).num_rows)
 
     def _read(self, place: Path, names: Sequence[str], coded: Sequence[str] = ()) -> pa.Table:
         """Read columns of a part. Page checksums show pages that changed on the disk since the part was checked."""
-        part = self._checked_part(place)
-        with pq.ParquetFile(part, read_dictionary=list(coded), page_checksum_verification=True) as file:
-            if file.schema_arrow.names != OBSERVATIONS.names:
-                raise ValueError("its columns are not those of observations")
-            table = file.read(columns=list(names)).select(list(names)).replace_schema_metadata(None)
-        return table if coded else table.cast(pa.schema([OBSERVATIONS.arrow().field(name) for name in names]))
+        there = self._checked_part(place)
+        if there not in (OBSERVATIONS.names, EARLIER_COLUMNS):
+            raise ValueError("its columns are not those of observations")
+        known = [name for name in coded if name in there]
+        with pq.ParquetFile(place, read_dictionary=known, page_checksum_verification=True) as file:
+            table = file.read(columns=[name for name in names if name in there])
+            rows = file.metadata.num_rows
+        schema = pa.schema([OBSERVATIONS.arrow().field(name) for name in names])
+        if len(table.column_names) < len(schema):
+            table = _with_nulls(table, rows, schema, coded)
+        table = table.select(list(names)).replace_schema_metadata(None)
+        return table if coded else table.cast(schema)
+
+
+def _with_nulls(table: pa.Table, rows: int, schema: pa.Schema, coded: Sequence[str]) -> pa.Table:
+    """Return a part of an earlier version with nulls in the columns that it does not have."""
+    columns = {name: table[name] for name in table.column_names}
+    for field in schema:
+        if field.name not in columns:
+            kind = pa.dictionary(pa.int32(), field.type) if field.name in coded else field.type
+            columns[field.name] = pa.nulls(rows, kind)
+    return pa.table(columns)
 
 
 class _DamagedError(ValueError):
