@@ -67,6 +67,12 @@ def test_observations_have_the_contract_columns(run):
         "value_digest",
         "observed_at",
         "toolkit_version",
+        "payload_bytes",
+        "slots_deleted",
+        "authenticator",
+        "orderless",
+        "type_arguments",
+        "abort_code",
     ]
     assert list(run.observations.columns) == names
     assert run.observations["model"].all()
