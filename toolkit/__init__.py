@@ -25,6 +25,7 @@ _HOMES = {
         "InputError NodeError NodeUnreachable NotAtPast NotFound RunStopped SchemaError StudyError ToolkitError "
         "VersionPruned"
     ),
+    "frames._display": "address show",
     "frames._transactions": "table_keys",
     "gas._comparison": "compare",
     "gas._gate": "Threshold Waiver",
@@ -70,6 +71,8 @@ if TYPE_CHECKING:
     from toolkit.errors import StudyError as StudyError
     from toolkit.errors import ToolkitError as ToolkitError
     from toolkit.errors import VersionPruned as VersionPruned
+    from toolkit.frames._display import address as address
+    from toolkit.frames._display import show as show
     from toolkit.frames._transactions import table_keys as table_keys
     from toolkit.gas._comparison import compare as compare
     from toolkit.gas._gate import Threshold as Threshold

@@ -17,6 +17,8 @@ __all__ = ["facts_html", "literal", "show_frames_literally"]
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 
 _ATTRS = "toolkit"
+_ADDRESS_LENGTH = 66
+"""Characters of the longest address; longer text is cut as pandas does."""
 
 
 def literal(html: str) -> str:
@@ -67,10 +69,48 @@ def show_frames_literally() -> None:
 
 
 def _frame_html(frame: Any) -> str | None:
-    """Return the HTML of a frame, as pandas makes it."""
+    """Return the HTML of a frame, as pandas makes it; addresses in frames of the toolkit are short and distinct."""
     import pandas as pd
 
     if _ATTRS not in frame.attrs:
         return frame._repr_html_()  # type: ignore[no-any-return]
-    with pd.option_context("display.html.use_mathjax", False):  # noqa: FBT003 - pandas' signature
-        return frame._repr_html_()  # type: ignore[no-any-return]
+    shown, longest = _with_short_addresses(frame)
+    width = pd.get_option("display.max_colwidth")
+    # Addresses with many equal digits at both ends are still long.
+    width = None if width is None else max(width, longest)
+    with pd.option_context("display.html.use_mathjax", False, "display.max_colwidth", width):  # noqa: FBT003 - pandas' signature
+        return shown._repr_html_()  # type: ignore[no-any-return]
+
+
+def _with_short_addresses(frame: Any) -> tuple[Any, int]:
+    """Return a copy of a frame to be shown, and one more than the length of the longest address in it.
+
+    pandas cuts text after 50 characters, and two addresses may differ after them. Only the rows that pandas shows are
+    changed.
+    """
+    import pandas as pd
+
+    from toolkit._present.text import distinct_addresses
+
+    most = pd.get_option("display.max_rows") or len(frame)
+    if len(frame) > most:
+        rows = pd.get_option("display.min_rows") or most
+        half = max(1, min(rows, most) // 2)
+        places = [*range(half), *range(len(frame) - half, len(frame))]
+    else:
+        places = list(range(len(frame)))
+    columns = [n for n, dtype in enumerate(frame.dtypes) if isinstance(dtype, pd.StringDtype)]
+    texts = {n: frame.iloc[places, n].fillna("").tolist() for n in columns}
+    short = distinct_addresses(text for column in texts.values() for text in column)
+    frame = frame.copy(deep=False)
+    longest = 0
+    for n, column in texts.items():
+        if not any("0x" in text for text in column):
+            continue
+        shown = frame.iloc[:, n].array.astype(object)
+        for place, text in zip(places, column, strict=True):
+            if text:
+                shown[place] = short(text)
+                longest = max(longest, len(shown[place]) + 1 if len(text) <= _ADDRESS_LENGTH else 0)
+        frame.isetitem(n, shown)
+    return frame, longest

@@ -6,13 +6,18 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 __all__ = ["html_table", "markdown_table", "text_table"]
 
 
 def text_table(
-    rows: Iterable[Sequence[str]], *, head: Sequence[str] = (), numbers_from: int | None = None, indent: str = ""
+    rows: Iterable[Sequence[str]],
+    *,
+    head: Sequence[str] = (),
+    numbers_from: int | None = None,
+    right: Collection[int] = (),
+    indent: str = "",
 ) -> list[str]:
     r"""Return a table as lines for a terminal, in columns two spaces apart.
 
@@ -24,6 +29,8 @@ def text_table(
         Column names, as the first line.
     numbers_from : int, optional
         Position of the first column that is aligned to the right. By default all columns are aligned to the left.
+    right : collection of int, optional
+        Positions of other columns that are aligned to the right.
     indent : str, optional
         Text in front of each line.
 
@@ -45,7 +52,7 @@ def text_table(
     return [
         indent
         + "  ".join(
-            cell.ljust(width) if place < start else cell.rjust(width)
+            cell.ljust(width) if place < start and place not in right else cell.rjust(width)
             for place, (cell, width) in enumerate(zip(line, widths, strict=True))
         ).rstrip()
         for line in lines
@@ -80,7 +87,13 @@ def markdown_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], number
     return "\n".join(f"| {' | '.join(cells)} |" for cells in chain((head, rule), rows))
 
 
-def html_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_from: int | None = None) -> str:
+def html_table(
+    rows: Iterable[Sequence[str]],
+    *,
+    head: Sequence[str],
+    numbers_from: int | None = None,
+    right: Collection[int] = (),
+) -> str:
     """Return a table as an HTML element.
 
     Parameters
@@ -91,6 +104,8 @@ def html_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_fr
         Column names, escaped.
     numbers_from : int, optional
         Position of the first column that is aligned to the right. By default all columns are aligned to the left.
+    right : collection of int, optional
+        Positions of other columns that are aligned to the right.
 
     Returns
     -------
@@ -99,7 +114,7 @@ def html_table(rows: Iterable[Sequence[str]], *, head: Sequence[str], numbers_fr
     start = len(head) if numbers_from is None else numbers_from
 
     def line(cells: Sequence[str], tag: str) -> str:
-        sides = ("left" if place < start else "right" for place in range(len(cells)))
+        sides = ("left" if place < start and place not in right else "right" for place in range(len(cells)))
         texts = (f'<{tag} style="text-align:{side}">{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))
         return f"<tr>{''.join(texts)}</tr>"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-__all__ = ["cleaned", "csv_text", "listed", "short_addresses", "visible"]
+__all__ = ["cleaned", "csv_text", "distinct_addresses", "listed", "short_addresses", "visible"]
 
 ELLIPSIS = "…"
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -18,6 +19,7 @@ _UNSEEN_AT_ALL = re.compile(f"[{_UNSEEN}]")
 _FORMULA = frozenset("=+-@|%")
 _ADDRESS = re.compile(r"\b0x([0-9a-f]{1,64})\b")
 _MAX_WHOLE_DIGITS = 16
+_HEAD, _TAIL = 6, 4
 MAX_MARKS = 2
 """Maximum number of combining marks per letter; more of them would overlap neighbouring lines."""
 
@@ -135,4 +137,45 @@ def short_addresses(text: str) -> str:
 
 
 def _short(digits: str) -> str:
-    return f"0x{digits}" if len(digits) <= _MAX_WHOLE_DIGITS else f"0x{digits[:6]}{ELLIPSIS}{digits[-4:]}"
+    return f"0x{digits}" if len(digits) <= _MAX_WHOLE_DIGITS else f"0x{digits[:_HEAD]}{ELLIPSIS}{digits[-_TAIL:]}"
+
+
+def distinct_addresses(texts: Iterable[str]) -> Callable[[str], str]:
+    """Return a function that shortens the addresses in texts and keeps those that differ different.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        All texts that are shown together.
+
+    Returns
+    -------
+    callable
+        As `short_addresses`, with more digits of the addresses that would look the same.
+
+    Examples
+    --------
+    >>> texts = ["0x" + "ab" * 16 + "c", "0x" + "ab" * 8 + "0" + "ab" * 8]
+    >>> short = distinct_addresses(texts)
+    >>> [short(text) for text in texts] == texts, short("0x" + "cd" * 32)
+    (False, '0xcdcdcd…cdcd')
+    """
+    found = {match[1].lstrip("0") for text in texts for match in _ADDRESS.finditer(text)}
+    forms = {digits: _short(digits) for digits in found if len(digits) > _MAX_WHOLE_DIGITS}
+    head, tail = _HEAD, _TAIL
+    while same := _repeated(forms):
+        head, tail = head + 2, tail + 2
+        for digits in same:
+            long = len(digits) > head + tail
+            forms[digits] = f"0x{digits[:head]}{ELLIPSIS}{digits[-tail:]}" if long else f"0x{digits}"
+
+    def shorten(text: str) -> str:
+        return _ADDRESS.sub(lambda at: forms.get(at[1].lstrip("0")) or _short(at[1].lstrip("0") or "0"), text)
+
+    return shorten
+
+
+def _repeated(forms: dict[str, str]) -> list[str]:
+    """Return the keys whose values are not unique."""
+    counts = Counter(forms.values())
+    return [key for key, form in forms.items() if counts[form] > 1]

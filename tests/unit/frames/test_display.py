@@ -1,0 +1,126 @@
+"""Frames for reading: `toolkit.show`, `toolkit.address`, and frames in notebooks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit import address, show
+from toolkit._present.notebook import _frame_html  # what IPython calls
+from toolkit._present.text import distinct_addresses
+from toolkit.errors import InputError
+
+LONG = [f"0x{'ab' * 16}{place:02x}{'cd' * 15}" for place in range(3)]
+DIGITS = st.text("0123456789abcdef", min_size=1, max_size=64)
+
+
+def test_addresses_in_the_form_of_frames():
+    """Short, padded and bare forms are one address; a column of them too."""
+    assert address("0xa11ce") == address("A11CE") == "0x" + "a11ce".rjust(64, "0")
+    assert address("0x00001") == "0x1"
+    owners = pd.Series(["0x1", None, "0xa11ce"], index=[5, 6, 7], name="owner")
+    assert address(owners).dropna().to_dict() == {5: "0x1", 7: address("0xa11ce")}
+    with pytest.raises(InputError, match="not an address: '0xzz'"):
+        address("0xzz")
+    with pytest.raises(InputError, match="not an address"):
+        address(pd.Series(["0x1", "alice"]))
+
+
+@given(st.lists(DIGITS, max_size=12))
+def test_shortened_addresses_differ_as_the_addresses_do(digits):
+    """However alike they are at both ends."""
+    addresses = sorted({address(one) for one in digits})
+    short = distinct_addresses(addresses)
+    assert len({short(one) for one in addresses}) == len(addresses)
+
+
+def test_addresses_that_share_both_ends_are_told_apart():
+    """Three addresses that differ in the middle only have three forms in a table, in text too."""
+    frame = pd.DataFrame({"owner": LONG, "type": [f"0x1::object::Object<{one}::coin::Coin>" for one in LONG]})
+    table = show(frame)
+    assert len({row[0] for row in table.rows}) == len({row[1] for row in table.rows}) == 3
+    assert all(row[0] in row[1] for row in table.rows)
+
+
+def test_numbers_are_for_reading():
+    """Quantities have separators, versions and other identifiers have none, missing values are empty."""
+    frame = pd.DataFrame(
+        {
+            "ledger_version": pd.array([1234567, 1234568], dtype="uint64[pyarrow]"),
+            "octas": pd.array([2**70, None], dtype="u128"),
+            "epoch": [1000, 2000],
+            "at": [datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC), None],
+            "ok": [True, False],
+            "nothing": [None, None],
+            "parts": [["a", 2], None],
+        }
+    )
+    table = show(frame)
+    assert table.columns == ("ledger_version", "octas", "epoch", "at", "ok", "parts")
+    assert table.rows[0] == ("1234567", f"{2**70:,}", "1000", "2026-01-02 03:04:05", "True", '["a", 2]')
+    assert table.rows[1] == ("1234568", "", "2000", "", "False", "")
+    assert table.note == "2 rows; without values: nothing"
+
+
+def test_steps_begin_with_what_matters():
+    """Call, versions, change, cause and explanation come first, the fingerprint last."""
+    names = ["fingerprint", "label", "exact", "version_before", "version_after", "change", "cause", "explanation"]
+    table = show(pd.DataFrame([["x"] * len(names)], columns=names))
+    first = ("label", "version_before", "version_after", "change", "cause", "explanation")
+    assert table.columns == (*first, "exact", "fingerprint")
+
+
+@pytest.mark.parametrize(("rows", "first", "last"), [(2, 1, 1), (5, 3, 2), (20, 10, 10)])
+def test_long_frames_show_both_ends(rows, first, last):
+    """The first and the last rows, a row of ellipses, and the number of rows."""
+    table = show(pd.DataFrame({"n": range(100)}), rows=rows)
+    assert [row[0] for row in table.rows] == [*map(str, range(first)), "…", *map(str, range(100 - last, 100))]
+    assert table.note == f"{rows} of 100 rows"
+
+
+def test_chosen_columns_keep_their_order():
+    """Also those without values; an unknown one is named with those that exist."""
+    frame = pd.DataFrame({"a": [1], "b": [None]})
+    assert show(frame, columns=["b", "a"]).columns == ("b", "a")
+    with pytest.raises(InputError, match="no column 'c'; it has a, b"):
+        show(frame, columns=["c"])
+    for rows in (1, 0, True, 2.5):
+        with pytest.raises(InputError, match="rows must be an int of at least 2"):
+            show(frame, rows=rows)
+    with pytest.raises(InputError, match="frame must be a DataFrame, got list"):
+        show([1])
+
+
+def test_hostile_text_is_harmless():
+    """Markup is escaped, mathematics is not typeset, and control characters are visible."""
+    table = show(pd.DataFrame({"<b>": ["<script>alert(1)</script>", "a\u202eb $x$"]}))
+    html = table._repr_html_()
+    assert "<script>" not in html
+    assert "<b>" not in html
+    assert "mathjax_ignore" in html
+    assert "\u202e" not in html
+    assert "\u202e" not in repr(table)
+
+
+def test_empty_frames_are_shown():
+    """No rows, no columns: what there is."""
+    assert repr(show(pd.DataFrame({"a": []}))).endswith("[0 rows]")
+    assert show(pd.DataFrame()).rows == ()
+
+
+@pytest.mark.parametrize("count", [3, 200])
+def test_frames_of_the_toolkit_have_distinct_addresses_in_notebooks(count):
+    """pandas would cut them after 50 characters; teaching addresses, of zeros and few digits, differ at the end."""
+    owners = [address(f"0x{place + 1:x}a11ce") for place in range(count - 3)] + LONG
+    frame = pd.DataFrame({"owner": pd.array(owners, dtype="string"), "n": range(count)}, index=range(count))
+    frame.attrs["toolkit"] = {"owner": {"source": "test"}}
+    before = frame.copy()
+    html = _frame_html(frame)
+    shown = [one for one in owners if f">{distinct_addresses(owners)(one)}<" in html]
+    assert len(shown) == (count if count <= 60 else 10)
+    pd.testing.assert_frame_equal(frame, before)
+    assert frame["owner"].dtype == before["owner"].dtype

@@ -1,0 +1,194 @@
+"""Frames for reading: addresses in the form of frames, and tables with short addresses and grouped digits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+from typing import TYPE_CHECKING, Any, overload
+
+import pandas as pd
+
+from toolkit._present.data import cell_text, json_value
+from toolkit._present.notebook import literal
+from toolkit._present.tables import html_table, text_table
+from toolkit._present.text import ELLIPSIS, distinct_addresses, visible
+from toolkit.errors import InputError
+from toolkit.move import parse_address
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Table", "address", "show"]
+
+_MAX_NAME = 60
+_MAX_CELL = 200
+_IDENTIFIERS = frozenset({"chain_id", "epoch", "round", "block_height", "sequence_number", "creation_number", "nonce"})
+"""Columns whose numbers are identifiers, written without separators as ledger versions are."""
+_FIRST = (
+    "label",
+    "ledger_version",
+    "version_before",
+    "version_after",
+    "time",
+    "gas_before",
+    "gas_after",
+    "change",
+    "change_percent",
+    "cause",
+    "explanation",
+)
+_LAST = ("node", "node_build", "source", "model", "fingerprint", "value_digest", "observed_at", "toolkit_version")
+
+
+@overload
+def address(value: str) -> str: ...
+@overload
+def address(value: pd.Series) -> pd.Series: ...
+def address(value: str | pd.Series) -> str | pd.Series:
+    """Return an address in the form that frames use (AIP-40): ``0x1``, or ``0x`` and 64 digits.
+
+    Parameters
+    ----------
+    value : str or Series of str
+        Addresses in any form: short, long, with or without ``0x``.
+
+    Returns
+    -------
+    str or Series of str
+        As given; missing rows stay missing.
+
+    Raises
+    ------
+    InputError
+        If a value is not an address.
+
+    Examples
+    --------
+    >>> address("0xa11ce")
+    '0x00000000000000000000000000000000000000000000000000000000000a11ce'
+    >>> address("0x0001")
+    '0x1'
+    """
+    if not isinstance(value, pd.Series):
+        return parse_address(value)
+    return value.astype("string").map(parse_address, na_action="ignore")
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """A frame as a table for reading, in a notebook or as text; made by `show`.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    rows : tuple of tuple of str
+        The cells; a row of ellipses is in place of the rows that are left out.
+    note : str
+        Number of rows, and the columns that are left out because they have no values.
+    numbers : frozenset of int
+        Positions of the columns of numbers, which are aligned to the right.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str
+    numbers: frozenset[int] = frozenset()
+
+    def __repr__(self) -> str:
+        return "\n".join([*text_table(self.rows, head=self.columns, right=self.numbers), f"[{self.note}]"])
+
+    def _repr_html_(self) -> str:
+        rows = [[escape(cell) for cell in row] for row in self.rows]
+        table = html_table(rows, head=[escape(name) for name in self.columns], right=self.numbers)
+        return literal(f'{table}<div style="opacity:.7">{escape(self.note)}</div>')
+
+
+def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None = None) -> Table:
+    """Return a frame as a table for reading.
+
+    Long addresses are shortened to their first and last digits, as many as distinguish the addresses in the table.
+    Quantities have thousands separators; ledger versions and other identifiers have none. The columns that matter most
+    come first, and columns without any value are left out. The frame itself is not changed.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    rows : int, default 20
+        Maximum number of rows shown: the first and the last ones.
+    columns : sequence of str, optional
+        The columns to show, in this order; by default all that have a value.
+
+    Returns
+    -------
+    Table
+        Shown by a notebook as HTML; ``print`` writes it as text.
+
+    Raises
+    ------
+    InputError
+        If `frame` is not a DataFrame, `rows` is not an int of at least 2, or a column does not exist.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"ledger_version": [1234, 1235], "octas": [1234567, 5], "note": [None, None]})
+    >>> show(frame)
+    ledger_version      octas
+              1234  1,234,567
+              1235          5
+    [2 rows; without values: note]
+    """
+    given: Any = frame
+    if not isinstance(given, pd.DataFrame):
+        raise InputError(f"frame must be a DataFrame, got {type(given).__name__}")
+    most: object = rows
+    if isinstance(most, bool) or not isinstance(most, int) or most < len((ELLIPSIS, ELLIPSIS)):
+        raise InputError(f"rows must be an int of at least 2, got {visible(repr(rows), 60)}")
+    places = _places(frame, columns)
+    empty = [place for place in places if columns is None and len(frame) and frame.iloc[:, place].isna().all()]
+    places = [place for place in places if place not in empty]
+    names = [visible(name, _MAX_NAME) for name in frame.columns]
+    part = frame if len(frame) <= rows else pd.concat([frame.iloc[: (rows + 1) // 2], frame.iloc[-(rows // 2) :]])
+    texts = [[_cell(str(frame.columns[place]), value) for value in part.iloc[:, place].tolist()] for place in places]
+    short = distinct_addresses(text for column in texts for text in column)
+    lines = [tuple(short(text) for text in row) for row in zip(*texts, strict=True)]
+    if len(part) < len(frame):
+        lines.insert((rows + 1) // 2, (ELLIPSIS,) * len(places))
+    left_out = f"; without values: {', '.join(names[place] for place in empty)}" if empty else ""
+    shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else f"{len(frame):,} rows"
+    return Table(
+        columns=tuple(names[place] for place in places),
+        rows=tuple(lines),
+        note=shown + left_out,
+        numbers=frozenset(n for n, place in enumerate(places) if frame.dtypes.iloc[place].kind in "iuf"),
+    )
+
+
+def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
+    """Return the positions of the columns to show, in order."""
+    names = list(map(str, frame.columns))
+    if columns is not None:
+        wanted = [columns] if isinstance(columns, str) else list(columns)
+        if absent := [name for name in wanted if name not in names]:
+            raise InputError(f"the frame has no column {absent[0]!r}; it has {', '.join(names)}")
+        return [names.index(name) for name in wanted]
+    # Labels and causes decide what matters: in other frames the order is that of the frame.
+    first = [names.index(name) for name in _FIRST if name in names] if "explanation" in names else []
+    last = [names.index(name) for name in _LAST if name in names]
+    return [*first, *(place for place in range(len(names)) if place not in {*first, *last}), *last]
+
+
+def _cell(column: str, value: Any) -> str:
+    """Return a value as text: times to the second, quantities with separators, nothing for missing values."""
+    if not isinstance(value, list | dict | tuple) and pd.isna(value):
+        return ""
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        return str(value) if column in _IDENTIFIERS or "version" in column else f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S}"
+    return visible(cell_text(json_value(value)), _MAX_CELL)
