@@ -16,6 +16,7 @@ from toolkit.client._node_errors import renamed
 from toolkit.client._results import Simulation, TableItem, ViewResult
 from toolkit.errors import NotFound, SchemaError, VersionPruned
 from toolkit.move import (
+    FunctionAbi,
     decode_bcs,
     decode_json,
     encode_argument,
@@ -30,6 +31,7 @@ from toolkit.move._json_text import parse_json
 from toolkit.wire import (
     EntryFunction,
     Multisig,
+    Script,
     decode_simulation,
     decode_view_answer,
     encode_view_request,
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from toolkit.client._http import Answer, Request
     from toolkit.client._node import Node  # for typing only: a Node prepares calls
     from toolkit.errors import NodeError, NodeUnreachable
-    from toolkit.move import FunctionAbi, Layout
+    from toolkit.move import Layout
     from toolkit.wire import LedgerState, SimulationRequest, UserTransaction, ViewFunction
     from toolkit.wire._bcs_payloads import EncodedEntryFunction
 
@@ -440,8 +442,9 @@ def prepare_simulation(
         "gas_unit_price": _PLACEHOLDER_PRICE,
         "expiration_timestamp_secs": int(ledger.timestamp.timestamp()) + margin_s,
     }
-    layouts = _payload_layouts(request.payload, abis) if encoding == "bcs" or request.needs_bcs else None
-    in_bcs = encoding == "bcs" and layouts is not None and all(is_closed(layout) for layout in layouts)
+    wants_bcs = encoding == "bcs" and not isinstance(request.payload, Script)  # whose ABI is not in answers in BCS
+    layouts = _payload_layouts(request.payload, abis) if wants_bcs or request.needs_bcs else None
+    in_bcs = wants_bcs and layouts is not None and all(is_closed(layout) for layout in layouts)
     if in_bcs or request.needs_bcs:  # nodes do not accept some signatures in JSON
         body = signed_transaction(sent, chain_id=ledger.chain_id, layouts=layouts, **numbers).to_bcs()
         content = "application/x.aptos.signed_transaction+bcs"
@@ -522,6 +525,8 @@ def _payload_layouts(payload: Any, abis: AbisAt) -> Sequence[Layout] | None:
     inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
     if inner is None:  # the payload that a multisig account stores on chain
         return ()
+    if isinstance(inner, Script) and inner.abi is not None:
+        return parameter_layouts(msgspec.convert(inner.abi, FunctionAbi), inner.type_arguments, abis)
     if not isinstance(inner, EntryFunction):
         return None
     function = function_abi(inner.function, abis)

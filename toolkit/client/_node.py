@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import Encoding, PreparedCall
     from toolkit.client._http import Transport
+    from toolkit.client._resimulation import Resimulation
     from toolkit.client._results import Simulation, TableItem, ViewResult
     from toolkit.client._retry import RetryPolicy
     from toolkit.client._same_ledger import LedgerAnchor
@@ -397,6 +398,50 @@ class Node(Reads):
             except (NotFound, Forbidden) as error:
                 number = 0 if error.error_code == NO_ACCOUNT else self._viewed_sequence_number(request.sender)
         return self._connection.perform(self.prepare_simulation(request, ledger=ledger, sequence_number=number))
+
+    def resimulate(self, ledger_version: int | str) -> Resimulation:
+        """Simulate a committed transaction again on the node's head, and compare what it used by part of the gas.
+
+        Payload, sender, limit and price of gas and the shape of the signature are the committed ones; signatures are
+        zeros. Sequence number and expiration are those that the node accepts now, and a nonce is another one.
+
+        Parameters
+        ----------
+        ledger_version : int or str
+            Version of a committed user transaction, or its hash.
+
+        Returns
+        -------
+        Resimulation
+            Also if the simulation fails. What cannot be compared is in its ``caveats``.
+
+        Raises
+        ------
+        InputError
+            If that version is not a user transaction, if its payload cannot be simulated, or if it does not fit
+            the function as it is now.
+        VersionPruned, NotFound
+            If the node no longer has the transaction, or does not have it yet.
+        NodeError, NodeUnreachable, SchemaError
+            If the node refuses otherwise, does not answer, or an answer cannot be decoded.
+
+        Notes
+        -----
+        Requests beside the simulation: the transaction, and two reads for each state item that it wrote, to find out
+        which of them it created itself.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> node = toolkit.connect()
+        >>> found = toolkit.fetch_transactions(node, versions="4000:4020", progress=False).transactions
+        >>> version = int(found.dropna(subset="sender")["version"].iloc[0])
+        >>> node.resimulate(version).version_gap > 0
+        True
+        """
+        from toolkit.client._resimulation import resimulated
+
+        return resimulated(self, self.transaction(ledger_version))
 
     def _viewed_sequence_number(self, address: str) -> int:
         """Return a sequence number as the framework's view has it; 0 if it does not answer, as for a new account."""

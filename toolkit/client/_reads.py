@@ -8,12 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html
 from toolkit.client._abis import abi_of
 from toolkit.client._calls import PreparedCall
 from toolkit.client._connection import bcs_body, json_body, path, pinned
 from toolkit.client._versions import as_version, as_version_or_head
-from toolkit.errors import NodeError, NotFound, SchemaError
+from toolkit.errors import InputError, NodeError, NotFound, SchemaError
 from toolkit.move import decode_json, parse_address, parse_type_tag, wire_address, wire_type
 from toolkit.move._json_text import parse_json
 from toolkit.wire import (
@@ -50,6 +51,7 @@ ABSENT = frozenset({"module_not_found", NO_ACCOUNT, "resource_not_found", "state
 
 _VIEW = "0x1::timestamp::now_microseconds"
 """A view of the framework without arguments: it answers at every version that can be read."""
+_HASH_DIGITS = 64
 _REPEATS = 3
 _MAX_HALVINGS = 10
 """Bisection steps for the oldest version; the answer is then within a thousandth of the range."""
@@ -235,20 +237,29 @@ class Reads:
         """
         return self._connection.perform(self.prepare_block(ledger_version))
 
-    def transaction(self, ledger_version: int) -> Any:
-        """Return the committed transaction of a version, decoded.
+    def transaction(self, ledger_version: int | str) -> Any:
+        """Return a committed transaction, decoded.
+
+        Parameters
+        ----------
+        ledger_version : int or str
+            Its version, or its hash: 0x and 64 hex digits. A hash may also be that of a pending transaction.
 
         Raises
         ------
+        InputError
+            If it is neither a version nor a hash.
         NotFound
-            If it does not exist yet.
+            If it does not exist, or not yet.
         NodeError, NodeUnreachable, SchemaError
             If the node refuses otherwise, does not answer, or its answer cannot be decoded.
 
         Notes
         -----
-        Source: ``GET /v1/transactions/by_version/{version}``.
+        Source: ``GET /v1/transactions/by_version/{version}`` or ``/by_hash/{hash}``.
         """
+        if isinstance(ledger_version, str):
+            return self._connection.perform(_transaction_by_hash(self._connection, ledger_version))
         return self.transaction_and_head(ledger_version)[0]
 
     def transaction_and_head(self, ledger_version: int) -> tuple[Any, LedgerState | None]:
@@ -421,6 +432,16 @@ def _transaction(connection: Connection, version: int) -> PreparedCall[tuple[Any
 
     request = connection.request("GET", path("transactions", "by_version", version))
     return PreparedCall(request, asked, read, version)
+
+
+def _transaction_by_hash(connection: Connection, text: str) -> PreparedCall[Any]:
+    """Prepare the read of a transaction by its hash; the answer is not stored, since it may be pending."""
+    digits = text.lower().removeprefix("0x")
+    if len(digits) != _HASH_DIGITS or not set(digits) <= set("0123456789abcdef"):
+        raise InputError(f"expected a ledger version, or a transaction hash of 64 hex digits, got {shorten(text)}")
+    asked = f"transaction 0x{digits}"
+    request = connection.request("GET", path("transactions", "by_hash", f"0x{digits}"))
+    return PreparedCall(request, asked, lambda answer: _only_transaction(answer, asked))
 
 
 def _transaction_page(

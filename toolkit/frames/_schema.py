@@ -22,6 +22,7 @@ __all__ = [
     "KEYS",
     "OBSERVATIONS",
     "OUTCOME",
+    "RESIMULATION",
     "SCHEDULE_DIFF",
     "STEPS",
     "STRATUM",
@@ -454,6 +455,29 @@ SCHEDULE_DIFF = Schema(
 """One row per parameter that differs between two gas schedules."""
 
 
+_FEES = "event FeeStatement"
+_FEE = "the same in octas; the total without the refund"
+
+RESIMULATION = Schema(
+    "resimulation",
+    (
+        _text("part", "execution, io, storage, refund or total", required=True),
+        _text("function", "function that is called; null for a script", source="payload.function"),
+        _u64("ledger_version", "version of the committed transaction", source="version"),
+        _u64("simulated_version", "version on whose state it was simulated again", source="version"),
+        Column("gas_committed", pa.float64(), "gas of the committed transaction", "gas units", source=_FEES),
+        Column("gas_simulated", pa.float64(), "gas of the simulation", "gas units", source=_FEES),
+        Column("gas_change", pa.float64(), "simulated minus committed", "gas units"),
+        _u64("octas_committed", _FEE, "octas", source=_FEES),
+        _u64("octas_simulated", _FEE, "octas", source=_FEES),
+        Column("octas_change", i128(), "simulated minus committed", "octas"),
+        Column("comparable", pa.bool_(), "false if the two did not do the same for this part", required=True),
+        Column("reasons", pa.list_(pa.string()), "why they cannot be compared"),
+    ),
+)
+"""One row per part of the gas of a committed transaction that is simulated again."""
+
+
 def _sides(name: str, kind: pa.DataType, meaning: str, unit: str = "") -> tuple[Column, Column]:
     """Return a column for each side of a comparison."""
     return (
@@ -502,6 +526,7 @@ _SCHEMAS = (
     STEPS,
     COMPARISON,
     SCHEDULE_DIFF,
+    RESIMULATION,
 )
 
 

@@ -1,0 +1,276 @@
+"""Committed transactions that are simulated again: requests of every kind, what differs, and what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import toolkit
+from tests.unit.client.fakes import user_transaction
+from toolkit import embedded
+from toolkit.client._resimulation import rebuild_request
+from toolkit.embedded._meter import Schedule
+from toolkit.errors import InputError, NotFound, VersionPruned
+from toolkit.frames._schema import RESIMULATION
+from toolkit.wire import decode_transactions, is_zero_padded
+
+CHECKED = ["execution", "io", "storage", "refund", "total"]
+
+
+@pytest.fixture
+def fresh():
+    """Return a ledger of this test's own, and its URL."""
+    ledger = embedded.Ledger()
+    with embedded.serve(ledger, port=0) as url:
+        yield ledger, url
+
+
+@pytest.fixture
+def again(fresh):
+    """Return a function that commits a transfer and resimulates it."""
+    ledger, url = fresh
+    with toolkit.connect(url, cache=None) as node:
+
+        def transfer(receiver: str, amount: int = 5) -> Any:
+            done = ledger.commit("0x1::aptos_account::transfer", receiver, amount, sender="0xa11ce")
+            return node.resimulate(done.version)
+
+        yield transfer
+
+
+def test_the_same_work_again_differs_by_nothing(again):
+    """A payment to an account that exists costs the same in every part, and every part can be compared."""
+    found = again("0xb0b")
+    frame = found.to_frame()
+    assert frame["part"].tolist() == CHECKED
+    assert frame["gas_change"].tolist() == [0.0] * 5
+    assert frame["octas_change"].tolist() == [0] * 5
+    assert frame["comparable"].all()
+    assert frame.columns.tolist() == RESIMULATION.names
+    assert "the same" in found.explain()
+
+
+def test_state_that_it_created_itself_is_named(again):
+    """A payment to a new account paid for slots that exist now: storage and total cannot be compared, and why."""
+    found = again("0x777")
+    frame = found.to_frame().set_index("part")
+    assert frame.loc["storage", "octas_committed"] > 0
+    assert frame.loc["storage", "octas_simulated"] == 0
+    assert frame["comparable"].to_dict() == {
+        "execution": True,
+        "io": True,
+        "storage": False,
+        "refund": True,
+        "total": False,
+    }
+    [reason] = frame.loc["storage", "reasons"]
+    assert "created state that exists now" in reason
+    assert "0x777" in found.explain()
+    assert again("0x777").to_frame()["comparable"].all()
+
+
+def test_what_lies_between_is_read_from_a_timeline(fresh, again):
+    """Changes from its version to the head are named; others are not; without a timeline the call for one is given."""
+    found = again("0xb0b")
+    assert f"toolkit.timeline(node, {found.versions!r}, modules=['0x1::aptos_account'])" in found.explain()
+    here, head = found.ledger_version, found.simulation.ledger_version
+    rows = {"ledger_version": [here - 1, head, head + 1], "kind": ["code"] * 3, "what": ["early", "between", "late"]}
+    timeline = pd.DataFrame(rows)
+    assert found.changes_between(timeline)["what"].tolist() == ["between"]
+    text = found.explain(timeline)
+    assert f"version {head}: code, between" in text
+    assert "early" not in text
+    assert "code, late" not in text
+    assert "no change" in found.explain(timeline[:0])
+    with pytest.raises(InputError, match=r"toolkit\.timeline"):
+        found.explain(pd.DataFrame({"version": [1]}))
+
+
+def test_a_change_of_the_schedule_shows_in_its_parts(fresh):
+    """After every instruction costs ten times as much, execution differs and io does not."""
+    ledger, url = fresh
+    done = ledger.commit("0x1::aptos_account::transfer", "0xb0b", 5, sender="0xa11ce")
+    with toolkit.connect(url, cache=None) as node:
+        now = node.gas_schedule()
+        raised = {name: value * 10 if name.startswith("instr.") else value for name, value in now.entries.items()}
+        ledger.set_gas_schedule(Schedule(now.feature_version, raised))
+        frame = node.resimulate(done.version).to_frame().set_index("part")
+    assert frame.loc["execution", "gas_change"] > 0
+    assert frame.loc["io", "gas_change"] == 0
+    assert frame.loc["execution", "octas_change"] == 100 * frame.loc["execution", "gas_change"]
+
+
+def test_a_transaction_by_its_hash(fresh, again):
+    """A hash finds the same transaction; text that is neither is refused, an unknown hash is not found."""
+    found = again("0xb0b")
+    with toolkit.connect(fresh[1], cache=None) as node:
+        assert node.resimulate(found.committed.hash).ledger_version == found.ledger_version
+        with pytest.raises(InputError, match="64 hex digits"):
+            node.resimulate("0x12")
+        with pytest.raises(NotFound):
+            node.resimulate("0x" + "1" * 64)
+
+
+def test_only_user_transactions_can_be_simulated(node):
+    """Other versions are refused with what to do."""
+    with pytest.raises(InputError, match=r"version 0 is a genesis_transaction; only user transactions.*fetch_transact"):
+        node.resimulate(0)
+
+
+def test_a_pruned_version_says_what_to_do():
+    """The error names the oldest version that can be read, and the archive."""
+    with (
+        embedded.serve(embedded.Ledger.with_history(versions=400, window=100), port=0) as url,
+        toolkit.connect(url, cache=None) as node,
+        pytest.raises(VersionPruned, match=r"oldest readable version is \d+; read from there, or ask an archive"),
+    ):
+        node.resimulate(5)
+
+
+def test_one_that_fails_now_is_not_compared(fresh):
+    """A transaction that succeeded and would fail now says so, and no part counts as comparable."""
+    ledger, url = fresh
+    [[balance]] = [ledger.view("0x1::coin::balance", ["0xa11ce"], ["0x1::aptos_coin::AptosCoin"])[0]]
+    done = ledger.commit("0x1::aptos_account::transfer", "0xb0b", balance * 2 // 3, sender="0xa11ce")
+    with toolkit.connect(url, cache=None) as node:
+        found = node.resimulate(done.version)
+    assert not found.simulation.success
+    assert not found.to_frame()["comparable"].any()
+    assert "No part can be compared" in found.explain()
+
+
+def test_a_multisig_payload_keeps_its_call(fresh):
+    """The inner call of a multisig transaction is rebuilt with its arguments as Python values."""
+    inner = {"type": "entry_function_payload", "function": "0x1::aptos_account::transfer", "type_arguments": []}
+    payload = {
+        "type": "multisig_payload",
+        "multisig_address": "0x5afe",
+        "transaction_payload": inner | {"arguments": ["0xb0b", "7"]},
+    }
+    with toolkit.connect(fresh[1], cache=None) as node:
+        request, _ = rebuild_request(committed(payload=payload), lambda _: node.abis.at(0))
+    assert request.payload.multisig_address == toolkit.wire.Multisig("0x5afe").multisig_address
+    assert request.payload.transaction_payload.arguments[1] == 7
+
+
+def committed(**fields: Any) -> Any:
+    """Return a committed user transaction with these fields."""
+    document = user_transaction(**fields) | {"type": "user_transaction"}
+    [found] = decode_transactions(json.dumps(document).encode())
+    return found
+
+
+ED25519 = {"type": "ed25519_signature", "public_key": "0x" + "1" * 64, "signature": "0x" + "2" * 128}
+KEYS = {
+    "ed25519": ("0x" + "1" * 64, "0x" + "2" * 128, "ed25519"),
+    "secp256k1_ecdsa": ("0x04" + "1" * 128, "0x" + "2" * 128, "secp256k1_ecdsa"),
+    "secp256r1_ecdsa": ("0x04" + "1" * 128, "0x0001" + "2" * 62, "web_authn"),
+    "keyless": ("0x03616263021111", "0x" + "2" * 64, "keyless"),
+}
+
+
+def single(kind: str) -> dict[str, Any]:
+    """Return the signature of one typed key, as a node prints that of an account."""
+    key, signature, of = KEYS[kind]
+    return {
+        "type": "single_key_signature",
+        "public_key": {"type": kind, "value": key},
+        "signature": {"type": of, "value": signature},
+    }
+
+
+MULTI_ED25519 = {
+    "type": "multi_ed25519_signature",
+    "public_keys": ["0x" + "1" * 64, "0x" + "3" * 64],
+    "signatures": ["0x" + "2" * 128],
+    "threshold": 1,
+    "bitmap": "0x40000000",
+}
+MULTI_KEY = {
+    "type": "multi_key_signature",
+    "public_keys": [single("ed25519")["public_key"], single("secp256k1_ecdsa")["public_key"]],
+    "signatures": [{"index": 1, "signature": single("secp256k1_ecdsa")["signature"]}],
+    "signatures_required": 1,
+}
+ONE_SIGNER = [
+    ED25519,
+    MULTI_ED25519,
+    MULTI_KEY,
+    *(single(kind) for kind in KEYS),
+    {"type": "no_account_signature"},
+]
+
+
+@pytest.mark.parametrize("signature", ONE_SIGNER, ids=lambda one: f"{one['type']} {one.get('public_key', '')!s:.30}")
+def test_each_shape_of_signature_is_rebuilt_with_zeros(signature):
+    """Alone, beside a second signer and with a fee payer: same keys and addresses, and every signature zeros."""
+    agents = {
+        "sender": signature,
+        "secondary_signer_addresses": ["0xb0b"],
+        "secondary_signers": [signature],
+    }
+    payer = {"fee_payer_address": "0x5", "fee_payer_signer": signature}
+    alone = (
+        signature
+        if signature["type"].startswith(("ed25519", "multi_ed25519"))
+        else signature | {"type": "single_sender"}
+    )
+    for whole in (alone, agents | {"type": "multi_agent_signature"}, agents | payer | {"type": "fee_payer_signature"}):
+        transaction = committed(signature=whole)
+        request, caveats = rebuild_request(transaction)
+        assert [caveat.text[:19] for caveat in caveats] == ["the sequence number"]
+        assert is_zero_padded(request.signature)
+        sent, had = request.signature_to_send(), transaction.signature
+        assert type(sent) is type(had)
+        assert _without_signatures(sent.to_wire()) == _without_signatures(had.to_wire())
+        assert "2222" not in json.dumps(sent.to_wire())
+
+
+def _without_signatures(document: Any) -> Any:
+    match document:
+        case dict():
+            left = {name: value for name, value in document.items() if name not in {"signature", "signatures"}}
+            return {name: _without_signatures(value) for name, value in left.items()}
+        case list():
+            return [_without_signatures(value) for value in document]
+    return document
+
+
+def test_a_signature_of_an_unknown_kind_is_left_out():
+    """The other signers and the fee payer stay, without keys; the change is named."""
+    strange = {"type": "signature_of_tomorrow", "x": "0x1"}
+    whole = {
+        "type": "fee_payer_signature",
+        "sender": ED25519,
+        "secondary_signer_addresses": [],
+        "secondary_signers": [],
+        "fee_payer_address": "0x5",
+        "fee_payer_signer": strange,
+    }
+    request, caveats = rebuild_request(committed(signature=whole))
+    assert request.signature.to_wire()["fee_payer_address"] == toolkit.wire.Multisig("0x5").multisig_address
+    assert request.signature.to_wire()["fee_payer_signer"] == {"type": "no_account_signature"}
+    assert "not known" in caveats[0].text
+    assert rebuild_request(committed(signature=strange))[0].signature.to_wire() == {"type": "no_account_signature"}
+
+
+@pytest.mark.parametrize("kind", ["module_bundle_payload", "write_set_payload", "encrypted_transaction_payload"])
+def test_payloads_that_no_node_simulates_are_refused(kind):
+    """Payloads of the past and encrypted ones are refused by name."""
+    with pytest.raises(InputError, match=f"is a {kind}, which nodes do not simulate"):
+        rebuild_request(committed(payload={"type": kind, "modules": []}))
+
+
+def test_it_is_data_and_shown_safely(again):
+    """It can be pickled; the notebook table escapes what comes from the chain."""
+    found = again("0xb0b")
+    copy = pickle.loads(pickle.dumps(found))  # noqa: S301 - its own
+    assert copy.explain() == found.explain()
+    assert repr(copy) == repr(found)
+    assert "<table" in found._repr_html_()
+    found.committed.vm_status, found.committed.success = "<script>alert(1)</script>", False
+    assert "<script>" not in found._repr_html_()

@@ -1,0 +1,572 @@
+"""A committed transaction, simulated again on the node's head, and how the two differ by part of the gas."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolkit._present.notebook import literal
+from toolkit._present.numbers import number, plural, version_range
+from toolkit._present.tables import html_table, text_table
+from toolkit._present.text import short_addresses, visible
+from toolkit.client._abis import function_abi, parameter_layouts
+from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError
+from toolkit.move import FunctionId, decode_bcs, decode_json
+from toolkit.wire import (
+    EntryFunction,
+    FeePayerSignature,
+    MultiAgentSignature,
+    Multisig,
+    Script,
+    SimulationRequest,
+    UserTransaction,
+    zero_padded,
+)
+from toolkit.wire._account_signatures import NoAccountSignature
+from toolkit.wire._transactions import (
+    DeleteModule,
+    DeleteResource,
+    DeleteTableItem,
+    GenericChange,
+    PendingTransaction,
+    WriteModule,
+    WriteResource,
+    WriteTableItem,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pandas as pd
+
+    from toolkit.client._abis import AbisAt
+    from toolkit.client._node import Node  # for typing only: a Node makes these
+    from toolkit.client._results import Simulation
+    from toolkit.wire import GasBreakdown, TransactionSignature
+    from toolkit.wire._transactions import Change
+
+__all__ = ["Caveat", "Resimulation", "rebuild_request", "resimulated"]
+
+_PARTS = ("execution", "io", "storage", "refund", "total")
+_OTHER_NONCE = 1 << 63
+_MAX_SLOTS = 64
+"""State items whose value before the transaction and now is read; a transaction seldom writes more."""
+_MAX_NAMED = 3
+_WRONG_KEY = "INVALID_AUTH_KEY"
+_ACCOUNT = "0x1::account::Account "
+"""The resource with the sequence number, which every transaction of an account changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """Why some parts of a committed transaction and of its simulation cannot be compared, or how they differ.
+
+    Attributes
+    ----------
+    text : str
+    parts : frozenset of str
+        The parts that cannot be compared: execution, io, storage, refund, total. Empty if it is only to be known.
+    """
+
+    text: str
+    parts: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, repr=False)
+class Resimulation:
+    """A committed transaction and its simulation on the node's head; `Node.resimulate` returns it.
+
+    Attributes
+    ----------
+    committed : UserTransaction
+        As the node returned it.
+    simulation : Simulation
+        With the request that was rebuilt from it.
+    caveats : tuple of Caveat
+        What cannot be compared, and why.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> node = toolkit.connect()
+    >>> found = toolkit.fetch_transactions(node, versions="4000:4020", progress=False).transactions
+    >>> again = node.resimulate(int(found.dropna(subset="sender")["version"].iloc[0]))
+    >>> again.to_frame()["part"].tolist()
+    ['execution', 'io', 'storage', 'refund', 'total']
+    """
+
+    committed: UserTransaction
+    simulation: Simulation
+    caveats: tuple[Caveat, ...] = ()
+
+    @property
+    def request(self) -> SimulationRequest:
+        """The request that was rebuilt from the committed transaction."""
+        return self.simulation.request
+
+    @property
+    def ledger_version(self) -> int:
+        """Version of the committed transaction; it ran on the state of the version before."""
+        return self.committed.version
+
+    @property
+    def version_gap(self) -> int:
+        """Number of versions between the state that the committed transaction ran on and that of the simulation."""
+        return self.simulation.ledger_version - (self.ledger_version - 1)
+
+    @property
+    def versions(self) -> str:
+        """The versions in between, as a version plan: what changed there can explain a difference."""
+        return f"{self.ledger_version}:{max(self.ledger_version, self.simulation.ledger_version)}"
+
+    @property
+    def function(self) -> str | None:
+        """The function that is called, also inside a multisig payload; None for a script."""
+        payload = self.request.payload
+        inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
+        return inner.function if isinstance(inner, EntryFunction) else None
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The module that is called, as ``toolkit.timeline`` takes it; empty for a script."""
+        return () if self.function is None else (str(self.function).rpartition("::")[0],)
+
+    def incomparable(self, part: str) -> list[str]:
+        """Return why a part cannot be compared; empty if it can."""
+        return [caveat.text for caveat in self.caveats if part in caveat.parts]
+
+    @cached_property
+    def _gas(self) -> tuple[GasBreakdown | None, GasBreakdown | None]:
+        return self.committed.gas_breakdown(), self.simulation.gas
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the difference by part.
+
+        Returns
+        -------
+        DataFrame, shape (5, 11)
+            Rows execution, io, storage, refund and total; gas units and octas of both sides and the change. See the
+            data dictionary.
+
+        Raises
+        ------
+        SchemaError
+            If a fee statement does not have the documented shape.
+        """
+        from toolkit.frames._columns import rows_frame
+        from toolkit.frames._schema import RESIMULATION
+
+        rows = [self._row(part) for part in _PARTS]
+        return rows_frame(RESIMULATION, {name: [row[name] for row in rows] for name in RESIMULATION.names})
+
+    def _row(self, part: str) -> dict[str, Any]:
+        sides = [_amounts(gas, part) for gas in self._gas]
+        if part == "total":
+            pairs = (self.committed, self.simulation.transaction)
+            sides = [(float(one.gas_used), one.gas_used * one.gas_unit_price) for one in pairs]
+        (gas, octas), (gas_now, octas_now) = sides
+        return {
+            "part": part,
+            "function": self.function,
+            "ledger_version": self.ledger_version,
+            "simulated_version": self.simulation.ledger_version,
+            "gas_committed": gas,
+            "gas_simulated": gas_now,
+            "gas_change": None if gas is None or gas_now is None else gas_now - gas,
+            "octas_committed": octas,
+            "octas_simulated": octas_now,
+            "octas_change": None if octas is None or octas_now is None else octas_now - octas,
+            "comparable": not self.incomparable(part),
+            "reasons": self.incomparable(part),
+        }
+
+    def changes_between(self, timeline: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a timeline from this transaction's version on, up to the version simulated on.
+
+        Parameters
+        ----------
+        timeline : DataFrame
+            As ``toolkit.timeline`` returns it; only its column ``ledger_version`` is read.
+
+        Returns
+        -------
+        DataFrame
+            With the same columns.
+
+        Raises
+        ------
+        InputError
+            If the frame has no column ``ledger_version``.
+        """
+        if "ledger_version" not in getattr(timeline, "columns", ()):
+            raise InputError(
+                "expected the frame of toolkit.timeline(node, resimulation.versions, modules=resimulation.modules), "
+                f"got {type(timeline).__name__} without a column ledger_version"
+            )
+        version = timeline["ledger_version"]
+        between = (version >= self.ledger_version) & (version <= self.simulation.ledger_version)
+        return timeline[between].reset_index(drop=True)
+
+    def explain(self, timeline: pd.DataFrame | None = None) -> str:
+        """Return in plain words how the simulation differs from what was paid, and what cannot be compared.
+
+        Parameters
+        ----------
+        timeline : DataFrame, optional
+            Frame of ``toolkit.timeline`` for `versions` and `modules`; the changes that lie in between are then named.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        InputError
+            If `timeline` is not such a frame.
+        """
+        lines = [self._headline(), self._outcome(), *text_table(self._cells(), head=_HEAD, numbers_from=1)]
+        for caveat in self.caveats:
+            parts = [part for part in _PARTS if part in caveat.parts]
+            named = "no part" if len(parts) == len(_PARTS) else ", ".join(parts)
+            how = "can" if len(parts) == len(_PARTS) else "cannot"
+            text = (f"{named} {how} be compared: " if parts else "") + caveat.text
+            lines.append(f"{text[0].upper()}{text[1:]}.")
+        lines += self._between(timeline)
+        return "\n".join(visible(short_addresses(line), 600) for line in lines)
+
+    def _between(self, timeline: pd.DataFrame | None) -> list[str]:
+        if timeline is None:
+            modules = f", modules={list(self.modules)!r}" if self.modules else ""
+            return [f"What changed in between: toolkit.timeline(node, {self.versions!r}{modules})."]
+        found = self.changes_between(timeline)
+        if found.empty:
+            return ["The timeline has no change in between."]
+        rows = found.to_dict("records")
+        texts = [
+            f"version {row['ledger_version']}: " + ", ".join(str(row[name]) for name in ("kind", "what") if name in row)
+            for row in rows
+        ]
+        return [f"Between them lie {plural(len(texts), 'change')} of the timeline:", *(f"  {text}" for text in texts)]
+
+    def _headline(self) -> str:
+        gap = plural(self.version_gap, "version")
+        return (
+            f"{_what(self.request)} of version {self.ledger_version} from {self.request.sender}, simulated again on "
+            f"the state of version {self.simulation.ledger_version}, {gap} later."
+        )
+
+    def _outcome(self) -> str:
+        committed, again = self.committed, self.simulation
+        then = "it succeeded" if committed.success else f"it failed ({committed.vm_status})"
+        now = "it would succeed" if again.success else f"it would fail ({again.vm_status})"
+        change = again.gas_used - committed.gas_used
+        how = "the same" if change == 0 else f"{change:+,}"
+        return (
+            f"Committed: {then} and used {plural(committed.gas_used, 'gas unit')}. Now: {now} and use "
+            f"{plural(again.gas_used, 'gas unit')} ({how})."
+        )
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        cells: list[tuple[str, ...]] = []
+        for part in _PARTS:
+            row = self._row(part)
+            change, octas = row["gas_change"], row["octas_change"]
+            cells.append(
+                (
+                    part if row["comparable"] else f"{part} *",
+                    number(row["gas_committed"]),
+                    number(row["gas_simulated"]),
+                    number(None) if change is None else _signed(change),
+                    number(row["octas_committed"]),
+                    number(row["octas_simulated"]),
+                    number(None) if octas is None else f"{octas:+,}" if octas else "0",
+                )
+            )
+        return cells
+
+    def __repr__(self) -> str:
+        used = f"{self.committed.gas_used} -> {self.simulation.gas_used} gas units"
+        versions = version_range(self.ledger_version, self.simulation.ledger_version)
+        return f"<Resimulation: {visible(short_addresses(_what(self.request)), 200)}, versions {versions}, {used}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        def shown(text: str) -> str:
+            return escape(visible(short_addresses(text), 600))
+
+        table = html_table(self._cells(), head=[escape(name) for name in _HEAD], numbers_from=1)
+        count = len(_PARTS) + 1
+        notes = self.explain().splitlines()[2 + count :]
+        items = "".join(f"<li>{shown(note)}</li>" for note in notes)
+        return literal(
+            f"<strong>{shown(self._headline())}</strong><p>{shown(self._outcome())}</p>{table}<ul>{items}</ul>"
+        )
+
+
+_HEAD = ("part", "committed", "simulated", "change", "octas", "octas now", "change of octas")
+
+
+def _signed(value: float) -> str:
+    return "0" if value == 0 else f"{'+' if value > 0 else '-'}{number(abs(value))}"
+
+
+def _what(request: SimulationRequest) -> str:
+    payload = request.payload
+    inner = payload.transaction_payload if isinstance(payload, Multisig) else payload
+    if isinstance(payload, Multisig):
+        stored = inner.function if isinstance(inner, EntryFunction) else "the stored payload" if inner is None else ""
+        return f"Multisig transaction of {payload.multisig_address} {f'({stored})' if stored else ''}".rstrip()
+    return inner.function if isinstance(inner, EntryFunction) else "A script"
+
+
+def _amounts(gas: GasBreakdown | None, part: str) -> tuple[float | None, int | None]:
+    """Return a part of the gas in gas units and in octas; None without a fee statement."""
+    if gas is None:
+        return None, None
+    price = gas.gas_unit_price
+    if part in {"execution", "io"}:
+        units = gas.execution_gas_units if part == "execution" else gas.io_gas_units
+        return float(units), units * price
+    octas = gas.storage_fee_octas if part == "storage" else gas.storage_fee_refund_octas
+    return (octas / price if price else None), octas
+
+
+# the request ---------------------------------------------------------------------------------------------------------
+
+
+def rebuild_request(
+    transaction: Any, abis_at: Callable[[int], AbisAt] | None = None
+) -> tuple[SimulationRequest, tuple[Caveat, ...]]:
+    """Return the request that simulates a committed transaction again, and how it differs from what was committed.
+
+    Payload, sender, gas limit, gas unit price and the shape of the signature are the committed ones. Signatures are
+    zeros. Sequence number and expiration are left to the node's state, since those of the past would be refused; an
+    orderless transaction gets another nonce.
+
+    Parameters
+    ----------
+    transaction : Transaction
+        A committed transaction.
+    abis_at : callable, optional
+        Returns the modules at a version, by which arguments are decoded; without it they stay as the node prints them.
+
+    Returns
+    -------
+    SimulationRequest, tuple of Caveat
+
+    Raises
+    ------
+    InputError
+        If it is not a user transaction, or its payload cannot be simulated.
+    """
+    if isinstance(transaction, PendingTransaction):
+        raise InputError(f"transaction {transaction.hash} is pending; resimulate it once it is committed")
+    if not isinstance(transaction, UserTransaction):
+        kind = getattr(transaction, "type", None) or getattr(
+            getattr(transaction, "__struct_config__", None), "tag", type(transaction).__name__
+        )
+        version = getattr(transaction, "version_text", None)
+        raise InputError(
+            f"version {version} is a {kind}; only user transactions can be simulated. "
+            "toolkit.fetch_transactions(node, versions) lists them: those with a sender"
+        )
+    payload = transaction.payload
+    if not isinstance(payload, EntryFunction | Script | Multisig):
+        raise InputError(
+            f"the payload of version {transaction.version} is a {visible(getattr(payload, 'type', payload), 60)}, "
+            "which nodes do not simulate; choose a transaction with an entry function, a script or a multisig payload"
+        )
+    signature, caveats = _zeros(transaction.signature)
+    nonce = transaction.replay_protection_nonce
+    if nonce is None:
+        caveats.append(Caveat(f"the sequence number {transaction.sequence_number} is used; the account's next is sent"))
+    else:
+        caveats.append(Caveat(f"the nonce {nonce} is used; another one is sent"))
+        nonce ^= _OTHER_NONCE
+    request = SimulationRequest(
+        _with_python_arguments(payload, None if abis_at is None else abis_at(transaction.version)),
+        sender=transaction.sender,
+        max_gas_amount=transaction.max_gas_amount,
+        gas_unit_price=transaction.gas_unit_price,
+        replay_protection_nonce=nonce,
+        signature=signature,
+    )
+    return request, tuple(caveats)
+
+
+def _zeros(signature: TransactionSignature | None) -> tuple[Any, list[Caveat]]:
+    """Return the signature with zeros; one of an unknown kind is left out."""
+    if signature is None:
+        return None, []
+    try:
+        return zero_padded(signature), []
+    except InputError:
+        pass
+    left_out = Caveat(f"its signatures ({signature.type}) have a kind that is not known; it is sent without them")
+    return _absent(signature), [left_out]
+
+
+def _absent(signature: TransactionSignature) -> TransactionSignature:
+    """Return a signature of the same signers without their keys."""
+    none = NoAccountSignature()
+    if not isinstance(signature, MultiAgentSignature | FeePayerSignature):
+        return none
+    parts: dict[str, Any] = {"sender": none, "secondary_signers": [none] * len(signature.secondary_signers)}
+    if isinstance(signature, FeePayerSignature):
+        parts["fee_payer_signer"] = none
+    return signature.replace(**parts)
+
+
+def _with_python_arguments(payload: Any, abis: AbisAt | None) -> Any:
+    """Return a payload whose arguments are Python values; they stay as printed if their types are not known."""
+    if isinstance(payload, Multisig) and isinstance(payload.transaction_payload, EntryFunction):
+        return payload.replace(transaction_payload=_with_python_arguments(payload.transaction_payload, abis))
+    if abis is None or not isinstance(payload, EntryFunction):
+        return payload
+    function = function_abi(payload.function, abis)
+    if function is None or len(function.parameters) != len(payload.arguments):
+        return payload
+    layouts = parameter_layouts(function, payload.type_arguments, abis)
+    for decode in (_json_values, _bcs_values):  # nodes print arguments that do not fit their types as BCS
+        try:
+            return payload.replace(arguments=decode(layouts, payload.arguments))
+        except (SchemaError, InputError):
+            continue
+    return payload
+
+
+def _json_values(layouts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    return [decode_json(layout, one, where="argument") for layout, one in zip(layouts, arguments, strict=True)]
+
+
+def _bcs_values(layouts: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+    values = []
+    for layout, one in zip(layouts, arguments, strict=True):
+        if not isinstance(one, str):
+            raise SchemaError("expected BCS as hex")
+        try:
+            data = bytes.fromhex(one.removeprefix("0x"))
+        except ValueError:
+            raise SchemaError("expected BCS as hex") from None
+        values.append(decode_bcs(layout, data, where="argument"))
+    return values
+
+
+# the comparison ------------------------------------------------------------------------------------------------------
+
+
+def resimulated(node: Node, transaction: Any) -> Resimulation:
+    """Simulate a committed transaction again; see `Node.resimulate`."""
+    request, caveats = rebuild_request(transaction, lambda version: node.abis.at(version, lenient=True))
+    simulation = node.simulate(request)
+    found = [*caveats]
+    if _WRONG_KEY in simulation.vm_status and request.signature is not None:
+        simulation = node.simulate(request.replace(signature=_absent(request.signature)))
+        keyless = "keyless" in str(request.signature.to_wire())  # whose proof is charged as execution
+        parts = frozenset({"execution", "total"}) if keyless else frozenset()
+        found.append(Caveat("a key of its signature is not the account's key any more; it is sent without keys", parts))
+    found += _outcomes(transaction, simulation)
+    if simulation.gas is not None and transaction.changes:
+        found += _state(node, transaction, simulation.ledger_version)
+    return Resimulation(transaction, simulation, tuple(found))
+
+
+def _outcomes(transaction: UserTransaction, simulation: Simulation) -> Iterator[Caveat]:
+    """Yield what follows from how the two ended."""
+    every = frozenset(_PARTS)
+    if transaction.gas_breakdown() is None:
+        yield Caveat("the committed transaction has no fee statement, as before 2023", every - {"total"})
+    if simulation.gas is None:
+        yield Caveat(
+            f"the simulation was discarded before it ran ({simulation.vm_status}), so nothing would be charged", every
+        )
+    elif transaction.success != simulation.success:
+        then, now = ("succeeded", "fails") if transaction.success else ("failed", "succeeds")
+        status = transaction.vm_status if simulation.success else simulation.vm_status
+        yield Caveat(f"the committed transaction {then} and the simulation {now} ({status})", every)
+    elif not transaction.success and transaction.vm_status != simulation.vm_status:
+        yield Caveat(f"both fail, but differently: {transaction.vm_status} and {simulation.vm_status}", every)
+    if not transaction.gas_unit_price:
+        yield Caveat("at a gas unit price of 0 storage is not charged", frozenset({"storage", "refund"}))
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A state item that the transaction wrote: its name, whether it was deleted, and its values before and now."""
+
+    name: str
+    deleted: bool
+    before: Any
+    now: Any
+
+
+def _state(node: Node, transaction: UserTransaction, now: int) -> Iterator[Caveat]:
+    """Yield what follows from the state that the transaction wrote: before it, and on the version simulated on."""
+    places = [change for change in transaction.changes if not isinstance(change, GenericChange)]
+    try:
+        slots = [_slot(node, place, transaction.version - 1, now) for place in places[:_MAX_SLOTS]]
+    except (NodeError, NodeUnreachable, SchemaError) as error:
+        yield Caveat(
+            f"the state before the transaction and now cannot be read ({error}), so whether both create the same slots "
+            "is not known",
+            frozenset({"storage", "refund", "total"}),
+        )
+        return
+    storage, refund = frozenset({"storage", "total"}), frozenset({"refund"})
+    created = [slot.name for slot in slots if slot.before is None and slot.now is not None and not slot.deleted]
+    gone = [slot.name for slot in slots if slot.before is not None and slot.now is None and not slot.deleted]
+    deleted = [slot.name for slot in slots if slot.deleted and slot.before is not None and slot.now is None]
+    if created:
+        yield Caveat(f"it created state that exists now: {_named(created)}", storage)
+    if gone:
+        yield Caveat(f"it wrote state that does not exist any more, and would create it: {_named(gone)}", storage)
+    if deleted:
+        yield Caveat(f"it deleted state that does not exist any more: {_named(deleted)}", refund)
+    others = [
+        slot.name
+        for slot in slots
+        if slot.before != slot.now and None not in (slot.before, slot.now) and not slot.name.startswith(_ACCOUNT)
+    ]
+    if others:
+        yield Caveat(f"balances and other state are those of now: {_named(others)} changed since")
+    if len(places) > _MAX_SLOTS:
+        yield Caveat(f"only the first {_MAX_SLOTS} of {len(places)} state items that it wrote were looked at")
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are; equal ones are counted."""
+    counted = Counter(names)
+    shown = [name if count == 1 else f"{count} x {name}" for name, count in list(counted.items())[:_MAX_NAMED]]
+    more = sum(list(counted.values())[_MAX_NAMED:])
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _slot(node: Node, change: Change, before: int, now: int) -> _Slot:
+    match change:
+        case WriteResource() | DeleteResource():
+            tag = change.data.type if isinstance(change, WriteResource) else change.resource
+            values = [node.resource_json(change.address, tag, version) for version in (before, now)]
+            return _Slot(f"{tag} of {change.address}", isinstance(change, DeleteResource), *values)
+        case WriteTableItem() | DeleteTableItem():
+            key = bytes.fromhex(change.key.removeprefix("0x"))
+            items = [node.table_item_bytes(change.handle, key, version) for version in (before, now)]
+            return _Slot(f"an item of table {change.handle}", isinstance(change, DeleteTableItem), *items)
+        case WriteModule() | DeleteModule():
+            name = _module_name(change)
+            found = FunctionId.parse(f"{name}::f")
+            known = [node.abis.at(version).module_abi(found.address, found.module) for version in (before, now)]
+            there = [None if one is None else name for one in known]
+            return _Slot(f"module {name}", isinstance(change, DeleteModule), *there)
+    raise AssertionError(change)
+
+
+def _module_name(change: WriteModule | DeleteModule) -> str:
+    if isinstance(change, DeleteModule):
+        return change.module
+    abi = msgspec.json.decode(change.data).get("abi") or {}
+    return f"{change.address}::{abi.get('name', 'unknown')}"
