@@ -31,6 +31,7 @@ _HOMES = {
     "gas._gate": "Threshold Waiver",
     "gas._schedules": "schedule_diff",
     "gas._study": "Run Study",
+    "gas._timeline": "timeline",
     "wire": "EntryFunction Multisig Script SimulationRequest TableItemRequest ViewFunction",
 }
 """Public names by module, separated by spaces."""
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from toolkit.gas._schedules import schedule_diff as schedule_diff
     from toolkit.gas._study import Run as Run
     from toolkit.gas._study import Study as Study
+    from toolkit.gas._timeline import timeline as timeline
     from toolkit.wire import EntryFunction as EntryFunction
     from toolkit.wire import Multisig as Multisig
     from toolkit.wire import Script as Script

@@ -49,6 +49,7 @@ __all__ = [
     "SimulationFrames",
     "TransactionFrames",
     "block_times",
+    "checked_node",
     "fetch_simulations",
     "fetch_table_items",
     "fetch_transactions",
@@ -196,7 +197,7 @@ def fetch_views(
     >>> frame[["ledger_version", "value"]].to_numpy().tolist()
     [[0, 4], [100, 4], [200, 4]]
     """
-    node, named = _checked_node(node), named_calls(calls)
+    node, named = checked_node(node), named_calls(calls)
     plan, ledger = plan_versions(node, versions)
     ordered = sorted(set(plan.versions))
     guard = _guard(node, ledger, ordered, len(named) * len(plan.versions))
@@ -294,7 +295,7 @@ def fetch_table_items(
     >>> frame["presence"].tolist()
     ['missing', 'missing']
     """
-    node, given = _checked_node(node), listed_keys(keys)
+    node, given = checked_node(node), listed_keys(keys)
     plan, ledger = plan_versions(node, versions)
 
     ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
@@ -366,7 +367,7 @@ def fetch_simulations(
     >>> frames.transactions["request"].tolist()
     [0, 1]
     """
-    node, listed = _checked_node(node), listed_requests(requests)
+    node, listed = checked_node(node), listed_requests(requests)
     results: dict[int, Simulation | ToolkitError] = {}
     if listed:
         ledger = node.ledger()
@@ -462,7 +463,7 @@ def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True)
     >>> frames.transactions["version"].tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
-    node = _checked_node(node)
+    node = checked_node(node)
     plan, ledger = plan_versions(node, versions, state=False)
     wanted = sorted(set(plan.versions))
     pages = pages_of(wanted)
@@ -513,7 +514,8 @@ def block_times(node: Node, versions: Sequence[int], *, show: bool) -> dict[int,
     return times
 
 
-def _checked_node(node: Any) -> Node:
+def checked_node(node: Any) -> Node:
+    """Return a node; raise InputError for anything else, with what to do for a snapshot."""
     if isinstance(node, Snapshot):
         raise InputError(f"expected a Node, got a Snapshot; use its .node and versions={node.ledger_version}")
     if not isinstance(node, Node):

@@ -186,11 +186,17 @@ class Reads:
     def resource_json(self, address: str, tag: str, ledger_version: int) -> Any:
         """Return the JSON of a resource at a version, None if it does not exist."""
         try:
-            return self._connection.perform(_resource(self._connection, address, tag, ledger_version))[0]
+            return self._connection.perform(self.prepare_resource(address, tag, ledger_version))[0]
         except NotFound as error:
             if error.error_code not in ABSENT:
                 raise
             return None
+
+    def prepare_resource(
+        self, address: str, tag: str, ledger_version: int
+    ) -> PreparedCall[tuple[Any, LedgerState | None]]:
+        """Prepare the read of a resource at a version; its result has the data as JSON, and the node's head too."""
+        return _resource(self._connection, address, wire_type(parse_type_tag(tag)), ledger_version)
 
     def table_item_bytes(self, handle: str, key: bytes, ledger_version: int) -> bytes | None:
         """Return the BCS bytes of a table item by those of its key, None if it does not exist."""

@@ -27,6 +27,7 @@ __all__ = [
     "STEPS",
     "STRATUM",
     "TABLE_ITEMS",
+    "TIMELINE",
     "TRANSACTIONS",
     "VIEWS",
     "Column",
@@ -439,6 +440,36 @@ STEPS = Schema(
 )
 """One row per step in gas, success or error between two neighbouring observations of a call."""
 
+TIMELINE = Schema(
+    "timeline",
+    (
+        _u64("ledger_version", "version of the transaction that made the change", required=True),
+        _u64("version_before", "last version read before the change", required=True),
+        Column("exact", pa.bool_(), "true if the two versions are adjacent", required=True),
+        Column("time", _TIME, "time of the transaction; null if it was not read", source="timestamp"),
+        _text("kind", "schedule, code or config", required=True),
+        _text("what", "what changed, in words", required=True),
+        Column("modules", pa.list_(pa.string()), "modules whose code changed; empty for other kinds", required=True),
+        Column(
+            "affects",
+            pa.list_(pa.string()),
+            "of a change of code: the modules asked for that changed or depend on a module that did",
+            required=True,
+        ),
+        Column(
+            "parts",
+            pa.list_(pa.string()),
+            "parts of gas that the change can move: execution, io, storage, refund",
+            required=True,
+        ),
+        _text("transaction_hash", "of the transaction, if the change is exact and it was read", source="hash"),
+        _text("transaction_type", "its type", source="type"),
+        _text("transaction_sender", "who sent it", source="sender"),
+        _text("transaction_function", "the function it called", source="payload.function"),
+    ),
+)
+"""One row per version and kind of change of the gas schedule, configuration or code."""
+
 _PRICE = "internal gas units, unless the name says otherwise"
 
 SCHEDULE_DIFF = Schema(
@@ -524,6 +555,7 @@ _SCHEMAS = (
     PLAN,
     OBSERVATIONS,
     STEPS,
+    TIMELINE,
     COMPARISON,
     SCHEDULE_DIFF,
     RESIMULATION,

@@ -24,20 +24,21 @@ from toolkit.move import FunctionId, ModuleId, wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from fractions import Fraction
 
     from toolkit.client._node import Node
     from toolkit.gas._steps import Step
     from toolkit.gas.causes._packages import Dependencies
 
-__all__ = ["MAX_STEPS", "causes_of"]
+__all__ = ["MAX_COMPARED_MODULES", "MAX_NAMED", "MAX_STEPS", "causes_of", "config_text", "module_text", "schedule_text"]
 
 MAX_STEPS = 500
 """Steps of a node whose causes are looked for."""
 
-_MAX_NAMED = 3
+MAX_NAMED = 3
+"""Things of one kind that a sentence names."""
 _MAX_FIELDS = 6
-_MAX_COMPARED_MODULES = 30
+MAX_COMPARED_MODULES = 30
+"""Modules of one transaction that are compared with the version before; the others are said to be written."""
 _UNRELATED_DISTANCE = 1_000
 _PRUNED = frozenset({"version_pruned", "block_pruned"})
 # Errors that result from the rules of the node, not from the ledger.
@@ -165,7 +166,11 @@ def _explain_exact(case: _Case) -> Explanation:
 def _parts(case: _Case) -> dict[Cause, str]:
     """Return the evidence for each cause that there is evidence for."""
     needed, unrelated = _modules_text(case)
-    strong = {Cause.SCHEDULE: _schedule_text(case), Cause.CODE: needed, Cause.CONFIG: _config_text(case)}
+    strong = {
+        Cause.SCHEDULE: _schedule_text(case),
+        Cause.CODE: needed,
+        Cause.CONFIG: config_text(case.written.config, case.ends, case.evidence),
+    }
     found = {cause: text for cause, text in strong.items() if text}
     own, others = _state_texts(case)
     if found:
@@ -180,30 +185,54 @@ def _parts(case: _Case) -> dict[Cause, str]:
 
 
 def _schedule_text(case: _Case) -> str:
-    """Return how the written gas schedule differs from the one before; empty if none was written or it is the same."""
-    curves = [tag for tag in case.written.schedule if tag.startswith(_STORAGE_CURVES)]
-    texts = [text for tag in curves if (text := _resource_change_text(tag, case.ends, case.evidence))]
-    if len(curves) < len(case.written.schedule):
+    """Return how the written gas schedule differs from the one before, with a note if gas was rounded."""
+    text = schedule_text(case.written.schedule, case.ends, case.evidence)
+    return text and f"{text}{_rounding_note(case)}"
+
+
+def _rounding_note(case: _Case) -> str:
+    """Explain why a uniform change of prices did not change the gas of this call by the same ratio."""
+    try:
+        ratio = uniform_ratio(*(case.evidence.schedule(version) for version in case.ends))
+    except UNREAD:
+        return ""
+    before, after = case.step.gas_before, case.step.gas_after
+    if ratio is None or not before or not after:
+        return ""
+    return "" if before * ratio == after else ROUNDING_NOTE
+
+
+def schedule_text(tags: Sequence[str], ends: _Ends, evidence: Evidence) -> str:
+    """Return how the gas schedule differs between two versions, in words.
+
+    Parameters
+    ----------
+    tags : sequence of str
+        The resources of the gas schedule that may differ.
+    ends : tuple of (int, int)
+    evidence : Evidence
+
+    Returns
+    -------
+    str
+        Empty if they are the same.
+    """
+    curves = [tag for tag in tags if tag.startswith(_STORAGE_CURVES)]
+    texts = [text for tag in curves if (text := _resource_change_text(tag, ends, evidence))]
+    if len(curves) < len(tags):
         try:
-            before, after = (case.evidence.schedule(version) for version in case.ends)
+            before, after = (evidence.schedule(version) for version in ends)
         except UNREAD as error:
             texts.append(f"wrote the gas schedule (what changed in it is not known: {reason(error)})")
         else:
             if before != after:
-                note = _rounding_note(case.step, uniform_ratio(before, after))
-                texts.append(f"changed the gas schedule: {schedule_words(before, after)}{note}")
+                texts.append(f"changed the gas schedule: {schedule_words(before, after)}")
     return " and ".join(texts)
 
 
-def _rounding_note(step: Step, ratio: Fraction | None) -> str:
-    """Explain why a uniform change of prices did not change the gas of this call by the same ratio."""
-    if ratio is None or not step.gas_before or not step.gas_after:
-        return ""
-    return "" if step.gas_before * ratio == step.gas_after else ROUNDING_NOTE
-
-
-def _config_text(case: _Case) -> str:
-    texts = [_resource_change_text(tag, case.ends, case.evidence) for tag in case.written.config]
+def config_text(tags: Sequence[str], ends: _Ends, evidence: Evidence) -> str:
+    """Return how these resources of the configuration differ between two versions, in words; empty if they do not."""
+    texts = [_resource_change_text(tag, ends, evidence) for tag in tags]
     return " and ".join(text for text in texts if text)
 
 
@@ -262,25 +291,25 @@ def _modules_text(case: _Case) -> tuple[str, str]:
     texts: dict[bool, list[str]] = {True: [], False: []}
     for compared, (role, module) in enumerate(roles):
         named = texts[role.reached]
-        if compared >= _MAX_COMPARED_MODULES or len(named) >= _MAX_NAMED:
+        if compared >= MAX_COMPARED_MODULES or len(named) >= MAX_NAMED:
             rest = sum(one.reached == role.reached for one, _ in roles[compared:])
             named.append(f"wrote {plural(rest, 'more module')}")
             break
-        text = _module_text(module, role, case.ends, case.evidence)
+        text = module_text(module, role.text, case.ends, case.evidence)
         if text:
             named.append(text)
     return " and ".join(texts[True]), " and ".join(texts[False])
 
 
-def _module_text(module: ModuleId, role: _Role, ends: _Ends, evidence: Evidence) -> str:
-    """Return what happened to a module; empty if it is the same as before."""
+def module_text(module: ModuleId, what: str, ends: _Ends, evidence: Evidence) -> str:
+    """Return what happened to a module between two versions, in words; empty if it is the same."""
     try:
         before, after = (evidence.module(module, version) for version in ends)
     except UNREAD as error:
-        return f"wrote {role.text} (what changed in it is not known: {reason(error)})"
+        return f"wrote {what} (what changed in it is not known: {reason(error)})"
     if not (before.answered and after.answered):
-        return f"wrote {role.text} (the node does not offer modules, so what changed in it is not known)"
-    return module_change_text(before, after, role.text)
+        return f"wrote {what} (the node does not offer modules, so what changed in it is not known)"
+    return module_change_text(before, after, what)
 
 
 def _dependencies(case: _Case) -> Dependencies | None:
@@ -337,7 +366,7 @@ def _writes_text(case: _Case, writes: Sequence[Write], tables: dict[str, Table])
     for verb, deleted in (("wrote", False), ("deleted", True)):
         named = [_group_text(case, group, tables) for key, group in groups.items() if key[0] is deleted]
         if named:
-            texts.append(f"{verb} {listed(named, _MAX_NAMED)}")
+            texts.append(f"{verb} {listed(named, MAX_NAMED)}")
     return " and ".join(texts)
 
 

@@ -92,7 +92,7 @@ class Written:
     payers : frozenset of str
         Canonical addresses of sender and fee payer.
     facts : dict
-        The transaction's row: ``type``, ``hash``, ``sender``, ``function``, ``payload_type``.
+        The transaction's row: ``type``, ``hash``, ``sender``, ``function``, ``payload_type``, ``timestamp_us``.
     """
 
     writes: tuple[Write, ...]
@@ -105,7 +105,7 @@ class Written:
         rows, changes, _ = transaction_rows([transaction])
         columns = ("type", "address", "resource_type", "module", "handle", "key", "data")
         writes = tuple(Write(*row) for row in zip(*(changes[name] for name in columns), strict=True))
-        facts = {name: rows[name][0] for name in ("type", "hash", "sender", "function", "payload_type")}
+        facts = {name: rows[name][0] for name in ("type", "hash", "sender", "function", "payload_type", "timestamp_us")}
         return cls(writes, frozenset(_payers(transaction, facts["sender"])), facts)
 
     @cached_property
