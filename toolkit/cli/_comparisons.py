@@ -43,7 +43,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     fail_over: Annotated[
         list[str] | None,
         typer.Option(
-            help="Maximum rise of a call: 2% or 50 (gas units). May be given twice, then either limit counts."
+            help="Maximum rise of a call: 2%, 50 (gas units), or p90:5% (a quantile). May be repeated; each counts."
         ),
     ] = None,
     study: Annotated[
@@ -52,6 +52,16 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     ] = None,
     waivers: Annotated[
         Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
+    ] = None,
+    allow_cause: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Cause that may raise gas: schedule or state; a rise with any other step still fails. May be repeated."
+        ),
+    ] = None,
+    allow_removed: Annotated[
+        list[str] | None,
+        typer.Option(help="Label or pattern of a call that may be missing in the second run. May be repeated."),
     ] = None,
     source: Annotated[
         str | None,
@@ -76,7 +86,8 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
             warnings.simplefilter("ignore")  # the output includes them
         comparison = compared(before, after, source=pair)
     rules = rules or comparison.study
-    gate = _judged(comparison, fail_over, rules, waivers)
+    named = {"causes": allow_cause, "removed": allow_removed}
+    gate = _judged(comparison, fail_over, rules, waivers, {name: given for name, given in named.items() if given})
     text = COMPARISON_FORMATS[written](comparison, gate)
     if out is None:
         print(text, end="")
@@ -103,16 +114,18 @@ def _format(form: Format | None, out: Path | None, *, as_json: bool) -> str:
     return found
 
 
-def _judged(comparison: Comparison, fail_over: list[str] | None, study: Any, waivers: Path | None) -> Gate | None:
+def _judged(
+    comparison: Comparison, fail_over: list[str] | None, study: Any, waivers: Path | None, allow: Any
+) -> Gate | None:
     """Return the verdict of a gate by the given limits; None if nothing sets a limit."""
     from toolkit.gas._gate import Rules
     from toolkit.gas._study_file import read_waiver_file
 
     excused = None if waivers is None else read_waiver_file(waivers)
     threshold = fail_over or None
-    if not Rules.of(threshold, study, excused).has_limits:
+    if not Rules.of(threshold, study, excused, allow).has_limits:
         return None
-    return comparison.gate(threshold, study=study, waivers=excused)
+    return comparison.gate(threshold, study=study, waivers=excused, allow=allow)
 
 
 def schedule(  # noqa: PLR0917 - typer makes options of parameters

@@ -538,6 +538,10 @@ COMPARISON = Schema(
         *_sides("storage_fee_octas", pa.uint64(), "for storage taken,", "octas"),
         *_sides("storage_fee_refund_octas", pa.uint64(), "for storage given back,", "octas"),
         Column("value_changed", pa.bool_(), "whether the returned values or writes differ"),
+        *_sides("count", pa.uint64(), "number of successful observations with gas"),
+        *_sides("p50", pa.uint64(), "median of their gas, an observed value,", "gas units"),
+        *_sides("p90", pa.uint64(), "smallest gas that 90 % of them do not exceed,", "gas units"),
+        *_sides("p99", pa.uint64(), "smallest gas that 99 % of them do not exceed,", "gas units"),
     ),
 )
 """One row per call and source of two sides."""

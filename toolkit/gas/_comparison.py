@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from toolkit._present.messages import shorten
@@ -15,7 +16,7 @@ from toolkit._present.text import listed
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import COMPARISON, OBSERVATIONS
-from toolkit.gas._gate import Gate, Rules, judge
+from toolkit.gas._gate import QUANTILES, Gate, Rules, judge
 from toolkit.gas._observations import EARLIER_COLUMNS, Source, is_no_answer, last_observations
 from toolkit.gas._sentences import comparison_html, comparison_text
 from toolkit.gas._steps import OUTCOME_COLUMNS
@@ -63,6 +64,8 @@ class Comparison:
         The study of the after side, if that is a run; its thresholds and waivers are those to judge by.
     left_out : tuple of (str, str)
         Label and node of simulations that are not compared, because they were made after a requested version.
+    runs : tuple of Run or None
+        The runs of the two sides, if they are runs; the steps of the after run explain the changes.
     """
 
     calls: pd.DataFrame
@@ -70,6 +73,7 @@ class Comparison:
     names: tuple[str, str] = ("before", "after")
     study: Study | None = None
     left_out: tuple[tuple[str, str], ...] = ()
+    runs: tuple[Run | None, Run | None] = (None, None)
 
     def _of(self, kind: str) -> pd.DataFrame:
         return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
@@ -110,25 +114,33 @@ class Comparison:
         *,
         study: Study | None = None,
         waivers: Sequence[Any] | None = None,
+        allow: Any = None,
         today: date | None = None,
     ) -> Gate:
         """Judge which calls regressed.
 
-        A call regresses if its gas rises over a limit, or if it succeeded before and fails now. The gate does not pass
-        either if there is a call that it cannot judge and that is not waived: a call without an answer or without gas
-        on a side; committed transactions, which differ in their arguments, unless `study` has thresholds for the call;
-        and simulations that are left out because they are made at the head only. To judge one source alone, name it:
-        ``compare(a, b, source="view@version")``.
+        A call regresses if its gas rises over a limit, if it succeeded before and fails now, or if it disappeared. The
+        gate does not pass either if there is a call that it cannot judge and that is not waived: a call without an
+        answer or without gas on a side; committed transactions, which differ in their arguments, unless there are
+        limits of a quantile or `study` has thresholds for the call; and simulations that are left out because they are
+        made at the head only. To judge one source alone, name it: ``compare(a, b, source="view@version")``.
+
+        A rise is allowed by its cause only if every step of the call between the two sides has an allowed cause, and
+        these steps lead from the gas of the before side to that of the after side. A rise without a known cause, and a
+        call that fails now, are never allowed.
 
         Parameters
         ----------
         threshold : Threshold, str, int or list, optional
-            Limit of calls without a limit of their own: ``"2%"``, ``50`` gas units, or both in a list, each of which
-            applies. By default that of `study`.
+            Limit of calls without a limit of their own: ``"2%"``, ``50`` gas units, ``"p90:5%"`` of a quantile, or
+            several in a list, each of which applies. By default that of `study`.
         study : Study, optional
             Source of thresholds, and of waivers if `waivers` is None. `Comparison.study` is that of the after run.
         waivers : sequence of Waiver or mapping, optional
-            Calls whose regressions are excused, and sources that need not be judged.
+            Calls whose regressions are excused, and sources that need not be judged; a label may be a pattern.
+        allow : mapping, optional
+            ``causes`` (``schedule``, ``state``) of a rise, and labels or patterns of calls that may disappear,
+            ``removed``. By default those of `study`, key by key.
         today : date, optional
             Day by which waivers expire; today's date in UTC by default.
 
@@ -141,9 +153,19 @@ class Comparison:
         InputError
             If no call is on both sides, so that there is nothing to judge, or the threshold is not valid.
         StudyError
-            If a waiver is not valid.
+            If a waiver or `allow` is not valid, or the steps of a run are damaged.
         """
-        return judge(self.calls, Rules.of(threshold, study, waivers), left_out=self.left_out, today=today)
+        rules = Rules.of(threshold, study, waivers, allow)
+        steps = self._steps() if rules.allowed.causes else None
+        one_run = _one_run(*self.runs)
+        return judge(self.calls, rules, left_out=self.left_out, steps=steps, one_run=one_run, today=today)
+
+    def _steps(self) -> pd.DataFrame | None:
+        """Return the steps of the after run if both sides are runs of one ledger, else None."""
+        before, after = self.runs
+        if before is None or after is None or not _one_ledger(before, after):
+            return None
+        return after.steps
 
     def __repr__(self) -> str:
         return comparison_text(self)
@@ -215,8 +237,63 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     names = sides[0].name or "before", sides[1].name or "after"
+    of_sides = _quantiles(sides, pair, key)
+    for row in rows:
+        place = tuple(row[name] for name in key)
+        for side, known in zip(("before", "after"), of_sides, strict=True):
+            row |= {f"{name}_{side}": value for name, value in known.get(place, _NO_QUANTILES).items()}
     table = {name: [row[name] for row in rows] for name in COMPARISON.names}
-    return Comparison(rows_frame(COMPARISON, table), tuple(notes), names, sides[1].study, tuple(left_out))
+    runs = sides[0].run, sides[1].run
+    return Comparison(rows_frame(COMPARISON, table), tuple(notes), names, sides[1].study, tuple(left_out), runs)
+
+
+_NO_QUANTILES = {"count": 0} | dict.fromkeys(QUANTILES)
+
+
+def _quantiles(
+    sides: Sequence[_Side], pair: tuple[str, str] | None, key: Sequence[str]
+) -> list[dict[tuple[Any, ...], dict[str, int | None]]]:
+    """Return for each side the number of successful observations of each call, and the quantiles of their gas.
+
+    Of one run at two versions, the after side has the observations since the before side, so that none counts twice.
+    """
+    every = [side.every for side in sides]
+    first, last = sides
+    if _one_run(first.run, last.run) and first.until is not None and (last.until is None or last.until > first.until):
+        every[1] = every[1][every[1]["ledger_version"] > first.until]
+    frames = (_of_source(frame, one) for frame, one in zip(every, pair or (None, None), strict=True))
+    return [_quantiles_of(frame, key) for frame in frames]
+
+
+def _quantiles_of(frame: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], dict[str, int | None]]:
+    """Return the count and the quantiles by the values of `key`: the smallest gas that enough observations reach."""
+    good = frame[frame["success"].fillna(value=False).astype(bool) & frame["gas_used"].notna()]
+    found: dict[tuple[Any, ...], dict[str, int | None]] = {}
+    for place, gas in good.groupby(list(key), sort=False)["gas_used"]:
+        values = np.sort(gas.to_numpy(dtype=np.uint64))
+        ranks = {name: -(-int(name[1:]) * len(values) // 100) - 1 for name in QUANTILES}
+        found[place] = {"count": len(values), **{name: int(values[rank]) for name, rank in ranks.items()}}
+    return found
+
+
+def _one_run(before: Run | None, after: Run | None) -> bool:
+    return before is not None and after is not None and before.path.resolve() == after.path.resolve()
+
+
+def _one_ledger(before: Run, after: Run) -> bool:
+    """Return whether two runs are of the same nodes and chains, and of the same history as far as their anchors say."""
+    if _one_run(before, after):
+        return True
+    plans = [{plan["node"]: plan for plan in run.manifest["nodes"]} for run in (before, after)]
+    if plans[0].keys() != plans[1].keys():
+        return False
+    for name, one in plans[0].items():
+        other = plans[1][name]
+        anchors = [plan.get("anchor") or {} for plan in (one, other)]
+        same_place = anchors[0].get("version") == anchors[1].get("version") is not None
+        if one["chain_id"] != other["chain_id"] or (same_place and anchors[0] != anchors[1]):
+            return False
+    return True
 
 
 def _sources(source: Any) -> tuple[str, str] | None:
@@ -305,6 +382,8 @@ class _Side:
         The path, if the side was given as one.
     last : DataFrame
         The last observation of each call and source.
+    every : DataFrame
+        Every observation of the side.
     complete : bool
         False for a run that was interrupted.
     study : Study or None
@@ -313,14 +392,21 @@ class _Side:
         What makes the side less certain than it seems.
     later : frozenset of (str, str, str)
         Fingerprint, label and node of simulations of the run that were made after the requested version.
+    run : Run or None
+        The run, if the side is one.
+    until : int or None
+        The requested version; None for the run at its end.
     """
 
     name: str
     last: pd.DataFrame
+    every: pd.DataFrame
     complete: bool = True
     study: Study | None = None
     notes: tuple[str, ...] = ()
     later: frozenset[tuple[str, str, str]] = frozenset()
+    run: Run | None = None
+    until: int | None = None
 
 
 def _read_side(side: Any) -> _Side:
@@ -334,14 +420,17 @@ def _read_side(side: Any) -> _Side:
     if missing:
         raise InputError(f"compare needs observation frames; columns {missing} are missing")
     name = "" if frame is side else str(side.path)
-    return _Side(name, last_observations(frame), getattr(side, "complete", True), getattr(side, "study", None))
+    complete, study = getattr(side, "complete", True), getattr(side, "study", None)
+    run = side if isinstance(side, Run) else None
+    return _Side(name, last_observations(frame), frame, complete, study, run=run)
 
 
 def _side_of_path(path: str) -> _Side:
     found = None if Path(path).exists() else _AT_VERSION.fullmatch(path)  # the name of a folder may contain an @
     if found is None:
         run = Run.open(path)
-        return _Side(path, last_observations(run.observations), run.complete, run.study)
+        every = run.observations
+        return _Side(path, last_observations(every), every, run.complete, run.study, run=run)
     if not _VERSION.fullmatch(found[2]):
         raise InputError(
             f"{shorten(path)}: expected a ledger version after the @, a whole number such as {found[1]}@1000, "
@@ -363,7 +452,8 @@ def _side_of_path(path: str) -> _Side:
     later = simulations[~simulations["fingerprint"].isin(last["fingerprint"])]
     notes = tuple(_unsettled_notes(run.observations, last, version))
     named = frozenset(zip(*plain_columns(later, ["fingerprint", "label", "node"]).values(), strict=True))
-    return _Side(path, last, run.complete, run.study, notes, named)
+    every = run.observations[run.observations["ledger_version"] <= version]
+    return _Side(path, last, every, run.complete, run.study, notes, named, run, version)
 
 
 def _head(run: Run) -> int:

@@ -1,4 +1,4 @@
-"""The gate: limits on how much more a call may cost, the calls that regressed or could not be judged, and waivers."""
+"""The gate: limits on how much more a call may cost, what is allowed or waived, and the calls that regressed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,19 +18,36 @@ from toolkit._present.numbers import plural, relative_change
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._file_model import FileModel, named_place, placed
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import gate_lines, label_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Self
 
     import pandas as pd
 
     from toolkit.gas._study import Study
 
-__all__ = ["Gate", "NotJudged", "Regression", "Rules", "Threshold", "Waiver", "judge", "read_waivers"]
+__all__ = [
+    "QUANTILES",
+    "Allowed",
+    "Gate",
+    "Limits",
+    "NotJudged",
+    "Regression",
+    "Rules",
+    "Threshold",
+    "Waiver",
+    "judge",
+    "matches",
+    "read_waivers",
+]
 
+QUANTILES = {"p50": 2, "p90": 10, "p99": 100}
+"""Quantiles of gas that may have limits, and the number of observations that each requires on either side."""
+
+_QUANTILE = re.compile(r"\s*(p\d{1,9})\s*:(.*)", re.DOTALL)
 _PERCENT = re.compile(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*%\s*")
 _UNITS = re.compile(r"\s*(\d{1,20})\s*")
 _READ = (
@@ -46,9 +64,26 @@ _READ = (
     "error_before",
     "error_after",
     "vm_status_after",
+    "fingerprint",
+    "version_before",
+    "version_after",
+    "count_before",
+    "count_after",
+    *(f"{quantile}_{side}" for quantile in QUANTILES for side in ("before", "after")),
 )
 
-
+_STEP = (
+    "node",
+    "fingerprint",
+    "source",
+    "version_before",
+    "version_after",
+    "exact",
+    "gas_before",
+    "gas_after",
+    "cause",
+    "cause_parts",
+)
 _AT_THE_HEAD = "simulations are made at the head only, and the version asked for lies before it"
 _BY_ARGUMENTS = (
     "committed transactions differ in their arguments, and steps are found for views only; thresholds of the call's "
@@ -63,15 +98,8 @@ def _day(value: Any) -> Any:
     raise ValueError(f"expected a date such as 2026-12-31, got {shorten(value)}")
 
 
-class Threshold(FileModel):
-    """Limit on how much more a call may cost: a rise over any limit that is given is a regression.
-
-    Examples
-    --------
-    >>> limit = Threshold.of(["2%", 50])
-    >>> str(limit), limit.exceeded(1_000, 1_030)
-    ('50 gas units or 2 %', '2 %')
-    """
+class Limits(FileModel):
+    """How much gas may rise by: a rise over either limit is a regression."""
 
     gas_units: Annotated[int, Field(ge=0, strict=True)] | None = None
     """Maximum rise in gas units."""
@@ -91,36 +119,6 @@ class Threshold(FileModel):
             raise ValueError("a threshold must have gas_units, percent, or both")
         return self
 
-    @classmethod
-    def of(cls, threshold: Any) -> Threshold:
-        """Return a threshold from any of its forms.
-
-        Parameters
-        ----------
-        threshold : Threshold, str, int, mapping, or list of str and int
-            ``"2%"``, ``50`` or ``"50"`` (gas units), both in a list, or a table as in a study file.
-
-        Returns
-        -------
-        Threshold
-
-        Raises
-        ------
-        InputError
-            If `threshold` has another form, or gives a limit twice.
-        """
-        if isinstance(threshold, cls):
-            return threshold
-        if isinstance(threshold, Mapping):
-            return placed("threshold", cls.model_validate, dict(threshold), of=cls)
-        limits: dict[str, Any] = {}
-        for one in threshold if isinstance(threshold, list | tuple) else [threshold]:
-            name, limit = _limit(one)
-            if name in limits:
-                raise InputError(f"threshold: {name} is given twice")
-            limits[name] = limit
-        return placed("threshold", cls.model_validate, limits, of=cls)
-
     def exceeded(self, before: int, after: int) -> str | None:
         """Return the limit that a rise from `before` to `after` gas units exceeds, as text; None if it exceeds none."""
         rise = after - before
@@ -137,8 +135,94 @@ class Threshold(FileModel):
         return " or ".join(limit for limit in (units, percent) if limit)
 
 
+class Threshold(Limits):
+    """Limits on how much more a call may cost: a rise over any limit that is given is a regression.
+
+    Limits of a quantile apply to calls with several observations on either side: committed transactions, or views that
+    were read at several versions. ``p90`` is the smallest observed gas that at least 90 % of the observations do not
+    exceed; failed calls do not count.
+
+    Examples
+    --------
+    >>> limit = Threshold.of(["2%", 50, "p90:5%"])
+    >>> str(limit), limit.exceeded(1_000, 1_030)
+    ('50 gas units or 2 %, or of p90 over 5 %', '2 %')
+    """
+
+    p50: Limits | None = None
+    """Limits of the median; at least 2 observations on either side are required."""
+    p90: Limits | None = None
+    """Limits of the 90 % quantile; at least 10 observations on either side are required."""
+    p99: Limits | None = None
+    """Limits of the 99 % quantile; at least 100 observations on either side are required."""
+
+    @model_validator(mode="after")
+    def _one_at_least(self) -> Self:
+        if not self.single and not self.quantiles:
+            raise ValueError(f"a threshold must have gas_units, percent, {', '.join(QUANTILES)}, or several of them")
+        return self
+
+    @property
+    def single(self) -> bool:
+        """Whether there is a limit for the last observation of a call."""
+        return self.gas_units is not None or self.percent is not None
+
+    @property
+    def quantiles(self) -> dict[str, Limits]:
+        """The limits of quantiles, by name."""
+        found = ((name, getattr(self, name)) for name in QUANTILES)
+        return {name: limits for name, limits in found if limits is not None}
+
+    @classmethod
+    def of(cls, threshold: Any) -> Threshold:
+        """Return a threshold from any of its forms.
+
+        Parameters
+        ----------
+        threshold : Threshold, str, int, mapping, or list of str and int
+            ``"2%"``, ``50`` or ``"50"`` (gas units), ``"p90:5%"`` (of a quantile), several in a list, or a table as in
+            a study file.
+
+        Returns
+        -------
+        Threshold
+
+        Raises
+        ------
+        InputError
+            If `threshold` has another form, or gives a limit twice.
+        """
+        if isinstance(threshold, cls):
+            return threshold
+        if isinstance(threshold, Mapping):
+            return placed("threshold", cls.model_validate, dict(threshold), of=cls)
+        limits: dict[str, Any] = {}
+        for one in threshold if isinstance(threshold, list | tuple) else [threshold]:
+            quantile, name, limit = _limit(one)
+            place = limits.setdefault(quantile, {}) if quantile else limits
+            if name in place:
+                raise InputError(f"threshold: {name} is given twice{f' for {quantile}' if quantile else ''}")
+            place[name] = limit
+        return placed("threshold", cls.model_validate, limits, of=cls)
+
+    def __str__(self) -> str:
+        own = [super().__str__()] if self.single else []
+        return ", or ".join([*own, *(f"of {name} over {limits}" for name, limits in self.quantiles.items())])
+
+
+class Allowed(FileModel):
+    """What never fails the gate: causes of a rise, and calls that may disappear."""
+
+    causes: tuple[Literal["schedule", "state"], ...] = ()
+    """A rise passes if every step between the two sides has one of these causes alone, and the steps explain all of
+    it. Steps of other causes, or of unknown ones, are never allowed.
+    """
+    removed: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Labels of calls that may be on the before side only, or patterns such as "old *"."""
+
+
 class Waiver(FileModel):
-    """A call whose regressions do not fail the gate, or a source that need not be judged, until a day.
+    """Calls whose regressions do not fail the gate, or a source that need not be judged, until a day.
 
     Examples
     --------
@@ -149,7 +233,7 @@ class Waiver(FileModel):
     """
 
     call: Annotated[str, Field(min_length=1)] | None = None
-    """Label of the call. Either this or `source` is needed."""
+    """Label of the call, or a pattern such as "balance of *". Either this or `source` is needed."""
     source: Literal["view@version", "simulate@now", "committed"] | None = None
     """Source whose calls need not be judged, such as committed; regressions of its calls still count."""
     reason: Annotated[str, Field(min_length=1)]
@@ -194,15 +278,27 @@ def read_waivers(waivers: Any) -> tuple[Waiver, ...]:
     return tuple(read.values())
 
 
-def _limit(one: Any) -> tuple[str, int | float]:
-    if isinstance(one, int) and not isinstance(one, bool) and one >= 0:
-        return "gas_units", one
-    if isinstance(one, str) and (found := _PERCENT.fullmatch(one)):
-        return "percent", float(found[1])
-    if isinstance(one, str) and (found := _UNITS.fullmatch(one)):
-        return "gas_units", int(found[1])
+def matches(pattern: str, label: str) -> bool:
+    """Return whether a label is the one named, or matches it as a pattern with ``*``, ``?`` and ``[...]``."""
+    return pattern == label or fnmatchcase(label, pattern)
+
+
+def _limit(one: Any) -> tuple[str | None, str, int | float]:
+    """Return the quantile of a limit, if any, then its key and value."""
+    quantile, text = None, one
+    if isinstance(one, str) and (found := _QUANTILE.fullmatch(one)):
+        quantile, text = found[1], found[2]
+        if quantile not in QUANTILES:
+            raise InputError(f"the quantile of a threshold must be {', '.join(QUANTILES)}, got {shorten(quantile)}")
+    if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
+        return quantile, "gas_units", text
+    if isinstance(text, str) and (found := _PERCENT.fullmatch(text)):
+        return quantile, "percent", float(found[1])
+    if isinstance(text, str) and (found := _UNITS.fullmatch(text)):
+        return quantile, "gas_units", int(found[1])
     raise InputError(
-        f"a threshold must be a percentage such as 2% or a number of gas units such as 50, got {shorten(one)}"
+        "a threshold must be a percentage such as 2%, a number of gas units such as 50, or one of these for a quantile "
+        f"such as p90:5%, got {shorten(one)}"
     )
 
 
@@ -221,6 +317,8 @@ class Regression:
         The limit that the rise exceeds; None if the call regressed in another way.
     waiver : Waiver or None
         The waiver that applies to the regression, if any.
+    allowed : str or None
+        Why the rules allow the regression, in words: its causes, or that the call may disappear. None if they do not.
     """
 
     label: str
@@ -231,6 +329,7 @@ class Regression:
     gas_after: int | None
     limit: str | None = None
     waiver: Waiver | None = None
+    allowed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,15 +360,17 @@ class Gate:
     ----------
     rules : Rules
     judged : int
-        Number of calls that were judged.
+        Number of calls of both sides that were judged.
     regressions : tuple of Regression
-        Calls that regressed and are not waived.
+        Calls that regressed, or disappeared, and are neither allowed nor waived.
     not_judged : tuple of NotJudged
         Calls that cannot be judged and are not waived. The gate does not pass with any of them.
     waived : tuple of Regression or NotJudged
         Calls that a waiver excuses.
     notes : tuple of str
-        Calls without a baseline, and waivers that no longer apply.
+        Calls without a baseline, limits that do not apply, and rules without effect.
+    allowed : tuple of Regression
+        Calls that regressed by allowed causes alone, or may disappear.
     """
 
     rules: Rules
@@ -278,10 +379,11 @@ class Gate:
     not_judged: tuple[NotJudged, ...]
     waived: tuple[Regression | NotJudged, ...]
     notes: tuple[str, ...]
+    allowed: tuple[Regression, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether each call was judged or waived, and each regression is waived."""
+        """Whether each call was judged or waived, and each regression is allowed or waived."""
         return not self.regressions and not self.not_judged
 
     @property
@@ -306,42 +408,71 @@ class Rules:
     own : mapping of label to Threshold
         Limits of single calls, which replace the general one.
     waivers : tuple of Waiver
+    allowed : Allowed
     """
 
     threshold: Threshold | None
     own: Mapping[str, Threshold]
     waivers: tuple[Waiver, ...]
+    allowed: Allowed
 
     @classmethod
-    def of(cls, threshold: Any = None, study: Study | None = None, waivers: Sequence[Any] | None = None) -> Rules:
-        """Return the rules of a study; a threshold or waivers that are given replace those of the study.
+    def of(
+        cls, threshold: Any = None, study: Study | None = None, waivers: Sequence[Any] | None = None, allow: Any = None
+    ) -> Rules:
+        """Return the rules of a study; what is given replaces that of the study, `allow` key by key.
 
         Raises
         ------
         InputError
             If `threshold` is not valid.
         StudyError
-            If a waiver is not valid.
+            If a waiver or `allow` is not valid.
         """
         own = {call.name: call.thresholds for call in study.calls if call.thresholds} if study else {}
         general = study.thresholds if threshold is None and study else threshold
         chosen = (study.waivers if study else ()) if waivers is None else waivers
         read = chosen if all(isinstance(one, Waiver) for one in chosen) else read_waivers(chosen)
-        return cls(None if general is None else Threshold.of(general), own, tuple(read))
+        given = allow.model_dump(exclude_unset=True) if isinstance(allow, Allowed) else dict(allow or {})
+        base = study.allow.model_dump(exclude_unset=True) if study and study.allow else {}
+        allowed = placed("allow", Allowed.model_validate, base | given, of=Allowed)
+        return cls(None if general is None else Threshold.of(general), own, tuple(read), allowed)
 
     @property
     def has_limits(self) -> bool:
         """Whether any rise can fail the gate."""
         return self.threshold is not None or bool(self.own)
 
+    def limits_of(self, row: Mapping[str, Any]) -> Threshold | None:
+        """Return the limits that apply to a row; None if only its failure is a regression.
+
+        Committed transactions differ in their arguments, so a general limit applies to their quantiles only.
+        """
+        own = self.own.get(row["label"])
+        if own is not None or self.threshold is None or Source.COMMITTED not in row["source"]:
+            return own or self.threshold
+        alone = {"gas_units": None, "percent": None}
+        return self.threshold.model_copy(update=alone) if self.threshold.quantiles else None
+
     def __str__(self) -> str:
         general = f"a rise over {self.threshold} is a regression" if self.threshold else "a failure is a regression"
+        if self.threshold and not self.threshold.single:
+            general = f"a rise {self.threshold} is a regression"
         own = [f"{label!r}: {threshold}" for label, threshold in self.own.items()]
-        return f"{general} ({', '.join(own)})" if own else general
+        text = f"{general} ({', '.join(own)})" if own else general
+        causes, removed = self.allowed.causes, [repr(label) for label in self.allowed.removed]
+        text += f"; allowed causes: {', '.join(causes)}" if causes else ""
+        return text + (f"; calls that may disappear: {', '.join(removed)}" if removed else "")
 
 
 def judge(
-    calls: pd.DataFrame, rules: Rules, *, left_out: Sequence[tuple[str, str]] = (), today: date | None = None
+    calls: pd.DataFrame,
+    rules: Rules,
+    *,
+    left_out: Sequence[tuple[str, str]] = (),
+    steps: pd.DataFrame | None = None,
+    one_run: bool = False,
+    today: date | None = None,
 ) -> Gate:
     """Judge the calls of a comparison; see `Comparison.gate`.
 
@@ -352,6 +483,10 @@ def judge(
     rules : Rules
     left_out : sequence of (str, str)
         Label and node of simulations that are not in `calls`, because they are made at the head only.
+    steps : DataFrame, optional
+        As `Run.steps`, of the ledger of both sides; None if the steps between the sides are not known.
+    one_run : bool, default False
+        Whether both sides are of one run, so that its steps are all that can explain a quantile.
     today : date, optional
         Today's date in UTC by default.
 
@@ -365,79 +500,196 @@ def judge(
         If no call is on both sides, so that there is nothing to judge.
     """
     day = today or datetime.now(UTC).date()
-    columns = plain_columns(calls, _READ)
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    rows = _plain_rows(calls, _READ)
     reasons = [_why_not(row, rules) for row in rows]
     silent = [
         *(_not_judged(row, why) for row, why in zip(rows, reasons, strict=True) if why),
         *(NotJudged(label, Source.SIMULATE.value, node, _AT_THE_HEAD) for label, node in left_out),
     ]
-    judged = [row for row, why in zip(rows, reasons, strict=True) if not why and not _without_baseline(row)]
+    judged = [row for row, why in zip(rows, reasons, strict=True) if not why and not _without_baseline(row, rules)]
     if not judged and not silent:
         raise InputError("no call is on both sides, so the gate has nothing to judge; compare runs of the same calls")
     holding = [waiver for waiver in rules.waivers if waiver.holds(day)]
-    by_call = {waiver.call: waiver for waiver in holding if waiver.call is not None}
-    by_source: dict[str, Waiver] = {waiver.source: waiver for waiver in holding if waiver.source is not None}
-    silent = [replace(one, waiver=by_call.get(one.label) or by_source.get(one.source)) for one in silent]
-    found = [one for row in judged if (one := _regression(row, rules, by_call)) is not None]
+    silent = [replace(one, waiver=_waiver_of(one, holding, by_source=True)) for one in silent]
+    known = None if steps is None else _by_call(steps)
+    regressed = (_judged(row, rules, known, one_run=one_run) for row in judged)
+    found = [one for one in regressed if one is not None]
+    found += [_disappeared(row, rules.allowed) for row in rows if row["kind"] == "removed"]
+    found = [one if one.allowed else replace(one, waiver=_waiver_of(one, holding)) for one in found]
     return Gate(
         rules=rules,
         judged=len(judged),
-        regressions=tuple(one for one in found if one.waiver is None),
+        regressions=tuple(one for one in found if one.waiver is None and one.allowed is None),
         not_judged=tuple(one for one in silent if one.waiver is None),
         waived=(
             *(one for one in found if one.waiver is not None),
             *(one for one in silent if one.waiver is not None),
         ),
         notes=tuple(_notes(rows, left_out, rules, day)),
+        allowed=tuple(one for one in found if one.allowed is not None),
     )
 
 
+def _plain_rows(frame: pd.DataFrame, names: Sequence[str]) -> list[dict[str, Any]]:
+    columns = plain_columns(frame, names)
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _by_call(steps: pd.DataFrame) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    """Return the steps of each call by version; the key is node, fingerprint and source."""
+    found: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in _plain_rows(steps.sort_values("version_after", kind="stable"), _STEP):
+        found.setdefault((row["node"], row["fingerprint"], row["source"]), []).append(row)
+    return found
+
+
+def _waiver_of(one: Regression | NotJudged, holding: Sequence[Waiver], *, by_source: bool = False) -> Waiver | None:
+    """Return the waiver of a call: the one of its label, else the first with a matching pattern, or of its source."""
+    of_calls = [waiver for waiver in holding if waiver.call is not None]
+    exact = (waiver for waiver in of_calls if waiver.call == one.label)
+    wide = (waiver for waiver in of_calls if matches(str(waiver.call), one.label))
+    of_source = (waiver for waiver in holding if by_source and waiver.source == one.source)
+    return next((waiver for waivers in (exact, wide, of_source) for waiver in waivers), None)
+
+
 def _why_not(row: Mapping[str, Any], rules: Rules) -> str | None:
-    """Return why a call cannot be judged; None if it can be, or has no baseline."""
-    if Source.COMMITTED in row["source"] and row["label"] not in rules.own:
+    """Return why a call cannot be judged; None if it can be, has no baseline, or has disappeared."""
+    if row["kind"] == "removed":
+        return None
+    limits = rules.limits_of(row)
+    if Source.COMMITTED in row["source"] and limits is None:
         return _BY_ARGUMENTS
     if row["kind"] == "unreachable":
         sides = [f"the {side} side: {code}" for side in ("before", "after") if (code := row[f"error_{side}"])]
         return f"no answer on {', '.join(sides)}"
-    if _without_baseline(row) or not _succeeded(row, "after"):
+    failed = not _succeeded(row, "after") and not _by_quantiles_alone(row, rules)
+    if limits is None or _without_baseline(row, rules) or failed:
         return None
-    limited = rules.own.get(row["label"], rules.threshold) is not None
-    missing = [side for side in ("before", "after") if row[f"gas_{side}"] is None]
-    return f"the node reported no gas on the {' and the '.join(missing)} side" if limited and missing else None
+    if limits.single:
+        missing = [side for side in ("before", "after") if row[f"gas_{side}"] is None]
+        return f"the node reported no gas on the {' and the '.join(missing)} side" if missing else None
+    short = _too_few(row, limits)
+    return "; ".join(short.values()) if len(short) == len(limits.quantiles) else None
 
 
-def _without_baseline(row: Mapping[str, Any]) -> bool:
-    return row["kind"] in {"added", "removed"} or not _succeeded(row, "before")
+def _too_few(row: Mapping[str, Any], limits: Threshold) -> dict[str, str]:
+    """Return the quantiles with limits for which a side has too few observations, with the reason."""
+    counts = row["count_before"] or 0, row["count_after"] or 0
+    return {
+        name: f"{name} requires {least} observations on either side, got {counts[0]:,} and {counts[1]:,}"
+        for name, least in QUANTILES.items()
+        if name in limits.quantiles and min(counts) < least
+    }
+
+
+def _without_baseline(row: Mapping[str, Any], rules: Rules) -> bool:
+    if row["kind"] in {"added", "removed"}:
+        return True
+    return not _by_quantiles_alone(row, rules) and not _succeeded(row, "before")
+
+
+def _by_quantiles_alone(row: Mapping[str, Any], rules: Rules) -> bool:
+    """Return whether a row is of committed transactions without own limits: its last one says nothing of the call."""
+    return Source.COMMITTED in row["source"] and row["label"] not in rules.own
 
 
 def _not_judged(row: Mapping[str, Any], reason: str) -> NotJudged:
     return NotJudged(row["label"], row["source"], row["node"], reason)
 
 
-def _regression(row: Mapping[str, Any], rules: Rules, waivers: Mapping[str, Waiver]) -> Regression | None:
-    reason, limit = _complaint(row, rules.own.get(row["label"], rules.threshold))
-    if reason is None:
-        return None
-    names = ("label", "source", "node", "gas_before", "gas_after")
-    return Regression(
-        **{name: row[name] for name in names}, reason=reason, limit=limit, waiver=waivers.get(row["label"])
-    )
-
-
-def _complaint(row: Mapping[str, Any], threshold: Threshold | None) -> tuple[str | None, str | None]:
-    """Return why a call is a regression, and the limit that its rise exceeds."""
-    if not _succeeded(row, "after"):
+def _judged(
+    row: Mapping[str, Any], rules: Rules, steps: Mapping[tuple[str, ...], Any] | None, *, one_run: bool
+) -> Regression | None:
+    """Return the regression of a call of both sides, if there is one, and whether its causes are allowed."""
+    if not _succeeded(row, "after") and not _by_quantiles_alone(row, rules):
         why = row["error_after"] or row["vm_status_after"] or "no reason reported"
-        return f"succeeded before and now fails: {why}", None
+        return _regression(row, f"succeeded before and now fails: {why}")
+    complaints = _rises(row, rules.limits_of(row))
+    if not complaints:
+        return None
+    reason, limit = "; ".join(text for _, text, _ in complaints), complaints[0][2]
+    if not rules.allowed.causes:
+        return _regression(row, reason, limit)
+    allowed, text = _causes(row, rules.allowed, steps, one_run=one_run, last=complaints[-1][0] is None)
+    return _regression(row, f"{reason}; {text}", limit) if not allowed else _regression(row, reason, limit, text)
+
+
+def _regression(
+    row: Mapping[str, Any], reason: str, limit: str | None = None, allowed: str | None = None
+) -> Regression:
+    names = ("label", "source", "node", "gas_before", "gas_after")
+    return Regression(**{name: row[name] for name in names}, reason=reason, limit=limit, allowed=allowed)
+
+
+def _disappeared(row: Mapping[str, Any], allowed: Allowed) -> Regression:
+    """Return the regression of a call of the before side only."""
+    label = next((pattern for pattern in allowed.removed if matches(pattern, row["label"])), None)
+    why = None if label is None else f"a call that may disappear: {label!r}"
+    return _regression(row, "the call disappeared: it is on the before side only", allowed=why)
+
+
+def _rises(row: Mapping[str, Any], limits: Threshold | None) -> list[tuple[str | None, str, str]]:
+    """Return the rises over a limit: the quantile, or None for the last observation; the sentence; the limit."""
+    if limits is None:
+        return []
+    found: list[tuple[str | None, str, str]] = []
     before, after = row["gas_before"], row["gas_after"]
-    if threshold is None or before is None or after is None:
-        return None, None
-    limit = threshold.exceeded(before, after)
-    if limit is None:
-        return None, None
+    if limits.single and before is not None and after is not None and (limit := limits.exceeded(before, after)):
+        found.append((None, _rise_text(before, after, limit), limit))
+    short = _too_few(row, limits)
+    for name, quantile in limits.quantiles.items():
+        before, after = row[f"{name}_before"], row[f"{name}_after"]
+        if name not in short and (limit := quantile.exceeded(before, after)):
+            counts = f"{row['count_before']:,} and {row['count_after']:,} observations"
+            found.append((name, f"{name} of {counts} {_rise_text(before, after, limit)}", limit))
+    return found
+
+
+def _rise_text(before: int, after: int, limit: str) -> str:
     relative = f", {relative_change(before, after)}" if before else ""
-    return f"from {before:,} to {plural(after, 'gas unit')} ({row['change']:+,}{relative}) is over {limit}", limit
+    return f"from {before:,} to {plural(after, 'gas unit')} ({after - before:+,}{relative}) is over {limit}"
+
+
+def _causes(
+    row: Mapping[str, Any],
+    allowed: Allowed,
+    steps: Mapping[tuple[str, ...], Sequence[Mapping[str, Any]]] | None,
+    *,
+    one_run: bool,
+    last: bool,
+) -> tuple[bool, str]:
+    """Return whether allowed causes alone explain a rise, and the causes or what is not allowed, in words.
+
+    The steps must lead from the gas of the before side to that of the after side. A rise of a quantile (`last` is
+    False) also depends on the readings before, so that all steps of the one run up to the after side count.
+    """
+    if steps is None:
+        return False, "its causes are not known: the sides are not runs of one ledger"
+    if not last and not one_run:
+        return False, "its causes are not known: a quantile of two runs"
+    first, end = row["version_before"], row["version_after"]
+    of_call = steps.get((row["node"], row["fingerprint"], row["source"]), ())
+    between = [step for step in of_call if (not last or first < step["version_after"]) and step["version_after"] <= end]
+    gas = between[0]["gas_before"] if between and not last else row["gas_before"]
+    found: set[str] = set()
+    for step in between:
+        kinds = (step["cause_parts"] if step["cause"] == Cause.MIXED else None) or [step["cause"]]
+        if not set(kinds) <= set(allowed.causes):
+            return False, f"the cause {' and '.join(kinds)} {_step_place(step)} is not allowed"
+        if step["gas_before"] != gas:
+            break
+        gas = step["gas_after"]
+        found.update(kinds)
+    if not between or gas != row["gas_after"]:
+        return False, "the steps of the run do not explain it"
+    where = _step_place(between[0]) if len(between) == 1 else f"in {len(between):,} steps up to version {end}"
+    return True, f"by {' and '.join(sorted(found))} alone, {where}"
+
+
+def _step_place(step: Mapping[str, Any]) -> str:
+    if step["exact"]:
+        return f"at version {step['version_after']}"
+    return f"between versions {step['version_before']} and {step['version_after']}"
 
 
 def _succeeded(row: Mapping[str, Any], side: str) -> bool:
@@ -447,23 +699,34 @@ def _succeeded(row: Mapping[str, Any], side: str) -> bool:
 def _notes(
     rows: Sequence[Mapping[str, Any]], left_out: Sequence[tuple[str, str]], rules: Rules, day: date
 ) -> list[str]:
-    """Return which calls have no baseline, and which waivers and limits have no effect."""
+    """Return which calls have no baseline, and which waivers, limits and allowed calls have no effect."""
     notes = [
         f"the waiver of {waiver.name!r} expired on {waiver.expires} and no longer applies: {waiver.reason}"
         for waiver in rules.waivers
         if not waiver.holds(day)
     ]
     labels = {row["label"] for row in rows} | {label for label, _ in left_out}
-    strange = sorted({*rules.own, *(waiver.call for waiver in rules.waivers if waiver.call)} - labels)
-    if strange:
+    named = {*rules.own, *(waiver.call for waiver in rules.waivers if waiver.call)}
+    if strange := sorted(name for name in named if not _matching(name, labels)):
         notes.append(f"thresholds or waivers of calls that this comparison does not have: {_named(strange)}")
+    removed = [row["label"] for row in rows if row["kind"] == "removed"]
+    if present := [name for name in rules.allowed.removed if not _matching(name, removed)]:
+        notes.append(f"calls that may disappear, but no call that disappeared has this label: {_named(present)}")
     reasons: dict[str, list[str]] = {}
     for row in rows:
-        if _why_not(row, rules) is None and _without_baseline(row):
-            one_side = f"only on the {'after' if row['kind'] == 'added' else 'before'} side"
-            why = one_side if row["kind"] in {"added", "removed"} else "failed before, so it has no baseline"
+        if row["kind"] == "removed" or _why_not(row, rules) is not None:
+            continue
+        if _without_baseline(row, rules):
+            why = "only on the after side" if row["kind"] == "added" else "failed before, so it has no baseline"
             reasons.setdefault(why, []).append(row["label"])
+        elif (limits := rules.limits_of(row)) is not None:
+            for why in _too_few(row, limits).values():
+                reasons.setdefault(why, []).append(row["label"])
     return [*notes, *(f"not judged: {_named(labels)}: {why}" for why, labels in reasons.items())]
+
+
+def _matching(pattern: str, labels: Iterable[str]) -> bool:
+    return any(matches(pattern, label) for label in labels)
 
 
 def _named(labels: Sequence[str]) -> str:

@@ -370,6 +370,7 @@ def gate_lines(gate: Gate, name: Renderer) -> list[str]:
             "to judge without them: name the source to compare (--source view@version), or waive the call or its "
             'source in the study ([[waiver]] with `call`, or `source = "committed"`)'
         )
+    lines += [f"allowed: {_reason_text(one, name)} ({name(str(one.allowed), _MAX_REASON)})" for one in gate.allowed]
     for one in gate.waived:
         until = f"waived until {one.waiver.expires}: {name(one.waiver.reason, _MAX_REASON)}" if one.waiver else ""
         lines.append(f"waived: {_reason_text(one, name)} ({until})")

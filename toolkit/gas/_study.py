@@ -25,7 +25,7 @@ from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import STEPS
 from toolkit.gas._calls import Call, read_calls
 from toolkit.gas._file_model import FileModel, named_place, placed
-from toolkit.gas._gate import Threshold, Waiver, read_waivers
+from toolkit.gas._gate import Allowed, Threshold, Waiver, matches, read_waivers
 from toolkit.gas._observations import Cause, last_observations
 from toolkit.gas._plan import Plan, plan_study
 from toolkit.gas._sentences import run_lines
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Run", "Study", "VersionChoice"]
 
 _MAX_NAMED = 10
-_JUDGING = frozenset({"thresholds", "waiver", "requests_per_second"})
+_JUDGING = frozenset({"thresholds", "waiver", "allow", "requests_per_second"})
 """Keys that do not change what is observed. They may change while a run is resumed, so they are not in the digest."""
 
 
@@ -69,9 +69,13 @@ class Study(FileModel):
     title : str, default "Gas study"
         The title of reports.
     thresholds : Threshold, str or int, optional
-        How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, or both in a list.
+        How much more gas a call may use before a comparison fails: ``"2%"``, ``50`` gas units, ``"p90:5%"`` of a
+        quantile, or several in a list.
     waivers : sequence of Waiver or mapping, optional
-        Calls that are excused, with a reason and an expiry date.
+        Calls that are excused, with a reason and an expiry date; a label may be a pattern.
+    allow : mapping, optional
+        What never fails a comparison: ``causes`` of a rise (``schedule``, ``state``), and the labels of calls that may
+        disappear, ``removed``.
     requests_per_second : float, optional
         Maximum number of requests started per second on each named node; a `Node` has its own pace.
     use_api_key : bool, default False
@@ -98,6 +102,7 @@ class Study(FileModel):
     requests_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     thresholds: Threshold | None = None
     waivers: tuple[Waiver, ...] = ()
+    allow: Allowed | None = None
     _node: Node | None = PrivateAttr(default=None)
     _logins: dict[str, SecretStr] = PrivateAttr(default_factory=dict)
     _use_api_key: bool = PrivateAttr(default=False)
@@ -112,6 +117,7 @@ class Study(FileModel):
         title: str = "Gas study",
         thresholds: Any = None,
         waivers: Any = (),
+        allow: Any = None,
         requests_per_second: float | None = None,
         use_api_key: bool = False,
         **more: Any,
@@ -122,6 +128,8 @@ class Study(FileModel):
         fields["calls"] = read_calls(calls)
         if thresholds is not None:
             fields["thresholds"] = placed("thresholds", Threshold.of, thresholds, of=Threshold)
+        if allow is not None:
+            fields["allow"] = placed("allow", Allowed.model_validate, allow, of=Allowed)
         fields["waivers"] = _of_calls(read_waivers(waivers), fields["calls"])
         placed("study", lambda: BaseModel.__init__(self, **fields), of=Study)
         self._node = node if isinstance(node, Node) else None
@@ -222,6 +230,8 @@ class Study(FileModel):
             document["requests_per_second"] = self.requests_per_second
         if self.thresholds is not None:
             document["thresholds"] = self.thresholds.model_dump(mode="json", exclude_none=True)
+        if self.allow is not None:
+            document["allow"] = self.allow.model_dump(mode="json", exclude_unset=True)
         if self.waivers:
             document["waiver"] = [waiver.model_dump(mode="json", exclude_none=True) for waiver in self.waivers]
         return document
@@ -241,7 +251,7 @@ class Study(FileModel):
 
     @property
     def digest(self) -> str:
-        """Digest of what the study observes: 32 hex digits. Thresholds, waivers and the pace are not part of it."""
+        """Digest of what the study observes: 32 hex digits. The rules of the gate and the pace are not part of it."""
         observed = {name: value for name, value in self.document().items() if name not in _JUDGING}
         observed["call"] = [
             {name: value for name, value in call.items() if name not in _JUDGING} for call in observed["call"]
@@ -390,10 +400,11 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
         place = named_place("waiver", number, waiver.name)
         if waiver.source is not None and waiver.source not in {call.source for call in calls}:
             raise StudyError(f"{place}, `source`: no call of the study has this source")
-        if waiver.call is not None and waiver.call not in labels:
+        if waiver.call is not None and not any(matches(waiver.call, label) for label in labels):
             close = get_close_matches(waiver.call, labels, n=1)
             meant = f"; did you mean {close[0]!r}?" if close else f"; the labels are {', '.join(labels[:_MAX_NAMED])}"
-            raise StudyError(f"{place}, `call`: no call has this label{meant}")
+            what = "no label matches this pattern" if set("*?[") & set(waiver.call) else "no call has this label"
+            raise StudyError(f"{place}, `call`: {what}{meant}")
     return waivers
 
 

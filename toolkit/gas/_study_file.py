@@ -15,7 +15,7 @@ from toolkit._present.text import visible
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._calls import CallEntry
 from toolkit.gas._file_model import FileModel, misspelt
-from toolkit.gas._gate import Threshold, Waiver, read_waivers
+from toolkit.gas._gate import Allowed, Threshold, Waiver, read_waivers
 from toolkit.gas._versions import VersionChoice
 
 __all__ = ["SHIPPED", "StudyFile", "checked_keys", "file_schema", "read_toml", "read_waiver_file", "write_starter"]
@@ -47,6 +47,8 @@ class StudyFile(FileModel):
     """The calls; write [[call]] before each."""
     thresholds: Threshold | None = None
     """How much more gas any call may use before a comparison fails."""
+    allow: Allowed | None = None
+    """What never fails a comparison."""
     waiver: tuple[Waiver, ...] = ()
     """Calls that are excused, or sources that need not be judged, for a time; write [[waiver]] before each."""
 
@@ -113,6 +115,8 @@ def checked_keys(document: Any) -> None:
         raise StudyError('`versions`: expected a table such as [versions] with plan = "0:-1/200"')
     if not isinstance(document.get("thresholds", {}), dict):
         raise StudyError("`thresholds`: expected a table such as [thresholds] with percent = 2")
+    if not isinstance(document.get("allow", {}), dict):
+        raise StudyError('`allow`: expected a table such as [allow] with causes = ["schedule"]')
     for name in ("call", "waiver"):
         if isinstance(document.get(name), dict):
             raise StudyError(f"`{name}`: expected a list; write [[{name}]] with two brackets before each entry")

@@ -92,8 +92,10 @@ def _gate(gate: Gate) -> dict[str, Any]:
         "judged": gate.judged,
         "threshold": None if general is None else general.model_dump(exclude_none=True),
         "thresholds_of_calls": limits,
+        "allow": gate.rules.allowed.model_dump(mode="json"),
         "regressions": [_regression(one) for one in gate.regressions],
         "not_judged": [_regression(one) for one in gate.not_judged],
+        "allowed": [_regression(one) for one in gate.allowed],
         "waived": [_regression(one) for one in gate.waived],
         "notes": list(gate.notes),
     }

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 from datetime import date
+from itertools import pairwise
 
 import pytest
 
 from tests.unit.gas.observed import frame, row
-from toolkit.errors import InputError
+from toolkit import FindSteps
+from toolkit.errors import InputError, StudyError
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import STEPS
 from toolkit.gas._comparison import compare
+from toolkit.gas._gate import Rules, judge
 from toolkit.gas._sentences import comparison_html, comparison_text
 from toolkit.gas._study import Study
+from toolkit.gas.runs._store import RunStore
 from toolkit.reports._to_json import comparison_json
 from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._write import COMPARISON_FORMATS
@@ -89,14 +96,36 @@ def test_a_node_that_tells_no_gas_is_not_passed_over():
     assert gate([row(1)], [row(2, None)], None).passed
 
 
-def test_calls_of_one_side_are_told_and_not_judged():
-    """There is nothing to compare them with."""
-    found = gate([row(1), row(1, label="old")], [row(2), row(2, label="new")])
-    assert found.judged == 1
-    assert set(found.notes) == {
-        "not judged: 'old': only on the before side",
-        "not judged: 'new': only on the after side",
-    }
+def test_a_new_call_is_not_judged():
+    """A call on the after side only has no baseline, and the gate says so."""
+    found = gate([row(1)], [row(2), row(2, label="new")])
+    assert (found.passed, found.judged) == (True, 1)
+    assert found.notes == ("not judged: 'new': only on the after side",)
+
+
+@pytest.mark.fault("a call that disappeared between two runs", "the gate fails unless the study allows it by name")
+def test_a_call_that_disappeared_fails_the_gate():
+    """It passes if the study or the caller allows it by label or pattern, or if a waiver excuses it."""
+    sides = [row(1), row(1, label="old view")], [row(2)]
+    found = gate(*sides)
+    assert (found.passed, found.verdict, found.judged) == (False, "failed", 1)
+    assert found.regressions[0].reason == "the call disappeared: it is on the before side only"
+    for removed in ("old view", "old *"):
+        for options in ({"allow": {"removed": [removed]}}, {"study": study_with(allow={"removed": [removed]})}):
+            held = gate(*sides, **options)
+            assert held.passed
+            assert held.allowed[0].allowed == f"a call that may disappear: {removed!r}"
+            assert f"calls that may disappear: '{removed}'" in repr(held)
+    assert gate(*sides, waivers=[WAIVER | {"call": "old view"}]).passed
+    assert not gate(*sides, allow={"removed": ["new *"]}).passed
+    assert not gate(*sides, study=study_with(allow={"removed": ["old *"]}), allow={"removed": []}).passed
+
+
+def test_a_call_that_may_disappear_and_did_not_is_named():
+    """A rule without effect is most likely misspelt, or no longer needed."""
+    found = gate([row(1)], [row(2)], allow={"removed": ["a", "typo*"]})
+    assert found.passed
+    assert found.notes == ("calls that may disappear, but no call that disappeared has this label: 'a', 'typo*'",)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +193,185 @@ def test_a_waiver_excuses_until_its_day_has_passed():
     assert over.notes == ("the waiver of 'a' expired on 2026-05-31 and no longer applies: known",)
 
 
+def test_a_waiver_may_be_a_pattern():
+    """It excuses each call with a matching label; a waiver of the label itself goes first; one without effect is named."""
+    before = [row(1, 100, label="balance of 0x1"), row(1, 100, label="balance of 0x2"), row(1, 100, label="size")]
+    after = [row(2, 200, label="balance of 0x1"), row(2, 200, label="balance of 0x2"), row(2, 200, label="size")]
+    wide, own = WAIVER | {"call": "balance of *"}, WAIVER | {"call": "balance of 0x2", "reason": "its own"}
+    found = gate(before, after, waivers=[wide, own])
+    assert [one.label for one in found.regressions] == ["size"]
+    assert {one.label: one.waiver.reason for one in found.waived} == {
+        "balance of 0x1": "known",
+        "balance of 0x2": "its own",
+    }
+    none = gate(before, after, waivers=[WAIVER | {"call": "Balance of *"}])
+    assert len(none.regressions) == 3
+    assert none.notes == ("thresholds or waivers of calls that this comparison does not have: 'Balance of *'",)
+
+
+def test_a_label_with_the_characters_of_a_pattern_is_itself():
+    """Grids write labels such as ``depth [0x1; 3]``, and one of them is named like any other."""
+    label = "depth [0x1; *]"
+    assert gate([row(1, label=label)], [row(2, 900, label=label)], waivers=[WAIVER | {"call": label}]).passed
+
+
+def test_a_pattern_of_a_study_that_matches_no_call_is_refused():
+    """Like a label that is misspelt: it would excuse nothing."""
+    with pytest.raises(StudyError, match=r"waiver 1 \('b\*'\), `call`: no label matches this pattern"):
+        study_with(waivers=[WAIVER | {"call": "b*"}])
+    assert study_with(waivers=[WAIVER | {"call": "?"}]).waivers[0].call == "?"
+
+
+# quantiles ----------------------------------------------------------------------------------------------------
+
+
+def series(gas, *, source="committed", since=0, **more):
+    return [row(since + place, one, source=source, **more) for place, one in enumerate(gas)]
+
+
+@pytest.mark.parametrize("source", ["committed", "view@version"])
+def test_a_quantile_has_limits_of_its_own(source):
+    """The last observation may be cheap: what nine of ten observations cost is what rose."""
+    before, after = (
+        series([10] * 20 + [50], source=source),
+        series([10] * 15 + [90] * 5 + [10], source=source, since=50),
+    )
+    found = gate(before, after, "p90:5%")
+    assert found.regressions[0].reason == (
+        "p90 of 21 and 21 observations from 10 to 90 gas units (+80, x9) is over 5 %"
+    )
+    assert str(found.rules) == "a rise of p90 over 5 % is a regression"
+    assert gate(before, after, "p50:0%").passed
+    assert gate(before, after, ["p90:80", "p50:0"]).passed
+    assert not gate(before, after, ["p90:79", "p50:0"]).passed
+
+
+@pytest.mark.parametrize(("name", "least"), [("p50", 2), ("p90", 10), ("p99", 100)])
+def test_a_quantile_of_too_few_observations_is_not_judged(name, least):
+    """With one observation fewer than the quantile requires the gate could not judge, and says what is required."""
+    for count in (least - 1, least):
+        found = gate(series([10] * count), series([20] * 100, since=500), f"{name}:0%")
+        assert found.verdict == ("failed" if count == least else "could not judge")
+    short = gate(series([10] * (least - 1)), series([20] * 100, since=500), f"{name}:0%")
+    assert short.not_judged[0].reason == f"{name} requires {least} observations on either side, got {least - 1} and 100"
+
+
+def test_a_call_with_another_limit_is_judged_by_that_and_the_quantile_is_named():
+    """A study with views and simulations may have limits of both kinds."""
+    found = gate([row(1)], [row(2)], ["2%", "p99:2%"])
+    assert (found.passed, found.judged) == (True, 1)
+    assert found.notes == ("not judged: 'a': p99 requires 100 observations on either side, got 1 and 1",)
+
+
+def test_failed_observations_are_not_part_of_a_quantile():
+    """An abort costs less, so many of them would hide a rise; the last transaction may fail by its own arguments."""
+    aborts = series([1] * 30, success=False, since=80)
+    found = gate(
+        [*series([10] * 10), *aborts],
+        [*series([30] * 10, since=200), row(300, 1, source="committed", success=False)],
+        "p50:0",
+    )
+    assert found.regressions[0].reason.startswith("p50 of 10 and 10 observations from 10 to 30 gas units")
+
+
+def test_quantiles_are_observed_values():
+    """The smallest gas that enough observations do not exceed, exact beyond what a float holds."""
+    big = 2**60
+    calls = compare(frame(*series(range(big, big + 100))), frame(*series([5] * 10))).calls.iloc[0]
+    assert [int(calls[f"{name}_before"]) - big for name in ("p50", "p90", "p99")] == [49, 89, 98]
+    assert (calls["count_before"], calls["count_after"], calls["p99_after"]) == (100, 10, 5)
+
+
+# causes -------------------------------------------------------------------------------------------------------
+
+NAMES = {"size": "0xcafe::registry::size", "depth": "0xb00c::order_book::depth", "price": "0xfa17::vault::share_price"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Run three views over the whole history: their gas moves by every cause, alone and together."""
+    calls = {label: {"view": function} for label, function in NAMES.items()}
+    return Study(calls=calls, versions=FindSteps("0:-1")).run(tmp_path_factory.mktemp("run") / "x", progress=False)
+
+
+def between(run, first, last):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compare(f"{run.path}@{first}", f"{run.path}@{last}")
+
+
+def test_a_rise_is_allowed_if_each_of_its_steps_has_an_allowed_cause(run):
+    """Checked against the steps themselves, over the whole history and many parts of it."""
+    steps, outcomes = run.steps, set()
+    versions = [version for version in sorted({700, 4_999, *steps["version_after"]}) if version >= 700]
+    chosen = [versions[0], *versions[2::5], versions[-1]]
+    for first, last in [*pairwise(chosen), *pairwise(chosen[::3])]:
+        comparison = between(run, first, last)
+        for causes in (("schedule",), ("state",), ("schedule", "state")):
+            found = comparison.gate("0%", allow={"causes": list(causes)}, today=TODAY)
+            for one in (*found.regressions, *found.allowed):
+                of_call = steps[steps["label"] == one.label]
+                inside = of_call[(of_call["version_after"] > first) & (of_call["version_after"] <= last)]
+                parts = {part for kinds in inside["cause_parts"] for part in kinds} | (set(inside["cause"]) - {"mixed"})
+                assert (one.allowed is not None) == (parts <= set(causes)), (one.label, first, last, parts)
+                outcomes.add((causes, one.allowed is not None))
+    assert len(outcomes) == 6
+
+
+def test_the_words_name_the_cause_that_is_not_allowed(run):
+    """So that a reader of a build knows whether to wait for a fix or to allow it."""
+    steps = run.steps
+    schedule = steps[(steps["cause"] == "schedule") & (steps["change"] > 0)].iloc[0]
+    at = schedule["version_after"]
+    found = between(run, at - 1, at).gate("0%", allow={"causes": ["schedule"]})
+    assert found.passed
+    assert f"({found.allowed[0].allowed})" in repr(found)
+    assert found.allowed[0].allowed == f"by schedule alone, at version {at}"
+    assert (
+        json.loads(comparison_json(between(run, at - 1, at), found))["gate"]["allowed"][0]["label"]
+        == found.allowed[0].label
+    )
+    refused = between(run, at - 1, at).gate("0%", allow={"causes": ["state"]})
+    assert refused.regressions[0].reason.endswith(f"; the cause schedule at version {at} is not allowed")
+    assert between(run, at - 1, at).gate("0%", study=study_with(allow={"causes": ["schedule"]})).passed
+
+
+def test_a_rise_without_known_steps_is_never_allowed(run, tmp_path):
+    """Frames have no steps, lost steps no cause, and the steps of another ledger explain nothing."""
+    steps = run.steps
+    at = int(steps[(steps["cause"] == "schedule") & (steps["change"] > 0)].iloc[0]["version_after"])
+    rules = {"threshold": "0%", "allow": {"causes": ["schedule", "state"]}}
+    frames = compare(run.at(at - 1), run.at(at)).gate(**rules)
+    assert "its causes are not known" in frames.regressions[0].reason
+    copy = tmp_path / "copy"
+    shutil.copytree(run.path, copy)
+    store = RunStore(copy)
+    nodes = [plan | {"anchor": plan["anchor"] | {"transaction_hash": "0x1"}} for plan in store.manifest()["nodes"]]
+    store.write_manifest(store.manifest() | {"nodes": nodes})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other = compare(f"{run.path}@{at - 1}", f"{copy}@{at}").gate(**rules)
+        assert "not runs of one ledger" in other.regressions[0].reason
+        (copy / "steps.parquet").unlink()
+        lost = compare(f"{copy}@{at - 1}", f"{copy}@{at}").gate(**rules)
+    assert f"the cause unknown at version {at} is not allowed" in lost.regressions[0].reason
+
+
+def test_a_call_that_fails_now_is_never_allowed_by_its_cause():
+    """Its users cannot pay for it any more: that is no matter of cost."""
+    steps = rows_frame(STEPS, {name: [] for name in STEPS.names})
+    calls = compare(frame(row(1)), frame(row(2, error="invalid_input"))).calls
+    found = judge(calls, Rules.of("2%", allow={"causes": ["state"]}), steps=steps, one_run=True)
+    assert found.regressions[0].allowed is None
+
+
+@pytest.mark.parametrize("allow", [{"causes": ["code"]}, {"causes": "schedule"}, {"removed": [""]}, {"cause": []}])
+def test_only_schedule_and_state_can_be_allowed(allow):
+    """Anything else is refused with its place."""
+    with pytest.raises(StudyError, match=r"^allow"):
+        study_with(allow=allow)
+
+
 def test_waivers_of_the_study_count_unless_others_are_given():
     """What is given goes first."""
     study = study_with(waivers=[WAIVER])
@@ -215,13 +423,13 @@ def written():
 def test_a_gate_shows_itself_in_words(written):
     """At a prompt: the verdict, the rules, the reasons."""
     lines = repr(written[1]).splitlines()
-    assert lines[:2] == ["gate FAILED: 1 regression; 4 calls judged", "rules: a rise over 2 % is a regression"]
+    assert lines[:2] == ["gate FAILED: 2 regressions; 4 calls judged", "rules: a rise over 2 % is a regression"]
 
 
 def test_the_text_opens_with_the_verdict(written):
     """Then what regressed, what is waived, and the table, the worst first."""
     lines = comparison_text(*written).splitlines()
-    assert lines[1] == "gate FAILED: 1 regression; 4 calls judged"
+    assert lines[1] == "gate FAILED: 2 regressions; 4 calls judged"
     assert "regression: breaks: succeeded before and now fails: invalid_input" in lines
     assert any(line.startswith("could not judge: lost: no answer on the after side: ") for line in lines)
     assert any(
@@ -238,7 +446,7 @@ def test_the_text_opens_with_the_verdict(written):
 def test_the_markdown_is_one_table(written):
     """Each row has the columns of the head."""
     text = comparison_markdown(*written)
-    assert "- gate FAILED: 1 regression; 4 calls judged" in text
+    assert "- gate FAILED: 2 regressions; 4 calls judged" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {7}
     assert any("`dearer` | 100 | 150 | +50 | +50 %" in line for line in rows)
@@ -258,7 +466,7 @@ def test_the_json_holds_every_call_and_the_verdict(written):
         "new": "added",
         "same": "unchanged",
     }
-    assert {one["label"] for one in told["gate"]["regressions"]} == {"breaks"}
+    assert {one["label"] for one in told["gate"]["regressions"]} == {"breaks", "gone"}
     assert [(one["label"], one["waiver"]) for one in told["gate"]["not_judged"]] == [("lost", None)]
     assert told["gate"]["waived"][0]["waiver"] == {"call": "dearer", "reason": "known", "expires": "2026-06-01"}
 

@@ -198,9 +198,12 @@ def uncommented(text):
         "call",
         "reason",
         "expires",
+        "p90",
+        "causes",
+        "removed",
     ):
         taken = taken.replace(f"# {key} =", f"{key} =")
-    return taken.replace("# [[waiver]]", "[[waiver]]")
+    return taken.replace("# [[waiver]]", "[[waiver]]").replace("# [allow]", "[allow]")
 
 
 def test_what_the_starter_offers_in_comments_works_too(tmp_path):
@@ -212,7 +215,8 @@ def test_what_the_starter_offers_in_comments_works_too(tmp_path):
     assert study.versions.search is not None
     assert study.requests_per_second == 20
     assert [waiver.name for waiver in study.waivers] == ["order book depth", "committed"]
-    assert study.thresholds.gas_units == 50
+    assert (study.thresholds.gas_units, study.thresholds.p90.percent) == (50, 5)
+    assert (study.allow.causes, study.allow.removed) == (("schedule", "state"), ("old *",))
 
 
 def test_the_starter_is_never_written_over_a_file(tmp_path):
