@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from toolkit.embedded.framework._coin import Coin as Coin
     from toolkit.embedded.framework._fungible_asset import FungibleAsset as FungibleAsset
     from toolkit.embedded.framework._fungible_asset import PrimaryFungibleStore as PrimaryFungibleStore
+    from toolkit.embedded.framework._objects import ObjectModule as ObjectModule
+    from toolkit.embedded.framework._values import EventHandle as EventHandle
     from toolkit.embedded.http._faults import Fault as Fault
     from toolkit.embedded.http._faults import Faults as Faults
     from toolkit.embedded.http._faults import parse_fault as parse_fault
@@ -79,6 +81,8 @@ _HOMES = {
     "framework._chain": "Timestamp",
     "framework._coin": "APTOS_COIN Coin",
     "framework._fungible_asset": "FungibleAsset PrimaryFungibleStore",
+    "framework._objects": "ObjectModule",
+    "framework._values": "EventHandle",
     "http._faults": "Fault Faults parse_fault parse_latency parse_schedule",
     "http._node": "Access Limits",
     "http._server": "Server serve start",

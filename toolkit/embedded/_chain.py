@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from bisect import bisect_right
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from toolkit.embedded._contract import Definition
-    from toolkit.embedded._session import Session
+    from toolkit.embedded._session import EmittedEvent, EventKey, Session
     from toolkit.embedded._transaction import Transaction
 
 __all__ = ["Chain", "Log"]
@@ -117,6 +118,8 @@ class Chain:
         # Held while the chain grows, and by a node while it answers a request.
         self.lock = threading.RLock()
         self.by_hash: dict[str, int] = {}
+        # (version, event) of each event handle, oldest first.
+        self.events_by_key: dict[EventKey, deque[tuple[int, EmittedEvent]]] = {}
         self.oldest_version = 0
         self._seed = seed.to_bytes(16, "little", signed=True)
         self._epoch_us = epoch_us
@@ -213,6 +216,9 @@ class Chain:
             hash_ = request.hash if request is not None else hash_
             committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request)
             self.by_hash[hash_] = version
+            for event in output.events:
+                if event.key is not None:
+                    self.events_by_key.setdefault(event.key, deque()).append((version, event))
             self.transactions.append(committed)
         return committed
 
@@ -269,7 +275,11 @@ class Chain:
             self.blocks.drop_first()
             oldest = self.blocks[0].first_version
         while self.oldest_version < oldest:
-            self.by_hash.pop(self.transactions.drop_first().hash, None)
+            dropped = self.transactions.drop_first()
+            self.by_hash.pop(dropped.hash, None)
+            for event in dropped.output.events:
+                if event.key is not None:
+                    self.events_by_key[event.key].popleft()
             self.oldest_version += 1
         self.state.prune(oldest)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from toolkit.embedded._session import Session
+    from toolkit.embedded.framework._values import EventHandle
     from toolkit.embedded.types import Resource, signer
     from toolkit.move import ModuleAbi
 
@@ -296,11 +297,62 @@ class Module:
         """Return a new, empty table to store in a field of a resource."""
         return Table(self.session.new_address())
 
+    def new_event_handle(self, account: signer) -> EventHandle[Any]:
+        """Return a new event handle of an account to store in a field of a resource.
+
+        The handle takes the account's next creation number. Handles of objects are created by
+        ``self.use(ObjectModule).new_event_handle(object)``.
+
+        Examples
+        --------
+        >>> from toolkit.embedded import EventHandle, Ledger, Module, Resource, Struct, entry, signer, u64
+        >>> class Bell(Module, address="0xbe11"):
+        ...     class Ring(Struct, abilities="drop store"):
+        ...         n: u64
+        ...
+        ...     class Rings(Resource):
+        ...         events: "EventHandle[Bell.Ring]"
+        ...
+        ...     def init_module(self, account: signer) -> None:
+        ...         self.move_to(account, Bell.Rings(events=self.new_event_handle(account)))
+        ...
+        ...     @entry
+        ...     def ring(self, account: signer) -> None:
+        ...         with self.borrow_mut(Bell.Rings, "0xbe11") as rings:
+        ...             self.emit_event(rings.events, Bell.Ring(n=7))
+        >>> ledger = Ledger()
+        >>> published = ledger.publish(Bell)
+        >>> done = ledger.commit("0xbe11::bell::ring", sender="0xb0b")
+        >>> ledger.resource("0xbe11", "0xbe11::bell::Rings")["events"]["counter"]
+        1
+        """
+        handle: EventHandle[Any] = self.session.new_event_handle(account)
+        return handle
+
     # -- everything else -----------------------------------------------------------------------------------
 
     def emit(self, event: Event, *type_arguments: TypeArgument) -> None:
         """Emit an event."""
         self.session.emit(event, type_arguments)
+
+    def emit_event(self, handle: EventHandle[Any], event: Struct, *type_arguments: TypeArgument) -> None:
+        """Emit an event to a handle, which counts it: events of handles have a key and a sequence number.
+
+        Parameters
+        ----------
+        handle : EventHandle
+            A new handle, or one of a resource that is borrowed with `borrow_mut`.
+        event : Struct
+            The event, with the abilities drop and store.
+        *type_arguments : TypeArgument
+            Type arguments of a generic event.
+
+        Raises
+        ------
+        InputError
+            If the handle is a copy, as `borrow` returns it: its counter would not be stored.
+        """
+        self.session.emit_event(handle, event, type_arguments)
 
     def abort(self, code: AbortCode | int) -> NoReturn:
         """Abort the execution with `code`; its writes are discarded.

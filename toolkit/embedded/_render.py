@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded._code import decode_group
+from toolkit.embedded._session import EventKey
 from toolkit.embedded._state import state_key_bytes, state_key_hash
 from toolkit.embedded._transaction import TransactionKind
 from toolkit.embedded._vm_status import VmError
@@ -23,6 +24,8 @@ from toolkit.move import (
 from toolkit.wire import EncodedScript, NoAccountSignature, SingleSenderSignature
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from toolkit.embedded._chain import Chain
     from toolkit.embedded._code import CodeSet
     from toolkit.embedded._session import EmittedEvent
@@ -42,6 +45,8 @@ __all__ = [
     "simulation_json",
     "transaction_json",
     "value_json",
+    "versioned_events_bcs",
+    "versioned_events_json",
 ]
 
 _ZERO_HASH = f"0x{'0' * 64}"
@@ -49,6 +54,7 @@ _ZERO_HASH = f"0x{'0' * 64}"
 _NO_EVENTS = "0x414343554d554c41544f525f504c414345484f4c4445525f4841534800000000"
 
 
+_NO_KEY = EventKey("0x0", 0)
 _NO_HASH = bytes(32)  # a simulation has no state to hash
 _CREATION, _MODIFICATION, _DELETION = range(3)
 
@@ -131,16 +137,36 @@ def _member_order(tag: str) -> tuple[bytes, str, str, str]:
 
 
 def events_json(code: CodeSet, events: tuple[EmittedEvent, ...]) -> list[dict[str, Any]]:
-    """Return events; all are module events, which have no handle."""
+    """Return events; the key and number of an event without a handle, a module event, are zeros."""
     return [
         {
-            "guid": {"creation_number": "0", "account_address": "0x0"},
-            "sequence_number": "0",
+            "guid": _guid_json(event.key or _NO_KEY),
+            "sequence_number": str(event.sequence_number),
             "type": event.type,
             "data": value_json(code, event.type, event.data),
         }
         for event in events
     ]
+
+
+def _guid_json(key: EventKey) -> dict[str, str]:
+    return {"creation_number": str(key.creation_number), "account_address": wire_address(key.address)}
+
+
+def versioned_events_json(code: CodeSet, events: Sequence[tuple[int, EmittedEvent]]) -> list[dict[str, Any]]:
+    """Return events with the versions that emitted them."""
+    rendered = events_json(code, tuple(event for _, event in events))
+    return [{"version": str(version)} | event for (version, _), event in zip(events, rendered, strict=True)]
+
+
+def versioned_events_bcs(events: Sequence[tuple[int, EmittedEvent]]) -> bytes:
+    """Return events with the versions that emitted them, in BCS: a vector of ``EventWithVersion``."""
+    writer = Writer()
+    writer.uleb128(len(events))
+    for version, event in events:
+        writer.u64(version)
+        _write_event(writer, event)
+    return writer.getvalue()
 
 
 def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
@@ -359,7 +385,11 @@ def _write_info(writer: Writer, request: Transaction, output: Output) -> None:
 
 
 def _write_event(writer: Writer, event: EmittedEvent) -> None:
-    writer.uleb128(1)  # V2, without a handle
+    writer.uleb128(0 if event.key is not None else 1)  # V1, of a handle, or V2
+    if event.key is not None:
+        writer.u64(event.key.creation_number)
+        writer.fixed(address_to_bytes(event.key.address))
+        writer.u64(event.sequence_number)
     write_type_tag(writer, parse_type_tag(event.type))
     writer.bytes(event.data)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, c
 from toolkit.embedded._code import decode_group, encode_group
 from toolkit.embedded._state import StateKey, group_key, module_key, resource_key, table_key
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
-from toolkit.errors import SchemaError
+from toolkit.errors import InputError, SchemaError
 from toolkit.move import address_from_bytes, address_to_bytes, decode_bcs, encode_bcs, parse_address, wire_type
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from toolkit.embedded._contract import Definition, Module
     from toolkit.embedded._meter import Meter
     from toolkit.embedded._state import VersionedState
-    from toolkit.embedded.types import Event, MoveType, Resource
+    from toolkit.embedded.types import Event, MoveType, Resource, Struct
     from toolkit.move import TypeTag
 
-__all__ = ["EmittedEvent", "Session", "load_value", "store_value"]
+__all__ = ["EmittedEvent", "EventKey", "Session", "load_value", "store_value"]
 
 _M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Resource")
@@ -33,11 +33,20 @@ _ALREADY_EXISTS = AbortCode(0x6407, "")
 _NOT_FOUND = AbortCode(0x6507, "")
 
 
+class EventKey(NamedTuple):
+    """The key of an event handle: the address that created it, and its number among what that address created."""
+
+    address: str
+    creation_number: int
+
+
 class EmittedEvent(NamedTuple):
-    """An event: its type as the REST API prints it, and its BCS bytes."""
+    """An event: its type as the REST API prints it, its BCS bytes, and its place in the handle it was emitted to."""
 
     type: str
     data: bytes
+    key: EventKey | None = None
+    sequence_number: int = 0
 
 
 def load_value(kind: MoveType, plain: Any, session: Session) -> Any:
@@ -98,6 +107,9 @@ class Session:
         self._loaded: set[StateKey] = set()
         self._modules: dict[type, Module] = {}
         self._linked: set[str] = set()
+        self._borrows_mutably = False
+        # Handles that events can be emitted to, by identity: those whose counter is stored.
+        self._handles: dict[int, Any] = {}
 
     def rollback(self) -> None:
         """Discard all writes and events."""
@@ -191,7 +203,7 @@ class Session:
         """Return a context manager that yields a resource and stores its changes."""
         self.meter.charge("instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base")
         kind = self.code.struct(resource, arguments)
-        value = self._fetch(resource, at, kind)
+        value = self._mutably(lambda: self._fetch(resource, at, kind))
         return _Borrowed(value, lambda changed: self._store(at, kind, self._encode(kind, changed)))
 
     def move_to(self, account: str, value: Resource, arguments: tuple[TypeTag, ...]) -> None:
@@ -266,7 +278,7 @@ class Session:
     def table_borrow_mut(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> _Borrowed[Any]:
         """Return a context manager that yields an item and stores its changes."""
         state_key = self._table_key("borrow", handle, key_kind, key)
-        value = self._table_item(state_key, kind)
+        value = self._mutably(lambda: self._table_item(state_key, kind))
         return _Borrowed(value, lambda changed: self._table_write(state_key, kind, changed))
 
     def table_add(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType, value: Any) -> None:
@@ -319,8 +331,47 @@ class Session:
 
     def emit(self, event: Event, arguments: tuple[TypeTag, ...]) -> None:
         """Record an event."""
+        self._record(event, arguments)
+
+    def new_event_handle(self, owner: str) -> Any:
+        """Return a new event handle of an account, which counts one more created handle."""
+        account: Any = self.link(self.code.modules["0x1", "account"])
+        return self.add_handle(account.new_event_handle(owner))
+
+    def add_handle(self, handle: Any) -> Any:
+        """Allow events to be emitted to a handle, and return it; the counter of other handles is not stored."""
+        self._handles[id(handle)] = handle
+        return handle
+
+    def load_handle(self, handle: Any) -> Any:
+        """Return a handle that was read from state; events can be emitted to it if its resource can be changed."""
+        return self.add_handle(handle) if self._borrows_mutably else handle
+
+    def emit_event(self, handle: Any, event: Struct, arguments: tuple[TypeTag, ...]) -> None:
+        """Record an event of a handle and count it."""
+        if id(handle) not in self._handles:
+            raise InputError(
+                "events cannot be emitted to a copy of a handle, whose counter is not stored: borrow its resource with "
+                "borrow_mut and emit inside the with block"
+            )
+        identifier = handle.guid.id
+        key = EventKey(parse_address(identifier.addr), identifier.creation_num)
+        self._record(event, arguments, key, handle.counter)
+        handle.counter += 1
+
+    def _record(
+        self, event: Struct, arguments: tuple[TypeTag, ...], key: EventKey | None = None, sequence_number: int = 0
+    ) -> None:
         kind = self.code.struct(type(event), arguments)
         data = self._encode(kind, event)
         self.meter.charge("aptos_framework.event.write_to_event_store.base")
         self.meter.charge("aptos_framework.event.write_to_event_store.per_abstract_memory_unit", len(data))
-        self.events.append(EmittedEvent(kind.kind.text, data))
+        self.events.append(EmittedEvent(kind.kind.text, data, key, sequence_number))
+
+    def _mutably(self, read: Callable[[], _V]) -> _V:
+        """Return what `read` returns, with event handles that can be emitted to."""
+        before, self._borrows_mutably = self._borrows_mutably, True
+        try:
+            return read()
+        finally:
+            self._borrows_mutably = before

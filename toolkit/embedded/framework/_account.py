@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic
+from typing import Any, Generic
 
 from toolkit.embedded import (
     T0,
@@ -19,7 +19,7 @@ from toolkit.embedded import (
     u64,
     view,
 )
-from toolkit.embedded.framework._values import EventModule, event_handle
+from toolkit.embedded.framework._values import EventHandle, EventModule, event_handle
 from toolkit.move import address_to_bytes
 
 __all__ = ["Account", "NonceValidation", "TransactionValidation"]
@@ -106,6 +106,14 @@ class Account(Module, address="0x1"):
         )
         self.move_to(new_address, account)
         return new_address
+
+    def new_event_handle(self, owner: signer) -> EventHandle[Any]:
+        """Return a new event handle of an account, which is created if it does not exist."""
+        self.create_account_if_does_not_exist(owner)
+        with self.borrow_mut(Account.Account, owner) as account:
+            number = account.guid_creation_num
+            account.guid_creation_num += 1
+        return event_handle(owner, number)
 
     def increment_sequence_number(self, addr: address) -> None:
         """Increment the sequence number of an account."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 from toolkit.embedded import (
     T0,
@@ -20,7 +21,7 @@ from toolkit.embedded import (
     u64,
     view,
 )
-from toolkit.embedded.framework._values import EventModule, event_handle
+from toolkit.embedded.framework._values import EventHandle, EventModule, event_handle
 from toolkit.move import address_from_bytes, address_to_bytes
 
 __all__ = ["OBJECT_GROUP", "ObjectModule"]
@@ -33,7 +34,23 @@ _FIRST_CREATION_NUM = 0x4000000000000
 
 
 class ObjectModule(Module, address="0x1", name="object"):
-    """Objects and their owners."""
+    """Objects and their owners.
+
+    Contracts create objects and event handles of objects through ``self.use(ObjectModule)``.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Ledger, Module, ObjectModule, Resource, String, signer
+    >>> class Shelf(Module, address="0x5e1f"):
+    ...     class Label(Resource, group="0x1::object::ObjectGroup"):
+    ...         text: String
+    ...
+    ...     def init_module(self, account: signer) -> None:
+    ...         label = self.use(ObjectModule).create_named_object(account, b"LABEL")
+    ...         self.move_to(label, Shelf.Label(text="books"))
+    >>> Ledger().publish(Shelf).success
+    True
+    """
 
     class ObjectGroup(Struct, abilities="drop"):
         """The resource group of an object's resources."""
@@ -84,6 +101,19 @@ class ObjectModule(Module, address="0x1", name="object"):
             self.require(core.allow_ungated_transfer, self.ENO_UNGATED_TRANSFERS)
             core.owner = to
         self.emit(ObjectModule.Transfer(object=object, to=to))
+
+    def create_named_object(self, creator: signer, seed: bytes) -> signer:
+        """Create an object at an address derived from its creator and a seed, and return the object's signer."""
+        return self.create(named_object_address(creator, seed), creator, transferable=True)
+
+    def new_event_handle(self, object: signer) -> EventHandle[Any]:  # noqa: A002 - as above
+        """Return a new event handle of an object."""
+        self.require(self.exists(ObjectModule.ObjectCore, object), self.EOBJECT_DOES_NOT_EXIST)
+        with self.borrow_mut(ObjectModule.ObjectCore, object) as core:
+            number = core.guid_creation_num
+            core.guid_creation_num += 1
+        handle: EventHandle[Any] = self.session.add_handle(event_handle(object, number))
+        return handle
 
     def is_object(self, at: address) -> bool:
         """Return True if there is an object at an address."""

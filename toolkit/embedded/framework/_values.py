@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic
 
 from toolkit.embedded import (
     T0,
@@ -16,8 +17,13 @@ from toolkit.embedded import (
     u128,
     vector,
 )
+from toolkit.embedded._session import load_value
+
+if TYPE_CHECKING:
+    from toolkit.embedded.types import MoveType
 
 __all__ = [
+    "EventHandle",
     "EventModule",
     "Guid",
     "OptionModule",
@@ -74,10 +80,41 @@ class EventModule(Module, address="0x1", name="event"):
     """Events with handles, counted per handle."""
 
     class EventHandle(Struct, Generic[T0], abilities="store"):
-        """The number of events emitted to an identifier."""
+        """An event handle, a field of a resource: its key, and the number of events emitted to it.
+
+        Contracts create handles with ``self.new_event_handle(account)`` and emit to them with ``self.emit_event``.
+
+        Parameters
+        ----------
+        counter : u64
+            Number of events emitted so far: the sequence number of the next event.
+        guid : GUID
+            Address that created the handle, and its creation number.
+
+        Examples
+        --------
+        >>> from toolkit.embedded import EventHandle, Module, Resource, Struct, u64
+        >>> class Bell(Module, address="0xbe11"):
+        ...     class Ring(Struct, abilities="drop store"):
+        ...         n: u64
+        ...
+        ...     class Rings(Resource):
+        ...         events: "EventHandle[Bell.Ring]"
+        >>> Bell.definition.abi.struct("Rings").fields[0].type
+        '0x1::event::EventHandle<0xbe11::bell::Ring>'
+        """
 
         counter: u64
         guid: Guid.GUID
+
+        @classmethod
+        def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
+            """Return the type; handles that contracts read know whether events can be emitted to them."""
+            kind = super().move_type(arguments)
+            return replace(kind, lift=lambda session, plain: session.load_handle(load_value(kind, plain, session)))
+
+
+EventHandle = EventModule.EventHandle
 
 
 def event_handle(owner: str, creation_num: int) -> EventModule.EventHandle[Any]:

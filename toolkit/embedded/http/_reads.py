@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_left
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded import _render as render
 from toolkit.embedded._code import decode_group, read_resource
 from toolkit.embedded._execution import run_view
+from toolkit.embedded._session import EventKey
 from toolkit.embedded._state import module_key, resource_key, state_key_bytes
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._account import Account
@@ -26,7 +28,16 @@ from toolkit.embedded.http._parsing import (
     shown,
 )
 from toolkit.errors import InputError
-from toolkit.move import StructTag, address_to_bytes, decode_bcs, parse_hex, parse_type_tag, wire_address, wire_type
+from toolkit.move import (
+    StructOf,
+    StructTag,
+    address_to_bytes,
+    decode_bcs,
+    parse_hex,
+    parse_type_tag,
+    wire_address,
+    wire_type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +55,7 @@ _DEFAULT_PAGE = 25
 _MAX_STATE_PAGE = 9_999
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 _ESTIMATE_VERSIONS = 30
+_EVENT_HANDLE = "0x1::event::EventHandle"
 
 
 def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -114,15 +126,7 @@ def modules(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/accounts/{address}/resource/{resource_type}``."""
     address = path_address(call, "address")
-    try:
-        tag = parse_type_tag(call.path["resource_type"])
-    except InputError:
-        tag = None
-    if not isinstance(tag, StructTag):
-        text = shown(call.path["resource_type"])
-        raise framework_error(
-            f'failed to parse path `resource_type`: failed to parse "string(MoveStructTag)": invalid: {text}'
-        )
+    tag = _path_struct(call, "resource_type")
     version = node.version(call)
     code = node.chain.code_at(version)
     data = read_resource(node.chain.state, code, address, tag, version)
@@ -132,6 +136,20 @@ def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     if call.wants_bcs():
         return _bcs(data)
     return _json(render.resource_json(code, str(tag), data))
+
+
+def _path_struct(call: HttpCall, name: str) -> StructTag:
+    """Return the struct type in a path."""
+    try:
+        tag = parse_type_tag(call.path[name])
+    except InputError:
+        tag = None
+    if not isinstance(tag, StructTag):
+        text = shown(call.path[name])
+        raise framework_error(
+            f'failed to parse path `{name}`: failed to parse "string(MoveStructTag)": invalid: {text}'
+        )
+    return tag
 
 
 def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -148,6 +166,54 @@ def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         members = {str(key.name): data} if key.kind == "resource" else decode_group(data)
         found += [render.resource_json(code, tag, member) for tag, member in members.items()]
     return _json(found, cursor=cursor)
+
+
+def events_of_handle(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/accounts/{address}/events/{event_handle}/{field_name}``: events of a handle in a resource."""
+    address, tag = path_address(call, "address"), _path_struct(call, "event_handle")
+    field = path_identifier(call, "field_name")
+    page = _event_page(node, call)
+    version, code = node.chain.head, node.chain.code_at(node.chain.head)
+    data = read_resource(node.chain.state, code, address, tag, version)
+    where = f"Address({wire_address(address)}), Struct tag({wire_type(tag)})"
+    if data is None:
+        not_found("Resource", "resource_not_found", f"{where} and Ledger version({version})")
+    layout = code.layout(str(tag))
+    kinds = dict(layout.fields) if isinstance(layout, StructOf) else {}
+    if field not in kinds:
+        by = f"{where}, Field name({field}) and Ledger version({version})"
+        not_found("Struct Field", "struct_field_not_found", by)
+    kind = kinds[field]
+    if not (isinstance(kind, StructOf) and kind.tag.base == _EVENT_HANDLE):
+        invalid_input(f"Deserialization error, field({field}) type is not a EventHandle struct")  # as on nodes
+    identifier = decode_bcs(layout, data)[field]["guid"]["id"]
+    return _events(node, call, EventKey(identifier["addr"], identifier["creation_num"]), page)
+
+
+def events_by_number(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/accounts/{address}/events/{creation_number}``: events of the handle with that number."""
+    key = EventKey(path_address(call, "address"), path_u64(call, "creation_number"))
+    return _events(node, call, key, _event_page(node, call))
+
+
+def _event_page(node: EmbeddedNode, call: HttpCall) -> tuple[int | None, int]:
+    """Return the first sequence number of a page, None for the latest events, and the number of events."""
+    start = query_u64(call, "start")
+    limit = integer_query(call, "limit", bits=16, default=_DEFAULT_PAGE)
+    if limit == 0:
+        invalid_input("Given limit value (0) must not be zero")
+    return start, min(limit, node.limits.page)
+
+
+def _events(node: EmbeddedNode, call: HttpCall, key: EventKey, page: tuple[int | None, int]) -> HttpAnswer:
+    """Return a page of the events of a handle, oldest first; without a start the latest ones."""
+    start, limit = page
+    known = list(node.chain.events_by_key.get(key, ()))
+    first = len(known) - limit if start is None else bisect_left(known, start, key=lambda item: item[1].sequence_number)
+    found = known[max(0, first) :][:limit]
+    if call.wants_bcs():
+        return _bcs(render.versioned_events_bcs(found))
+    return _json(render.versioned_events_json(node.chain.code_at(node.chain.head), found))
 
 
 def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -311,6 +377,8 @@ GETS = {
     "/accounts/{address}/resource/{resource_type}": resource,
     "/accounts/{address}/resources": resources,
     "/accounts/{address}/balance/{asset_type}": balance,
+    "/accounts/{address}/events/{creation_number}": events_by_number,
+    "/accounts/{address}/events/{event_handle}/{field_name}": events_of_handle,
     "/transactions": transactions,
     "/transactions/by_version/{txn_version}": transaction_by_version,
     "/transactions/by_hash/{txn_hash}": transaction_by_hash,
