@@ -301,30 +301,7 @@ class Module:
         """Return a new event handle of an account to store in a field of a resource.
 
         The handle takes the account's next creation number. Handles of objects are created by
-        ``self.use(ObjectModule).new_event_handle(object)``.
-
-        Examples
-        --------
-        >>> from toolkit.embedded import EventHandle, Ledger, Module, Resource, Struct, entry, signer, u64
-        >>> class Bell(Module, address="0xbe11"):
-        ...     class Ring(Struct, abilities="drop store"):
-        ...         n: u64
-        ...
-        ...     class Rings(Resource):
-        ...         events: "EventHandle[Bell.Ring]"
-        ...
-        ...     def init_module(self, account: signer) -> None:
-        ...         self.move_to(account, Bell.Rings(events=self.new_event_handle(account)))
-        ...
-        ...     @entry
-        ...     def ring(self, account: signer) -> None:
-        ...         with self.borrow_mut(Bell.Rings, "0xbe11") as rings:
-        ...             self.emit_event(rings.events, Bell.Ring(n=7))
-        >>> ledger = Ledger()
-        >>> published = ledger.publish(Bell)
-        >>> done = ledger.commit("0xbe11::bell::ring", sender="0xb0b")
-        >>> ledger.resource("0xbe11", "0xbe11::bell::Rings")["events"]["counter"]
-        1
+        ``self.use(ObjectModule).new_event_handle(object)``. `EventHandle` has an example.
         """
         handle: EventHandle[Any] = self.session.new_event_handle(account)
         return handle

@@ -367,7 +367,12 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
         own = {base.__name__: base}
         names |= nested | own if own_name_wins else own | nested
     try:
-        return inspect.get_annotations(owner, globals=scope, locals=names, eval_str=True)
+        found = inspect.get_annotations(owner, globals=scope, locals=names, eval_str=True)
+        # An annotation in quotes is still text if annotations are text already (`from __future__ import annotations`).
+        return {
+            name: eval(kind, scope, names) if isinstance(kind, str) else kind  # noqa: S307 - as the line above
+            for name, kind in found.items()
+        }
     except NameError as error:
         raise InputError(f"{where}: an annotation uses a name that is not defined: {error}") from None
 

@@ -338,3 +338,16 @@ def test_bytecode_depends_on_abi_and_revision_only():
 
     assert One.definition.bytecode == Two.definition.bytecode
     assert Three.definition.bytecode != Two.definition.bytecode
+
+
+def test_annotations_may_be_in_quotes():
+    """A name that is defined further down is written in quotes, whether annotations are evaluated or not."""
+
+    class Quoted(Module, address="0xca11"):
+        class Outer(Struct):
+            inner: "vector[Quoted.Inner]"  # noqa: UP037 - the quotes are what is tested
+
+        class Inner(Struct):
+            n: u64
+
+    assert Quoted.definition.abi.struct("Outer").fields[0].type == "vector<0xca11::quoted::Inner>"

@@ -93,15 +93,26 @@ class EventModule(Module, address="0x1", name="event"):
 
         Examples
         --------
-        >>> from toolkit.embedded import EventHandle, Module, Resource, Struct, u64
+        >>> from toolkit.embedded import EventHandle, Ledger, Module, Resource, Struct, entry, signer, u64
         >>> class Bell(Module, address="0xbe11"):
         ...     class Ring(Struct, abilities="drop store"):
         ...         n: u64
         ...
         ...     class Rings(Resource):
         ...         events: "EventHandle[Bell.Ring]"
-        >>> Bell.definition.abi.struct("Rings").fields[0].type
-        '0x1::event::EventHandle<0xbe11::bell::Ring>'
+        ...
+        ...     def init_module(self, account: signer) -> None:
+        ...         self.move_to(account, Bell.Rings(events=self.new_event_handle(account)))
+        ...
+        ...     @entry
+        ...     def ring(self, account: signer) -> None:
+        ...         with self.borrow_mut(Bell.Rings, "0xbe11") as rings:
+        ...             self.emit_event(rings.events, Bell.Ring(n=7))
+        >>> ledger = Ledger()
+        >>> published = ledger.publish(Bell)
+        >>> done = ledger.commit("0xbe11::bell::ring", sender="0xb0b")
+        >>> ledger.resource("0xbe11", "0xbe11::bell::Rings")["events"]["counter"]
+        1
         """
 
         counter: u64
