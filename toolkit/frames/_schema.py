@@ -19,7 +19,9 @@ __all__ = [
     "COMPARISON",
     "DIFF",
     "EVENTS",
+    "GROWTH",
     "KEYS",
+    "MIX",
     "OBSERVATIONS",
     "OUTCOME",
     "RESIMULATION",
@@ -165,6 +167,10 @@ def _text(name: str, meaning: str, **about: Any) -> Column:
 
 def _u64(name: str, meaning: str, unit: str = "", **about: Any) -> Column:
     return Column(name, pa.uint64(), meaning, unit, **about)
+
+
+def _f64(name: str, meaning: str, unit: str = "", **about: Any) -> Column:
+    return Column(name, pa.float64(), meaning, unit, **about)
 
 
 OUTCOME = (
@@ -436,9 +442,54 @@ STEPS = Schema(
         _text("transaction_type", "its type", source="type"),
         _text("transaction_sender", "who sent it", source="sender"),
         _text("transaction_function", "the function it called", source="payload.function"),
+        _text("part", "part of committed gas that steps: execution, io, storage or refund; null for views"),
+        _text("stratum", "kind of committed transactions that are compared; null for views"),
+        _f64("change_low", "lower bound of the change, 95 %, rounding included", "gas units"),
+        _f64("change_high", "upper bound of the change", "gas units"),
+        _f64("total_before", "mean gas_used of the transactions compared before", "gas units"),
+        _f64("total_after", "mean gas_used of the transactions compared after", "gas units"),
+        _u64("count_before", "committed transactions compared before"),
+        _u64("count_after", "committed transactions compared after"),
+        Column("uncertain", pa.list_(pa.string()), "reasons for caution; empty if there are none, null for views"),
     ),
 )
-"""One row per step in gas, success or error between two neighbouring observations of a call."""
+"""One row per step in gas, success or error: of a view between two neighbouring observations, of committed
+transactions per kind of transaction (stratum) and part of the gas.
+"""
+
+GROWTH = Schema(
+    "growth",
+    (
+        _text("label", "the call as people name it", required=True),
+        _text("fingerprint", "digest of the canonical request", required=True),
+        _text("node", "URL of the node, without credentials", required=True),
+        _text("stratum", "kind of committed transactions", required=True),
+        _text("part", "execution, io, storage or refund", required=True),
+        _u64("version_first", "first observation of the slope", required=True),
+        _u64("version_last", "last observation of the slope", required=True),
+        _f64("per_1000_versions", "slope", "gas units per 1,000 versions", required=True),
+        _f64("low", "lower bound of the slope, 95 %", "gas units per 1,000 versions", required=True),
+        _f64("high", "upper bound of the slope", "gas units per 1,000 versions", required=True),
+        _f64("level", "mean of the part", "gas units", required=True),
+        _u64("count", "number of transactions", required=True),
+    ),
+)
+"""One row per slope of committed gas between two steps: growth with state is not a step."""
+
+MIX = Schema(
+    "mix",
+    (
+        _text("label", "the call as people name it", required=True),
+        _text("fingerprint", "digest of the canonical request", required=True),
+        _text("node", "URL of the node, without credentials", required=True),
+        _u64("version_before", "last transaction before the mix changes", required=True),
+        _u64("version_after", "first transaction after it", required=True),
+        _text("stratum", "kind of committed transactions", required=True),
+        _f64("share_before", "its share before", required=True),
+        _f64("share_after", "its share after", required=True),
+    ),
+)
+"""One row per kind of transaction and place at which the shares of the kinds change: that is not a step."""
 
 TIMELINE = Schema(
     "timeline",
@@ -559,6 +610,8 @@ _SCHEMAS = (
     PLAN,
     OBSERVATIONS,
     STEPS,
+    GROWTH,
+    MIX,
     TIMELINE,
     COMPARISON,
     SCHEDULE_DIFF,

@@ -15,19 +15,21 @@ from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._steps import step_groups
+from toolkit.gas._steps import ALL_TRANSACTIONS, step_groups
 from toolkit.wire import feature_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
     from toolkit.client._abis import Known
     from toolkit.gas._comparison import Comparison
     from toolkit.gas._gate import Gate, NotJudged, Regression
+    from toolkit.gas._observations import Change
     from toolkit.gas._plan import CallPlan, NodePlan, Plan
-    from toolkit.gas._steps import Coverage, StepChange, StepGroup, Unjudged
+    from toolkit.gas._steps import Coverage, PartChange, StepChange, StepGroup, Unjudged
+    from toolkit.gas.committed._steps import CommittedCall
     from toolkit.move import ModuleAbi
 
 __all__ = [
@@ -37,6 +39,8 @@ __all__ = [
     "MAX_GROUPS",
     "SOURCE_LABELS",
     "Renderer",
+    "causes_text",
+    "change_name",
     "change_text",
     "comparison_html",
     "comparison_lines",
@@ -50,11 +54,13 @@ __all__ = [
     "group_text",
     "label_text",
     "module_change_text",
+    "none_sentence",
     "place_text",
     "plan_html",
     "plan_text",
     "resource_text",
     "run_lines",
+    "series_sentences",
     "short_change",
     "step_lines",
     "transaction_text",
@@ -98,16 +104,17 @@ _MAX_CELL_LABEL = 60
 _MAX_REASON = 300
 _MAX_NOTE = 400
 _MAX_UNJUDGED = 7
+_MAX_SHARES = 3
 _MAX_LISTED = 6
 _WHY_UNJUDGED: Mapping[Source, str] = {
-    Source.COMMITTED: "Committed transactions were observed but not judged, because steps are found for views only",
+    Source.COMMITTED: "Committed transactions were observed but not judged",
     Source.SIMULATE: "Simulations are made at the head only, so they show no change",
     Source.VIEW: "Views that were answered at fewer than two ledger versions show no change",
 }
 
 
-def run_lines(steps: pd.DataFrame, coverage: Coverage) -> list[str]:
-    """Return what a run found as lines: the steps, or that there are none, then the calls that were not judged.
+def run_lines(steps: pd.DataFrame, coverage: Coverage, committed: Sequence[CommittedCall] = ()) -> list[str]:
+    """Return what a run found as lines: the steps, or that there are none, notes, then the calls that were not judged.
 
     Parameters
     ----------
@@ -115,15 +122,105 @@ def run_lines(steps: pd.DataFrame, coverage: Coverage) -> list[str]:
         As `Run.steps`.
     coverage : Coverage
         As `Run.coverage`.
+    committed : sequence of CommittedCall
+        What the analysis of committed transactions says beside its steps.
 
     Returns
     -------
     list of str
     """
-    none = "no view changed its gas, success or error"
-    if not coverage.judged:
-        none = "no view was answered at two ledger versions or more, so no step can be found"
-    return [*(step_lines(steps) or [none]), *unjudged_sentences(coverage.unjudged, visible)]
+    lines = step_lines(steps) or [none_sentence(coverage, committed)]
+    notes = [*series_sentences(committed, visible), *unjudged_sentences(coverage.unjudged, visible)]
+    return [*lines, *(visible(note, _MAX_LINE) for note in notes)]
+
+
+def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str:
+    """Return that no step was found, of what was judged; or that nothing was judged."""
+    judged = [call for call in committed if call.judged]
+    texts = []
+    if coverage.views or not judged:
+        texts.append("no view changed its gas, success or error")
+    if judged:
+        count = sum(call.transactions for call in judged)
+        limit = ", as far as they can be compared" if any(call.not_compared or call.small for call in judged) else ""
+        texts.append(f"no step was found in {plural(count, 'committed transaction')}{limit}")
+    if coverage.judged:
+        return " and ".join(texts)
+    if any(one.source == Source.COMMITTED for one in coverage.unjudged):
+        return "no call was judged, so no step can be found"
+    return "no view was answered at two ledger versions or more, so no step can be found"
+
+
+def series_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
+    """Return sentences about committed transactions that are not about steps.
+
+    Parameters
+    ----------
+    committed : sequence of CommittedCall
+    name : Renderer
+
+    Returns
+    -------
+    list of str
+        For each call: what could not be compared, growth, shifts of the mix, and shifts that are too small to report.
+    """
+    several = len({call.node for call in committed}) > 1
+    sentences: list[str] = []
+    for call in committed:
+        who = name(call.label, _MAX_LABEL) + (f" on {name(call.node, _MAX_LABEL)}" if several else "")
+        sentences += [f"{who}: {text}." for text in _notes_of(call, name)]
+    return sentences
+
+
+def _notes_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
+    for missed in call.not_compared:
+        kinds = listed((name(stratum, _MAX_LABEL) for stratum in missed.strata), _MAX_LISTED)
+        yield f"not compared at version {missed.version}, because too few transactions are next to it: {kinds}"
+    if call.small:
+        yield f"{plural(call.small, 'transaction')} of rare kinds (fewer than 8 of each) were not compared"
+    for slope in call.growth[:_MAX_LISTED]:
+        rate = f"{_decimal(slope['per_1000_versions'])} gas units per 1,000 versions"
+        bounds = f"{_decimal(slope['low'])} to {_decimal(slope['high'])}"
+        yield (
+            f"{_kind_prefix(slope['stratum'], name)}{slope['part']} grows with state by {rate} ({bounds}) from version "
+            f"{slope['version_first']} to {slope['version_last']}; that is not a step"
+        )
+    if len(call.growth) > _MAX_LISTED:
+        yield f"{len(call.growth) - _MAX_LISTED:,} more slopes are in the frame of the growth"
+    for (before, after), rows in _by_place(call.mix).items():
+        moved = sorted(rows, key=lambda row: -abs(row["share_after"] - row["share_before"]))[:_MAX_SHARES]
+        shares = listed(
+            (f"{name(r['stratum'], _MAX_LABEL)} from {r['share_before']:.0%} to {r['share_after']:.0%}" for r in moved),
+            _MAX_SHARES,
+        )
+        yield (
+            f"the mix of its transactions changes between versions {before} and {after}, which is not a step: {shares}"
+        )
+    if call.weak:
+        places = listed((f"{one.version_before} to {one.version_after}" for one in call.weak), _MAX_LISTED)
+        yield (
+            f"{plural(len(call.weak), 'shift')} of one gas unit, as growth over the border of a whole unit makes them, "
+            f"are not reported as steps (versions {places})"
+        )
+
+
+def _by_place(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], list[Mapping[str, Any]]]:
+    places: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        places.setdefault((row["version_before"], row["version_after"]), []).append(row)
+    return places
+
+
+def _kind_prefix(stratum: str, name: Renderer) -> str:
+    return "" if stratum == ALL_TRANSACTIONS else f"{name(stratum, _MAX_LABEL)}: "
+
+
+def _decimal(value: float, *, sign: bool = False) -> str:
+    """Return a number with at most 1 decimal, 2 significant digits below 1."""
+    text = (
+        f"{value:{'+' if sign else ''},.1f}" if abs(value) >= 1 or value == 0 else f"{value:{'+' if sign else ''}.2g}"
+    )
+    return text.removesuffix(".0")
 
 
 def step_lines(steps: pd.DataFrame) -> list[str]:
@@ -145,7 +242,7 @@ def step_lines(steps: pd.DataFrame) -> list[str]:
     lines: list[str] = []
     for group in shown:
         lines.append(group_text(group, visible))
-        lines += [f"  {visible(change.label, _MAX_LABEL)}: {change_text(change, visible)}" for change in group.changes]
+        lines += [f"  {change_name(change, visible)}: {change_text(change, visible)}" for change in group.changes]
     if len(groups) > len(shown):
         lines.append(f"{len(groups) - len(shown):,} smaller changes more; the steps of the run have each")
     return [visible(line, _MAX_LINE) for line in lines]
@@ -166,13 +263,23 @@ def group_text(group: StepGroup, name: Renderer) -> str:
 
 def group_sentence(group: StepGroup, name: Renderer) -> str:
     """Return a group of steps as a sentence about its largest change."""
-    place, change, others = place_text(group), group.changes[0], len(group.changes) - 1
+    place, change = place_text(group), group.changes[0]
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
-    too = f"; {plural(others, 'other call')} changed there too" if others else ""
+    kinds = sum(one.label == change.label for one in group.changes) - 1
+    others = len({one.label for one in group.changes} - {change.label}) if change.parts else len(group.changes) - 1
+    too = [plural(kinds, "other kind") + " of its transactions"] if change.parts and kinds else []
+    too += [plural(others, "other call")] if others else []
+    also = f"; {' and '.join(too)} changed there too" if too else ""
     cause = CAUSE_LABELS[group.cause]
     why = f"Cause ({cause}): {name(group.explanation, MAX_EXPLANATION)}" if group.explanation else f"Cause: {cause}"
-    call = f"{name(change.label, _MAX_LABEL)} {change_text(change, name)}"
-    return f"{place[0].upper()}{place[1:]}{node}: {call}{too}. {why}."
+    call = f"{change_name(change, name)} {change_text(change, name)}"
+    return f"{place[0].upper()}{place[1:]}{node}: {call}{also}. {why}."
+
+
+def change_name(change: StepChange, name: Renderer) -> str:
+    """Return the label of a call, and the kind of its committed transactions if there are several."""
+    kind = "" if change.stratum in {"", ALL_TRANSACTIONS} else f" ({name(change.stratum, _MAX_LABEL)})"
+    return f"{name(change.label, _MAX_LABEL)}{kind}"
 
 
 def place_text(group: StepGroup) -> str:
@@ -187,7 +294,9 @@ def change_text(change: StepChange, name: Renderer) -> str:
     before, after = change.gas_before, change.gas_after
     if before is not None and after is not None:
         if before == after:
-            return f"same gas ({plural(after, 'gas unit')}), other outcome"
+            same = plural(after, "gas unit")
+            other = f"{same} in all on both sides ({short_change(change, name)})"
+            return other if change.parts else f"same gas ({same}), other outcome"
         return f"from {before:,} to {plural(after, 'gas unit')} ({short_change(change, name)})"
     errors = [_error_text(change.error_before, change.success_before, name)]
     errors.append(_error_text(change.error_after, change.success_after, name))
@@ -201,11 +310,26 @@ def change_text(change: StepChange, name: Renderer) -> str:
 
 
 def short_change(change: StepChange, name: Renderer) -> str:
-    """Return a change for a place that shows gas on both sides already: the factor or percentage, and the steps."""
+    """Return a change for a place that shows gas on both sides already: the factor or percentage, and the steps.
+
+    Of committed transactions: the factor or percentage, the parts with their bounds, the numbers of transactions that
+    were compared, and the reasons for caution.
+    """
+    if change.parts and change.gas_before is not None and change.gas_after is not None:
+        texts = [relative_change(change.gas_before, change.gas_after)] if change.gas_before != change.gas_after else []
+        texts += [_part_text(part) for part in change.parts]
+        texts.append(f"{change.count_before:,} transactions before and {change.count_after:,} after")
+        texts += [f"uncertain: {', '.join(name(why) for why in change.uncertain)}"] if change.uncertain else []
+        return "; ".join(texts)
     if change.gas_before is None or change.gas_after is None or change.gas_before == change.gas_after:
         return change_text(change, name)
     steps = f" in {change.count:,} steps" if change.count > 1 else ""
     return f"{relative_change(change.gas_before, change.gas_after)}{steps}"
+
+
+def _part_text(part: PartChange) -> str:
+    bounds = f"{_decimal(part.low, sign=True)} to {_decimal(part.high, sign=True)}"
+    return f"{part.part} from {part.before:,} to {part.after:,}, {bounds}"
 
 
 def _error_text(code: str | None, success: bool | None, name: Renderer) -> str:  # noqa: FBT001 - as the column
@@ -236,12 +360,14 @@ def unjudged_sentences(unjudged: Sequence[Unjudged], name: Renderer) -> list[str
     several = len({one.node for one in unjudged}) > 1
     sentences = []
     for source, why in _WHY_UNJUDGED.items():
-        calls = [one for one in unjudged if one.source == source]
-        texts = [_unjudged_text(one, name, several=several) for one in calls[:_MAX_UNJUDGED]]
-        if len(calls) > _MAX_UNJUDGED:
-            texts.append(f"{len(calls) - _MAX_UNJUDGED:,} more calls")
-        if texts:
-            sentences.append(f"{why}: {'; '.join(texts)}.")
+        reasons = dict.fromkeys(one.reason for one in unjudged if one.source == source)
+        for reason in reasons:
+            calls = [one for one in unjudged if (one.source, one.reason) == (source, reason)]
+            texts = [_unjudged_text(one, name, several=several) for one in calls[:_MAX_UNJUDGED]]
+            if len(calls) > _MAX_UNJUDGED:
+                texts.append(f"{len(calls) - _MAX_UNJUDGED:,} more calls")
+            because = f", because {name(reason, _MAX_REASON)}" if reason else ""
+            sentences.append(f"{why}{because}: {'; '.join(texts)}.")
     return sentences
 
 
@@ -265,6 +391,32 @@ def transaction_text(version: int, facts: Mapping[str, Any]) -> str:
     what = facts["function"] or (f"a {payload}" if payload else facts["type"])
     who = f" by {facts['sender']}" if facts["sender"] else ""
     return visible(short_addresses(f"transaction {version} ({what}{who})"), 300)
+
+
+def causes_text(changes: Sequence[Change]) -> str:
+    """Return what changes of the timeline did, as the explanation of a step of committed transactions."""
+    if not changes:
+        return "no change of gas schedule, code or configuration is between these transactions"
+    if len(changes) == 1:
+        return _timeline_text(changes[0])
+    texts = [_timeline_text(change) for change in changes[:_MAX_LISTED]]
+    texts += [f"{len(changes) - _MAX_LISTED:,} more"] if len(changes) > _MAX_LISTED else []
+    return f"one of {len(changes)} changes that these transactions cannot distinguish: {'; or '.join(texts)}"
+
+
+def _timeline_text(change: Change) -> str:
+    if change.transaction_type is None or not change.exact:
+        place = f"at version {change.ledger_version}"
+        if not change.exact:
+            place = f"between versions {change.version_before} and {change.ledger_version}"
+        return f"a change {place} {change.what}"
+    facts = {
+        "type": change.transaction_type,
+        "payload_type": None,
+        "function": change.transaction_function,
+        "sender": change.transaction_sender,
+    }
+    return f"{transaction_text(change.ledger_version, facts)} {change.what}"
 
 
 def features_text(before: frozenset[int], after: frozenset[int]) -> str:

@@ -28,12 +28,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "ALL_TRANSACTIONS",
     "COVERAGE_COLUMNS",
+    "NOT_ANALYSED",
     "OUTCOME_COLUMNS",
     "ROUNDING_NOTE",
     "STEP_COLUMNS",
     "Coverage",
     "Explanation",
+    "PartChange",
     "Step",
     "StepChange",
     "StepGroup",
@@ -41,6 +44,7 @@ __all__ = [
     "coverage_of",
     "is_drift",
     "merge_drift",
+    "rows_columns",
     "step_columns",
     "step_groups",
     "steps_of",
@@ -54,6 +58,14 @@ COVERAGE_COLUMNS = ("node", "label", "source", "gas_used", "error_code")
 """Columns of the observation frame that `coverage_of` needs."""
 ROUNDING_NOTE = " (gas is rounded up to whole units, so small figures move by less)"
 """End of an explanation if gas did not change by the ratio of the gas schedule's prices."""
+
+ALL_TRANSACTIONS = "all transactions"
+"""Name of the stratum of a call whose committed transactions are all of one kind."""
+
+NOT_ANALYSED = (
+    "this run was completed without the analysis of committed transactions; to have them judged, run the study again"
+)
+"""Why committed transactions of a run without the analysis were not judged."""
 
 MAX_SINGLE_STEPS = 4
 """Small steps of one call by one cause that are shown one by one; more are a drift."""
@@ -168,8 +180,12 @@ class Step:
 
 def step_columns(steps: Sequence[Step], explanations: Mapping[Step, Explanation]) -> dict[str, list[Any]]:
     """Return the columns of the steps frame."""
-    rows = [step.row(explanations.get(step)) for step in steps]
-    return {name: [row[name] for row in rows] for name in STEPS.names}
+    return rows_columns([step.row(explanations.get(step)) for step in steps])
+
+
+def rows_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return rows as the columns of the steps frame; what a row does not have is null."""
+    return {name: [row.get(name) for row in rows] for name in STEPS.names}
 
 
 def steps_of(observations: pd.DataFrame) -> list[Step]:
@@ -220,9 +236,30 @@ def _call_steps(rows: pd.DataFrame) -> Iterator[Step]:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class PartChange:
+    """How one part of the gas of committed transactions changed, in gas units.
+
+    Attributes
+    ----------
+    part : str
+        ``execution``, ``io``, ``storage`` or ``refund``.
+    before, after : int
+        Levels, rounded to whole units.
+    low, high : float
+        Bounds of the change, 95 %, rounding included.
+    """
+
+    part: str
+    before: int
+    after: int
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
 class StepChange:
-    """How one call changed: one step, or the steps of one stretch of a drift.
+    """How one call changed: one step, the steps of one stretch of a drift, or one kind of committed transactions.
 
     Attributes
     ----------
@@ -236,6 +273,14 @@ class StepChange:
         Error code if the call failed.
     success_before, success_after : bool or None
         False if the execution failed; None if the call was refused, so that it was not executed.
+    stratum : str
+        Kind of committed transactions; empty for views. Their gas is the mean of the transactions compared, rounded.
+    parts : tuple of PartChange
+        The parts of committed gas that changed.
+    count_before, count_after : int or None
+        Number of committed transactions compared.
+    uncertain : tuple of str
+        Reasons for caution.
     """
 
     label: str
@@ -247,6 +292,11 @@ class StepChange:
     error_after: str | None
     success_before: bool | None = None
     success_after: bool | None = None
+    stratum: str = ""
+    parts: tuple[PartChange, ...] = ()
+    count_before: int | None = None
+    count_after: int | None = None
+    uncertain: tuple[str, ...] = ()
 
     @property
     def size(self) -> float:
@@ -330,20 +380,10 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
     first = rows[0]
     rounded = any(str(row.get("explanation") or "").endswith(ROUNDING_NOTE) for row in rows)
     explanation = text + (ROUNDING_NOTE if rounded else "")
-    changes = [
-        StepChange(
-            label=row["label"],
-            source=row.get("source") or Source.VIEW.value,
-            count=row["count"],
-            gas_before=row["gas_before"],
-            gas_after=row["gas_after"],
-            error_before=row.get("error_before"),
-            error_after=row.get("error_after"),
-            success_before=row.get("success_before"),
-            success_after=row.get("success_after"),
-        )
-        for row in rows
-    ]
+    kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for number, row in enumerate(rows):
+        kinds.setdefault((row["label"], row["stratum"]) if row.get("part") else (number,), []).append(row)
+    changes = [_of_parts(parts) if parts[0].get("part") else _of_step(parts[0]) for parts in kinds.values()]
     return StepGroup(
         version_before=first["version_before"],
         version_after=first["version_after"],
@@ -356,16 +396,53 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
     )
 
 
+def _of_step(row: Mapping[str, Any]) -> StepChange:
+    return StepChange(
+        label=row["label"],
+        source=row.get("source") or Source.VIEW.value,
+        count=row["count"],
+        gas_before=row["gas_before"],
+        gas_after=row["gas_after"],
+        error_before=row.get("error_before"),
+        error_after=row.get("error_after"),
+        success_before=row.get("success_before"),
+        success_after=row.get("success_after"),
+    )
+
+
+def _of_parts(rows: Sequence[Mapping[str, Any]]) -> StepChange:
+    """Return the change of one kind of committed transactions, from the steps of its parts."""
+    first = max(rows, key=lambda row: row["count_before"] + row["count_after"])
+    return StepChange(
+        label=first["label"],
+        source=first["source"],
+        count=1,
+        gas_before=round(first["total_before"]),
+        gas_after=round(first["total_after"]),
+        error_before=None,
+        error_after=None,
+        stratum=first["stratum"],
+        parts=tuple(
+            PartChange(row["part"], row["gas_before"], row["gas_after"], row["change_low"], row["change_high"])
+            for row in rows
+        ),
+        count_before=first["count_before"],
+        count_after=first["count_after"],
+        uncertain=tuple(dict.fromkeys(why for row in rows for why in row["uncertain"] or ())),
+    )
+
+
 def is_drift(steps: pd.DataFrame) -> pd.Series:
     """Mark the steps that are part of a drift: more than 4 small steps of a call with the same cause.
 
     If a call reads growing state, its gas changes at nearly every observation. A step is small if the call succeeds
-    before and after it and the gas changes by less than half of the smaller value.
+    before and after it and the gas changes by less than half of the smaller value. Steps of committed transactions are
+    never part of a drift: growth is removed before they are found.
 
     Parameters
     ----------
     steps : DataFrame
-        Columns ``label``, ``cause``, ``gas_before`` and ``gas_after`` (gas units).
+        Columns ``label``, ``cause``, ``gas_before`` and ``gas_after`` (gas units); ``part`` if present.
 
     Returns
     -------
@@ -377,6 +454,8 @@ def is_drift(steps: pd.DataFrame) -> pd.Series:
     before = steps["gas_before"].to_numpy(dtype=np.float64, na_value=np.nan)
     after = steps["gas_after"].to_numpy(dtype=np.float64, na_value=np.nan)
     small = pd.Series(np.abs(after - before) < _LARGE_CHANGE * np.fmin(before, after), index=steps.index)
+    if "part" in steps.columns:
+        small &= steps["part"].isna()
     group = small.groupby([steps["label"], steps["cause"]], dropna=False)
     return small & (group.transform("sum") > MAX_SINGLE_STEPS)
 
@@ -462,6 +541,8 @@ class Unjudged:
         be read.
     min_gas, max_gas : int or None
         Gas units; None if no observation has gas.
+    reason : str
+        Why committed transactions were not judged; empty for other sources.
     """
 
     label: str
@@ -471,6 +552,7 @@ class Unjudged:
     failures: int
     min_gas: int | None
     max_gas: int | None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,22 +562,29 @@ class Coverage:
     Attributes
     ----------
     judged : int
-        Number of calls, per node, of which steps are looked for: views answered at two ledger versions or more.
+        Number of calls, per node, of which steps are looked for: views answered at two ledger versions or more, and
+        committed transactions whose timeline was read.
     unjudged : tuple of Unjudged
         The other calls, in the order of the observations.
+    views : int
+        Number of views among the judged calls.
     """
 
     judged: int
     unjudged: tuple[Unjudged, ...]
+    views: int = 0
 
 
-def coverage_of(tables: Iterable[pa.Table]) -> Coverage:
+def coverage_of(tables: Iterable[pa.Table], committed: Mapping[tuple[str, str], str] | None = None) -> Coverage:
     """Return which calls of a run were judged for steps, and which were only observed.
 
     Parameters
     ----------
     tables : iterable of pyarrow.Table
         Observations, with the columns `COVERAGE_COLUMNS` at least.
+    committed : mapping of (str, str) to str, optional
+        By node and label of committed transactions, why they were not judged; empty text if they were. Those that are
+        not named were not judged.
 
     Returns
     -------
@@ -520,6 +609,7 @@ def coverage_of(tables: Iterable[pa.Table]) -> Coverage:
             call["priced"] += row["gas_used_count"]
             call["answered"] += row["answered_sum"]
             call["gas"] += [gas for gas in (row["gas_used_min"], row["gas_used_max"]) if gas is not None]
+    known = committed or {}
     unjudged = [
         Unjudged(
             label,
@@ -529,8 +619,23 @@ def coverage_of(tables: Iterable[pa.Table]) -> Coverage:
             failures=call["count"] - call["priced"],
             min_gas=min(call["gas"], default=None),
             max_gas=max(call["gas"], default=None),
+            reason=known.get((node, label), NOT_ANALYSED) if source == Source.COMMITTED else "",
         )
         for (node, label, source), call in found.items()
-        if source != Source.VIEW or call["answered"] < _MIN_ANSWERS
+        if not _judged(source, call["answered"], known.get((node, label)))
     ]
-    return Coverage(len(found) - len(unjudged), tuple(unjudged))
+    unjudged += [
+        Unjudged(label, Source.COMMITTED.value, node, readings=0, failures=0, min_gas=None, max_gas=None, reason=why)
+        for (node, label), why in known.items()
+        if why and (node, label, Source.COMMITTED) not in found
+    ]
+    left_out = {(one.node, one.label, one.source) for one in unjudged}
+    views = sum(key[2] == Source.VIEW and key not in left_out for key in found)
+    judged = len(found) - sum(key in left_out for key in found)
+    return Coverage(judged, tuple(unjudged), views)
+
+
+def _judged(source: str, answered: int, not_judged: str | None) -> bool:
+    if source == Source.COMMITTED:
+        return not_judged == ""
+    return source == Source.VIEW and answered >= _MIN_ANSWERS

@@ -22,7 +22,7 @@ from toolkit.client._http import base_url, is_public_network, login_of, redacted
 from toolkit.client._node import Node
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import rows_frame
-from toolkit.frames._schema import STEPS
+from toolkit.frames._schema import GROWTH, MIX, STEPS
 from toolkit.gas._calls import Call, read_calls
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._gate import Allowed, Threshold, Waiver, matches, read_waivers
@@ -32,6 +32,7 @@ from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, Explanation, coverage_of, step_columns, steps_of
 from toolkit.gas._study_file import checked_keys, file_schema, read_toml
 from toolkit.gas._versions import VersionChoice
+from toolkit.gas.committed._steps import CommittedCall
 from toolkit.gas.runs._completeness import merge_runs
 from toolkit.gas.runs._rows import failing_calls, rows_digest, turning_points
 from toolkit.gas.runs._runner import run_study
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from toolkit.frames._schema import Schema
     from toolkit.gas._plan import Plan
 
 __all__ = ["Call", "Run", "Study", "VersionChoice"]
@@ -411,6 +413,10 @@ def _of_calls(waivers: tuple[Waiver, ...], calls: Sequence[Call]) -> tuple[Waive
 _MAX_NOTE = 1_000
 
 
+def _rows_frame(schema: Schema, rows: list[dict[str, Any]]) -> pd.DataFrame:
+    return rows_frame(schema, {name: [row[name] for row in rows] for name in schema.names})
+
+
 class Run:
     """The observations of a study.
 
@@ -573,7 +579,25 @@ class Run:
     @cached_property
     def coverage(self) -> Coverage:
         """Which calls were judged for steps, and which were only observed."""
-        return coverage_of(self._store.tables(COVERAGE_COLUMNS))
+        why = {(call.node, call.label): call.not_judged for call in self._committed}
+        return coverage_of(self._store.tables(COVERAGE_COLUMNS), why)
+
+    @cached_property
+    def _committed(self) -> tuple[CommittedCall, ...]:
+        return CommittedCall.of_manifest(self.manifest) if self.complete else ()
+
+    @cached_property
+    def growth(self) -> pd.DataFrame:
+        """Growth of committed gas with state, as slopes per 1,000 versions between steps; a slope is not a step.
+
+        One row per call, kind of transaction, part of the gas, and stretch between two steps that has a slope.
+        """
+        return _rows_frame(GROWTH, [row for call in self._committed for row in call.growth])
+
+    @cached_property
+    def mix(self) -> pd.DataFrame:
+        """Where the shares of the kinds of committed transactions change, one row per kind; that is not a step."""
+        return _rows_frame(MIX, [row for call in self._committed for row in call.mix])
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -590,10 +614,12 @@ class Run:
         )
 
     def explain(self) -> str:
-        """Return sentences about each step (version, size and cause), then about what was not judged.
+        """Return sentences about each step (version, size and cause), then about what is not a step or not judged.
 
-        Only views are judged for steps. The last lines name the committed transactions and simulations, because they
-        are not judged.
+        Views are judged between neighbouring observations, committed transactions within their kinds at each change of
+        gas schedule, code and configuration. The lines after the steps have growth, shifts of the mix of transactions,
+        and what could not be compared. The last lines name the calls that were not judged, with the reason, such as
+        simulations.
 
         Returns
         -------
@@ -604,7 +630,7 @@ class Run:
         StudyError
             If ``steps.parquet`` or a part is damaged.
         """
-        return "\n".join(run_lines(self.steps, self.coverage))
+        return "\n".join(run_lines(self.steps, self.coverage, self._committed))
 
     def at(self, version: int) -> pd.DataFrame:
         """Return the last observation of each call at or before a ledger version.

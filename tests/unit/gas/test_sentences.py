@@ -135,10 +135,10 @@ def test_what_was_not_judged_is_said():
     paid = [row(version, gas, label="pay", source="committed") for version, gas in ((1, 5), (2, 900))]
     alone = run_lines(rows_frame(STEPS, {}), coverage_of([table(*paid)]))
     committed = (
-        "Committed transactions were observed but not judged, because steps are found for views only: "
-        "2 of pay (gas from 5 to 900)."
+        "Committed transactions were observed but not judged, because this run was completed without the analysis of "
+        "committed transactions; to have them judged, run the study again: 2 of pay (gas from 5 to 900)."
     )
-    assert alone == ["no view was answered at two ledger versions or more, so no step can be found", committed]
+    assert alone == ["no call was judged, so no step can be found", committed]
     views = [row(1), row(2), row(1, label="once"), row(1, label="silent"), row(2, error="http_503", label="silent")]
     simulated = row(9, 41, label="s", source="simulate@now")
     mixed = coverage_of([table(*paid[:1], *views[:2]), table(*paid[1:], *views[2:], simulated)])

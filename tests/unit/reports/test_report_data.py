@@ -55,8 +55,9 @@ def test_headline_says_which_where_how_much_and_why() -> None:
     assert others[2] == "4 more are listed below."
     assert others[3:] == [
         (
-            "Committed transactions were observed but not judged, because steps are found for views only: "
-            "52 of registrations (gas from 60 to 606)."
+            "Committed transactions were observed but not judged, because this run was completed without the analysis "
+            "of committed transactions; to have them judged, run the study again: 52 of registrations "
+            "(gas from 60 to 606)."
         ),
         (
             "Simulations are made at the head only, so they show no change: transfer 100 (gas 998); "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -17,11 +18,21 @@ from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError, StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import STEPS
-from toolkit.gas._observations import Cause
+from toolkit.gas._observations import Cause, Source
 from toolkit.gas._plan import connected, resolve_study
-from toolkit.gas._steps import Explanation, Step, step_columns, steps_of
-from toolkit.gas.causes._evidence import UNREAD, Evidence
+from toolkit.gas._sentences import causes_text
+from toolkit.gas._steps import Explanation, Step, rows_columns, steps_of
+from toolkit.gas._timeline import Timeline, find_timeline
+from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
+from toolkit.gas.committed._steps import (
+    CommittedCall,
+    StoragePrices,
+    columns_coded,
+    columns_read,
+    judge_call,
+    series_frame,
+)
 from toolkit.gas.runs._collector import Collector, check_there, raise_unconfirmed
 from toolkit.gas.runs._completeness import closing, prove_whole
 from toolkit.gas.runs._reader import NodeReader, Where
@@ -159,9 +170,62 @@ def _complete(
                 ledger_guard(node, plan).check()
             except (NodeError, NodeUnreachable, SchemaError) as error:
                 raise_unconfirmed(node, error)
-    store.write_steps(rows_frame(STEPS, step_columns(steps, causes)))
+    rows = [step.row(causes.get(step)) for step in steps]
+    for node, plan in zip(nodes, manifest["nodes"], strict=True):
+        rows += _judge_committed(store, study, node, plan, shard)
+    store.write_steps(rows_frame(STEPS, rows_columns(rows)))
     kept = {name: entry for name, entry in manifest.items() if name != "steps_between_shards"}
     store.write_manifest(kept | closing(store))
+
+
+def _judge_committed(
+    store: RunStore, study: Study, node: Node, plan: dict[str, Any], shard: Shard
+) -> list[dict[str, Any]]:
+    """Find the steps of committed transactions on a node; what else was found is noted in the plan."""
+    calls = [call for call in study.calls if call.source == Source.COMMITTED]
+    if not calls:
+        return []
+    timeline: Timeline | None = None
+    prices, why = None, _OF_A_SHARD
+    if shard == WHOLE:
+        timeline = timeline_of(node, plan, [call.function for call in calls])
+        prices, why = _storage_prices(node, plan, timeline)
+    rows, notes = [], []
+    for call in calls:
+        about = CommittedCall(
+            plan["node"], call.name, call.fingerprint, not_judged=why, read_failed=bool(why) and shard == WHOLE
+        )
+        tables = store.tables(columns_read(), coded=columns_coded())
+        frame = series_frame(tables, plan["node"], call.fingerprint, prices)
+        note, found = judge_call(frame, about, timeline, call.function, explain=causes_text)
+        rows += found
+        notes.append(note.entry())
+    plan["committed_series"] = notes
+    return rows
+
+
+_OF_A_SHARD = "the run is one shard of a study; merge all shards and run the study into the merged folder"
+
+
+def timeline_of(node: Node, plan: Mapping[str, Any], functions: Sequence[str]) -> Timeline:
+    """Return the timeline of the functions whose committed transactions a run reads."""
+    first, last = plan["committed_span"]
+    return find_timeline(node, first, last, functions, oldest=plan["oldest"])
+
+
+def _storage_prices(node: Node, plan: dict[str, Any], timeline: Timeline) -> tuple[StoragePrices | None, str]:
+    """Return the prices of state in the gas schedules of a run, and why they are not known."""
+    changed = [change.ledger_version for change in timeline.changes if change.kind == Cause.SCHEDULE]
+    first = plan["committed_span"][0]
+    evidence = Evidence(node)
+    try:
+        prices = StoragePrices.of({at: evidence.schedule(at).entries for at in sorted({first, *changed})})
+    except UNREAD as error:
+        return None, f"the gas schedule could not be read: {reason(error)}"
+    if prices is None:
+        return None, "the gas schedule does not state the price of a state slot"
+    plan["storage_prices"] = asdict(prices)
+    return prices, ""
 
 
 _PACKAGES = ("pandas", "pyarrow", "pycurl")
@@ -201,7 +265,7 @@ def open_run(store: RunStore, study: Study, nodes: Sequence[Node], *, shard: Sha
     manifest = _taken_up(store, study, nodes, shard) if taken_up else _started(study, nodes, shard)
     document = study.document()  # thresholds, waivers and the pace may differ from the first attempt
     if manifest["complete"]:
-        if _needs_nothing(store, manifest):
+        if _needs_nothing(store, manifest, study):
             if manifest["study"] != document:
                 store.write_manifest(manifest | {"study": document})
             return manifest | {"study": document}
@@ -246,13 +310,17 @@ def _started(study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any
     }
 
 
-def _needs_nothing(store: RunStore, manifest: Mapping[str, Any]) -> bool:
-    """Return whether a complete run has all of its rows, an answer in each, and the cause of every step."""
+def _needs_nothing(store: RunStore, manifest: Mapping[str, Any], study: Study) -> bool:
+    """Return whether a complete run has its rows with an answer in each, the cause of every step, and the analysis."""
     steps = store.steps()
     if store.steps_checksum() != manifest.get("steps_checksum") or steps is None:
         return False
     if store.rows() != manifest["counts"]["observations"] or count_unanswered(store):
         return False
+    if any(call.source == Source.COMMITTED for call in study.calls):
+        analysed = all("committed_series" in plan for plan in manifest["nodes"])
+        if not analysed or any(call.read_failed for call in CommittedCall.of_manifest(manifest)):
+            return False
     by_node = steps.groupby("node")["cause"]
     return all((causes == "unknown").sum() <= max(0, len(causes) - MAX_STEPS) for _, causes in by_node)
 

@@ -25,7 +25,7 @@ from toolkit._present.files import check_regular, read_file, replacing
 from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
-from toolkit.frames._columns import rows_frame
+from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import OBSERVATIONS, STEPS
 from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas.runs._lock import locked
@@ -377,6 +377,11 @@ class RunStore:
                 frame = read_parquet(place)
                 if list(frame.columns) == STEPS.names:
                     return frame
+                # A run of an earlier version has fewer columns; what it does not have is null.
+                if set(frame.columns) < set(STEPS.names) and {c.name for c in STEPS if c.required} <= set(
+                    frame.columns
+                ):
+                    return rows_frame(STEPS, plain_columns(frame, list(frame.columns)))
                 why = "its columns are not those of steps"
             else:
                 why = "its bytes do not match their checksum in run.json"

@@ -1,0 +1,471 @@
+"""Steps of the committed transactions of a run: its rows as observations, the analysis as rows, notes and levels."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.frames._schema import STRATUM
+from toolkit.gas._observations import Cause, Source
+from toolkit.gas._steps import ALL_TRANSACTIONS
+from toolkit.gas.committed._analysis import analyse
+from toolkit.gas.committed._levels import MIN_SIDE
+from toolkit.gas.committed._strata import slots_created
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from toolkit.gas._observations import Change
+    from toolkit.gas.committed._analysis import Analysis, Growth, SeriesStep
+    from toolkit.gas.committed._strata import MixShift, Stratum
+
+__all__ = [
+    "JUDGED_COLUMNS",
+    "CommittedCall",
+    "NotCompared",
+    "StoragePrices",
+    "WeakShift",
+    "judge_call",
+    "series_frame",
+    "stratum_words",
+]
+
+SLOT_PRICE, BYTE_PRICE = "txn.storage_fee_per_state_slot", "txn.storage_fee_per_state_byte"
+JUDGED_COLUMNS = (
+    "node",
+    "fingerprint",
+    "source",
+    "error_code",
+    "ledger_version",
+    "gas_used",
+    "execution_gas_units",
+    "io_gas_units",
+    "storage_fee_octas",
+    "storage_fee_refund_octas",
+    "gas_unit_price",
+    "success",
+)
+"""Columns of the observations that every run has and the analysis reads."""
+_READ_EARLIER = (
+    "an earlier version of the toolkit read the transactions, without what distinguishes their kinds; run the study "
+    "into another folder"
+)
+_CODED = ("node", "fingerprint", "source", "error_code", "authenticator", "type_arguments")
+_MAX_WORDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePrices:
+    """What a state slot and a byte of state cost from which version on, in octas.
+
+    Attributes
+    ----------
+    since : tuple of int
+        Ledger versions, ascending; the first price holds before them too.
+    slot, byte : tuple of int
+        One price for each version of `since`.
+    """
+
+    since: tuple[int, ...]
+    slot: tuple[int, ...]
+    byte: tuple[int, ...]
+
+    @classmethod
+    def of(cls, parameters: Mapping[int, Mapping[str, int]]) -> StoragePrices | None:
+        """Return the prices in gas schedules by version; None if a schedule has no price of a state slot."""
+        versions = sorted(parameters)
+        if not versions or any(not parameters[version].get(SLOT_PRICE) for version in versions):
+            return None
+        slots = tuple(int(parameters[version][SLOT_PRICE]) for version in versions)
+        return cls(tuple(versions), slots, tuple(int(parameters[version].get(BYTE_PRICE, 0)) for version in versions))
+
+    def at(self, versions: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the price of a slot and of a byte at each version."""
+        places = np.maximum(np.searchsorted(np.asarray(self.since, np.int64), versions, side="right") - 1, 0)
+        return np.asarray(self.slot, np.int64)[places], np.asarray(self.byte, np.int64)[places]
+
+
+class TimelineLike(Protocol):
+    """The attributes of a timeline that the analysis needs."""
+
+    @property
+    def unread(self) -> Sequence[str]:
+        """What could not be read, in words."""
+
+    def for_function(self, function: str) -> Sequence[Change]:
+        """Return the changes that can move the gas of a function."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompared:
+    """Transactions of one kind that are too few next to a change to be compared."""
+
+    version: int
+    strata: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WeakShift:
+    """A shift of one gas unit that growth over the border of a whole unit makes as well; it is not a step."""
+
+    part: str
+    stratum: str
+    version_before: int
+    version_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedCall:
+    """What the analysis of one call's committed transactions says beside its steps.
+
+    Attributes
+    ----------
+    node, label, fingerprint : str
+    transactions : int
+        Number of transactions that were analysed.
+    strata : int
+        Number of kinds of transactions.
+    changes : int
+        Number of changes of the timeline that can touch the call.
+    not_judged : str
+        Why steps of the call are not known; empty if it was judged.
+    read_failed : bool
+        Whether that is because something could not be read; another attempt may succeed.
+    small : int
+        Number of transactions of kinds with fewer than 8 transactions, which are not compared.
+    not_compared : tuple of NotCompared
+    weak : tuple of WeakShift
+    growth, mix : tuple of dict
+        Rows of `GROWTH` and `MIX`.
+    """
+
+    node: str
+    label: str
+    fingerprint: str
+    transactions: int = 0
+    strata: int = 0
+    changes: int = 0
+    not_judged: str = ""
+    read_failed: bool = False
+    small: int = 0
+    not_compared: tuple[NotCompared, ...] = ()
+    weak: tuple[WeakShift, ...] = ()
+    growth: tuple[dict[str, Any], ...] = field(default=(), hash=False)
+    mix: tuple[dict[str, Any], ...] = field(default=(), hash=False)
+
+    @property
+    def judged(self) -> bool:
+        """Whether steps of the call were looked for."""
+        return not self.not_judged
+
+    def entry(self) -> dict[str, Any]:
+        """Return the entry of a manifest."""
+        return asdict(self)
+
+    @classmethod
+    def of_entry(cls, entry: Mapping[str, Any]) -> CommittedCall:
+        """Return what an entry of a manifest says."""
+        lists = {
+            "not_compared": tuple(NotCompared(one["version"], tuple(one["strata"])) for one in entry["not_compared"]),
+            "weak": tuple(WeakShift(**one) for one in entry["weak"]),
+            "growth": tuple(entry["growth"]),
+            "mix": tuple(entry["mix"]),
+        }
+        return cls(**{**entry, **lists})
+
+    @classmethod
+    def of_manifest(cls, manifest: Mapping[str, Any]) -> tuple[CommittedCall, ...]:
+        """Return the calls that a run analysed, of all nodes; empty for runs of earlier versions."""
+        plans = manifest.get("nodes", ())
+        return tuple(cls.of_entry(entry) for plan in plans for entry in plan.get("committed_series", ()))
+
+
+def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices: StoragePrices | None) -> pd.DataFrame:
+    """Return the committed transactions of one call as the frame that `analyse` reads, and ``gas_used``.
+
+    Parameters
+    ----------
+    tables : iterable of pyarrow.Table
+        Parts of a run with the columns `JUDGED_COLUMNS`, and those of `STRATUM`.
+    node, fingerprint : str
+    prices : StoragePrices or None
+        Without it the slots that each transaction created are not known.
+
+    Returns
+    -------
+    DataFrame
+        By version. Transactions without a split of their gas are left out.
+    """
+    found = []
+    for table in tables:
+        mine = pc.and_(pc.equal(table["node"], node), pc.equal(table["fingerprint"], fingerprint))
+        good = pc.and_(table["error_code"].is_null(), table["execution_gas_units"].is_valid())
+        chosen = table.filter(pc.and_(pc.and_(mine, good), pc.equal(table["source"], Source.COMMITTED)))
+        found.append(chosen.drop_columns(["node", "fingerprint", "source", "error_code"]))
+    if not found:
+        return pd.DataFrame({"ledger_version": np.empty(0, np.int64)})
+    table = pa.concat_tables(found).unify_dictionaries()
+    table = table.take(pc.sort_indices(table["ledger_version"]))
+    versions = table["ledger_version"].to_numpy().astype(np.int64)
+    frame = pd.DataFrame({"ledger_version": versions})
+    for name in table.column_names[1:]:
+        column = table[name]
+        if column.null_count == len(table) and len(table):
+            continue  # a run of an earlier version, or nothing to state
+        if pa.types.is_dictionary(column.type) or pa.types.is_boolean(column.type):
+            frame[name] = column.to_pandas()
+        elif name == "abort_code":
+            frame[name] = pd.arrays.IntegerArray(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
+        else:
+            frame[name] = column.fill_null(0).to_numpy().astype(np.int64)
+    if prices is not None:
+        slot, byte = prices.at(versions)
+        fees = frame["storage_fee_octas"].to_numpy(np.int64)
+        created = slots_created(fees, slot)
+        frame["slots_created"] = created
+        frame["new_bytes"] = np.where(byte > 0, (fees - created * slot) // np.maximum(byte, 1), 0)
+    return frame
+
+
+def stratum_words(stratum: Stratum, strata: Sequence[Stratum]) -> str:
+    """Return the kind of transaction in words: what distinguishes a stratum from the others.
+
+    Parameters
+    ----------
+    stratum : Stratum
+    strata : sequence of Stratum
+        All of the call.
+
+    Returns
+    -------
+    str
+        Such as ``succeeding, 1 new slot``; ``all transactions`` if there is one stratum.
+    """
+    differing = {name for one in strata for name, _ in one.key if len({s.value(name) for s in strata}) > 1}
+    words = [text for name, value in stratum.key if name in differing and (text := _WORDS[name](value))]
+    return ", ".join(words) or ALL_TRANSACTIONS
+
+
+def _slots_text(count: object, what: str) -> str:
+    if count is None:
+        return ""
+    number = int(str(count))
+    return f"{number or 'no'} {what} slot{'' if number == 1 else 's'}"
+
+
+def _type_arguments_text(value: object) -> str:
+    text = str(value)
+    return f"of {text if len(text) <= _MAX_WORDS else text[: _MAX_WORDS - 3] + '...'}" if text else "without types"
+
+
+_WORDS: Mapping[str, Callable[[object], str]] = {
+    "success": lambda value: "" if value is None else "succeeding" if value else "failing",
+    "abort_code": lambda value: "" if value is None else f"abort code {value}",
+    "slots_created": lambda value: _slots_text(value, "new"),
+    "slots_deleted": lambda value: _slots_text(value, "deleted"),
+    "authenticator": lambda value: "" if value is None else str(value).removesuffix("_signature").replace("_", " "),
+    "orderless": lambda value: "" if value is None else "orderless" if value else "by sequence number",
+    "type_arguments": lambda value: "" if value is None else _type_arguments_text(value),
+    "new_bytes": lambda value: "" if value is None else f"{value} or more new bytes",
+}
+
+
+def judge_call(
+    frame: pd.DataFrame,
+    call: CommittedCall,
+    timeline: TimelineLike | None,
+    function: str,
+    *,
+    explain: Callable[[Sequence[Change]], str],
+) -> tuple[CommittedCall, list[dict[str, Any]]]:
+    """Analyse the committed transactions of one call.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As `series_frame` returns it.
+    call : CommittedCall
+        With node, label and fingerprint, and `not_judged` if something needed is not there.
+    timeline : TimelineLike or None
+        None if it could not be found.
+    function : str
+    explain : callable
+        Makes the explanation of a step from its causes.
+
+    Returns
+    -------
+    tuple of (CommittedCall, list of dict)
+        The notes, and rows of `STEPS`.
+    """
+    about: dict[str, Any] = {"node": call.node, "label": call.label, "fingerprint": call.fingerprint}
+    if call.not_judged or timeline is None:
+        return replace(call, transactions=len(frame)), []
+    if timeline.unread:
+        why = f"the timeline is not complete: {'; '.join(timeline.unread)}"
+        return CommittedCall(**about, transactions=len(frame), not_judged=why, read_failed=True), []
+    if frame.empty:
+        return CommittedCall(**about, not_judged="no transaction of the function was read"), []
+    if "authenticator" not in frame.columns:
+        return CommittedCall(**about, transactions=len(frame), not_judged=_READ_EARLIER), []
+    changes = tuple(timeline.for_function(function))
+    analysis = analyse(frame, changes)
+    names = _Names(analysis.strata)
+    if not any(len(stratum.rows) >= 2 * MIN_SIDE for stratum in analysis.strata):
+        few = f"there are fewer than {2 * MIN_SIDE} transactions of each kind"
+        return CommittedCall(**about, transactions=len(frame), strata=len(analysis.strata), not_judged=few), []
+    unit = octas_per_unit(frame)
+    totals = _Totals(frame, names)
+    constant = about | {"source": Source.COMMITTED.value}
+    rows = [
+        constant | _row(step, unit, names, totals, explain)
+        for step in (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
+    ]
+    first, last = int(frame["ledger_version"].iloc[0]), int(frame["ledger_version"].iloc[-1])
+    notes = CommittedCall(
+        **about,
+        transactions=len(frame),
+        strata=len(analysis.strata),
+        changes=sum(first < change.ledger_version <= last for change in changes),
+        small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < MIN_SIDE),
+        not_compared=_not_compared(analysis, names),
+        weak=tuple(
+            WeakShift(shift.part.value, names.words(shift.stratum), shift.version_before, shift.version_after)
+            for shift in analysis.unexplained
+            if shift.weak
+        ),
+        growth=tuple(about | _growth_row(one, unit, names) for one in analysis.growth),
+        mix=tuple(about | row for shift in analysis.mix for row in _mix_rows(shift, names)),
+    )
+    return notes, rows
+
+
+def octas_per_unit(frame: pd.DataFrame) -> float:
+    """Return the median gas unit price of transactions, at least 1."""
+    return max(1.0, float(np.median(frame["gas_unit_price"]))) if len(frame) else 1.0
+
+
+class _Names:
+    """Strata of an analysis by the names that steps refer to."""
+
+    def __init__(self, strata: Sequence[Stratum]) -> None:
+        self.strata = {stratum.name: stratum for stratum in strata}
+        self._words = {stratum.name: stratum_words(stratum, strata) for stratum in strata}
+
+    def sides(self, name: str) -> tuple[Stratum, Stratum]:
+        """Return the strata before and after a step."""
+        if name in self.strata:
+            return self.strata[name], self.strata[name]
+        pairs = ((name[:at], name[at + 4 :]) for at in range(len(name)) if name.startswith(" -> ", at))
+        before, after = next(pair for pair in pairs if pair[0] in self.strata and pair[1] in self.strata)
+        return self.strata[before], self.strata[after]
+
+    def words(self, name: str) -> str:
+        """Return the name of a stratum in words; of changed writes, what the transactions were and are."""
+        if name == "others":
+            return "others"
+        before, after = self.sides(name)
+        one, two = self._words[before.name], self._words[after.name]
+        return one if one == two else f"{one}, then {two}"
+
+
+class _Totals:
+    """Mean gas of the transactions that a step compares."""
+
+    def __init__(self, frame: pd.DataFrame, names: _Names) -> None:
+        self._gas = frame["gas_used"].to_numpy(np.float64)
+        self._versions = frame["ledger_version"].to_numpy(np.int64)
+        self._names = names
+
+    def of(self, step: SeriesStep) -> tuple[float, float]:
+        """Return the mean gas before and after a step."""
+        one, two = (stratum.rows for stratum in self._names.sides(step.stratum))
+        before = one[self._versions[one] <= step.version_before][-step.count_before :]
+        after = two[self._versions[two] >= step.version_after][: step.count_after]
+        return float(self._gas[before].mean()), float(self._gas[after].mean())
+
+
+def _row(
+    step: SeriesStep, unit: float, names: _Names, totals: _Totals, explain: Callable[[Sequence[Change]], str]
+) -> dict[str, Any]:
+    scale = unit if step.part.in_octas else 1.0
+    before, after = round(step.before / scale), round(step.after / scale)
+    total_before, total_after = totals.of(step)
+    row = {
+        "gas_before": max(0, before),
+        "gas_after": max(0, after),
+        "change": max(0, after) - max(0, before),
+        "change_percent": 100 * step.change / step.before if step.before > 0 else None,
+        "part": step.part.value,
+        "stratum": names.words(step.stratum),
+        "change_low": step.low / scale,
+        "change_high": step.high / scale,
+        "total_before": total_before,
+        "total_after": total_after,
+        "count_before": step.count_before,
+        "count_after": step.count_after,
+        "uncertain": list(step.uncertain),
+    }
+    return row | _cause(step) | {"explanation": explain(step.causes)} | _place(step)
+
+
+def _cause(step: SeriesStep) -> dict[str, Any]:
+    kinds = list(dict.fromkeys(Cause.of(change.kind) for change in step.causes))
+    if not kinds:
+        return {"cause": Cause.UNEXPLAINED, "cause_parts": []}
+    return {"cause": kinds[0] if len(step.causes) == 1 else Cause.MIXED, "cause_parts": kinds}
+
+
+_FACTS = ("transaction_hash", "transaction_type", "transaction_sender", "transaction_function")
+
+
+def _place(step: SeriesStep) -> dict[str, Any]:
+    """Return between which versions a step is, and the transaction that made it if that is known."""
+    if not step.causes:
+        before, after = step.version_before, step.version_after
+        return {"version_before": before, "version_after": after, "exact": after == before + 1}
+    starts = [
+        change.ledger_version - 1 if change.version_before is None else change.version_before for change in step.causes
+    ]
+    alone = len(step.causes) == 1 and step.causes[0].exact
+    facts = {name: getattr(step.causes[0], name) for name in _FACTS} if alone else {}
+    last = max(change.ledger_version for change in step.causes)
+    return {"version_before": min(starts), "version_after": last, "exact": alone} | facts
+
+
+def _not_compared(analysis: Analysis, names: _Names) -> tuple[NotCompared, ...]:
+    found: dict[int, dict[str, None]] = {}
+    for stratum, _, change in analysis.not_compared:
+        found.setdefault(change.ledger_version, {})[names.words(stratum)] = None
+    return tuple(NotCompared(version, tuple(strata)) for version, strata in sorted(found.items()))
+
+
+def _growth_row(growth: Growth, unit: float, names: _Names) -> dict[str, Any]:
+    scale = unit if growth.part.in_octas else 1.0
+    slopes = {name: getattr(growth, name) / scale for name in ("per_1000_versions", "low", "high", "level")}
+    rest = {name: getattr(growth, name) for name in ("version_first", "version_last", "count")}
+    return {"stratum": names.words(growth.stratum), "part": growth.part.value} | slopes | rest
+
+
+def _mix_rows(shift: MixShift, names: _Names) -> list[dict[str, Any]]:
+    place = {"version_before": shift.version_before, "version_after": shift.version_after}
+    return [
+        place | {"stratum": names.words(name), "share_before": before, "share_after": after}
+        for name, before, after in shift.shares
+    ]
+
+
+def columns_read() -> list[str]:
+    """Return the columns of the observations that the analysis reads."""
+    return [*JUDGED_COLUMNS, *(column.name for column in STRATUM)]
+
+
+def columns_coded() -> list[str]:
+    """Return the text columns among them, which are read as codes."""
+    return [name for name in columns_read() if name in _CODED]
