@@ -442,6 +442,7 @@ STEPS = Schema(
         _text("transaction_type", "its type", source="type"),
         _text("transaction_sender", "who sent it", source="sender"),
         _text("transaction_function", "the function it called", source="payload.function"),
+        Column("time", _TIME, "time of the transaction at version_after; null if it was not read", source="timestamp"),
         _text("part", "part of committed gas that steps: execution, io, storage or refund; null for views"),
         _text("stratum", "kind of committed transactions that are compared; null for views"),
         _f64("change_low", "lower bound of the change, 95 %, rounding included", "gas units"),

@@ -97,6 +97,8 @@ MAX_EXPLANATION = 1_000
 """Characters of an explanation that are shown."""
 COMPARISON_HEAD = ("call", "before", "after", "change", "relative", "versions")
 
+_FIRST_YEAR = 2009
+"""Earlier ledger times are not dates: there was no ledger."""
 _MAX_LABEL = 80
 _MAX_CODE = 60
 _MAX_LINE = 2_000
@@ -285,7 +287,9 @@ def change_name(change: StepChange, name: Renderer) -> str:
 def place_text(group: StepGroup) -> str:
     """Return at which version, or between which, the steps of a group are."""
     if group.exact:
-        return f"at version {group.version_after}"
+        # Ledger time of a test ledger may start in 1970, which is not a date of anything.
+        known = group.time is not None and group.time.year >= _FIRST_YEAR
+        return f"at version {group.version_after}" + (f" ({group.time:%Y-%m-%d})" if known else "")
     return f"between versions {group.version_before} and {group.version_after}"
 
 

@@ -24,6 +24,7 @@ from toolkit.gas._series import records, require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -89,6 +90,8 @@ class Explanation:
         The causes that a mixed one consists of; else the cause itself if there is evidence of it.
     transaction_hash, transaction_type, transaction_sender, transaction_function : str or None
         Of the transaction at the step, if the step is exact.
+    time : datetime or None
+        Of that transaction.
     """
 
     cause: Cause
@@ -98,10 +101,11 @@ class Explanation:
     transaction_type: str | None = None
     transaction_sender: str | None = None
     transaction_function: str | None = None
+    time: datetime | None = None
 
     def row(self) -> dict[str, Any]:
         """Return the columns of the steps frame that state the cause."""
-        names = ("transaction_hash", "transaction_type", "transaction_sender", "transaction_function")
+        names = ("transaction_hash", "transaction_type", "transaction_sender", "transaction_function", "time")
         facts = {name: getattr(self, name) for name in names}
         return {"cause": self.cause, "cause_parts": list(self.parts), "explanation": self.text} | facts
 
@@ -324,6 +328,8 @@ class StepGroup:
         Evidence, in words.
     transaction_hash : str or None
         Of the transaction at `version_after`, if it was read.
+    time : datetime or None
+        Of the transaction at `version_after`, if it was read.
     changes : tuple of StepChange
         Largest first.
     node : str
@@ -338,6 +344,7 @@ class StepGroup:
     transaction_hash: str | None
     changes: tuple[StepChange, ...]
     node: str = ""
+    time: datetime | None = None
 
     @property
     def weight(self) -> float:
@@ -393,6 +400,7 @@ def _group(node: str, cause: Cause, text: str, rows: Sequence[Mapping[str, Any]]
         transaction_hash=first.get("transaction_hash"),
         changes=tuple(sorted(changes, key=lambda change: -change.size)),
         node=node,
+        time=first.get("time"),
     )
 
 
@@ -514,8 +522,8 @@ def _merged(rows: pd.DataFrame, starts: NDArray[np.intp], ends: NDArray[np.intp]
     if "explanation" in result.columns:
         largest = [a + _largest(rows.iloc[a : b + 1]) for a, b in zip(starts, ends, strict=True)]
         result["explanation"] = rows["explanation"].iloc[largest].array
-    if "transaction_hash" in result.columns:
-        result["transaction_hash"] = result["transaction_hash"].where(~merged, other=None)
+    for name in [name for name in ("transaction_hash", "time") if name in result.columns]:
+        result[name] = result[name].where(~merged, other=None)
     return result
 
 

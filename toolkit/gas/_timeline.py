@@ -26,7 +26,6 @@ from toolkit.gas.causes._finding import MAX_COMPARED_MODULES, MAX_NAMED, config_
 from toolkit.gas.causes._packages import REGISTRY, Dependencies, Package, dependencies
 from toolkit.gas.causes._writes import Written
 from toolkit.move import FunctionId, ModuleId, wire_address
-from toolkit.wire._headers import timestamp_from_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -548,10 +547,9 @@ class _Search:
         if written is None:
             return change
         facts = written.facts
-        stamp = facts["timestamp_us"]
         return replace(
             change,
-            time=None if stamp is None else timestamp_from_us(stamp),
+            time=written.time,
             transaction_hash=facts["hash"],
             transaction_type=facts["type"],
             transaction_sender=facts["sender"],

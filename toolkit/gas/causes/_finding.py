@@ -156,6 +156,7 @@ def _explain_exact(case: _Case) -> Explanation:
         "transaction_type": written.facts["type"],
         "transaction_sender": written.facts["sender"],
         "transaction_function": written.facts["function"],
+        "time": written.time,
     }
     if not parts:
         return Explanation(Cause.UNEXPLAINED, f"{by} wrote nothing that explains the step", **facts)

@@ -12,9 +12,11 @@ from toolkit.gas.causes._evidence import UNREAD
 from toolkit.move import ModuleId, StructTag, decode_bcs, parse_address, parse_table_handle, parse_type_tag
 from toolkit.move._json_text import parse_json
 from toolkit.wire import transaction_rows
+from toolkit.wire._headers import timestamp_from_us
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from toolkit.gas.causes._evidence import Evidence
 
@@ -107,6 +109,12 @@ class Written:
         writes = tuple(Write(*row) for row in zip(*(changes[name] for name in columns), strict=True))
         facts = {name: rows[name][0] for name in ("type", "hash", "sender", "function", "payload_type", "timestamp_us")}
         return cls(writes, frozenset(_payers(transaction, facts["sender"])), facts)
+
+    @property
+    def time(self) -> datetime | None:
+        """Time of the transaction; None if it has none, as genesis."""
+        stamp = self.facts["timestamp_us"]
+        return None if stamp is None else timestamp_from_us(stamp)
 
     @cached_property
     def modules(self) -> tuple[ModuleId, ...]:

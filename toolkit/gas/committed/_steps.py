@@ -435,8 +435,9 @@ def _place(step: SeriesStep) -> dict[str, Any]:
     ]
     alone = len(step.causes) == 1 and step.causes[0].exact
     facts = {name: getattr(step.causes[0], name) for name in _FACTS} if alone else {}
-    last = max(change.ledger_version for change in step.causes)
-    return {"version_before": min(starts), "version_after": last, "exact": alone} | facts
+    last = max(step.causes, key=lambda change: change.ledger_version)
+    place = {"version_before": min(starts), "version_after": last.ledger_version, "time": last.time, "exact": alone}
+    return place | facts
 
 
 def _not_compared(analysis: Analysis, names: _Names) -> tuple[NotCompared, ...]:
