@@ -98,7 +98,7 @@ MAX_EXPLANATION = 1_000
 COMPARISON_HEAD = ("call", "before", "after", "change", "relative", "versions")
 
 _FIRST_YEAR = 2009
-"""Earlier ledger times are not dates: there was no ledger."""
+"""An earlier ledger time is that of a test ledger, which may count from 1970, and is not shown as a date."""
 _MAX_LABEL = 80
 _MAX_CODE = 60
 _MAX_LINE = 2_000
@@ -287,7 +287,6 @@ def change_name(change: StepChange, name: Renderer) -> str:
 def place_text(group: StepGroup) -> str:
     """Return at which version, or between which, the steps of a group are."""
     if group.exact:
-        # Ledger time of a test ledger may start in 1970, which is not a date of anything.
         known = group.time is not None and group.time.year >= _FIRST_YEAR
         return f"at version {group.version_after}" + (f" ({group.time:%Y-%m-%d})" if known else "")
     return f"between versions {group.version_before} and {group.version_after}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.unit.gas.observed import frame, row, table
@@ -39,6 +41,20 @@ def test_rounding_is_noted_once():
     lines = step_lines(rows_frame(STEPS, step_columns(steps, causes)))
     assert lines[0] == f"at version 2, gas schedule: x10{ROUNDING_NOTE}"
     assert len(lines) == 3
+
+
+@pytest.mark.parametrize(
+    ("time", "place"),
+    [
+        (datetime(2026, 3, 23, 17, tzinfo=UTC), "at version 2 (2026-03-23)"),
+        (datetime(1970, 1, 1, tzinfo=UTC), "at version 2"),
+        (None, "at version 2"),
+    ],
+)
+def test_an_exact_step_has_the_date_of_its_transaction(time, place):
+    """A time of 1970, of a test ledger, is not a date."""
+    told = words(row(1, 10), row(2, 15), why={2: Explanation(Cause.CODE, "upgraded", time=time)})
+    assert told[0] == f"{place}, code: upgraded"
 
 
 def test_an_interval_is_told_as_one():
