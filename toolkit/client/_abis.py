@@ -24,7 +24,6 @@ from toolkit.move import (
     parse_type_tag,
     resolve_layout,
     substitute,
-    type_words,
 )
 from toolkit.move._json_text import parse_json
 
@@ -427,8 +426,10 @@ def encode_arguments(
         raise InputError(f"{where}: expected {_counted(expected, 'type argument')}, got {len(type_arguments)}")
     layouts = parameter_layouts(function, type_arguments, abis)
     if len(arguments) != len(layouts):
-        words = ", ".join(type_words(layout) for layout in layouts)
-        raise InputError(f"{where}: expected {_counted(len(layouts), 'argument')} [{words}], got {len(arguments)}")
+        given = tuple(parse_type_tag(text) for text in type_arguments)
+        words = ", ".join(str(substitute(tag, given)) for tag in function.parameters)
+        kinds = f" ({words})" if words else ""
+        raise InputError(f"{where}: expected {_counted(len(layouts), 'argument')}{kinds}, got {len(arguments)}")
     return [
         encode_argument(layout, value, where=f"{where} arguments[{index}]")
         for index, (layout, value) in enumerate(zip(layouts, arguments, strict=True))

@@ -68,22 +68,22 @@ def check_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:
 
 def named_calls(calls: Any) -> dict[str, ViewFunction]:
     """Return view calls by name: the caller's, or the function's, with a number if a function is called again."""
-    if isinstance(calls, ViewFunction):
-        return {calls.function: calls}
+    if isinstance(calls, str | ViewFunction):
+        call = _view("calls", calls)
+        return {call.function: call}
+    named: dict[str, ViewFunction] = {}
     if isinstance(calls, Mapping):
         for name, call in calls.items():
             if not isinstance(name, str):
                 raise InputError(
                     f"fetch_views: the name of a call must be a str, got {name!r:.80}; use {str(name)!r:.80}"
                 )
-            _check_view(f"call {name!r:.80}", call)
-        named = dict(calls)
+            named[name] = _view(f"call {name!r:.80}", call)
     else:
-        if isinstance(calls, str | bytes) or not isinstance(calls, Iterable):
-            _check_view("calls", calls)
-        named = {}
-        for place, call in enumerate(calls):
-            _check_view(f"call {place}", call)
+        if isinstance(calls, bytes) or not isinstance(calls, Iterable):
+            _view("calls", calls)
+        for place, given in enumerate(calls):
+            call = _view(f"call {place}", given)
             named[call.function if call.function not in named else f"{call.function} #{len(named)}"] = call
     if not named:
         raise InputError("fetch_views needs at least one call")
@@ -93,7 +93,7 @@ def named_calls(calls: Any) -> dict[str, ViewFunction]:
 def listed_keys(keys: Any) -> list[Any]:
     """Return the keys of table items as a list; raise InputError for a single key."""
     if isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
-        raise InputError(f"keys must be a list of keys, got {keys!r:.80}; write one key as keys=[...]")
+        raise InputError(f"keys must be a list of keys, got {keys!r:.80}; write one key as [key]")
     return list(keys)
 
 
@@ -115,6 +115,16 @@ def listed_requests(requests: Any) -> list[SimulationRequest]:
     return listed
 
 
-def _check_view(place: str, call: Any) -> None:
+def _view(place: str, call: Any) -> ViewFunction:
+    """Return a view call; a text is the function of a call without arguments."""
+    if isinstance(call, str):
+        try:
+            return ViewFunction(call)
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from None
     if not isinstance(call, ViewFunction):
-        raise InputError(f"{place}: expected toolkit.ViewFunction('0x1::module::function', ...), got {call!r:.80}")
+        raise InputError(
+            f"{place}: expected '0x1::module::function' or toolkit.ViewFunction('0x1::module::function', [...]), "
+            f"got {call!r:.80}"
+        )
+    return call

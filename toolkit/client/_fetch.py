@@ -131,9 +131,9 @@ def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) 
 
 def fetch_views(
     node: Node,
-    calls: ViewFunction | Mapping[str, ViewFunction] | Sequence[ViewFunction],
-    *,
+    calls: str | ViewFunction | Mapping[str, str | ViewFunction] | Sequence[str | ViewFunction],
     versions: Versions | None = None,
+    *,
     typed: bool = True,
     flatten: bool = False,
     times: bool = False,
@@ -144,7 +144,8 @@ def fetch_views(
     Parameters
     ----------
     node : Node
-    calls : ViewFunction, mapping of str to ViewFunction, or sequence of ViewFunction
+    calls : str, ViewFunction, mapping of str to either, or sequence of either
+        A text is a function that takes no arguments.
         With a mapping or sequence the frame has a ``call`` column: the mapping's names, or the functions'.
     versions : version plan, optional
         ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, dates, a list or a range; the head by default. Both ends are
@@ -219,7 +220,9 @@ def fetch_views(
         records = [_dated(record, stamps) for record in records]
     unanswered = typed and all(record.values is None for record in records)
     layouts = _head_returns(ready.values()) if unanswered else None
-    return view_frame(records, typed=typed, flatten=flatten, named=not isinstance(calls, ViewFunction), layouts=layouts)
+    return view_frame(
+        records, typed=typed, flatten=flatten, named=not isinstance(calls, str | ViewFunction), layouts=layouts
+    )
 
 
 def _head_returns(ready: Iterable[PreparedView]) -> tuple[Layout, ...] | None:
@@ -234,8 +237,8 @@ def _head_returns(ready: Iterable[PreparedView]) -> tuple[Layout, ...] | None:
 def fetch_table_items(
     node: Node,
     handle: str,
-    *,
     keys: Iterable[Any],
+    *,
     key_type: str,
     value_type: str,
     versions: Versions | None = None,
@@ -421,7 +424,7 @@ def simulate_all(
     yield from send_all(node, requests, prepared)
 
 
-def fetch_transactions(node: Node, *, versions: Versions, progress: bool = True) -> TransactionFrames:
+def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True) -> TransactionFrames:
     """Read committed transactions.
 
     Parameters

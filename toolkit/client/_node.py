@@ -251,9 +251,9 @@ class Node(Reads):
     def view(
         self,
         function: str | ViewFunction,
+        arguments: Sequence[Any] = (),
         *,
         type_arguments: Sequence[str] = (),
-        arguments: Sequence[Any] = (),
         ledger_version: int | None = None,
     ) -> ViewResult:
         """Run a view function.
@@ -262,10 +262,10 @@ class Node(Reads):
         ----------
         function : str or ViewFunction
             ``0x1::coin::supply``, or a whole call without the other arguments.
-        type_arguments : sequence of str
-            Move types.
         arguments : sequence
             Python values, encoded by the function's ABI.
+        type_arguments : sequence of str
+            Move types.
         ledger_version : int, optional
             Version whose state is read; the head by default.
 
@@ -294,13 +294,13 @@ class Node(Reads):
         4
         """
         if not isinstance(function, ViewFunction):
-            function = ViewFunction(function, type_arguments=tuple(type_arguments), arguments=tuple(arguments))
+            function = ViewFunction(function, arguments, type_arguments=type_arguments)
         elif type_arguments or arguments:
             raise InputError("view got a whole ViewFunction and further arguments; put them into the ViewFunction")
         return self._typed(self.prepare_view(function, ledger_version))
 
     def table_item(
-        self, handle: str, *, key: Any, key_type: str, value_type: str, ledger_version: int | None = None
+        self, handle: str, key: Any, *, key_type: str, value_type: str, ledger_version: int | None = None
     ) -> TableItem:
         """Read one item of a table.
 

@@ -41,9 +41,9 @@ class Snapshot:
     def view(
         self,
         function: str | ViewFunction,
+        arguments: Sequence[Any] = (),
         *,
         type_arguments: Sequence[str] = (),
-        arguments: Sequence[Any] = (),
     ) -> ViewResult:
         """Run a view function on the state of this version; see `Node.view`.
 
@@ -52,11 +52,9 @@ class Snapshot:
         InputError, SchemaError, NodeError, NodeUnreachable
             As `Node.view` does.
         """
-        return self.node.view(
-            function, type_arguments=type_arguments, arguments=arguments, ledger_version=self.ledger_version
-        )
+        return self.node.view(function, arguments, type_arguments=type_arguments, ledger_version=self.ledger_version)
 
-    def table_item(self, handle: str, *, key: Any, key_type: str, value_type: str) -> TableItem:
+    def table_item(self, handle: str, key: Any, *, key_type: str, value_type: str) -> TableItem:
         """Read a table item at this version; see `Node.table_item`.
 
         Raises
@@ -65,7 +63,7 @@ class Snapshot:
             As `Node.table_item` does.
         """
         return self.node.table_item(
-            handle, key=key, key_type=key_type, value_type=value_type, ledger_version=self.ledger_version
+            handle, key, key_type=key_type, value_type=value_type, ledger_version=self.ledger_version
         )
 
     def module(self, address: str, name: str) -> ModuleAbi | None:

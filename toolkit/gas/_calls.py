@@ -165,7 +165,8 @@ class Call(CallFields):
 
         Parameters
         ----------
-        call : Call, ViewFunction, SimulationRequest or mapping
+        call : Call, str, ViewFunction, SimulationRequest or mapping
+            A text is a view function that takes no arguments.
         label : str, optional
 
         Raises
@@ -175,6 +176,8 @@ class Call(CallFields):
         """
         if isinstance(call, Call):
             return call.model_copy(update={"label": label}) if label else call
+        if isinstance(call, str):
+            call = ViewFunction(call)
         if isinstance(call, ViewFunction):
             return cls(label=label, view=call.function, type_arguments=call.type_arguments, arguments=call.arguments)
         if isinstance(call, SimulationRequest):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
 from toolkit.move._address import parse_address
-from toolkit.move._codecs import MAX_NUMBER_BITS, VARIANT, Mismatch, integer_range, option_items, preview, type_words
+from toolkit.move._codecs import MAX_NUMBER_BITS, VARIANT, Mismatch, integer_range, move_type, option_items, preview
 from toolkit.move._ids import format_hex, parse_hex
 from toolkit.move._layouts import (
     Address,
@@ -109,7 +109,7 @@ def _encode(layout: Layout, value: Any) -> Any:  # noqa: C901, PLR0911, PLR0912 
 def _bool(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    raise Mismatch(f"expected boolean, got {describe(value)}")
+    raise Mismatch(f"expected bool, got {describe(value)}")
 
 
 def _integer(layout: UInt | Int, value: Any) -> int | str:
@@ -121,9 +121,9 @@ def _integer(layout: UInt | Int, value: Any) -> int | str:
     elif not isinstance(value, int) and hasattr(value, "__index__"):
         number = value.__index__()  # integers of NumPy
     if isinstance(number, bool) or not isinstance(number, int):
-        raise Mismatch(f"expected {type_words(layout)}, got {describe(value)}; pass an int or its decimal digits")
+        raise Mismatch(f"expected {move_type(layout)}, got {describe(value)}; pass an int or its decimal digits")
     if not low <= number <= high:
-        raise Mismatch(f"expected {type_words(layout)}, got {describe(value)}, outside {low}..{high}")
+        raise Mismatch(f"expected {move_type(layout)}, got {describe(value)}, outside {low}..{high}")
     return number if layout.bits <= MAX_NUMBER_BITS else str(number)
 
 
@@ -134,7 +134,7 @@ def _address(value: Any) -> str:
             return parse_address(given)
         except InputError:
             pass
-    raise Mismatch(f"expected string<address>, got {describe(value)}; pass 0x and 1 to 64 hex digits")
+    raise Mismatch(f"expected address, got {describe(value)}; pass 0x and 1 to 64 hex digits")
 
 
 def _bytes(value: Any) -> str:
@@ -145,18 +145,18 @@ def _bytes(value: Any) -> str:
             return format_hex(parse_hex(value))
         except InputError:
             pass
-    raise Mismatch(f"expected string<hex>, got {describe(value)}; pass bytes, or 0x and two hex digits per byte")
+    raise Mismatch(f"expected vector<u8>, got {describe(value)}; pass bytes, or 0x and two hex digits per byte")
 
 
 def _string(value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise Mismatch(f"expected a string, got {describe(value)}")
+    raise Mismatch(f"expected 0x1::string::String, got {describe(value)}; pass a str")
 
 
 def _array(element: Layout, value: Any) -> list[Any]:
     if not isinstance(value, (list, tuple)):
-        raise Mismatch(f"expected {type_words(VectorOf(element))}, got {describe(value)}; pass a list")
+        raise Mismatch(f"expected {move_type(VectorOf(element))}, got {describe(value)}; pass a list")
     out: list[Any] = []
     try:
         for item in value:

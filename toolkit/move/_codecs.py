@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, assert_never
 
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import SchemaError
-from toolkit.move._layouts import Address, Bool, Bytes, FunctionValue, Int, Layout, UInt, Untyped, VectorOf
+from toolkit.move._layouts import (
+    Address,
+    Bool,
+    Bytes,
+    EnumOf,
+    FunctionValue,
+    Int,
+    Layout,
+    ObjectOf,
+    OptionOf,
+    String,
+    StructOf,
+    UInt,
+    Untyped,
+    VectorOf,
+)
 from toolkit.move._type_tags import FunctionType, Primitive, Reference, TypeTag, Vector
 
 if TYPE_CHECKING:
@@ -23,6 +38,7 @@ __all__ = [
     "hex_bytes",
     "integer_name",
     "integer_range",
+    "move_type",
     "option_items",
     "preview",
     "raise_schema_error",
@@ -125,6 +141,37 @@ def type_words(of: Layout | TypeTag) -> str:  # noqa: C901, PLR0911  # one case 
             return "string<move_function_id>"
         case _:
             return "string<move_struct_tag_id>"
+
+
+def move_type(layout: Layout) -> str:  # noqa: PLR0911  # one case per kind of layout
+    """Return a layout's type as Move writes it, for messages to people.
+
+    Examples
+    --------
+    >>> move_type(OptionOf(VectorOf(UInt(64))))
+    '0x1::option::Option<vector<u64>>'
+    """
+    match layout:
+        case Bool():
+            return "bool"
+        case UInt() | Int():
+            return integer_name(layout)
+        case Address():
+            return "address"
+        case ObjectOf():
+            return "0x1::object::Object"
+        case Bytes():
+            return "vector<u8>"
+        case String():
+            return "0x1::string::String"
+        case VectorOf(element):
+            return f"vector<{move_type(element)}>"
+        case OptionOf(element):
+            return f"0x1::option::Option<{move_type(element)}>"
+        case StructOf(tag) | EnumOf(tag) | FunctionValue(tag) | Untyped(tag):
+            return str(tag)
+        case _:
+            assert_never(layout)
 
 
 def integer_name(layout: UInt | Int) -> str:

@@ -101,6 +101,8 @@ def _describe(name: str, error: ValidationError) -> str:
             what = f"{name} does not have this field"
         elif detail["type"] == "tuple_type":
             what = f"expected a list, got {shorten(detail['input'])}"
+            if isinstance(detail["input"], str | int):
+                what += f"; write [{shorten(detail['input'])}]"
         elif detail["type"] != "value_error":
             what = f"{what.replace('Input should be', 'expected')}, got {shorten(detail['input'])}"
         lines.append(f"{where}: {what}")

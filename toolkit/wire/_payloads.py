@@ -74,7 +74,7 @@ class EntryFunction(WireModel):
     arguments: tuple[Argument, ...] = ()
 
     def __init__(
-        self, function: str, *, type_arguments: Sequence[str] = (), arguments: Sequence[Any] = (), **unknown: Any
+        self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
     ) -> None:
         self._fill({"function": function, "type_arguments": type_arguments, "arguments": arguments} | unknown)
 

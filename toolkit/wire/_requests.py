@@ -94,10 +94,10 @@ class ViewFunction(WireModel):
     ----------
     function : str
         ``address::module::function``.
-    type_arguments : sequence of str, default ()
-        Type tags, one per type parameter.
     arguments : sequence, default ()
         JSON-like values. Without an ABI they are sent as given, but an int of more than 32 bits is sent as a string.
+    type_arguments : sequence of str, default ()
+        Type tags, one per type parameter.
 
     Raises
     ------
@@ -116,7 +116,7 @@ class ViewFunction(WireModel):
     arguments: tuple[Argument, ...] = ()
 
     def __init__(
-        self, function: str, *, type_arguments: Sequence[str] = (), arguments: Sequence[Any] = (), **unknown: Any
+        self, function: str, arguments: Sequence[Any] = (), *, type_arguments: Sequence[str] = (), **unknown: Any
     ) -> None:
         self._fill({"function": function, "type_arguments": type_arguments, "arguments": arguments} | unknown)
 

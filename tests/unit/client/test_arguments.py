@@ -32,11 +32,11 @@ def fetched(node, keys=(1,)):
 @pytest.mark.parametrize(
     ("calls", "words"),
     [
-        ("0x1::m::supply", "calls: expected toolkit.ViewFunction.*got '0x1::m::supply'"),
-        (None, "calls: expected toolkit.ViewFunction.*got None"),
-        (5, "calls: expected toolkit.ViewFunction.*got 5"),
-        ([VIEW, "0x1::m::supply"], "call 1: expected toolkit.ViewFunction"),
-        ({"a": "0x1::m::supply"}, "call 'a': expected toolkit.ViewFunction"),
+        ("supply", "calls: .*function.*'supply'"),
+        (None, "calls: expected '0x1::module::function' or toolkit.ViewFunction.*got None"),
+        (5, "calls: expected '0x1::module::function' or toolkit.ViewFunction.*got 5"),
+        ([VIEW, 7], "call 1: expected '0x1::module::function' or toolkit.ViewFunction"),
+        ({"a": "0x1::m"}, "call 'a': .*'0x1::m'"),
         ({5: VIEW}, "the name of a call must be a str, got 5"),
         ([], "needs at least one call"),
         ({}, "needs at least one call"),
@@ -51,7 +51,7 @@ def test_what_is_no_view_call_is_refused(node, calls, words):
 @pytest.mark.parametrize("keys", ["alice", b"alice", {"alice": 1}, None, 5])
 def test_one_key_is_no_list_of_keys(node, keys):
     """The letters of a name are not its keys."""
-    with pytest.raises(InputError, match=r"keys must be a list of keys, got .*write one key as keys=\[...\]"):
+    with pytest.raises(InputError, match=r"keys must be a list of keys, got .*write one key as \[key\]"):
         fetched(node, keys)
 
 
@@ -112,3 +112,39 @@ def test_parts_of_requests_that_cannot_be_read_are_named(make, words):
     """Arrays and dicts where they do not belong are the caller's mistakes, told as such."""
     with pytest.raises(InputError, match=words):
         make()
+
+
+def test_natural_arguments_are_positional():
+    """Arguments, keys and versions follow what they belong to; a call without arguments may be text."""
+    with toolkit.connect() as node:
+        alice = node.view("0xcafe::registry::record_of", ["alice"]).value
+        assert node.at(node.ledger().version).view("0xcafe::registry::record_of", ["alice"]).value == alice
+        call = ViewFunction("0xcafe::registry::record_of", ["alice"])
+        assert call == ViewFunction("0xcafe::registry::record_of", arguments=["alice"])
+        handle = node.view("0xcafe::registry::handle").value
+        types = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}
+        assert node.table_item(handle, "alice", **types).value == alice
+        items = toolkit.fetch_table_items(node, handle, ["alice", "nobody"], progress=False, **types)
+        assert items["presence"].tolist() == ["present", "missing"]
+        frame = toolkit.fetch_views(node, "0xcafe::registry::size", "100:300:100", progress=False)
+        assert frame["ledger_version"].tolist() == [100, 200, 300]
+        assert "call" not in frame.columns
+        both = toolkit.fetch_views(
+            node, {"size": "0xcafe::registry::size", "again": call}, [300], typed=False, progress=False
+        )
+        assert len(both) == 2
+        assert len(toolkit.fetch_transactions(node, "0:4", progress=False).transactions) == 5
+
+
+@pytest.mark.parametrize("arguments", ["alice", 5])
+def test_a_single_argument_is_not_a_list_of_its_characters(arguments):
+    """The message shows the list to write."""
+    with toolkit.connect() as node:
+        for read in (
+            lambda: node.view("0xcafe::registry::record_of", arguments),
+            lambda: ViewFunction("0x1::m::f", arguments),
+        ):
+            with pytest.raises(
+                InputError, match=rf"arguments: expected a list, got {arguments!r}; write \[{arguments!r}\]"
+            ):
+                read()

@@ -353,7 +353,7 @@ class TestSimulate:
     def test_arguments_that_do_not_fit_are_refused_before_the_call(self):
         """Signers are not among the arguments a caller writes."""
         node, fake = node_with(self.routes())
-        with pytest.raises(InputError, match=r"expected 2 arguments \[string<address>, string<u64>\], got 1"):
+        with pytest.raises(InputError, match=r"expected 2 arguments \(address, u64\), got 1"):
             node.simulate(EntryFunction("0x1::m::pay", arguments=[100]), sender="0xa11ce")
         assert fake.sent(self.WHERE) == []
 

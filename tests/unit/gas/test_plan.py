@@ -98,7 +98,7 @@ def test_versions_that_cannot_be_read_at_all_are_refused(node):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        pytest.param(SIZE | {"arguments": [1]}, "0xcafe::registry::size: expected 0 arguments .*, got 1", id="view"),
+        pytest.param(SIZE | {"arguments": [1]}, "0xcafe::registry::size: expected 0 arguments, got 1", id="view"),
         pytest.param(SIZE | {"type_arguments": ["u8"]}, "expected 0 type arguments, got 1", id="type arguments"),
         pytest.param(
             MOVE | {"arguments": ["0xb0b", "many"]}, r"aptos_account::transfer arguments\[1\]", id="simulation"

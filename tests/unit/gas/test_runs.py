@@ -274,7 +274,7 @@ def test_versions_at_which_the_function_took_other_arguments_are_rows(tmp_path):
     code = {"GET /accounts/0x1/module/m": lambda query, _: answer(old if at(query) < UPGRADE else NEW)}
     found = run(tmp_path / "run", node=made_node(code)[0], versions="0:-1/5")
     assert found.observations["error_code"].fillna("-").tolist() == ["input_error"] * 3 + ["-"] * 2
-    assert "expected 1 argument [" in found.observations["error_message"].iloc[0]
+    assert "expected 1 argument (u64), got 0" in found.observations["error_message"].iloc[0]
     assert found.complete
 
 

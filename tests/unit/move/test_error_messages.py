@@ -183,49 +183,49 @@ WRITTEN_BY_A_CALLER = [
         lambda: parse_abi_type("unparsable<x>"),
         "type 'unparsable<x>', position 0: unknown type 'unparsable' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
     ),
-    (lambda: encode_argument(Bool(), 1), "arguments[0]: expected boolean, got number 1"),
-    (lambda: encode_argument(UInt(8), 256), "arguments[0]: expected integer<u8>, got number 256, outside 0..255"),
-    (lambda: encode_argument(UInt(8), -1), "arguments[0]: expected integer<u8>, got number -1, outside 0..255"),
+    (lambda: encode_argument(Bool(), 1), "arguments[0]: expected bool, got number 1"),
+    (lambda: encode_argument(UInt(8), 256), "arguments[0]: expected u8, got number 256, outside 0..255"),
+    (lambda: encode_argument(UInt(8), -1), "arguments[0]: expected u8, got number -1, outside 0..255"),
     (
         lambda: encode_argument(UInt(64), 1.0),
-        "arguments[0]: expected string<u64>, got number 1.0; pass an int or its decimal digits",
+        "arguments[0]: expected u64, got number 1.0; pass an int or its decimal digits",
     ),
     (
         lambda: encode_argument(UInt(64), True),
-        "arguments[0]: expected string<u64>, got boolean true; pass an int or its decimal digits",
+        "arguments[0]: expected u64, got boolean true; pass an int or its decimal digits",
     ),
     (
         lambda: encode_argument(UInt(64), "1.5"),
-        "arguments[0]: expected string<u64>, got string '1.5'; pass an int or its decimal digits",
+        "arguments[0]: expected u64, got string '1.5'; pass an int or its decimal digits",
     ),
     (
         lambda: encode_argument(Address(), b"\x01"),
-        "arguments[0]: expected string<address>, got bytes 0x01; pass 0x and 1 to 64 hex digits",
+        "arguments[0]: expected address, got bytes 0x01; pass 0x and 1 to 64 hex digits",
     ),
     (
         lambda: encode_argument(Address(), "bob"),
-        "arguments[0]: expected string<address>, got string 'bob'; pass 0x and 1 to 64 hex digits",
+        "arguments[0]: expected address, got string 'bob'; pass 0x and 1 to 64 hex digits",
     ),
     (
         lambda: encode_argument(Bytes(), "abc"),
-        "arguments[0]: expected string<hex>, got string 'abc'; pass bytes, or 0x and two hex digits per byte",
+        "arguments[0]: expected vector<u8>, got string 'abc'; pass bytes, or 0x and two hex digits per byte",
     ),
     (
         lambda: encode_argument(Bytes(), [1, 2]),
-        "arguments[0]: expected string<hex>, got array of 2; pass bytes, or 0x and two hex digits per byte",
+        "arguments[0]: expected vector<u8>, got array of 2; pass bytes, or 0x and two hex digits per byte",
     ),
-    (lambda: encode_argument(String(), b"x"), "arguments[0]: expected a string, got bytes 0x78"),
+    (lambda: encode_argument(String(), b"x"), "arguments[0]: expected 0x1::string::String, got bytes 0x78; pass a str"),
     (
         lambda: encode_argument(VectorOf(UInt(64)), 5),
-        "arguments[0]: expected array<string<u64>>, got number 5; pass a list",
+        "arguments[0]: expected vector<u64>, got number 5; pass a list",
     ),
     (
         lambda: encode_argument(VectorOf(UInt(64)), [1, "x"]),
-        "arguments[0][1]: expected string<u64>, got string 'x'; pass an int or its decimal digits",
+        "arguments[0][1]: expected u64, got string 'x'; pass an int or its decimal digits",
     ),
     (
         lambda: encode_argument(OptionOf(UInt(8)), 300),
-        "arguments[0]: expected integer<u8>, got number 300, outside 0..255",
+        "arguments[0]: expected u8, got number 300, outside 0..255",
     ),
     (
         lambda: encode_argument(COIN, 5),
@@ -246,7 +246,7 @@ WRITTEN_BY_A_CALLER = [
     ),
     (
         lambda: encode_argument(SHAPE, {"Circle": {"r": 999}}),
-        "arguments[0].Circle.r: expected integer<u8>, got number 999, outside 0..255",
+        "arguments[0].Circle.r: expected u8, got number 999, outside 0..255",
     ),
     (lambda: encode_argument(UNT, object), "arguments[0]: expected a JSON value, got a Python type"),
     (lambda: encode_argument(FUN, "x"), "arguments[0]: a function value cannot be an argument"),

@@ -249,17 +249,17 @@ TABLE: list[tuple[Read, Any, str]] = [
         {"vec": [1, 2]},
         "parse arguments[0] failed, expect string<move_struct_tag_id>, caused by error: an Option has at most one element",
     ),
-    (written(UInt(8)), 256, "arguments[0]: expected integer<u8>, got number 256, outside 0..255"),
-    (written(UInt(64)), 1.5, "arguments[0]: expected string<u64>, got number 1.5; pass an int or its decimal digits"),
+    (written(UInt(8)), 256, "arguments[0]: expected u8, got number 256, outside 0..255"),
+    (written(UInt(64)), 1.5, "arguments[0]: expected u64, got number 1.5; pass an int or its decimal digits"),
     (
         written(UInt(64)),
         "ten",
-        "arguments[0]: expected string<u64>, got string 'ten'; pass an int or its decimal digits",
+        "arguments[0]: expected u64, got string 'ten'; pass an int or its decimal digits",
     ),
     (
         written(Address()),
         "bob",
-        "arguments[0]: expected string<address>, got string 'bob'; pass 0x and 1 to 64 hex digits",
+        "arguments[0]: expected address, got string 'bob'; pass 0x and 1 to 64 hex digits",
     ),
     (value(UInt(64)), 5, "value: expected string<u64>, got number 5"),
     (
