@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from toolkit.embedded._contract import Definition
-    from toolkit.embedded._session import EmittedEvent, EventKey, Session
+    from toolkit.embedded._session import EmittedEvent, EventKey, Session, TableTypes
     from toolkit.embedded._transaction import Transaction
 
 __all__ = ["Chain", "Log"]
@@ -96,6 +96,8 @@ class Chain:
         Accounts that exist at genesis.
     window : int, optional
         Number of versions that are not pruned; all by default.
+    decoded_tables : bool, default True
+        Whether changes of tables are shown decoded.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class Chain:
         epoch_us: int,
         accounts: Sequence[tuple[str, int]],
         window: int | None,
+        decoded_tables: bool = True,
     ) -> None:
         self.chain_id = chain_id
         self.window = window
@@ -118,6 +121,9 @@ class Chain:
         # Held while the chain grows, and by a node while it answers a request.
         self.lock = threading.RLock()
         self.by_hash: dict[str, int] = {}
+        # Types of the tables written so far, by handle; a node without a table indexer does not know them.
+        self.tables: dict[str, TableTypes] = {}
+        self._decoded_tables = decoded_tables
         # (version, event) of each event handle, oldest first.
         self.events_by_key: dict[EventKey, deque[tuple[int, EmittedEvent]]] = {}
         self.oldest_version = 0
@@ -215,6 +221,8 @@ class Chain:
                 self.blocks.replace_last(replace(block, last_version=version))
             hash_ = request.hash if request is not None else hash_
             committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request)
+            if self._decoded_tables:
+                self.tables.update(output.tables)
             self.by_hash[hash_] = version
             for event in output.events:
                 if event.key is not None:

@@ -279,7 +279,14 @@ def run_unmetered(snapshot: LedgerSnapshot, body: Callable[[Session], None], *, 
     session = Session(snapshot.state, snapshot.version, snapshot.code, FreeMeter(snapshot.schedule), seed=seed)
     body(session)
     writes = {key: _stored(data) for key, data in session.writes.items()}
-    return Output(success=True, vm_status=EXECUTED, charges=FREE, writes=writes, events=tuple(session.events))
+    return Output(
+        success=True,
+        vm_status=EXECUTED,
+        charges=FREE,
+        writes=writes,
+        events=tuple(session.events),
+        tables=session.tables,
+    )
 
 
 def execute(
@@ -337,7 +344,8 @@ def execute(
     charges = meter.charges()
     _finish(session, snapshot, transaction, charges)
     writes = {key: _with_deposit(snapshot, stored, key, data) for key, data in session.writes.items()}
-    return Output(success, vm_status, charges, writes, tuple(session.events), execution_status=status)
+    events = tuple(session.events)
+    return Output(success, vm_status, charges, writes, events, execution_status=status, tables=session.tables)
 
 
 def _charge_intrinsic(meter: Meter, size: int) -> None:

@@ -263,7 +263,9 @@ class _Activity:
     )
 
 
-def seeded_ledger(ledger_class: type[Ledger], *, seed: int, versions: int, window: int | None) -> Ledger:
+def seeded_ledger(
+    ledger_class: type[Ledger], *, seed: int, versions: int, window: int | None, decoded_tables: bool
+) -> Ledger:
     """Return the ledger of `Ledger.with_history`; the class is passed in, because its module imports this one."""
     if versions < MIN_VERSIONS:
         raise InputError(f"versions must be at least {MIN_VERSIONS} to contain all events, got {versions}")
@@ -276,6 +278,7 @@ def seeded_ledger(ledger_class: type[Ledger], *, seed: int, versions: int, windo
         genesis_time=_START,
         block_time=_SPAN * _VERSIONS_PER_BLOCK / versions,
         epoch_time=_SPAN / 90,
+        decoded_tables=decoded_tables,
     )
     _History(ledger, seed, versions).commit()
     return ledger

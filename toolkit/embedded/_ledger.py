@@ -73,6 +73,9 @@ class Ledger(LedgerReader):
         Ledger time between blocks.
     epoch_time : timedelta, default 2 h
         Length of an epoch.
+    decoded_tables : bool, default True
+        Whether changes of table items are shown with key and value decoded, as on public nodes. If False, their
+        ``data`` is null, as on nodes without a table indexer.
 
     Raises
     ------
@@ -100,6 +103,7 @@ class Ledger(LedgerReader):
         genesis_time: datetime = _GENESIS,
         block_time: timedelta = timedelta(seconds=1),
         epoch_time: timedelta = timedelta(hours=2),
+        decoded_tables: bool = True,
     ) -> None:
         if window is not None and window < 1:
             raise InputError(f"window must be at least 1 version, got {window}")
@@ -116,11 +120,14 @@ class Ledger(LedgerReader):
             epoch_us=epoch_time // timedelta(microseconds=1),
             accounts=[(parse_address(address), octas) for address, octas in balances.items()],
             window=window,
+            decoded_tables=decoded_tables,
         )
         super().__init__(chain)
 
     @classmethod
-    def with_history(cls, seed: int = 7, versions: int = 5_000, *, window: int | None = None) -> Ledger:
+    def with_history(
+        cls, seed: int = 7, versions: int = 5_000, *, window: int | None = None, decoded_tables: bool = True
+    ) -> Ledger:
         """Return a ledger with a seeded history; `milestones` lists the events that changed gas.
 
         Accounts register names at ``0xcafe::registry`` and place orders at ``0xb00c::order_book``. The vault at
@@ -135,6 +142,8 @@ class Ledger(LedgerReader):
             Length of the history: versions 0 to ``versions - 1``; at least 200.
         window : int, optional
             Number of latest versions that are not pruned; all by default.
+        decoded_tables : bool, default True
+            As for `Ledger`.
 
         Returns
         -------
@@ -152,7 +161,7 @@ class Ledger(LedgerReader):
         >>> ledger.head, ledger.milestones[-1].kind.value
         (199, 'mixed')
         """
-        return seeded_ledger(cls, seed=seed, versions=versions, window=window)
+        return seeded_ledger(cls, seed=seed, versions=versions, window=window, decoded_tables=decoded_tables)
 
     # -- writing -------------------------------------------------------------------------------------------
 

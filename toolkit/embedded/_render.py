@@ -24,11 +24,11 @@ from toolkit.move import (
 from toolkit.wire import EncodedScript, NoAccountSignature, SingleSenderSignature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from toolkit.embedded._chain import Chain
     from toolkit.embedded._code import CodeSet
-    from toolkit.embedded._session import EmittedEvent
+    from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue, VersionedState
     from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
     from toolkit.wire import EncodedEntryFunction, ScriptArgument, TransactionSignature
@@ -78,32 +78,37 @@ def module_json(code: CodeSet, address: str, name: str) -> dict[str, Any] | None
     return {"bytecode": f"0x{definition.bytecode.hex()}", "abi": definition.abi_json}
 
 
-def changes_json(code: CodeSet, output: Output) -> list[dict[str, Any]]:
-    """Return an output's writes as state changes; as on a node, those that cannot be rendered are omitted."""
+def changes_json(code: CodeSet, output: Output, tables: Mapping[str, TableTypes]) -> list[dict[str, Any]]:
+    """Return an output's writes as state changes; as on a node, those that cannot be rendered are omitted.
+
+    `tables` are the tables whose changes are decoded.
+    """
     changes = []
     for key, value in sorted(output.writes.items(), key=lambda item: _key_bytes(item[0])):
         try:
             if key.kind == "group" and value is not None:
                 changes += _group_json(code, key, value.data)
             else:
-                changes.append(_change_json(code, key, None if value is None else value.data))
+                changes.append(_change_json(code, key, None if value is None else value.data, tables))
         except ToolkitError:
             continue
     return changes
 
 
-def _change_json(code: CodeSet, key: StateKey, data: bytes | None) -> dict[str, Any]:
+def _change_json(code: CodeSet, key: StateKey, data: bytes | None, tables: Mapping[str, TableTypes]) -> dict[str, Any]:
     verb = "delete" if data is None else "write"
     key_hash = state_key_hash(key)
     if key.kind == "table":
         change: dict[str, Any] = {
             "state_key_hash": key_hash,
             "handle": f"0x{address_to_bytes(key.owner).hex()}",
-            "key": f"0x{key.name.hex()}",  # type: ignore[union-attr]  # a table key is bytes
+            "key": f"0x{key.item.hex()}",
         }
         if data is not None:
             change["value"] = f"0x{data.hex()}"
-        return change | {"data": None, "type": f"{verb}_table_item"}
+        types = tables.get(key.owner)
+        decoded = None if types is None else _item_json(code, types, key.item, data)
+        return change | {"data": decoded, "type": f"{verb}_table_item"}
     change = {"address": wire_address(key.owner), "state_key_hash": key_hash}
     name = str(key.name)
     if key.kind == "module":
@@ -117,6 +122,14 @@ def _change_json(code: CodeSet, key: StateKey, data: bytes | None) -> dict[str, 
     else:
         change["data"] = resource_json(code, name, data)
     return change | {"type": f"{verb}_resource"}
+
+
+def _item_json(code: CodeSet, types: TableTypes, key: bytes, data: bytes | None) -> dict[str, Any]:
+    """Return the decoded change of a table item; a deleted one has no value."""
+    decoded = {"key": value_json(code, types.key, key), "key_type": types.key}
+    if data is not None:
+        decoded |= {"value": value_json(code, types.value, data), "value_type": types.value}
+    return decoded
 
 
 def _group_json(code: CodeSet, key: StateKey, data: bytes) -> list[dict[str, Any]]:
@@ -231,16 +244,25 @@ def signature_json(signature: TransactionSignature) -> dict[str, Any]:
 
 
 def simulation_json(
-    code: CodeSet, request: Transaction, output: Output, *, version: int, timestamp_us: int
+    code: CodeSet,
+    request: Transaction,
+    output: Output,
+    *,
+    version: int,
+    timestamp_us: int,
+    tables: Mapping[str, TableTypes],
 ) -> dict[str, Any]:
-    """Return a simulated transaction: like a committed one, without state hashes and without ``type``."""
+    """Return a simulated transaction: like a committed one, without state hashes and without ``type``.
+
+    Changes are decoded in the tables that the ledger has, not in those that the transaction creates.
+    """
     return {
         "version": str(version),
         "hash": request.hash,
         "state_change_hash": _ZERO_HASH,
         "event_root_hash": _ZERO_HASH,
         "state_checkpoint_hash": None,
-        **_outcome_json(code, output, _ZERO_HASH),
+        **_outcome_json(code, output, _ZERO_HASH, tables),
         **_request_json(code, request),
         "events": events_json(code, output.events),
         "timestamp": str(timestamp_us),
@@ -263,7 +285,7 @@ def transaction_json(chain: Chain, transaction: CommittedTransaction) -> dict[st
         "state_change_hash": _hash(chain, "changes", version),
         "event_root_hash": _hash(chain, "events", version) if events else _NO_EVENTS,
         "state_checkpoint_hash": _hash(chain, "state", version) if checkpoint else None,
-        **_outcome_json(code, transaction.output, _hash(chain, "accumulator", version)),
+        **_outcome_json(code, transaction.output, _hash(chain, "accumulator", version), chain.tables),
     }
     if transaction.request is not None:
         answer |= _request_json(code, transaction.request)
@@ -309,13 +331,15 @@ def block_json(chain: Chain, block: LedgerBlock, *, with_transactions: bool) -> 
     }
 
 
-def _outcome_json(code: CodeSet, output: Output, accumulator_root_hash: str) -> dict[str, Any]:
+def _outcome_json(
+    code: CodeSet, output: Output, accumulator_root_hash: str, tables: Mapping[str, TableTypes]
+) -> dict[str, Any]:
     return {
         "gas_used": str(output.charges.total_charge_gas_units),
         "success": output.success,
         "vm_status": output.vm_status,
         "accumulator_root_hash": accumulator_root_hash,
-        "changes": changes_json(code, output),
+        "changes": changes_json(code, output, tables),
     }
 
 
@@ -410,7 +434,7 @@ def _key_bytes(key: StateKey) -> bytes:
     writer = Writer()
     writer.uleb128(1)
     writer.fixed(address_to_bytes(key.owner))
-    writer.bytes(key.name if isinstance(key.name, bytes) else key.name.encode())
+    writer.bytes(key.item)
     return writer.getvalue()
 
 

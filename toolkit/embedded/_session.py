@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.types import Event, MoveType, Resource, Struct
     from toolkit.move import TypeTag
 
-__all__ = ["EmittedEvent", "EventKey", "Session", "load_value", "store_value"]
+__all__ = ["EmittedEvent", "EventKey", "Session", "TableTypes", "load_value", "store_value"]
 
 _M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Resource")
@@ -31,6 +31,13 @@ _V = TypeVar("_V")
 # Abort codes of the native table functions; they have no names.
 _ALREADY_EXISTS = AbortCode(0x6407, "")
 _NOT_FOUND = AbortCode(0x6507, "")
+
+
+class TableTypes(NamedTuple):
+    """Types of the keys and items of a table, as the REST API prints them."""
+
+    key: str
+    value: str
 
 
 class EventKey(NamedTuple):
@@ -101,6 +108,8 @@ class Session:
         self.version = version
         self.writes: dict[StateKey, bytes | None] = {}
         self.events: list[EmittedEvent] = []
+        # Types of keys and items by handle, of the tables that are written.
+        self.tables: dict[str, TableTypes] = {}
         self._state = state
         self._seed = seed
         self._addresses = 0
@@ -279,20 +288,20 @@ class Session:
         """Return a context manager that yields an item and stores its changes."""
         state_key = self._table_key("borrow", handle, key_kind, key)
         value = self._mutably(lambda: self._table_item(state_key, kind))
-        return _Borrowed(value, lambda changed: self._table_write(state_key, kind, changed))
+        return _Borrowed(value, lambda changed: self._table_write(state_key, key_kind, kind, changed))
 
     def table_add(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType, value: Any) -> None:
         """Add a new item."""
         state_key = self._table_key("add", handle, key_kind, key)
         if self._table_load(state_key) is not None:
             raise MoveAbort("0x1::table", _ALREADY_EXISTS)
-        self._table_write(state_key, kind, value)
+        self._table_write(state_key, key_kind, kind, value)
 
     def table_upsert(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType, value: Any) -> None:
         """Add or replace an item."""
         state_key = self._table_key("add", handle, key_kind, key)
         self._table_load(state_key)
-        self._table_write(state_key, kind, value)
+        self._table_write(state_key, key_kind, kind, value)
 
     def table_remove(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> Any:
         """Delete an item and return it."""
@@ -324,7 +333,8 @@ class Session:
             raise MoveAbort("0x1::table", _NOT_FOUND)
         return load_value(kind, decode_bcs(self.code.layout(kind.text), data), self)
 
-    def _table_write(self, key: StateKey, kind: MoveType, value: Any) -> None:
+    def _table_write(self, key: StateKey, key_kind: MoveType, kind: MoveType, value: Any) -> None:
+        self.tables[key.owner] = TableTypes(key_kind.text, kind.text)
         self._write(key, self._encode_plain(self.code.layout(kind.text), store_value(kind, value)))
 
     # -- events --------------------------------------------------------------------------------------------

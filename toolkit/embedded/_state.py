@@ -51,6 +51,11 @@ class StateKey(NamedTuple):
     owner: str
     name: str | bytes
 
+    @property
+    def item(self) -> bytes:
+        """The key of a table item, as BCS."""
+        return self.name.encode() if isinstance(self.name, str) else self.name
+
 
 def module_key(address: str, name: str) -> StateKey:
     """Return the key of a module's code."""
@@ -81,7 +86,7 @@ def state_key_bytes(key: StateKey) -> bytes:
     1 is a table item (handle, key bytes).
     """
     if key.kind == "table":
-        return b"\x01" + address_to_bytes(key.owner) + _as_bytes(key.name)
+        return b"\x01" + address_to_bytes(key.owner) + key.item
     path = Writer()
     if key.kind == "module":
         path.u8(0)
@@ -104,10 +109,6 @@ def state_key_bytes(key: StateKey) -> bytes:
 def state_key_hash(key: StateKey) -> str:
     """Return a state key's hash as in state changes: 0x and 64 digits."""
     return f"0x{hashlib.sha3_256(_HASH_SALT + state_key_bytes(key)).hexdigest()}"
-
-
-def _as_bytes(name: str | bytes) -> bytes:
-    return name.encode() if isinstance(name, str) else name
 
 
 def _as_text(name: str | bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from toolkit.embedded._vm_status import SUCCESS
@@ -22,11 +23,11 @@ from toolkit.wire import (
 from toolkit.wire._bcs_payloads import write_function_call
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from toolkit.embedded._chain import Chain
     from toolkit.embedded._meter import Charges
-    from toolkit.embedded._session import EmittedEvent
+    from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue
     from toolkit.wire import AccountSignature, EncodedEntryFunction, SignedTransaction, TransactionSignature
 
@@ -129,7 +130,7 @@ def encode_stored(executable: Executable) -> bytes:
 
 
 class Output(NamedTuple):
-    """The output of an execution: status, charges, writes and events."""
+    """The output of an execution: status, charges, writes, events, and the types of the tables written."""
 
     success: bool
     vm_status: str
@@ -138,6 +139,7 @@ class Output(NamedTuple):
     events: tuple[EmittedEvent, ...]
     discarded: bool = False
     execution_status: bytes = SUCCESS  # BCS
+    tables: Mapping[str, TableTypes] = MappingProxyType({})  # by handle
 
 
 @dataclass(frozen=True, slots=True)

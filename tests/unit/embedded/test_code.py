@@ -78,7 +78,7 @@ def test_one_written_group_shows_as_all_its_members(ledger, gold):
     done = ledger.commit("0x901d::gold::mint", "0xb0b", 1, sender="0x901d")
     changes = [
         change
-        for change in changes_json(ledger.chain.code_at(done.version), done.output)
+        for change in changes_json(ledger.chain.code_at(done.version), done.output, ledger.chain.tables)
         if change.get("address") == gold
     ]
     assert {change["data"]["type"].split("::", 1)[1] for change in changes} == {

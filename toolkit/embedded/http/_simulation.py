@@ -138,6 +138,7 @@ def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         output,
         version=version,
         timestamp_us=node.chain.blocks[-1].timestamp_us,
+        tables=node.chain.tables,
     )
     return HttpAnswer(encode([answer]), gas_used=gas_used)
 
