@@ -102,7 +102,9 @@ def test_the_client_reads_both_forms(decoded):
         place = frame[frame["key"].map(lambda key: isinstance(key, bytes) and len(key) == 40)]
         assert len(place) == 1
         types = place[["key_type", "value_type"]].dropna().values.tolist()
-        assert types == ([[f"0x{'5e1f'.rjust(64, '0')}::shelf::{name}" for name in ("Place", "Book")]] if decoded else [])
+        assert types == (
+            [[f"0x{'5e1f'.rjust(64, '0')}::shelf::{name}" for name in ("Place", "Book")]] if decoded else []
+        )
 
 
 def test_a_table_that_a_simulation_creates_is_not_decoded():

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.http._server import start as start
     from toolkit.embedded.types import T0 as T0
     from toolkit.embedded.types import T1 as T1
+    from toolkit.embedded.types import Enum as Enum
     from toolkit.embedded.types import Event as Event
     from toolkit.embedded.types import Object as Object
     from toolkit.embedded.types import Option as Option
@@ -90,7 +91,7 @@ _HOMES = {
     "_reader": "Milestone",
     "_transaction": "CommittedTransaction LedgerBlock",
     "types": (
-        "T0 T1 Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 i256 "
+        "T0 T1 Enum Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 i256 "
         "signer u8 u16 u32 u64 u128 u256 vector"
     ),
     "_vm_status": (

@@ -98,6 +98,8 @@ class Chain:
         Number of versions that are not pruned; all by default.
     decoded_tables : bool, default True
         Whether changes of tables are shown decoded.
+    enum_variants : bool, default False
+        Whether ABIs list the variants of enums.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Chain:
         accounts: Sequence[tuple[str, int]],
         window: int | None,
         decoded_tables: bool = True,
+        enum_variants: bool = False,
     ) -> None:
         self.chain_id = chain_id
         self.window = window
@@ -131,6 +134,7 @@ class Chain:
         self._epoch_us = epoch_us
         self._genesis_time_us = genesis_time_us
         self._codes: list[CodeSet] = []
+        self._enum_variants = enum_variants
         self._code_versions: list[int] = []
         self._schedules: dict[int, Schedule] = {}
         self._begin_at_genesis(schedule, features, accounts)
@@ -299,7 +303,7 @@ class Chain:
     ) -> None:
         """Commit version 0: the framework's code and first resources."""
         definitions = tuple(module.definition for module in FRAMEWORK)
-        code = CodeSet({}).with_modules(definitions)
+        code = CodeSet({}, enum_variants=self._enum_variants).with_modules(definitions)
         self._codes.append(code)
         self._code_versions.append(0)
         snapshot = LedgerSnapshot(self.state, -1, code, schedule, 0, self.chain_id)

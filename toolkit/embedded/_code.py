@@ -6,7 +6,7 @@ A `CodeSet` is immutable: publishing creates a new one, so its caches are never 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from toolkit.embedded._state import group_key, resource_key
 from toolkit.embedded._vm_status import VmError
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
 __all__ = [
+    "ABILITIES",
     "BoundFunction",
     "CodeSet",
     "StructType",
@@ -47,6 +48,8 @@ __all__ = [
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 _CACHE_SIZE = 4096
+ABILITIES = ("copy", "drop", "store", "key")
+"""The abilities of types, in the order in which nodes print them."""
 
 
 # The variant byte of a struct in a type tag; group maps store struct tags without it.
@@ -91,26 +94,41 @@ class CodeSet:
     ----------
     modules : dict of (canonical address, name) to Definition
         Must not be changed afterwards.
+    enum_variants : bool, default False
+        Whether ABIs list the variants of enums.
     """
 
-    def __init__(self, modules: dict[tuple[str, str], Definition]) -> None:
+    def __init__(self, modules: dict[tuple[str, str], Definition], *, enum_variants: bool = False) -> None:
         self.modules = modules
+        self._enum_variants = enum_variants
         self._layouts: _Cache[str, Layout] = _Cache()
         self._structs: _Cache[tuple[type[Struct], tuple[TypeTag, ...]], StructType] = _Cache()
         self._functions: _Cache[tuple[str, str, str, tuple[TypeTag, ...]], BoundFunction] = _Cache()
 
     def with_modules(self, definitions: Iterable[Definition]) -> CodeSet:
         """Return a new set that includes `definitions`."""
-        return CodeSet(self.modules | {(item.address, item.name): item for item in definitions})
+        added = {(item.address, item.name): item for item in definitions}
+        return CodeSet(self.modules | added, enum_variants=self._enum_variants)
 
     def without_module(self, address: str, name: str) -> CodeSet:
         """Return a new set without a module."""
-        return CodeSet({key: item for key, item in self.modules.items() if key != (address, name)})
+        kept = {key: item for key, item in self.modules.items() if key != (address, name)}
+        return CodeSet(kept, enum_variants=self._enum_variants)
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
         """Return a module's ABI, or None if it is not published; makes the set an `AbiSource` for layouts."""
         definition = self.modules.get((address, name))
         return None if definition is None else definition.abi
+
+    def abi_json(self, definition: Definition) -> dict[str, Any]:
+        """Return the ABI of a module as a node prints it: abilities in a fixed order, variants of enums if chosen."""
+        structs = []
+        for declared in definition.abi_json["structs"]:
+            struct = declared | {"abilities": [one for one in ABILITIES if one in declared["abilities"]]}
+            if not self._enum_variants:
+                del struct["variants"]
+            structs.append(struct)
+        return definition.abi_json | {"structs": structs}
 
     def layout(self, text: str) -> Layout:
         """Return the layout of a type given as text."""
@@ -123,7 +141,7 @@ class CodeSet:
         """Return a struct with its type arguments."""
         known = self._structs.get((struct, arguments))
         if known is None:
-            wanted = len(getattr(struct, "__parameters__", ()))
+            wanted = len(getattr(struct.move_declared(), "__parameters__", ()))
             if wanted != len(arguments):
                 raise InputError(f"{struct.__name__}: expected {wanted} type arguments, got {len(arguments)}")
             kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
@@ -208,22 +226,25 @@ def check_upgrade(before: Definition, after: Definition) -> None:
     Raises
     ------
     InputError
-        If an exposed function or a struct is removed, or its signature or fields differ.
+        If an exposed function or a struct is removed, or its signature or fields differ. An enum may get more variants.
     """
     for name, function in before.functions.items():
-        changed = after.functions.get(name)
-        if changed is None or changed.to_abi() != function.to_abi():
-            problem = "is missing" if changed is None else "has a different signature"
+        found = after.functions.get(name)
+        if found is None or found.to_abi() != function.to_abi():
+            problem = "is missing" if found is None else "has a different signature"
             raise InputError(
                 f"{before.wire_id} cannot be upgraded: function {name} {problem}. An upgrade must contain every "
                 "exposed function and struct unchanged and may add more; otherwise publish under a new name"
             )
     new_structs = {struct["name"]: struct for struct in after.abi_json["structs"]}
     for struct in before.abi_json["structs"]:
-        if new_structs.get(struct["name"]) != struct:
+        changed = new_structs.get(struct["name"])
+        if changed is not None:
+            changed = changed | {"variants": changed["variants"][: len(struct["variants"])]}
+        if changed != struct:
             raise InputError(
                 f"{before.wire_id} cannot be upgraded: struct {struct['name']} is missing or has different fields, and "
-                "stored values have the old ones. Keep the struct and add a new one"
+                "stored values have the old ones. Keep the struct and add a new one; an enum may get more variants"
             )
 
 

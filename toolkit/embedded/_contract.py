@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
-from toolkit.embedded.types import Event, MoveType, Struct, Table, TypeArgument, move_type, resolve_annotations
+from toolkit.embedded.types import Enum, Event, MoveType, Struct, Table, TypeArgument, move_type, resolve_annotations
 from toolkit.errors import InputError
 from toolkit.move import decode_module_abi, parse_address, wire_address
 
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._session import Session
     from toolkit.embedded.framework._values import EventHandle
-    from toolkit.embedded.types import Resource, signer
+    from toolkit.embedded.types import signer
     from toolkit.move import ModuleAbi
 
 __all__ = ["Definition", "Function", "FunctionMark", "Module", "entry", "public", "view"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _M = TypeVar("_M", bound="Module")
-_R = TypeVar("_R", bound="Resource")
+_R = TypeVar("_R", bound="Struct")
 _E = TypeVar("_E")
 
 # Modelled size of compiled code, bytes: the header of a module, and what each function, struct and field adds.
@@ -172,7 +172,7 @@ class Definition:
     abi : ModuleAbi
         The ABI, decoded.
     abi_json : dict
-        The ABI as the REST API prints it.
+        The whole ABI as JSON; `CodeSet.abi_json` is what a node prints of it.
     bytecode : bytes
         Digest of the ABI and the revision that takes the place of compiled code.
     uses : frozenset of (canonical address, module name)
@@ -272,7 +272,7 @@ class Module:
 
     # -- resources -----------------------------------------------------------------------------------------
 
-    def exists(self, resource: type[Resource], at: str, *type_arguments: TypeArgument) -> bool:
+    def exists(self, resource: type[Struct], at: str, *type_arguments: TypeArgument) -> bool:
         """Return True if there is a `resource` under the address `at`."""
         return self.session.resource_exists(resource, at, type_arguments)
 
@@ -284,7 +284,7 @@ class Module:
         """Return a context manager that yields the `resource` under `at` and stores its changes on exit."""
         return self.session.borrow_mut(self._own(resource), at, type_arguments)
 
-    def move_to(self, account: signer, value: Resource, *type_arguments: TypeArgument) -> None:
+    def move_to(self, account: signer, value: Struct, *type_arguments: TypeArgument) -> None:
         """Store a new resource under the signer's address."""
         self._own(type(value))
         self.session.move_to(account, value, type_arguments)
@@ -484,18 +484,23 @@ def _is_signer(kind: Any) -> bool:
 
 
 def _struct_abi(struct: type[Struct]) -> dict[str, Any]:
-    fields = {name: move_type(kind).text for name, kind in struct.move_fields().items()}
+    variants = struct.move_variants if issubclass(struct, Enum) else {}
+    # The Move compiler adds this field to a struct without fields.
+    fields = [] if variants else _fields_abi(struct) or [{"name": "dummy_field", "type": "bool"}]
     return {
         "name": struct.__name__,
         "is_native": False,
         "is_event": issubclass(struct, Event),
-        "is_enum": False,
+        "is_enum": bool(variants),
         "abilities": list(struct.move_abilities),
         "generic_type_params": [{"constraints": []}] * len(getattr(struct, "__parameters__", ())),
-        # The Move compiler adds this field to a struct without fields.
-        "fields": [{"name": name, "type": text} for name, text in (fields or {"dummy_field": "bool"}).items()],
-        "variants": [],
+        "fields": fields,
+        "variants": [{"name": name, "fields": _fields_abi(variant)} for name, variant in variants.items()],
     }
+
+
+def _fields_abi(struct: type[Struct]) -> list[dict[str, str]]:
+    return [{"name": name, "type": move_type(kind).text} for name, kind in struct.move_fields().items()]
 
 
 def _bytecode(abi: dict[str, Any], revision: int, code_bytes: int | None) -> bytes:
@@ -506,7 +511,7 @@ def _bytecode(abi: dict[str, Any], revision: int, code_bytes: int | None) -> byt
         _MODULE_BYTES
         + _FUNCTION_BYTES * len(abi["exposed_functions"])
         + _STRUCT_BYTES * len(structs)
-        + _FIELD_BYTES * sum(len(struct["fields"]) for struct in structs)
+        + _FIELD_BYTES * sum(len(one["fields"]) for struct in structs for one in (struct, *struct["variants"]))
     )
     return _MAGIC + hashlib.shake_256(text.encode()).digest(size - len(_MAGIC))
 

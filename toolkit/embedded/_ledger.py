@@ -76,6 +76,9 @@ class Ledger(LedgerReader):
     decoded_tables : bool, default True
         Whether changes of table items are shown with key and value decoded, as on public nodes. If False, their
         ``data`` is null, as on nodes without a table indexer.
+    enum_variants : bool, default False
+        Whether ABIs list the variants of enums, as nodes do since 2026. If False, a client cannot give types to the
+        fields of enum values.
 
     Raises
     ------
@@ -104,6 +107,7 @@ class Ledger(LedgerReader):
         block_time: timedelta = timedelta(seconds=1),
         epoch_time: timedelta = timedelta(hours=2),
         decoded_tables: bool = True,
+        enum_variants: bool = False,
     ) -> None:
         if window is not None and window < 1:
             raise InputError(f"window must be at least 1 version, got {window}")
@@ -121,6 +125,7 @@ class Ledger(LedgerReader):
             accounts=[(parse_address(address), octas) for address, octas in balances.items()],
             window=window,
             decoded_tables=decoded_tables,
+            enum_variants=enum_variants,
         )
         super().__init__(chain)
 

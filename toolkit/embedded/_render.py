@@ -75,7 +75,7 @@ def module_json(code: CodeSet, address: str, name: str) -> dict[str, Any] | None
     definition = code.modules.get((address, name))
     if definition is None:
         return None
-    return {"bytecode": f"0x{definition.bytecode.hex()}", "abi": definition.abi_json}
+    return {"bytecode": f"0x{definition.bytecode.hex()}", "abi": code.abi_json(definition)}
 
 
 def changes_json(code: CodeSet, output: Output, tables: Mapping[str, TableTypes]) -> list[dict[str, Any]]:

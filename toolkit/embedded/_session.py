@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from toolkit.embedded._contract import Definition, Module
     from toolkit.embedded._meter import Meter
     from toolkit.embedded._state import VersionedState
-    from toolkit.embedded.types import Event, MoveType, Resource, Struct
+    from toolkit.embedded.types import Event, MoveType, Struct
     from toolkit.move import TypeTag
 
 __all__ = ["EmittedEvent", "EventKey", "Session", "TableTypes", "load_value", "store_value"]
 
 _M = TypeVar("_M", bound="Module")
-_R = TypeVar("_R", bound="Resource")
+_R = TypeVar("_R", bound="Struct")
 _V = TypeVar("_V")
 
 # Abort codes of the native table functions; they have no names.
@@ -198,7 +198,7 @@ class Session:
 
     # -- resources -----------------------------------------------------------------------------------------
 
-    def resource_exists(self, resource: type[Resource], at: str, arguments: tuple[TypeTag, ...]) -> bool:
+    def resource_exists(self, resource: type[Struct], at: str, arguments: tuple[TypeTag, ...]) -> bool:
         """Return True if a resource exists."""
         self.meter.charge("instr.exists_generic.base" if arguments else "instr.exists.base")
         return self._read(at, self.code.struct(resource, arguments)) is not None
@@ -215,7 +215,7 @@ class Session:
         value = self._mutably(lambda: self._fetch(resource, at, kind))
         return _Borrowed(value, lambda changed: self._store(at, kind, self._encode(kind, changed)))
 
-    def move_to(self, account: str, value: Resource, arguments: tuple[TypeTag, ...]) -> None:
+    def move_to(self, account: str, value: Struct, arguments: tuple[TypeTag, ...]) -> None:
         """Store a new resource."""
         self.meter.charge("instr.move_to_generic.base" if arguments else "instr.move_to.base")
         kind = self.code.struct(type(value), arguments)

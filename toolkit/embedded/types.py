@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_tr
 
 from toolkit.errors import InputError
 from toolkit.move import TypeTag
+from toolkit.move._codecs import VARIANT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "T0",
     "T1",
+    "Enum",
     "Event",
     "MoveType",
     "Object",
@@ -332,6 +334,120 @@ class Struct:
         """Return the struct as a Move type with the given type arguments."""
         return _struct_type(cls, arguments)  # type: ignore[arg-type]  # classes are hashable; instances are not
 
+    @classmethod
+    def move_declared(cls) -> type[Struct]:
+        """Return the class that declares the Move type: the struct itself, or the enum of a variant."""
+        return cls
+
+
+class Enum(Struct):
+    """A Move enum; its variants are the classes inside it, with annotated fields.
+
+    A variant is constructed with its fields by name and is an instance of the enum, so that ``isinstance`` and
+    ``match`` tell variants apart. Positional fields of Move are named ``_0``, ``_1``. Abilities and group are declared
+    as for `Struct`; an enum with the ability key can be stored as a resource.
+
+    Parameters
+    ----------
+    **fields : object
+        A value for every field of the variant.
+
+    Raises
+    ------
+    InputError
+        If the enum has no variants or has fields of its own, on definition; if a field is missing or unknown, or the
+        enum itself is called instead of a variant, on construction.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Enum, Ledger, Module, entry, signer, u8, u64, view
+    >>> class Lamp(Module, address="0x1a4b"):
+    ...     class Mode(Enum, abilities="copy drop store key"):
+    ...         class Off: ...
+    ...
+    ...         class On:
+    ...             level: u8
+    ...
+    ...     def init_module(self, account: signer) -> None:
+    ...         self.move_to(account, Lamp.Mode.Off())
+    ...
+    ...     @entry
+    ...     def switch_on(self, account: signer, level: u8) -> None:
+    ...         with self.borrow_mut(Lamp.Mode, "0x1a4b") as mode:
+    ...             mode.assign(Lamp.Mode.On(level=level))
+    ...
+    ...     @view
+    ...     def mode(self) -> "Mode":
+    ...         return self.borrow(Lamp.Mode, "0x1a4b")
+    ...
+    ...     @view
+    ...     def level(self) -> u8:
+    ...         match self.borrow(Lamp.Mode, "0x1a4b"):
+    ...             case Lamp.Mode.On(level=level):
+    ...                 return level
+    ...         return 0
+    >>> ledger = Ledger()
+    >>> published = ledger.publish(Lamp)
+    >>> done = ledger.commit("0x1a4b::lamp::switch_on", 9, sender="0xb0b")
+    >>> ledger.view("0x1a4b::lamp::mode")[0], ledger.view("0x1a4b::lamp::level")[0]
+    ([{'__variant__': 'On', 'level': 9}], [9])
+    """
+
+    move_variants: typing.ClassVar[dict[str, type[Enum]]] = {}
+    move_enum: typing.ClassVar[type[Enum] | None] = None
+
+    def __init_subclass__(cls, *, abilities: str | None = None, group: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(abilities=abilities, group=group, **kwargs)
+        if cls.move_enum is not None:
+            return
+        variants = {name: body for name, body in vars(cls).items() if isinstance(body, type)}
+        if not variants:
+            raise InputError(f"enum {cls.__name__} has no variants: declare each as a class inside it")
+        if vars(cls).get("__annotations__"):
+            raise InputError(f"enum {cls.__name__} has fields of its own: declare them in its variants")
+        cls.move_variants = {}
+        for name, body in variants.items():
+            own = {key: value for key, value in vars(body).items() if key not in {"__dict__", "__weakref__"}}
+            cls.move_variants[name] = variant = type(name, (cls,), own | {"move_enum": cls})
+            setattr(cls, name, variant)
+
+    def __init__(self, **fields: Any) -> None:
+        if type(self).move_enum is None:
+            names = ", ".join(self.move_variants)
+            raise InputError(f"{type(self).__name__} is an enum: construct one of its variants, {names}")
+        super().__init__(**fields)
+
+    def __repr__(self) -> str:
+        return f"{self.move_declared().__name__}.{super().__repr__()}"
+
+    def assign(self, value: Enum) -> None:
+        """Replace this value by another variant or other fields: ``*mode = Mode::On { level: 9 }`` in Move.
+
+        Parameters
+        ----------
+        value : Enum
+            A value of the same enum.
+
+        Raises
+        ------
+        InputError
+            If the value is of another type.
+        """
+        if not isinstance(value, self.move_declared()):
+            raise InputError(f"expected a value of {self.move_declared().__name__}, got {value!r}")
+        self.__class__ = type(value)
+        self.__dict__ = dict(value.__dict__)
+
+    @classmethod
+    def move_type(cls, arguments: tuple[MoveType, ...] = ()) -> MoveType:
+        """Return the enum as a Move type with the given type arguments."""
+        return _enum_type(cls.move_enum or cls, arguments)  # type: ignore[arg-type]  # classes are hashable
+
+    @classmethod
+    def move_declared(cls) -> type[Struct]:
+        """Return the enum."""
+        return cls.move_enum or cls
+
 
 class Resource(Struct, abilities="key"):
     """A struct that is stored under an address: at most one value per address and type."""
@@ -381,7 +497,7 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
 def _struct_fields(cls: type[Struct]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for owner in reversed(cls.__mro__):
-        if owner is Struct or not issubclass(owner, Struct):
+        if owner in {Struct, Enum} or not issubclass(owner, Struct):
             continue
         # As in Python, a nested class sees the module's class by name, not what is nested in it.
         module = getattr(owner, "move_namespace", owner)
@@ -391,10 +507,39 @@ def _struct_fields(cls: type[Struct]) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=4096)
 def _struct_type(cls: type[Struct], arguments: tuple[MoveType, ...]) -> MoveType:
-    """Return the Move type of a struct; its conversions touch only the fields that need one."""
+    """Return the Move type of a struct."""
+    return MoveType(_struct_text(cls, arguments), *_conversions(cls, arguments))
+
+
+@functools.lru_cache(maxsize=4096)
+def _enum_type(cls: type[Enum], arguments: tuple[MoveType, ...]) -> MoveType:
+    """Return the Move type of an enum, whose decoded values are dicts that start with the variant's name."""
+    plans = {name: _conversions(variant, arguments) for name, variant in cls.move_variants.items()}
+
+    def lift(session: Session, plain: dict[str, Any]) -> Struct:
+        fields = dict(plain)
+        return plans[fields.pop(VARIANT)][0](session, fields)
+
+    def lower(value: Enum) -> dict[str, Any]:
+        if not isinstance(value, cls):
+            raise InputError(f"expected a value of {cls.__name__}, got {value!r}")
+        name = type(value).__name__
+        return {VARIANT: name, **plans[name][1](value)}
+
+    return MoveType(_struct_text(cls, arguments), lift, lower)
+
+
+def _struct_text(cls: type[Struct], arguments: tuple[MoveType, ...]) -> str:
     if not cls.move_module:
         raise InputError(f"struct {cls.__name__} does not belong to a module: define it inside a Module class")
     inner = f"<{', '.join(argument.text for argument in arguments)}>" if arguments else ""
+    return f"{cls.move_module}::{cls.__name__}{inner}"
+
+
+def _conversions(
+    cls: type[Struct], arguments: tuple[MoveType, ...]
+) -> tuple[Callable[[Session, dict[str, Any]], Struct], Callable[[Any], dict[str, Any]]]:
+    """Return the conversions of a struct or variant; they touch only the fields that need one."""
     fields = {name: move_type(annotation, arguments) for name, annotation in cls.move_fields().items()}
     lifts = [(name, kind.lift) for name, kind in fields.items() if kind.lift is not None]
     lowers = [(name, kind.lower) for name, kind in fields.items() if kind.lower is not None]
@@ -413,4 +558,4 @@ def _struct_type(cls: type[Struct], arguments: tuple[MoveType, ...]) -> MoveType
             plain[name] = convert(plain[name])
         return plain
 
-    return MoveType(f"{cls.move_module}::{cls.__name__}{inner}", lift, lower)
+    return lift, lower
