@@ -344,7 +344,7 @@ class Enum(Struct):
     """A Move enum; its variants are the classes inside it, with annotated fields.
 
     A variant is constructed with its fields by name and is an instance of the enum, so that ``isinstance`` and
-    ``match`` tell variants apart. Positional fields of Move are named ``_0``, ``_1``. Abilities and group are declared
+    ``match`` distinguish variants. Positional fields of Move are named ``_0``, ``_1``. Abilities and group are declared
     as for `Struct`; an enum with the ability key can be stored as a resource.
 
     Parameters
