@@ -69,7 +69,10 @@ def test_a_blocked_sender_and_simulation_switched_off_are_403(ledger):
     """The filter answers invalid_input, the switch api_disabled."""
     with embedded.serve(ledger, access=embedded.Access(blocked_senders=["0xa11ce"])) as url:
         answer = requests.post(f"{url}/transactions/simulate", json=SIMULATION, timeout=10)
-        assert _refusal(answer) == (403, "invalid_input", "Transaction not allowed by simulation filter")
+        refused = answer.json()
+        assert (answer.status_code, refused["error_code"]) == (403, "invalid_input")
+        assert refused["message"] == "Transaction not allowed by simulation filter"
+        assert "x-aptos-ledger-version" in answer.headers
         body = SIMULATION | {"sender": "0xb0b"}
         assert requests.post(f"{url}/transactions/simulate", json=body, timeout=10).status_code == 200
     with embedded.serve(ledger, access=embedded.Access(simulation=False)) as url:

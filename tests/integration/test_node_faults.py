@@ -10,9 +10,23 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+import toolkit
 from toolkit import embedded
+from toolkit.client._retry import RetryPolicy
 from toolkit.embedded import Module, u64, view
-from toolkit.errors import InputError
+from toolkit.embedded.http._faults import FAULTS
+from toolkit.errors import (
+    Forbidden,
+    InputError,
+    InsufficientStorage,
+    InvalidRequest,
+    NodeError,
+    NotFound,
+    RateLimited,
+    Unavailable,
+    VersionPruned,
+)
+from toolkit.wire import ErrorCode
 
 VIEW = {"function": "0x1::coin::supply", "type_arguments": ["0x1::aptos_coin::AptosCoin"], "arguments": []}
 
@@ -45,6 +59,85 @@ def test_an_error_is_answered_as_often_as_asked(server, faults, kind, status, co
     assert [answer.status_code for answer in answers] == [status, status, 200]
     assert answers[0].json()["error_code"] == code
     assert ("retry-after" in answers[0].headers) is (status == 429)
+
+
+STATUSES = {
+    **{code: 404 for code in ErrorCode if code.value.endswith("_not_found")},
+    ErrorCode.VERSION_PRUNED: 410,
+    ErrorCode.BLOCK_PRUNED: 410,
+    ErrorCode.INVALID_INPUT: 400,
+    ErrorCode.INVALID_TRANSACTION_UPDATE: 400,
+    ErrorCode.SEQUENCE_NUMBER_TOO_OLD: 400,
+    ErrorCode.VM_ERROR: 400,
+    ErrorCode.REJECTED_BY_FILTER: 500,
+    ErrorCode.HEALTH_CHECK_FAILED: 503,
+    ErrorCode.MEMPOOL_IS_FULL: 507,
+    ErrorCode.RATE_LIMITED: 429,
+    ErrorCode.INTERNAL_ERROR: 500,
+    ErrorCode.WEB_FRAMEWORK_ERROR: 400,
+    ErrorCode.BCS_NOT_SUPPORTED: 400,
+    ErrorCode.API_DISABLED: 403,
+}
+"""Status of each documented error code."""
+
+ERRORS = {
+    400: InvalidRequest,
+    403: Forbidden,
+    404: NotFound,
+    410: VersionPruned,
+    429: RateLimited,
+    500: NodeError,
+    503: Unavailable,
+    507: InsufficientStorage,
+}
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+@pytest.mark.parametrize("operation", ["view", "table item", "simulation"])
+def test_each_documented_error_code_raises_its_class(server, faults, code, operation):
+    """Each of the 23 codes comes with the status of a node, and the client raises the class of the status."""
+    with toolkit.Node(server.url, cache=None, retry=RetryPolicy(attempts=1)) as node:
+        node.ledger()
+        transfer = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xa11ce", 1])
+        node.simulate(transfer, sender="0xb0b")
+        request = toolkit.SimulationRequest(transfer, sender="0xb0b", sequence_number=0, max_gas_amount=9, gas_unit_price=100, expiration_timestamp_secs=9)  # fmt: skip
+        calls = {
+            "view": lambda: node.view(toolkit.ViewFunction("0x1::chain_id::get")),
+            "table item": lambda: node.table_item("0x1", key="1", key_type="u64", value_type="u64"),
+            "simulation": lambda: node.simulate(request),
+        }
+        faults.next(code.value, times=20)
+        with pytest.raises(ERRORS[STATUSES[code]]) as caught:
+            calls[operation]()
+        faults.clear()
+    assert type(caught.value) is ERRORS[STATUSES[code]]
+    assert (caught.value.status, caught.value.error_code) == (STATUSES[code], code.value)
+    assert caught.value.vm_error_code == (5 if code == ErrorCode.VM_ERROR else None)
+
+
+def test_every_error_code_is_a_kind_of_fault():
+    """The kinds are the error codes and eight others; the statuses above name each code."""
+    others = {"429", "500", "503", "507", "cut", "hang", "html", "slow"}
+    assert set(FAULTS) == {code.value for code in ErrorCode} | others
+    assert set(STATUSES) == set(ErrorCode)
+
+
+def test_a_fault_waits_for_its_endpoint_and_has_a_vm_code(server, faults):
+    """Requests to other paths pass; a path must start with a slash, and a cut connection has no VM code."""
+    faults.next(embedded.Fault("invalid_input", path="/view", vm_error_code=4016))
+    assert requests.get(server.url, timeout=10).status_code == 200
+    body = {"function": "0x1::chain_id::get", "type_arguments": [], "arguments": []}
+    refused = requests.post(f"{server.url}/view", json=body, timeout=10)
+    assert (refused.status_code, refused.json()["vm_error_code"]) == (400, 4016)
+    assert "x-aptos-ledger-version" in refused.headers
+    assert requests.post(f"{server.url}/view", json=body, timeout=10).status_code == 200
+    faults.rates = [embedded.Fault("version_pruned", path="/tables")]
+    assert requests.post(f"{server.url}/view", json=body, timeout=10).status_code == 200
+    assert requests.post(f"{server.url}/tables/0x1/item", json={}, timeout=10).status_code == 410
+    faults.clear()
+    for options in ({"path": "view"}, {"vm_error_code": 1}):
+        with pytest.raises(InputError, match="fault cut"):
+            embedded.Fault("cut", **options)
 
 
 def test_a_gateways_page_is_html(server, faults):

@@ -16,9 +16,9 @@ class Counting(embedded.Faults):
 
     requests = 0
 
-    def draw(self):
+    def take(self, path=""):
         self.requests += 1
-        return super().draw()
+        return super().take(path)
 
 
 class Outcome(NamedTuple):

@@ -188,6 +188,10 @@ class CodeSet:
             )
         for argument in arguments:
             self._check_exists(argument)
+        return self.substituted(definition, function, arguments)
+
+    def substituted(self, definition: Definition, function: Function, arguments: tuple[TypeTag, ...]) -> BoundFunction:
+        """Return a function with its type arguments, which are not checked."""
         parameters = [_substituted(kind, arguments) for kind in function.parameters]
         returns = [_substituted(kind, arguments) for kind in function.returns]
         return BoundFunction(
@@ -205,7 +209,10 @@ class CodeSet:
             self._check_exists(tag.element)
         elif isinstance(tag, StructTag):
             definition = self.modules.get((tag.address, tag.module))
-            if definition is None or tag.name not in definition.structs:
+            if definition is None:
+                full = address_to_bytes(tag.address).hex()
+                raise VmError("LINKER_ERROR", f"Linker Error: Module {full}::{tag.module} doesn't exist")
+            if tag.name not in definition.structs:
                 text = wire_type(StructTag(tag.address, tag.module, tag.name))
                 raise VmError("TYPE_RESOLUTION_FAILURE", f"Struct {text} does not exist")
             for inner in tag.type_arguments:

@@ -13,9 +13,10 @@ from toolkit.embedded.framework._account import Account, NonceValidation, Transa
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
 from toolkit.embedded.framework._configuration import TransactionFee
 from toolkit.embedded.framework._multisig_account import MultisigAccount
+from toolkit.embedded.framework._objects import ObjectModule
 from toolkit.errors import SchemaError
-from toolkit.move import Reader, address_to_bytes, decode_bcs, encode_bcs
-from toolkit.wire import EncodedEntryFunction, EncodedScript, authentication_key
+from toolkit.move import Reader, StructTag, address_to_bytes, decode_bcs, encode_bcs, parse_type_tag
+from toolkit.wire import EncodedEntryFunction, EncodedScript, FeePayerSignature, authentication_key
 from toolkit.wire._bcs_payloads import read_function_call
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ NO_PAYER = "0x0"
 MAX_ORDERLESS_EXPIRATION_S = 100
 """Seconds after ledger time at which a transaction with a nonce may expire: 60, and 40 for clocks that differ."""
 
+_OBJECT = "0x1::object::Object<"
+_OBJECT_CORE = StructTag("0x1", "object", "ObjectCore")
 _MICROSECONDS = 1_000_000
 _MAX_SEQUENCE_NUMBER = 2**63
 
@@ -92,6 +95,11 @@ def _checks(snapshot: LedgerSnapshot, transaction: Transaction, check_keys: bool
         yield raw.sequence_number > expected, "SEQUENCE_NUMBER_TOO_NEW"
     too_poor = transaction.payer != NO_PAYER and not _can_pay(snapshot, transaction.payer, gas * price)
     yield too_poor, "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
+    signature = transaction.signed.signature
+    unpaired = isinstance(signature, FeePayerSignature) and len(signature.secondary_signers) != len(
+        signature.secondary_signer_addresses
+    )
+    yield unpaired, "SECONDARY_KEYS_ADDRESSES_COUNT_MISMATCH"
     yield check_keys and _has_foreign_key(snapshot, others), "INVALID_AUTH_KEY"
     if transaction.multisig_address is not None:
         problem = _multisig_problem(snapshot, transaction, transaction.multisig_address)
@@ -163,7 +171,20 @@ def run_executable(session: Session, transaction: Transaction) -> None:
 def _lift_arguments(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
     """Convert decoded arguments to the values that contract code uses."""
     kinds = function.parameter_kinds
+    for kind, value in zip(kinds, plain, strict=True):
+        if kind.text.startswith(_OBJECT):
+            _check_object(session, kind.text.removeprefix(_OBJECT)[:-1], str(value))
     return [load_value(kind, value, session) for kind, value in zip(kinds, plain, strict=True)]
+
+
+def _check_object(session: Session, resource: str, address: str) -> None:
+    """Abort like the constructor of an object argument, if there is no object or it does not have the resource."""
+    module = session.module(ObjectModule)
+    wanted = parse_type_tag(resource)
+    if session.peek_resource(address, _OBJECT_CORE) is None:
+        module.abort(module.EOBJECT_DOES_NOT_EXIST)
+    if not isinstance(wanted, StructTag) or session.peek_resource(address, wanted) is None:
+        module.abort(module.ERESOURCE_DOES_NOT_EXIST)
 
 
 def _call_function(session: Session, function: BoundFunction, arguments: Sequence[Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 
-from toolkit.embedded._code import decode_group, encode_group
+from toolkit.embedded._code import decode_group, encode_group, group_of
 from toolkit.embedded._state import StateKey, group_key, module_key, resource_key, table_key
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
 from toolkit.errors import InputError, SchemaError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._meter import Meter
     from toolkit.embedded._state import VersionedState
     from toolkit.embedded.types import Event, MoveType, Struct
-    from toolkit.move import TypeTag
+    from toolkit.move import StructTag, TypeTag
 
 __all__ = ["EmittedEvent", "EventKey", "Session", "TableTypes", "load_value", "store_value"]
 
@@ -179,6 +179,13 @@ class Session:
             return self.writes[key]
         value = self._state.read(key, self.version)
         return None if value is None else value.data
+
+    def peek_resource(self, at: str, tag: StructTag) -> bytes | None:
+        """Return a resource's bytes without charging."""
+        group = group_of(self.code, tag)
+        if group is None:
+            return self.peek(resource_key(at, str(tag)))
+        return decode_group(self.peek(group_key(at, group))).get(str(tag))
 
     def _load(self, key: StateKey) -> bytes | None:
         """Return a resource's bytes, charging its first load in this execution."""

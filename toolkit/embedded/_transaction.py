@@ -108,7 +108,8 @@ class Transaction:
         if not isinstance(signature, MultiAgentSignature | FeePayerSignature):
             return [(self.raw.sender, signature)]
         found: list[tuple[str, AccountSignature | TransactionSignature]] = [(self.raw.sender, signature.sender)]
-        found += zip(self.signers[1:], signature.secondary_signers, strict=True)
+        # Execution refuses signatures that are not one per address, in `_execution`.
+        found += zip(self.signers[1:], signature.secondary_signers, strict=False)
         if isinstance(signature, FeePayerSignature):
             found.append((parse_address(signature.fee_payer_address), signature.fee_payer_signer))
         return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolkit.errors import InputError
-from toolkit.move import ModuleId, Writer
+from toolkit.move import ModuleId, Writer, address_to_bytes
 from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 __all__ = ["SUCCESS", "AbortCode", "MoveAbort", "VmError", "already_exists", "invalid_argument"]
@@ -134,8 +134,15 @@ class VmError(Exception):
 
     @property
     def view_message(self) -> str:
-        """Text of a view's error body."""
-        return self.message or self.vm_status
+        """Text of a view's error body: the VM's message, or the status and where it occurred."""
+        if self.message:
+            return self.message
+        if not self.location:
+            return f"VMError with status {self.status} at location UNDEFINED"
+        at = ModuleId.parse("::".join(self.location.split("::")[:2]))
+        module = f'ModuleId {{ address: {address_to_bytes(at.address).hex()}, name: Identifier("{at.name}") }}'
+        where = f"Module {module} at code offset 0 in function definition 0"
+        return f"VMError with status {self.status} at location {where}"
 
     @property
     def execution_status(self) -> bytes:

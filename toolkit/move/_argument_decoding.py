@@ -48,6 +48,7 @@ __all__ = ["decode_argument", "json_debug", "json_kind"]
 
 _HEX = re.compile("[0-9a-fA-F]*")
 _ADDRESS_DIGITS = 64
+_ADDRESS_LENGTH = "Invalid account address: Hex string is too {}, must be 1 to 64 chars long, excluding the leading 0x"
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _MAX_DEBUG = 2000
 _MAX_DEBUG_DEPTH = 8
@@ -194,9 +195,9 @@ def _number(layout: UInt | Int) -> Codec:
         if type(value) is int:
             if low <= value <= high:
                 return value
-            raise Mismatch(f"invalid value: integer `{_number_text(value)}`, expected {name}")
+            raise Mismatch("invalid number")
         if isinstance(value, float):
-            raise Mismatch(f"invalid type: floating point `{value!r}`, expected {name}")
+            raise Mismatch("invalid number")
         raise Mismatch(f"invalid type: {json_kind(value)}, expected {name}")
 
     return decode
@@ -234,9 +235,13 @@ def _digits_problem(text: str, *, signed: bool) -> str:
 def _address(value: Any) -> str:
     text = _text(value).removeprefix("0x")
     if not text:
-        raise Mismatch("Invalid account address: Hex string is too short, must be 1 to 64 chars long")
+        raise Mismatch(
+            "Invalid account address: Hex string is too short, must be 1 to 64 chars long, excluding the leading 0x"
+        )
     if len(text) > _ADDRESS_DIGITS:
-        raise Mismatch("Invalid account address: Hex string is too long, must be 1 to 64 chars long")
+        raise Mismatch(
+            "Invalid account address: Hex string is too long, must be 1 to 64 chars long, excluding the leading 0x"
+        )
     # The node pads the text first, so positions count from the start of 64 digits.
     problem = _hex_problem(text.rjust(_ADDRESS_DIGITS, "0"))
     if problem:

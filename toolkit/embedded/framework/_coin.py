@@ -284,14 +284,15 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         pairs.add(self._type_info(coin_type), Object(PAIRED_APT))
 
     def _pair(self, coin_type: TypeArgument) -> Object[FungibleAsset.Metadata] | None:
-        """Return the metadata object paired with a coin, or None; a type that is not a struct has none."""
+        """Return the metadata object paired with a coin, or None; a type that is not a struct aborts."""
         pairs = self.borrow(Coin.CoinConversionMap, "0x1").coin_to_fungible_asset_map
-        if not isinstance(coin_type, StructTag):
-            return None
         described = self._type_info(coin_type)
         return pairs.borrow(described) if pairs.contains(described) else None
 
-    def _type_info(self, coin_type: StructTag) -> TypeInfoModule.TypeInfo:
+    def _type_info(self, coin_type: TypeArgument) -> TypeInfoModule.TypeInfo:
+        if not isinstance(coin_type, StructTag):
+            types = self.use(TypeInfoModule)
+            types.abort(types.E_NATIVE_FUN_NOT_AVAILABLE)
         self.charge("aptos_framework.type_info.type_of.base")
         return TypeInfoModule.TypeInfo(
             account_address=coin_type.address,
@@ -321,9 +322,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
                 info.supply.integer.value += change
 
     def _info(self, coin_type: TypeArgument) -> CoinInfo[Any]:
-        issuer = self._issuer(coin_type)
-        self.require(self.exists(Coin.CoinInfo, issuer, coin_type), self.ECOIN_INFO_NOT_PUBLISHED)
-        return self.borrow(Coin.CoinInfo, issuer, coin_type)
+        return self.borrow(Coin.CoinInfo, self._issuer(coin_type), coin_type)
 
     def _issuer(self, coin_type: TypeArgument) -> str:
         """Return the address of the module that defines a coin type."""

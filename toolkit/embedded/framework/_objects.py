@@ -77,6 +77,7 @@ class ObjectModule(Module, address="0x1", name="object"):
 
     EOBJECT_DOES_NOT_EXIST = not_found(2, "An object does not exist at this address")
     ENOT_OBJECT_OWNER = permission_denied(4, "The caller does not own the object")
+    ERESOURCE_DOES_NOT_EXIST = not_found(7, "The resource is not stored at the specified address.")
     ENO_UNGATED_TRANSFERS = permission_denied(3, "The object does not have ungated transfers enabled")
 
     @view

@@ -13,10 +13,10 @@ from starlette.routing import Route
 
 from toolkit.embedded.http._connections import header_problem
 from toolkit.embedded.http._messages import ApiError, HttpAnswer, HttpCall, framework_error
-from toolkit.embedded.http._operations import raw_table_item, refuse_submission, table_item, view
+from toolkit.embedded.http._operations import raw_table_item, table_item, view
 from toolkit.embedded.http._parsing import shown
 from toolkit.embedded.http._reads import GETS
-from toolkit.embedded.http._simulation import simulate
+from toolkit.embedded.http._simulation import encode_submission, refuse_batch, refuse_submission, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -40,8 +40,8 @@ _POSTS: dict[str, Handler] = {
     "/tables/{table_handle}/raw_item": raw_table_item,
     "/transactions/simulate": simulate,
     "/transactions": refuse_submission,
-    "/transactions/batch": refuse_submission,
-    "/transactions/encode_submission": refuse_submission,
+    "/transactions/batch": refuse_batch,
+    "/transactions/encode_submission": encode_submission,
 }
 
 
@@ -191,8 +191,8 @@ class FaultyApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or let it meet a fault."""
         await self._faults.wait()
-        kind = self._faults.draw()
-        answer = None if kind is None else self._faults.answer(kind)
+        fault = self._faults.take(scope["path"].removeprefix("/v1"))
+        kind, answer = (None, None) if fault is None else (fault.kind, self._faults.answer(fault))
         if answer is not None:
             await HttpResponse(self._node, answer)(scope, receive, send)
         elif kind == "hang":
@@ -247,7 +247,9 @@ def create_app(node: EmbeddedNode) -> Starlette:
         return HttpResponse(node, replace(refused.answer(), headers=error.headers or {}))  # includes `Allow` of a 405
 
     handlers = {404: not_routed, 405: not_routed}
-    return Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # a response by shape
+    app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # a response by shape
+    app.router.redirect_slashes = False  # a node has no such path
+    return app
 
 
 def _get(node: EmbeddedNode, handler: Handler) -> Endpoint:

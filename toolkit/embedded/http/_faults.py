@@ -11,18 +11,99 @@ import hashlib
 import re
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from toolkit._present.messages import shorten
 from toolkit.embedded.http._messages import HttpAnswer, encode
 from toolkit.errors import InputError
+from toolkit.wire import ErrorCode
+from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["FAULTS", "Fault", "Faults", "parse_fault", "parse_latency", "parse_schedule"]
 
-FaultKind = Literal["429", "500", "503", "507", "cut", "hang", "html", "slow"]
+FaultKind = Literal[
+    "429",
+    "500",
+    "503",
+    "507",
+    "cut",
+    "hang",
+    "html",
+    "slow",
+    "account_not_found",
+    "resource_not_found",
+    "module_not_found",
+    "struct_field_not_found",
+    "version_not_found",
+    "transaction_not_found",
+    "table_item_not_found",
+    "block_not_found",
+    "state_value_not_found",
+    "version_pruned",
+    "block_pruned",
+    "invalid_input",
+    "invalid_transaction_update",
+    "sequence_number_too_old",
+    "vm_error",
+    "rejected_by_filter",
+    "health_check_failed",
+    "mempool_is_full",
+    "rate_limited",
+    "internal_error",
+    "web_framework_error",
+    "bcs_not_supported",
+    "api_disabled",
+]
+
+
+class _Refusal(NamedTuple):
+    """The answer of a fault that is an error of the REST API."""
+
+    status: int
+    code: ErrorCode
+    message: str
+    vm_error_code: int | None = None
+    with_ledger: bool = True
+
+
+_BY = ", asked for by the embedded node's faults"
+_NO_BALANCE = "Invalid transaction: Type: Validation Code: INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
+# Error codes with the status of a node. Errors that a node finds without its ledger have no ledger headers.
+_REFUSALS: dict[str, _Refusal] = {
+    refusal.code.value: refusal
+    for refusal in (
+        *(
+            _Refusal(
+                404, code, f"{code.value.removesuffix('_not_found').replace('_', ' ').capitalize()} not found{_BY}"
+            )
+            for code in ErrorCode
+            if code.value.endswith("_not_found")
+        ),
+        _Refusal(410, ErrorCode.VERSION_PRUNED, f"Ledger version has been pruned{_BY}"),
+        _Refusal(410, ErrorCode.BLOCK_PRUNED, f"Block has been pruned{_BY}"),
+        _Refusal(400, ErrorCode.INVALID_INPUT, f"Invalid input{_BY}"),
+        _Refusal(400, ErrorCode.INVALID_TRANSACTION_UPDATE, f"Transaction already in mempool{_BY}"),
+        _Refusal(400, ErrorCode.SEQUENCE_NUMBER_TOO_OLD, f"transaction sequence number is too old{_BY}"),
+        _Refusal(400, ErrorCode.VM_ERROR, _NO_BALANCE, VM_STATUS_CODES["INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"]),
+        _Refusal(500, ErrorCode.REJECTED_BY_FILTER, f"Transaction rejected by filter{_BY}"),
+        _Refusal(503, ErrorCode.HEALTH_CHECK_FAILED, f"The latest ledger info is too old{_BY}"),
+        _Refusal(507, ErrorCode.MEMPOOL_IS_FULL, "Mempool is full", with_ledger=False),
+        _Refusal(429, ErrorCode.RATE_LIMITED, "Rate limit exceeded", with_ledger=False),
+        _Refusal(500, ErrorCode.INTERNAL_ERROR, f"Internal error{_BY}", with_ledger=False),
+        _Refusal(400, ErrorCode.WEB_FRAMEWORK_ERROR, f"parse request payload error{_BY}", with_ledger=False),
+        _Refusal(400, ErrorCode.BCS_NOT_SUPPORTED, f"BCS is not supported{_BY}", with_ledger=False),
+        _Refusal(403, ErrorCode.API_DISABLED, f"This endpoint is disabled{_BY}", with_ledger=False),
+    )
+}
+_REFUSALS |= {
+    "429": _REFUSALS["rate_limited"],
+    "500": _REFUSALS["internal_error"],
+    "503": _Refusal(503, ErrorCode.INTERNAL_ERROR, "Failed to retrieve latest ledger info", with_ledger=False),
+    "507": _REFUSALS["mempool_is_full"],
+}
 
 FAULTS: dict[FaultKind, str] = {
     "429": "rate limited, with Retry-After",
@@ -33,14 +114,10 @@ FAULTS: dict[FaultKind, str] = {
     "hang": "the request is never answered",
     "html": "an HTML page of a gateway with status 502",
     "slow": "the body is sent in small pieces, within one second",
+    **{code.value: f"status {_REFUSALS[code.value].status} with this error code" for code in ErrorCode},
 }
 """Effect of each kind of fault."""
 
-_ERRORS: dict[FaultKind, tuple[str, str]] = {
-    "500": ("internal_error", "Internal error, asked for by the embedded node's faults"),
-    "503": ("internal_error", "Failed to retrieve latest ledger info"),
-    "507": ("mempool_is_full", "Mempool is full"),
-}
 _HTML = (
     b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>"
 )
@@ -52,35 +129,50 @@ _SCALE = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault and the share of requests that meet it.
+    """A fault, the share of requests that meet it, and the endpoint.
 
     Parameters
     ----------
-    kind : {"429", "500", "503", "507", "cut", "hang", "html", "slow"}
-        An error status; ``cut``: the connection closes in the middle of the answer; ``hang``: the request is never
-        answered; ``html``: an HTML page with status 502; ``slow``: the body is sent in small pieces.
+    kind : str
+        An error code of the REST API such as ``version_pruned``, sent with the status that a node sends with it; an
+        error status (``429``, ``500``, ``503``, ``507``); ``cut``: the connection closes in the middle of the answer;
+        ``hang``: the request is never answered; ``html``: an HTML page with status 502; ``slow``: the body is sent in
+        small pieces.
     rate : float, default 1
         Share of requests that meet the fault, 0 to 1.
+    path : str, default ""
+        Start of the paths below ``/v1`` whose requests meet the fault, such as ``/view``; all by default.
+    vm_error_code : int, optional
+        VM status number of an error code; by default 5 (no balance) for ``vm_error``, and none for others.
 
     Raises
     ------
     InputError
-        If the kind is unknown, or the rate is not a share.
+        If the kind is unknown, the rate is not a share, the path does not start with a slash, or a fault without an
+        error code has a VM status number.
 
     Examples
     --------
-    >>> Fault("429", rate=0.05)
-    Fault(kind='429', rate=0.05)
+    >>> Fault("429", rate=0.05).rate
+    0.05
+    >>> Fault("invalid_input", path="/view", vm_error_code=4016).kind
+    'invalid_input'
     """
 
     kind: FaultKind
     rate: float = 1.0
+    path: str = ""
+    vm_error_code: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in FAULTS:
             raise InputError(f"unknown fault {self.kind!r}: expected one of {', '.join(FAULTS)}")
         if not 0 <= self.rate <= 1:
             raise InputError(f"fault {self.kind}: rate must be 0 to 1, got {self.rate}")
+        if self.path and not self.path.startswith("/"):
+            raise InputError(f"fault {self.kind}: path must start with a slash, such as /view; got {self.path!r}")
+        if self.vm_error_code is not None and self.kind not in _REFUSALS:
+            raise InputError(f"fault {self.kind}: only an error code can have a vm_error_code")
 
 
 @dataclass
@@ -110,17 +202,17 @@ class Faults:
     rates: Sequence[Fault] = ()
     retry_after_s: int = 1
     seed: int = 0
-    _queue: list[FaultKind | None] = field(default_factory=list)
+    _queue: list[Fault | None] = field(default_factory=list)
     _count: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def next(self, kind: FaultKind | None, *, times: int = 1) -> None:
+    def next(self, kind: FaultKind | Fault | None, *, times: int = 1) -> None:
         """Let the next requests meet a fault, regardless of the rates.
 
         Parameters
         ----------
-        kind : str or None
-            Kind of the fault; None lets the requests pass.
+        kind : str, Fault or None
+            The fault; one with a path waits for requests to that path. None lets the requests pass.
         times : int, default 1
             Number of requests.
 
@@ -129,12 +221,11 @@ class Faults:
         InputError
             If the kind is unknown.
         """
-        if kind is not None:
-            Fault(kind)
+        fault = kind if kind is None or isinstance(kind, Fault) else Fault(kind)
         with self._lock:
-            self._queue += [kind] * times
+            self._queue += [fault] * times
 
-    def schedule(self, kinds: Sequence[FaultKind | None]) -> None:
+    def schedule(self, kinds: Sequence[FaultKind | Fault | None]) -> None:
         """Let the next requests meet these faults in order; None lets a request pass.
 
         Raises
@@ -158,10 +249,26 @@ class Faults:
             self.rates, self.latency_s = (), 0.0
 
     def draw(self) -> FaultKind | None:
-        """Return the fault the next request meets, or None."""
+        """Return the kind of the fault that the next request meets, or None."""
+        fault = self.take()
+        return None if fault is None else fault.kind
+
+    def take(self, path: str = "") -> Fault | None:
+        """Return the fault that the next request meets, or None.
+
+        Parameters
+        ----------
+        path : str, default ""
+            Path of the request below ``/v1``.
+
+        Returns
+        -------
+        Fault or None
+        """
         with self._lock:
-            if self._queue:
-                return self._queue.pop(0)
+            for place, scheduled in enumerate(self._queue):
+                if scheduled is None or path.startswith(scheduled.path):
+                    return self._queue.pop(place)
             if not self.rates:
                 return None
             self._count += 1
@@ -169,7 +276,7 @@ class Faults:
         share = int.from_bytes(hashlib.blake2b(number, digest_size=4).digest(), "big") / _SCALE
         for fault in self.rates:
             if share < fault.rate:
-                return fault.kind
+                return fault if path.startswith(fault.path) else None
             share -= fault.rate
         return None
 
@@ -178,19 +285,17 @@ class Faults:
         if self.latency_s:
             await asyncio.sleep(self.latency_s)
 
-    def answer(self, kind: FaultKind) -> HttpAnswer | None:
+    def answer(self, fault: Fault) -> HttpAnswer | None:
         """Return the answer that replaces the node's, or None for a fault that changes how the answer is sent."""
-        if kind == "429":
-            body = {"message": "Rate limit exceeded", "error_code": "rate_limited", "vm_error_code": None}
-            headers = {"retry-after": str(self.retry_after_s)}
-            return HttpAnswer(encode(body), 429, with_ledger=False, headers=headers)
-        if kind == "html":
+        if fault.kind == "html":
             return HttpAnswer(_HTML, 502, media_type="text/html", with_ledger=False)
-        if kind not in _ERRORS:
+        refusal = _REFUSALS.get(fault.kind)
+        if refusal is None:
             return None
-        code, message = _ERRORS[kind]
-        body = {"message": message, "error_code": code, "vm_error_code": None}
-        return HttpAnswer(encode(body), int(kind), with_ledger=False)
+        vm_error_code = refusal.vm_error_code if fault.vm_error_code is None else fault.vm_error_code
+        body = {"message": refusal.message, "error_code": refusal.code.value, "vm_error_code": vm_error_code}
+        headers = {"retry-after": str(self.retry_after_s)} if refusal.code == ErrorCode.RATE_LIMITED else {}
+        return HttpAnswer(encode(body), refusal.status, with_ledger=refusal.with_ledger, headers=headers)
 
 
 def parse_fault(text: str) -> Fault:
@@ -212,8 +317,8 @@ def parse_fault(text: str) -> Fault:
 
     Examples
     --------
-    >>> parse_fault("429:0.05")
-    Fault(kind='429', rate=0.05)
+    >>> parse_fault("429:0.05").rate
+    0.05
     """
     kind, _, rate = text.partition(":")
     try:

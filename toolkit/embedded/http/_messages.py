@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -27,6 +29,8 @@ __all__ = [
 JSON = "application/json"
 BCS = "application/x-bcs"
 
+_WEIGHT = re.compile(r";\s*q=(\d+(?:\.\d*)?)")
+
 encode = msgspec.json.Encoder().encode
 
 
@@ -40,17 +44,14 @@ class HttpCall:
     body: bytes = b""
 
     def wants_bcs(self) -> bool:
-        """Return True if the answer must be BCS: the first accepted media type that is JSON or BCS decides."""
-        accept = self.headers.get("accept")
-        if accept is None:
-            return False
-        for item in accept.split(","):
-            media = item.split(";", 1)[0].strip().lower()
-            if media == JSON:
-                return False
-            if media == BCS:
-                return True
-        return False
+        """Return True if the answer must be BCS: JSON or BCS, whichever is accepted with more weight or comes first."""
+        weighted = []
+        for item in self.headers.get("accept", "").lower().split(","):
+            weight = _WEIGHT.search(item)
+            weighted.append((-float(weight[1]) if weight else -1.0, item.strip()))
+        # Python's sort is stable. A media type with a weight or another parameter does not equal the plain one.
+        accepted = next((item for _, item in sorted(weighted, key=itemgetter(0)) if item in {JSON, BCS}), JSON)
+        return accepted == BCS
 
 
 @dataclass(frozen=True, slots=True)

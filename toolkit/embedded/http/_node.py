@@ -114,7 +114,7 @@ class Access:
     def check_sender(self, sender: str) -> None:
         """Raise `ApiError` if a sender is blocked."""
         if sender in {parse_address(address) for address in self.blocked_senders}:
-            raise ApiError(403, "invalid_input", "Transaction not allowed by simulation filter", with_ledger=False)
+            raise ApiError(403, "invalid_input", "Transaction not allowed by simulation filter")
 
 
 class EmbeddedNode:

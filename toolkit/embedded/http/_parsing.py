@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.http._messages import JSON, framework_error, invalid_input
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import (
@@ -18,11 +17,12 @@ from toolkit.move import (
     address_to_bytes,
     decode_argument,
     parse_address,
+    parse_hex,
     parse_type_tag,
     type_words,
 )
 from toolkit.move._argument_decoding import json_debug, json_kind
-from toolkit.move._type_tags import check_identifier
+from toolkit.move._type_tags import PRIMITIVES, check_identifier
 from toolkit.wire import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ __all__ = [
     "check_types",
     "check_view_nesting",
     "function_id",
-    "hex_problem",
     "integer_query",
     "json_body",
     "media_type",
@@ -53,6 +52,7 @@ __all__ = [
     "path_u64",
     "plain_arguments",
     "query_u64",
+    "reference_debug",
     "shown",
     "type_tag",
 ]
@@ -64,13 +64,26 @@ _U64_MAX = 2**64 - 1
 _HEX_DIGITS = "0123456789abcdefABCDEF"
 _ENDS = (" left", " bytes left", "the data ends inside a ULEB128")
 _U64_DIGITS = 20
+_HEX_TYPE = "string(HexEncodedBytes)"
 _SHOWN = 200
 _MAX_JSON_SHOWN = 4_000
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]{1,64}")
+_JSON_MEDIA = re.compile(r"application/(?:[^;\s]+\+)?json\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
 _decode = msgspec.json.Decoder().decode
 
 
-_OPENINGS = {b"{": "an object", b"[": "a list"}
+# Reasons of msgspec and of the node's JSON parser.
+_JSON_REASONS = {
+    "trailing characters": "trailing characters",
+    "trailing comma": "trailing comma",
+    "keys must be strings": "key must be a string",
+    "expected ':'": "expected `:`",
+    "expected ',' or '}'": "expected `,` or `}`",
+    "expected ',' or ']'": "expected `,` or `]`",
+    "invalid number": "invalid number",
+    "invalid escape": "invalid escape",
+}
+_WORD = 4
 _INVALID_DIGIT = "invalid digit found in string"
 # Maximum nesting of the type arguments of a request in BCS, and the containers around them that count.
 _MAX_VIEW_DEPTH = 8
@@ -87,11 +100,16 @@ def shown(text: object) -> str:
 
 
 def media_type(call: HttpCall, *accepted: str) -> str:
-    """Return the media type of the body, which must be one of `accepted`; otherwise raise the error, status 415."""
+    """Return the media type of the body, which must be one of `accepted`; otherwise raise the error, status 415.
+
+    A node whose endpoint accepts several media types compares the whole header, so a parameter or a letter in upper
+    case is another media type. The media type of an endpoint that accepts JSON only is parsed.
+    """
     content_type = call.headers.get("content-type")
     if content_type is None:
         raise framework_error("expect a `Content-Type` header", status=415)
-    # A node compares the whole header: a parameter or a letter in upper case is another media type.
+    if accepted == (JSON,) and _JSON_MEDIA.fullmatch(content_type):
+        return JSON
     if content_type not in accepted:
         raise framework_error(
             f"the `Content-Type` requested by the client is not supported: {shown(content_type)}", status=415
@@ -99,9 +117,9 @@ def media_type(call: HttpCall, *accepted: str) -> str:
     return content_type
 
 
-def json_body(call: HttpCall, model: str) -> Fields:
-    """Return the fields of a body that is a JSON object."""
-    media_type(call, JSON)
+def json_body(call: HttpCall, model: str, *accepted: str) -> Fields:
+    """Return the fields of a body that is a JSON object; `accepted` are further media types of the endpoint."""
+    media_type(call, JSON, *accepted)
     try:
         value = _decode(call.body) if call.body else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -142,7 +160,10 @@ class Fields:
 
     def text(self, name: str, kind: str) -> str:
         """Return a string field."""
-        return self._string(self.value.get(name), kind)
+        value = self.value.get(name)
+        if not isinstance(value, str):
+            self.fail(f'failed to parse "{kind}": invalid type: {json_kind(value)}, expected a string')
+        return value
 
     def array(self, name: str, kind: str) -> list[Any]:
         """Return an array field."""
@@ -153,12 +174,35 @@ class Fields:
 
     def texts(self, name: str, kind: str) -> list[str]:
         """Return a field that is an array of strings."""
-        return [self._string(value, kind) for value in self.array(name, f"[{kind}]")]
+        return [item.text("", kind) for item in self._items(name, kind)]
 
-    def _string(self, value: Any, kind: str) -> str:
-        if not isinstance(value, str):
-            self.fail(f'failed to parse "{kind}": invalid type: {json_kind(value)}, expected a string')
+    def _items(self, name: str, kind: str) -> list[Fields]:
+        """Return the elements of an array, each as the field "" of an object."""
+        models = (f"[{kind}]", *self._models)
+        return [Fields({"": value}, models) for value in self.array(name, f"[{kind}]")]
+
+    def integer(self, name: str, *, bits: int) -> int:
+        """Return a field that is an unsigned integer of at most `bits` bits as a number."""
+        kind, value = f"integer(uint{bits})", self.value.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.unexpected(kind, value)
+        if not isinstance(value, int) or not 0 <= value <= _U64_MAX:
+            self.fail(f'failed to parse "{kind}": invalid integer')
+        if value >= 1 << bits:
+            self.fail(f'failed to parse "{kind}": Only integers from 0 to {(1 << bits) - 1} are accepted.')
         return value
+
+    def hex(self, name: str) -> bytes:
+        """Return a field that is bytes in hex."""
+        text = self.text(name, _HEX_TYPE)
+        try:
+            return parse_hex(text)
+        except ToolkitError:
+            return self.fail(f'failed to parse "{_HEX_TYPE}": {_hex_problem(text)}')
+
+    def hexes(self, name: str) -> list[bytes]:
+        """Return a field that is an array of bytes in hex."""
+        return [item.hex("") for item in self._items(name, _HEX_TYPE)]
 
     def u64(self, name: str) -> int:
         """Return a field that is a u64 as a string."""
@@ -180,6 +224,10 @@ class Fields:
             self.fail(f'failed to parse "string(Address)": {problem}')
         return parse_address(text)
 
+    def addresses(self, name: str) -> list[str]:
+        """Return a field that is an array of addresses, in canonical form."""
+        return [item.address("") for item in self._items(name, "string(Address)")]
+
     def function(self, name: str) -> FunctionId:
         """Return a field that is a function id."""
         text = self.text(name, "string(EntryFunctionId)")
@@ -198,10 +246,21 @@ class Fields:
 
     def object(self, name: str, kind: str) -> Fields:
         """Return a field that is an object."""
-        value = self.required(name, kind)
+        value = self.value.get(name)
         if not isinstance(value, dict):
             self.unexpected(kind, value)
         return Fields(value, (kind, *self._models))
+
+    def objects(self, name: str, kind: str) -> list[Fields]:
+        """Return a field that is an array of objects."""
+        return [item.object("", kind) for item in self._items(name, kind)]
+
+    def variant(self, union: str, models: Mapping[str, str]) -> Fields:
+        """Return the fields of the variant that ``type`` names; this object is of the `union`."""
+        kind = self.value.get("type")
+        if not isinstance(kind, str) or kind not in models:
+            Fields(self.value, self._models[1:]).unexpected(union, self.value)
+        return self.named(models[kind])
 
 
 def function_id(text: str) -> FunctionId | None:
@@ -267,7 +326,8 @@ def integer_query(call: HttpCall, name: str, *, bits: int, default: int = 0) -> 
         return default
     digits = text.isascii() and text.isdigit()
     if not (digits and len(text) <= _U64_DIGITS and int(text) < 1 << bits):
-        problem = "number too large to fit in target type" if digits else _INVALID_DIGIT
+        wrong = _INVALID_DIGIT if text else "cannot parse integer from empty string"
+        problem = "number too large to fit in target type" if digits else wrong
         raise framework_error(
             f'failed to parse parameter `{name}`: failed to parse "integer(uint{bits})": {problem} '
             f'(occurred while parsing "optional<integer(uint{bits})>")'
@@ -289,8 +349,10 @@ def boolean_query(call: HttpCall, name: str) -> bool:
 
 
 def _u64_problem(text: str) -> str | None:
-    if text.isascii() and text.isdigit():
-        if len(text) <= _U64_DIGITS and int(text) <= _U64_MAX:
+    digits = text.removeprefix("+")
+    if digits.isascii() and digits.isdigit():
+        digits = digits.lstrip("0") or "0"
+        if len(digits) <= _U64_DIGITS and int(digits) <= _U64_MAX:
             return None
         reason = "number too large to fit in target type"
     else:
@@ -320,18 +382,41 @@ def _json(value: Any) -> str:
 
 def _json_error(body: bytes, error: Exception) -> str:
     """Return where and why JSON is invalid, in the words of the node's parser."""
+    text = str(error)
     if isinstance(error, RecursionError):
-        return "recursion limit exceeded"
-    if not body.strip():
-        return "EOF while parsing a value at line 1 column 0"
-    text = body.strip()
-    if text in _OPENINGS:
-        return f"EOF while parsing {_OPENINGS[text]} at line 1 column {len(body)}"
-    match = re.search(r"byte (\d+)", str(error))
-    position = int(match[1]) if match else 0
-    before = body[:position]
-    line, column = before.count(b"\n") + 1, position - (before.rfind(b"\n") + 1) + 1
-    return f"expected value at line {line} column {column}"
+        reason, position = "recursion limit exceeded", 127
+    elif text == "Input data was truncated":
+        reason, position = f"EOF while parsing {_open_construct(body)}", len(body)
+    else:
+        match = re.search(r"byte (\d+)", text)
+        position = int(match[1]) if match else 0
+        reason = next((serde for start, serde in _JSON_REASONS.items() if start in text), "expected value")
+        word = re.match(rb"[ntf][a-z]*", body[position - 4 : position] if position >= _WORD else b"")
+        if reason == "trailing characters":
+            position -= 1
+        elif reason == "expected value" and word:  # msgspec reports the end of the word, serde the wrong letter
+            right = next(one for one in (b"null", b"true", b"false") if one[:1] == word[0][:1])
+            same = next((i for i, (a, b) in enumerate(zip(word[0], right, strict=False)) if a != b), len(word[0]))
+            reason, position = "expected ident", position - _WORD + same
+        position += 1
+    lines = body[:position].split(b"\n")
+    return f"{reason} at line {len(lines)} column {len(lines[-1])}"
+
+
+def _open_construct(body: bytes) -> str:
+    """Return what is not finished at the end of truncated JSON: a string, list, object or value."""
+    rest, opened, after = re.sub(rb'"(?:[^"\\]|\\.)*"', b"s", body, flags=re.DOTALL), [], ""
+    if b'"' in rest:
+        return "a string"
+    for letter in rest.decode("latin-1").replace(" ", ""):
+        if letter in "[{":
+            opened.append(letter)
+        elif letter in "]}":
+            opened.pop()
+        after = letter
+    if not opened or after in ":,":
+        return "a value"
+    return "an object" if opened[-1] == "{" else "a list"
 
 
 def type_tag(text: str) -> TypeTag:
@@ -339,9 +424,17 @@ def type_tag(text: str) -> TypeTag:
     try:
         return parse_type_tag(text)
     except InputError:
-        if text.startswith("&"):
-            invalid_input(f"{NOT_A_TYPE_TAG}: Reference")
-        return invalid_input(f'{NOT_A_TYPE_TAG}: Unparsable("{shown(text)}")')
+        debug = reference_debug(text) or f'Unparsable("{shown(text)}")'
+        return invalid_input(f"{NOT_A_TYPE_TAG}: {debug}")
+
+
+def reference_debug(text: str) -> str:
+    """Return the type of a reference as a node prints it, with ``..`` for what is not primitive; empty for another."""
+    if not text.startswith("&"):
+        return ""
+    inner = text.removeprefix("&").removeprefix("mut ")
+    to = inner.capitalize() if inner in PRIMITIVES else ".."
+    return f"Reference {{ mutable: {'true' if text.startswith('&mut ') else 'false'}, to: {to} }}"
 
 
 def check_types(texts: Iterable[str], where: str) -> None:
@@ -350,11 +443,13 @@ def check_types(texts: Iterable[str], where: str) -> None:
         try:
             parse_type_tag(text.removeprefix("&").removeprefix("mut "))
         except InputError:
-            invalid_input(f"{where} invalid: Unable to parse move type {shown(text)}", with_ledger=False)
+            invalid_input(f"{where}: Unable to parse move type {shown(text)}", with_ledger=False)
 
 
 def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind: str) -> BoundFunction:
     """Return a function with its type arguments, or raise the error of a node.
+
+    Whether the type arguments exist is only found by execution.
 
     Parameters
     ----------
@@ -378,10 +473,7 @@ def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind
         invalid_input(
             f"{verb} {found.type_parameters} type arguments for {kind} function {function.wire}, but got {len(tags)}"
         )
-    try:
-        return code.function(function.address, function.module, function.name, tags)
-    except VmError as error:
-        return invalid_input(error.message, vm_error_code=error.vm_error_code)
+    return code.substituted(definition, found, tags)
 
 
 def plain_arguments(bound: BoundFunction, arguments: Sequence[Any]) -> list[Any]:
@@ -400,7 +492,7 @@ def plain_arguments(bound: BoundFunction, arguments: Sequence[Any]) -> list[Any]
         return invalid_input(str(error))
 
 
-def hex_problem(text: str) -> str:
+def _hex_problem(text: str) -> str:
     """Return why a text is not hex-encoded bytes, in the words of a node."""
     digits = text.removeprefix("0x")
     wrong = next((index for index, digit in enumerate(digits) if digit not in _HEX_DIGITS), None)

@@ -33,7 +33,6 @@ from toolkit.move import (
     StructTag,
     address_to_bytes,
     decode_bcs,
-    parse_hex,
     parse_type_tag,
     wire_address,
     wire_type,
@@ -53,9 +52,10 @@ _MICROSECONDS = 1_000_000
 _MODEL_BUILD = "embedded-model-1"
 _DEFAULT_PAGE = 25
 _MAX_STATE_PAGE = 9_999
-_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+_HASH = re.compile(r"(?:0x)?([0-9a-fA-F]{64})")
 _ESTIMATE_VERSIONS = 30
 _EVENT_HANDLE = "0x1::event::EventHandle"
+_STATE_KEY_KINDS = {0, 1, 255}  # access paths, table items and raw keys
 
 
 def index(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -140,16 +140,21 @@ def resource(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def _path_struct(call: HttpCall, name: str) -> StructTag:
     """Return the struct type in a path."""
-    try:
-        tag = parse_type_tag(call.path[name])
-    except InputError:
-        tag = None
-    if not isinstance(tag, StructTag):
+    tag = _struct_tag(call.path[name])
+    if tag is None:
         text = shown(call.path[name])
         raise framework_error(
-            f'failed to parse path `{name}`: failed to parse "string(MoveStructTag)": invalid: {text}'
+            f'failed to parse path `{name}`: failed to parse "string(MoveStructTag)": invalid struct tag: {text}'
         )
     return tag
+
+
+def _struct_tag(text: str) -> StructTag | None:
+    try:
+        tag = parse_type_tag(text)
+    except InputError:
+        return None
+    return tag if isinstance(tag, StructTag) else None
 
 
 def resources(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -222,24 +227,20 @@ def balance(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     The asset is a coin type (including its paired fungible asset) or the address of a fungible asset.
     """
     address, text = path_address(call, "address"), call.path["asset_type"]
-    asset = address_of(text)
+    asset, coin = address_of(text), _struct_tag(text)
+    if asset is None and coin is None:
+        problem = f'failed to parse "string(AssetType)": invalid struct tag: {shown(text)}'
+        raise framework_error(f"failed to parse path `asset_type`: {problem}")
     version = node.version(call)
     if asset is not None:
         return _json(_view(node, version, "primary_fungible_store", (METADATA,), address, asset))
-    try:
-        coin = parse_type_tag(text)
-    except InputError:
-        raise framework_error(f"failed to parse path `asset_type`: invalid asset type {shown(text)}") from None
-    return _json(_view(node, version, "coin", (coin,), address))
+    return _json(_view(node, version, "coin", (coin,), address))  # type: ignore[arg-type]  # one of them is not None
 
 
 def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``GET /v1/transactions?start=&limit=``: oldest first; the last page by default."""
     start = query_u64(call, "start")
-    limit = integer_query(call, "limit", bits=16, default=_DEFAULT_PAGE)
-    if limit == 0:
-        invalid_input("Given limit value (0) must not be zero")
-    limit = min(limit, node.limits.page)
+    limit = _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
     chain = node.chain
     head = chain.head
     if start is None:
@@ -250,6 +251,25 @@ def transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         raise ApiError(410, "version_pruned", f"Ledger version({start}) has been pruned")
     versions = range(start, min(head + 1, start + limit))
     return _json([render.transaction_json(chain, chain.transaction(version)) for version in versions])
+
+
+def account_transactions(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``GET /v1/accounts/{address}/transactions?start=&limit=``: by sequence number, the last page by default."""
+    address = path_address(call, "address")
+    start = query_u64(call, "start")
+    limit = _limit(call, default=_DEFAULT_PAGE, most=node.limits.page)
+    chain = node.chain
+    sent = {
+        transaction.request.raw.sequence_number: transaction
+        for version in range(chain.oldest_version, chain.head + 1)
+        if (transaction := chain.transaction(version)).request is not None
+        and transaction.request.raw.sender == address
+        and transaction.request.nonce is None
+    }
+    if start is None:
+        start = max(0, max(sent, default=-1) + 1 - limit)
+    numbers = sorted(number for number in sent if start <= number < start + limit)
+    return _json([render.transaction_json(chain, sent[number]) for number in numbers])
 
 
 def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -263,15 +283,16 @@ def transaction_by_version(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 
 def transaction_by_hash(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
-    """``GET /v1/transactions/by_hash/{txn_hash}``."""
-    text = call.path["txn_hash"]
-    if _HASH.fullmatch(text) is None:
+    """``GET /v1/transactions/by_hash/{txn_hash}``; ``wait_by_hash`` too, since no transaction is pending."""
+    match = _HASH.fullmatch(call.path["txn_hash"])
+    if match is None:
         raise framework_error(
             'failed to parse path `txn_hash`: failed to parse "string(HashValue)": unable to parse HashValue'
         )
-    version = node.chain.by_hash.get(text.lower())
+    wanted = f"0x{match[1].lower()}"
+    version = node.chain.by_hash.get(wanted)
     if version is None:
-        not_found("Transaction", "transaction_not_found", f"Transaction hash({text.lower()})")
+        not_found("Transaction", "transaction_not_found", f"Transaction hash({wanted})")
     return _json(render.transaction_json(node.chain, node.chain.transaction(version)))
 
 
@@ -334,13 +355,11 @@ def _view(node: EmbeddedNode, version: int, module: str, tags: tuple[TypeTag, ..
 
 def _page(call: HttpCall, keys: Iterable[StateKey]) -> tuple[list[StateKey], str | None]:
     """Return the keys of a page, sorted by their bytes, and the cursor of the next page."""
-    limit = min(integer_query(call, "limit", bits=16, default=_MAX_STATE_PAGE), _MAX_STATE_PAGE)
-    if limit == 0:
-        invalid_input("Given limit value (0) must not be zero")
     start = _cursor(call)
+    limit = _limit(call, default=_MAX_STATE_PAGE, most=_MAX_STATE_PAGE)
     rest = [(data, key) for key in keys if (data := state_key_bytes(key)) >= start]
     rest.sort(key=itemgetter(0))
-    following = f"0x{rest[limit][0].hex()}" if len(rest) > limit else None
+    following = rest[limit][0].hex() if len(rest) > limit else None
     return [key for _, key in rest[:limit]], following
 
 
@@ -350,13 +369,24 @@ def _cursor(call: HttpCall) -> bytes:
     if text is None:
         return b""
     try:
-        return parse_hex(text)
-    except InputError:
+        data = bytes.fromhex(text) if text.isalnum() else None
+    except ValueError:
+        data = None
+    problem = "Failed to decode StateKey as hex string" if data is None else "Failed to decode StateKey from hex string"
+    if not data or data[0] not in _STATE_KEY_KINDS:
         raise framework_error(
-            'failed to parse parameter `start`: failed to parse "string(StateKeyWrapper)": '
-            f"Failed to decode hex string: {shown(text)} (occurred while parsing "
-            '"optional<string(StateKeyWrapper)>")'
-        ) from None
+            f'failed to parse parameter `start`: failed to parse "string(StateKeyWrapper)": {problem} '
+            '(occurred while parsing "optional<string(StateKeyWrapper)>")'
+        )
+    return data
+
+
+def _limit(call: HttpCall, *, default: int, most: int) -> int:
+    """Return the size of a page."""
+    limit = integer_query(call, "limit", bits=16, default=default)
+    if limit == 0:
+        invalid_input("Given limit value (0) must not be zero")
+    return min(limit, most)
 
 
 def _json(value: Any, *, cursor: str | None = None) -> HttpAnswer:
@@ -379,9 +409,11 @@ GETS = {
     "/accounts/{address}/balance/{asset_type}": balance,
     "/accounts/{address}/events/{creation_number}": events_by_number,
     "/accounts/{address}/events/{event_handle}/{field_name}": events_of_handle,
+    "/accounts/{address}/transactions": account_transactions,
     "/transactions": transactions,
     "/transactions/by_version/{txn_version}": transaction_by_version,
     "/transactions/by_hash/{txn_hash}": transaction_by_hash,
+    "/transactions/wait_by_hash/{txn_hash}": transaction_by_hash,
     "/blocks/by_version/{version}": block_by_version,
     "/blocks/by_height/{block_height}": block_by_height,
     "/estimate_gas_price": gas_price,

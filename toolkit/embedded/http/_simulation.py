@@ -1,12 +1,7 @@
-"""``POST /v1/transactions/simulate``: execute a transaction at the head and return its output.
-
-A simulated transaction must not have a valid signature. Signatures of ed25519, multi-ed25519 and secp256k1 keys are
-verified; keyless, passkey and abstract signatures count as not valid.
-"""
+"""``POST`` endpoints for transactions: simulation, the message to sign, and the rejection of submitted transactions."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +11,7 @@ from toolkit.embedded._render import simulation_bcs
 from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework._coin import APTOS_COIN
-from toolkit.embedded.http._messages import BCS, JSON, HttpAnswer, encode, error_context, invalid_input
+from toolkit.embedded.http._messages import BCS, JSON, ApiError, HttpAnswer, encode, error_context, invalid_input
 from toolkit.embedded.http._parsing import (
     Fields,
     bcs_problem,
@@ -24,76 +19,45 @@ from toolkit.embedded.http._parsing import (
     boolean_query,
     check_transaction_nesting,
     check_types,
-    hex_problem,
     json_body,
     media_type,
     plain_arguments,
-    shown,
     type_tag,
 )
 from toolkit.embedded.http._reads import gas_estimate
+from toolkit.embedded.http._signatures import check_shape, has_valid_signature, signature_of, structure_problem
 from toolkit.errors import ToolkitError
-from toolkit.move import encode_bcs, parse_hex
+from toolkit.move import encode_bcs
 from toolkit.wire import (
-    Ed25519Signature,
     EncodedEntryFunction,
+    EncodedModuleBundle,
     EncodedMultisig,
     EncodedPayloadV2,
     EncodedScript,
-    FeePayerSignature,
     MultiAgentSignature,
-    MultiEd25519Signature,
-    MultiKeySignature,
     NoAccountSignature,
     RawTransaction,
     SignedTransaction,
-    SingleKeySignature,
-    SingleSenderSignature,
-    is_zero_padded,
-    parse_signature,
 )
 
 if TYPE_CHECKING:
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
     from toolkit.move import FunctionId
-    from toolkit.wire import AccountSignature, EncodedPayload, PublicKey, Signature, TransactionSignature
+    from toolkit.wire import EncodedPayload, TransactionSignature
 
-__all__ = ["SIGNED_TRANSACTION_BCS", "has_valid_signature", "signed_from_json", "simulate"]
+__all__ = ["SIGNED_TRANSACTION_BCS", "encode_submission", "refuse_batch", "refuse_submission", "simulate"]
 
 SIGNED_TRANSACTION_BCS = "application/x.aptos.signed_transaction+bcs"
 
 
 _INVALID = "Simulated transaction invalid"
 _TYPE = "string(MoveType)"
-_KEY_BYTES = 32
-_SIGNATURE_BYTES = 64
-_BITMAP_BYTES = 4
-_MAX_KEYS = 32
-# Kinds of a public key and of its signature that belong together.
-_PAIRS = {
-    ("ed25519", "ed25519"),
-    ("secp256k1_ecdsa", "secp256k1_ecdsa"),
-    ("secp256r1_ecdsa", "web_authn"),
-    ("keyless", "keyless"),
-    ("federated_keyless", "keyless"),
-}
-# Kinds of a transaction's signature that nodes read in JSON.
-_SIGNATURES = {
-    kind.type
-    for kind in (
-        Ed25519Signature,
-        MultiEd25519Signature,
-        MultiAgentSignature,
-        FeePayerSignature,
-        NoAccountSignature,
-    )
-}
-_SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
-_SCALAR_BYTES = 32
+_NO_BYTECODE = "Script payload bytecode must not be empty"
 _U64_MAX = 2**64 - 1
 _MODEL = "SubmitTransactionRequest"
-_CONTEXT = "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction payload: "
+_PAYLOAD = "Failed to parse transaction payload: "
+_CONTEXT = f"Failed to create SignedTransaction from SubmitTransactionRequest: {_PAYLOAD}"
 
 
 class _Overrides(NamedTuple):
@@ -106,26 +70,19 @@ class _Overrides(NamedTuple):
 
 def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
     """``POST /v1/transactions/simulate``: execute a transaction at the head without committing it."""
-    node.access.check_simulation()
-    node.access.check_output(call, "Simulate transaction")
     overrides = _Overrides(
         boolean_query(call, "estimate_max_gas_amount"),
         boolean_query(call, "estimate_gas_unit_price"),
         boolean_query(call, "estimate_prioritized_gas_unit_price"),
     )
-    if media_type(call, JSON, SIGNED_TRANSACTION_BCS) == JSON:
-        signed = signed_from_json(node, call)
-    else:
-        signed = _from_bcs(call.body)
+    request = _request(call, _INVALID)
+    node.access.check_simulation()
+    node.access.check_output(call, "Simulate transaction")
+    signed = _signed(node, call, request)
     node.access.check_sender(signed.raw.sender)
     if has_valid_signature(signed):
         invalid_input("Simulated transactions must not have a valid signature")
-    try:
-        transaction = Transaction(_override(node, signed, overrides))
-    except ToolkitError as error:
-        invalid_input(f"{_INVALID}: {error}")
-    if transaction.executable is None and transaction.multisig_address is None:
-        invalid_input(f"{_INVALID}: an empty payload needs a multisig address")
+    transaction = Transaction(_override(node, signed, overrides))
     version = node.chain.head
     output = node.ledger.simulate(transaction, check_keys=True)
     gas_used = output.charges.total_charge_gas_units
@@ -149,6 +106,13 @@ def _from_bcs(body: bytes) -> SignedTransaction:
         check_transaction_nesting(signed.raw.payload)
     except ToolkitError as error:
         invalid_input(f"Failed to deserialize input into SignedTransaction: {bcs_problem(error)}")
+    match signed.raw.payload:
+        case EncodedModuleBundle():
+            invalid_input("Module bundle payload has been removed")
+        case EncodedScript(code=b"") | EncodedPayloadV2(executable=EncodedScript(code=b"")):
+            invalid_input(_NO_BYTECODE)
+        case EncodedPayloadV2(executable=None, multisig_address=None):
+            invalid_input("Empty transaction payload must be a multisig transaction")
     return signed
 
 
@@ -179,97 +143,6 @@ def _balance(node: EmbeddedNode, address: str) -> int:
     return int(values[0])
 
 
-def has_valid_signature(signed: SignedTransaction) -> bool:
-    """Return True if all signatures of a transaction are valid."""
-    # Signatures of zeros are the usual case and never valid.
-    if is_zero_padded(signed.signature):
-        return False
-    message = signed.signing_message()
-    return all(_is_valid(one, message) for one in _account_signatures(signed.signature))
-
-
-def _account_signatures(signature: TransactionSignature) -> list[AccountSignature | TransactionSignature]:
-    if isinstance(signature, SingleSenderSignature):
-        return [signature.sender]
-    if isinstance(signature, FeePayerSignature):
-        return [signature.sender, *signature.secondary_signers, signature.fee_payer_signer]
-    if isinstance(signature, MultiAgentSignature):
-        return [signature.sender, *signature.secondary_signers]
-    return [signature]
-
-
-def _is_valid(signature: AccountSignature | TransactionSignature, message: bytes) -> bool:
-    match signature:
-        case Ed25519Signature(public_key=key, signature=value):
-            return _ed25519(_data(key), _data(value), message)
-        case MultiEd25519Signature():
-            return _multi_ed25519(signature, message)
-        case SingleKeySignature(public_key=key, signature=value):
-            return _any_key(key, value, message)
-        case MultiKeySignature(public_keys=keys, signatures=signatures, signatures_required=required):
-            return len(signatures) >= required and all(
-                _any_key(keys[one.index], one.signature, message) for one in signatures
-            )
-        case _:
-            return False
-
-
-def _any_key(key: PublicKey, signature: Signature, message: bytes) -> bool:
-    if key.type == signature.type == "ed25519":
-        return _ed25519(_data(key.value), _data(signature.value), message)
-    if key.type == signature.type == "secp256k1_ecdsa":
-        return _secp256k1(_data(key.value), _data(signature.value), message)
-    return False
-
-
-def _multi_ed25519(signature: MultiEd25519Signature, message: bytes) -> bool:
-    """Verify each signature with the key of its bit in the bitmap, most significant bit first."""
-    bits = int.from_bytes(_data(signature.bitmap), "big")
-    signers = [index for index in range(32) if bits >> (31 - index) & 1]
-    if len(signers) < signature.threshold or len(signers) != len(signature.signatures):
-        return False
-    keys = signature.public_keys
-    return all(
-        index < len(keys) and _ed25519(_data(keys[index]), _data(value), message)
-        for index, value in zip(signers, signature.signatures, strict=True)
-    )
-
-
-def _ed25519(key: bytes, signature: bytes, message: bytes) -> bool:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
-def _secp256k1(key: bytes, signature: bytes, message: bytes) -> bool:
-    """Verify 64 bytes of r and s over the message's SHA3-256; a high s is not canonical, hence not valid."""
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec, utils
-
-    r = int.from_bytes(signature[:_SCALAR_BYTES], "big")
-    s = int.from_bytes(signature[_SCALAR_BYTES:], "big")
-    if s > _SECP256K1_HALF_ORDER:
-        return False
-    try:
-        public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256K1(), key)
-        digest = hashlib.sha3_256(message).digest()
-        scheme = ec.ECDSA(utils.Prehashed(hashes.SHA3_256()))
-        public.verify(utils.encode_dss_signature(r, s), digest, scheme)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
-
-
-def _data(text: str) -> bytes:
-    return bytes.fromhex(text.removeprefix("0x"))
-
-
 class _Call(NamedTuple):
     """An entry function payload of a body."""
 
@@ -298,152 +171,106 @@ class _Bundle(NamedTuple):
     type_arguments: tuple[str, ...] = ()
 
 
-def signed_from_json(node: EmbeddedNode, call: HttpCall) -> SignedTransaction:
-    """Return the transaction of a JSON body; its chain id is that of the node.
+class _Request(NamedTuple):
+    """A JSON body of checked shape; `payload` and `signature` are not yet converted."""
 
-    A node first parses the body, then checks payload and signature, and only then reads the ledger.
-    """
-    body = json_body(call, _MODEL)
-    fields = Fields(body.value, ("UserTransactionRequestInner", _MODEL))
-    sender, sequence_number = fields.address("sender"), fields.u64("sequence_number")
-    max_gas_amount, gas_unit_price = fields.u64("max_gas_amount"), fields.u64("gas_unit_price")
-    expiration = fields.u64("expiration_timestamp_secs")
-    payload = _payload(fields)
-    nonce = fields.optional_u64("replay_protection_nonce")
-    unchecked = _signature_object(Fields(body.value, (_MODEL,)))
-    _check_payload(payload)
-    signature = _signature(Fields(body.value, (_MODEL,)), unchecked)
+    sender: str
+    sequence_number: int
+    max_gas_amount: int
+    gas_unit_price: int
+    expiration: int
+    payload: _Call | _ScriptCall | _MultisigCall | _Bundle
+    nonce: int | None
+    signature: dict[str, Any] | None
+
+
+def _request(call: HttpCall, context: str) -> _Request | None:
+    """Return the JSON body after checking what a node checks before it reads the ledger; None for a body in BCS."""
+    if media_type(call, JSON, SIGNED_TRANSACTION_BCS) != JSON:
+        return None
+    body = json_body(call, _MODEL, SIGNED_TRANSACTION_BCS)
+    request = _unsigned(Fields(body.value, ("UserTransactionRequestInner", _MODEL)))
+    signature = check_shape(Fields(body.value, (_MODEL,)))
+    _check_payload(request.payload, context)
+    problem = structure_problem(signature)
+    if problem is not None:
+        invalid_input(f"{context}: {problem}", with_ledger=False)
+    return request._replace(signature=signature)
+
+
+def _unsigned(fields: Fields) -> _Request:
+    """Return the part of a body that is signed."""
+    return _Request(
+        sender=fields.address("sender"),
+        sequence_number=fields.u64("sequence_number"),
+        max_gas_amount=fields.u64("max_gas_amount"),
+        gas_unit_price=fields.u64("gas_unit_price"),
+        expiration=fields.u64("expiration_timestamp_secs"),
+        payload=_payload(fields),
+        nonce=fields.optional_u64("replay_protection_nonce"),
+        signature=None,
+    )
+
+
+def _signed(node: EmbeddedNode, call: HttpCall, request: _Request | None) -> SignedTransaction:
+    """Return the transaction of a body; in JSON its chain id is that of the node."""
+    if request is None or request.signature is None:
+        return _from_bcs(call.body)
     with error_context(_CONTEXT):
-        encoded = _encoded(node, payload)
+        raw = _raw(node, request)
+    return SignedTransaction(raw, signature_of(request.signature))
+
+
+def _raw(node: EmbeddedNode, request: _Request) -> RawTransaction:
+    encoded, sequence_number, nonce = _encoded(node, request.payload), request.sequence_number, request.nonce
     if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
         sequence_number = _U64_MAX
         if isinstance(encoded, EncodedMultisig):
             encoded = EncodedPayloadV2(encoded.payload, encoded.multisig_address, nonce)
         elif isinstance(encoded, EncodedEntryFunction | EncodedScript):
             encoded = EncodedPayloadV2(encoded, None, nonce)
-    raw = RawTransaction(
-        sender=sender,
+    return RawTransaction(
+        sender=request.sender,
         sequence_number=sequence_number,
         payload=encoded,
-        max_gas_amount=max_gas_amount,
-        gas_unit_price=gas_unit_price,
-        expiration_timestamp_secs=expiration,
+        max_gas_amount=request.max_gas_amount,
+        gas_unit_price=request.gas_unit_price,
+        expiration_timestamp_secs=request.expiration,
         chain_id=node.chain.chain_id,
     )
-    return SignedTransaction(raw, signature)
 
 
-def signature_problem(value: dict[str, Any]) -> str | None:
-    """Return the fault in the structure of a signature in JSON, in the words of a node, or None.
-
-    Raises
-    ------
-    KeyError, TypeError, AttributeError
-        If the value does not have the documented shape.
-    """
-    kind = value["type"]
-    if kind in {MultiAgentSignature.type, FeePayerSignature.type}:
-        parts = [value["sender"], *value["secondary_signers"]]
-        name = "MultiAgent" if kind == MultiAgentSignature.type else "FeePayer"
-        addresses, signers = len(value["secondary_signer_addresses"]), len(value["secondary_signers"])
-        problem = _first(
-            (name == "MultiAgent" and not addresses, "MultiAgent signature has no secondary signer addresses"),
-            (name == "MultiAgent" and not signers, "MultiAgent signature has no secondary signatures"),
-            (addresses != signers, f"{name} signatures don't match addresses length"),
+def encode_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/transactions/encode_submission``: the bytes that the sender, or each of several signers, signs."""
+    body = json_body(call, "EncodeSubmissionRequest")
+    request = _unsigned(Fields(body.value, ("UserTransactionRequestInner", "EncodeSubmissionRequest")))
+    secondary = None if body.value.get("secondary_signers") is None else body.addresses("secondary_signers")
+    _check_payload(request.payload, "'UserTransactionRequest' invalid")
+    node.access.check_output(call, "Encode submission")
+    if call.wants_bcs():
+        raise ApiError(400, "bcs_not_supported", "BCS is not supported for encode submission", with_ledger=False)
+    with error_context(f"The given transaction is invalid: {_PAYLOAD}"):
+        raw = _raw(node, request)
+    signature: TransactionSignature = NoAccountSignature()
+    if secondary is not None:
+        signers = [NoAccountSignature()] * len(secondary)
+        signature = MultiAgentSignature.model_construct(
+            sender=NoAccountSignature(), secondary_signer_addresses=tuple(secondary), secondary_signers=tuple(signers)
         )
-        parts += [value["fee_payer_signer"]] if name == "FeePayer" else []
-        found = (signature_problem(part) for part in parts)
-        return problem or next((one for one in found if one is not None), None)
-    if kind == Ed25519Signature.type:
-        return _ed25519_problem(value["public_key"], value["signature"])
-    if kind == MultiEd25519Signature.type:
-        return _multi_ed25519_problem(value)
-    if kind == SingleKeySignature.type:
-        key, signature = value["public_key"], value["signature"]
-        if (key["type"], signature["type"]) not in _PAIRS:
-            return "Invalid public key, signature match."
-        return _ed25519_problem(key["value"], signature["value"]) if key["type"] == "ed25519" else None
-    return _multi_key_problem(value) if kind == MultiKeySignature.type else None
+    return HttpAnswer(encode(f"0x{SignedTransaction(raw, signature).signing_message().hex()}"))
 
 
-def _first(*checks: tuple[bool, str]) -> str | None:
-    return next((text for failed, text in checks if failed), None)
+def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/transactions``: refused as on a node that does not accept transactions, after checks of the body."""
+    _request(call, "Submitted transaction invalid'")  # the apostrophe is that of nodes
+    return refuse_batch(node, call)
 
 
-def _ed25519_problem(key: str, signature: str) -> str | None:
-    found, signed = len(_data(key)), len(_data(signature))
-    wrong = "an invalid number of bytes, should be"
-    return _first(
-        (found != _KEY_BYTES, f"Ed25519 signature's public key is {wrong} {_KEY_BYTES} bytes but found {found}"),
-        (
-            signed != _SIGNATURE_BYTES,
-            f"Ed25519 signature length is {wrong} {_SIGNATURE_BYTES} bytes but found {signed}",
-        ),
-    )
-
-
-def _multi_ed25519_problem(value: dict[str, Any]) -> str | None:
-    keys, signatures, threshold = value["public_keys"], value["signatures"], value["threshold"]
-    bitmap = len(_data(value["bitmap"]))
-    name = "MultiEd25519 signature"
-    return _first(
-        *_number_checks(name, keys, signatures),
-        (len(keys) != len(signatures), f"{name} does not have the same number of signatures as public keys"),
-        (len(signatures) < threshold, f"{name} does not have enough signatures to pass the threshold"),
-        (threshold == 0, f"{name} threshold must be greater than 0"),
-        (
-            any(len(_data(one)) != _SIGNATURE_BYTES for one in signatures),
-            f"{name} has a signature with the wrong signature length",
-        ),
-        (
-            any(len(_data(one)) != _KEY_BYTES for one in keys),
-            f"{name} has a public key with the wrong public key length",
-        ),
-        (bitmap != _BITMAP_BYTES, f"{name} has an invalid number of bitmap bytes {bitmap} expected {_BITMAP_BYTES}"),
-    )
-
-
-def _multi_key_problem(value: dict[str, Any]) -> str | None:
-    keys, signatures, required = value["public_keys"], value["signatures"], value["signatures_required"]
-    return _first(
-        *_number_checks("MultiKey signature", keys, signatures),
-        (len(signatures) != required, "MultiKey signature does not the number of signatures required"),  # as on nodes
-        (required == 0, "MultiKey signature threshold must be greater than 0"),
-    )
-
-
-def _number_checks(name: str, keys: list[Any], signatures: list[Any]) -> list[tuple[bool, str]]:
-    return [
-        (not keys, f"{name} has no public keys"),
-        (not signatures, f"{name} has no signatures"),
-        (len(keys) > _MAX_KEYS, f"{name} has over the maximum number of public keys {_MAX_KEYS}"),
-        (len(signatures) > _MAX_KEYS, f"{name} has over the maximum number of signatures {_MAX_KEYS}"),
-    ]
-
-
-def _signature_object(fields: Fields) -> dict[str, Any]:
-    """Return the signature of a body after checking that its kind can be sent in JSON."""
-    value = dict(fields.object("signature", "TransactionSignature").value)
-    kind = value.get("type")
-    if kind == SingleSenderSignature.type:  # the node takes its type for that of the account signature
-        fields.named("TransactionSignature").unexpected("AccountSignature", value)
-    if kind not in _SIGNATURES:
-        fields.unexpected("TransactionSignature", value)
-    return value
-
-
-def _signature(fields: Fields, value: dict[str, Any]) -> TransactionSignature:
-    """Return a signature after checking its structure."""
-    try:
-        problem = signature_problem(value)
-    except (KeyError, TypeError, AttributeError):  # not of the documented shape, which the parser reports
-        problem = None
-    if problem is not None:
-        invalid_input(f"{_INVALID}: {problem}", with_ledger=False)
-    try:
-        return parse_signature(value)
-    except ToolkitError as error:
-        return fields.fail(shown(error))
+def refuse_batch(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/transactions/batch``: refused."""
+    del node, call
+    message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
+    raise ApiError(403, "api_disabled", message, with_ledger=False)
 
 
 def _payload(fields: Fields) -> _Call | _ScriptCall | _MultisigCall | _Bundle:
@@ -472,23 +299,19 @@ def _executable(outer: Fields, payload: Fields, union: str) -> _Call | _ScriptCa
         outer.unexpected(union, payload.value)
     fields = payload.named("ScriptPayload")
     code = fields.object("code", "MoveScriptBytecode")
-    text = code.text("bytecode", "string(HexEncodedBytes)")
-    try:
-        bytecode = parse_hex(text)
-    except ToolkitError:
-        code.fail(f'failed to parse "string(HexEncodedBytes)": {hex_problem(text)}')
+    bytecode = code.hex("bytecode")
     call = _ScriptCall(bytecode, fields.texts("type_arguments", _TYPE))
     fields.array("arguments", "[Value]")
     return call
 
 
-def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> None:
+def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle, context: str) -> None:
     """Check what a node checks before it reads the ledger."""
     if isinstance(payload, _Bundle):
-        invalid_input(f"{_INVALID}: Module bundle payload has been removed", with_ledger=False)
+        invalid_input(f"{context}: Module bundle payload has been removed", with_ledger=False)
     call = payload.call if isinstance(payload, _MultisigCall) else payload
     if call is not None:
-        check_types(call.type_arguments, _INVALID)
+        check_types(call.type_arguments, context)
 
 
 def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> EncodedPayload:
@@ -498,7 +321,7 @@ def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | 
         return EncodedMultisig(payload.address, inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload
     if isinstance(payload, _ScriptCall):
         if not payload.bytecode:
-            invalid_input("Script payload bytecode must not be empty")
+            invalid_input(_NO_BYTECODE)
         invalid_input("invalid transaction script bytecode")
     if isinstance(payload, _Bundle):
         invalid_input("Module bundle payload has been removed")
