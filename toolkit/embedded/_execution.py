@@ -178,7 +178,7 @@ def _lift_arguments(session: Session, function: BoundFunction, plain: Sequence[A
 
 
 def _check_object(session: Session, resource: str, address: str) -> None:
-    """Abort like the constructor of an object argument, if there is no object or it does not have the resource."""
+    """Abort like the constructor of an object argument, if the object or its resource does not exist."""
     module = session.module(ObjectModule)
     wanted = parse_type_tag(resource)
     if session.peek_resource(address, _OBJECT_CORE) is None:
