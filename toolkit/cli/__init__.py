@@ -82,6 +82,7 @@ app.add_typer(study_app, name="study")
 app.command()(studies.report)
 app.command()(comparisons.compare)
 app.command()(comparisons.schedule)
+app.command()(comparisons.timeline)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""Commands that compare: compare, two runs and a gate that fails a build; schedule, two gas schedules."""
+"""Commands that compare: compare, two runs with a gate; schedule, two gas schedules; timeline, a range of versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolkit.gas._comparison import Comparison
     from toolkit.gas._gate import Gate
 
-__all__ = ["NOT_JUDGED", "REGRESSED", "compare", "schedule"]
+__all__ = ["NOT_JUDGED", "REGRESSED", "compare", "schedule", "timeline"]
 
 REGRESSED = 1
 """Exit code of a gate that found a regression; no other command returns it."""
@@ -160,6 +160,37 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
         print(f"{len(frame)} rows: {out}")
     elif len(frame):
         print_frame(frame, as_json=False, whole=whole)
+
+
+def timeline(
+    versions: Annotated[str, typer.Option(help="Range of versions, such as 0:-1, or dates.")] = "0:-1",
+    module: Annotated[
+        list[str] | None, typer.Option(help="Module whose code and dependencies are looked at; may be repeated.")
+    ] = None,
+    out: OutOption = None,
+    where: NodeOption = "embedded",
+    as_json: JsonOption = False,
+) -> None:
+    """List every change of gas schedule, configuration and code of modules in a range of versions."""
+    from toolkit.gas._sentences import timeline_lines
+    from toolkit.gas._timeline import Timeline
+    from toolkit.gas._timeline import timeline as found_in
+
+    check_suffix(out)
+    with connected(where) as reached:
+        frame = found_in(reached, versions, modules=module or ())
+        name = reached.name
+    if out is not None:
+        write_frame(frame, out)
+    if as_json:
+        about = ("first", "last", "modules", "requests", "unread", "not_seen")
+        rows = {"out": str(out)} if out is not None else {"rows": records(frame)}
+        print_json({"node": name, **{key: frame.attrs[key] for key in about}, **rows})
+        return
+    for line in timeline_lines(Timeline.from_frame(frame), name):
+        print(line)
+    if out is not None:
+        print(f"{len(frame)} rows: {out}")
 
 
 def _version(node: Node, text: str | None) -> int:

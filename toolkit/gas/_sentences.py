@@ -20,6 +20,7 @@ from toolkit.wire import feature_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     import pandas as pd
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from toolkit.gas._observations import Change
     from toolkit.gas._plan import CallPlan, NodePlan, Plan
     from toolkit.gas._steps import Coverage, PartChange, StepChange, StepGroup, Unjudged
+    from toolkit.gas._timeline import Timeline  # for typing only: a timeline uses these sentences
     from toolkit.gas.committed._steps import CommittedCall
     from toolkit.move import ModuleAbi
 
@@ -63,6 +65,7 @@ __all__ = [
     "series_sentences",
     "short_change",
     "step_lines",
+    "timeline_lines",
     "transaction_text",
     "unjudged_sentences",
     "weightiest",
@@ -250,6 +253,31 @@ def step_lines(steps: pd.DataFrame) -> list[str]:
     return [visible(line, _MAX_LINE) for line in lines]
 
 
+def timeline_lines(timeline: Timeline, node: str) -> list[str]:
+    """Return a timeline as lines for a terminal: a summary, the changes by version, and what is not known.
+
+    Parameters
+    ----------
+    timeline : Timeline
+    node : str
+        Name of the node.
+
+    Returns
+    -------
+    list of str
+    """
+    changes = plural(len(timeline.changes), "change") if timeline.changes else "no change"
+    modules = listed(map(short_addresses, timeline.modules), _MAX_LISTED)
+    about = f", configuration and the code of {modules}" if modules else " and configuration"
+    where = f"versions {timeline.first} to {timeline.last} on {visible(node, _MAX_LABEL)}"
+    lines = [f"{where}: {changes} of gas schedule{about} ({plural(timeline.requests, 'read')})"]
+    for change in timeline.changes:
+        place = _place_text(change.ledger_version, change.version_before, change.time, exact=change.exact)
+        lines.append(short_addresses(f"  {place}, {CAUSE_LABELS[change.kind]}: {change.what}"))
+    lines += [f"not read, so changes of it are not known: {text}" for text in timeline.unread]
+    return [visible(line, _MAX_LINE) for line in [*lines, f"note: {timeline.not_seen}"]]
+
+
 def weightiest(groups: Sequence[StepGroup], limit: int) -> tuple[StepGroup, ...]:
     """Return at most `limit` groups, those with the largest changes, in the order given."""
     chosen = sorted(range(len(groups)), key=lambda place: -groups[place].weight)[:limit]
@@ -286,10 +314,14 @@ def change_name(change: StepChange, name: Renderer) -> str:
 
 def place_text(group: StepGroup) -> str:
     """Return at which version, or between which, the steps of a group are."""
-    if group.exact:
-        known = group.time is not None and group.time.year >= _FIRST_YEAR
-        return f"at version {group.version_after}" + (f" ({group.time:%Y-%m-%d})" if known else "")
-    return f"between versions {group.version_before} and {group.version_after}"
+    return _place_text(group.version_after, group.version_before, group.time, exact=group.exact)
+
+
+def _place_text(after: int, before: int | None, time: datetime | None, *, exact: bool) -> str:
+    """Return a version with its date, if that is known and the date of a real ledger, or the interval that has it."""
+    if not exact:
+        return f"between versions {before} and {after}"
+    return f"at version {after}" + (f" ({time:%Y-%m-%d})" if time is not None and time.year >= _FIRST_YEAR else "")
 
 
 def change_text(change: StepChange, name: Renderer) -> str:

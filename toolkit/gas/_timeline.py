@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.numbers import plural
+from toolkit._present.text import listed
 from toolkit.client._batch import run_in_threads
 from toolkit.client._cache_file import warn_caller
 from toolkit.client._fetch import checked_node, plan_versions
@@ -53,9 +54,8 @@ CONFIGURATION: Mapping[str, tuple[Cause, str]] = {
 _LAST_STORAGE_GAS_VERSION = 9
 """Last gas feature version at which the virtual machine charges by `STORAGE_GAS`; later ones use the gas schedule."""
 _MAX_PACKAGES = 200
-_MAX_FAILED = 8
+_MAX_FAILED = 100
 """Versions at which a source may be unreadable before its search ends."""
-_NOT_SEEN = "a change that was reverted between two neighbouring versions of the first {} is not seen"
 
 _Ends = tuple[int, int]
 _PackageKey = tuple[str, str]
@@ -88,6 +88,14 @@ class Timeline:
     requests: int = 0
     unread: tuple[str, ...] = ()
     initial: int = DEFAULT_INITIAL
+
+    @property
+    def not_seen(self) -> str:
+        """What the search does not see, in words."""
+        return (
+            "a change of gas schedule or configuration that was reverted between two neighbouring versions of the "
+            f"first {self.initial} is not seen"
+        )
 
     def for_function(self, function: str) -> tuple[Change, ...]:
         """Return the changes that can move the gas of a function.
@@ -125,7 +133,7 @@ class Timeline:
             "requests": self.requests,
             "unread": list(self.unread),
             "initial": self.initial,
-            "not_seen": _NOT_SEEN.format(self.initial),
+            "not_seen": self.not_seen,
         }
         return frame
 
@@ -400,12 +408,14 @@ class _Source:
                 yield before, after
 
     def _middle(self, before: int, after: int) -> int | None:
-        """Return the version nearest to the middle of a cell that can be tried, None if there is none."""
-        if after - before == 1:
-            return None
-        middle = (before + after) // 2
-        near = (middle + sign * distance for distance in range(len(self.failed) + 1) for sign in (1, -1))
-        return next((version for version in near if before < version < after and version not in self.failed), None)
+        """Return a version within a cell to read next, None if there is none that can narrow it.
+
+        That is the middle; beside versions that cannot be read, the middle of what is left on the wider side of them.
+        """
+        failed = [version for version in self.failed if before < version < after]
+        gaps = ((before, min(failed)), (max(failed), after)) if failed else ((before, after),)
+        low, high = max(gaps, key=lambda gap: gap[1] - gap[0])
+        return (low + high) // 2 if high - low > 1 else None
 
     def problem(self, same: Any) -> str:
         """Return what could not be read, in words; empty if nothing is missing."""
@@ -415,9 +425,11 @@ class _Source:
         low, high = self.ends
         if not self.known:
             return f"{self.name}: {why}"
-        missing = [f"{a} to {b}" for a, b in ((low, self.known[0] - 1), (self.known[-1] + 1, high)) if a <= b]
-        missing += [f"{a} to {b}, within which it changed," for a, b in self.cells(same) if b - a > 1]
-        return f"{self.name}, of versions {' and '.join(missing)}: {why}" if missing else ""
+        missing = [
+            f"at versions {a} to {b}" for a, b in ((low, self.known[0] - 1), (self.known[-1] + 1, high)) if a <= b
+        ]
+        missing += [f"between versions {a} and {b}, where it changed" for a, b in self.cells(same) if b - a > 1]
+        return f"{self.name} {' and '.join(missing)}: {why}" if missing else ""
 
 
 class _Search:
@@ -587,7 +599,7 @@ class _Search:
         texts, changed, more = [], set(), order[MAX_COMPARED_MODULES:]
         compared = run_in_threads(
             order[:MAX_COMPARED_MODULES],
-            lambda module: module_text(module, self._role(module), ends, self._evidence),
+            lambda module: module_text(module, self._role(module, places[module]), ends, self._evidence),
             in_flight=self._node.max_in_flight,
         )
         for place, text in sorted(compared):
@@ -603,8 +615,11 @@ class _Search:
         affects = frozenset(called for module in changed for _, called in places[module])
         return replace(change, modules=frozenset(module.wire for module in changed), affects=affects)
 
-    def _role(self, module: ModuleId) -> str:
-        return f"module {module.wire}"
+    def _role(self, module: ModuleId, needed: Iterable[tuple[int, str]]) -> str:
+        """Return the words for a module; `needed` has the modules that need it."""
+        if module in self._modules:
+            return f"module {module.wire}"
+        return f"module {module.wire}, a dependency of {listed(sorted({name for _, name in needed}), MAX_NAMED)}"
 
     def _written_modules(self, ends: _Ends, packages: set[_PackageKey], needs: Dependencies) -> list[ModuleId]:
         """Return the needed modules of changed packages: those that the transaction wrote, if that is known."""
