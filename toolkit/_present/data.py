@@ -80,9 +80,7 @@ def csv_table(table: pa.Table) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(map(csv_text, table.column_names))
-    safe = cache(csv_text)  # labels, nodes and error codes repeat in every row
-    columns = ([_csv_cell(value, safe) for value in table[name].to_pylist()] for name in table.column_names)
-    writer.writerows(zip(*columns, strict=True))
+    writer.writerows(zip(*(_csv_column(table[name]) for name in table.column_names), strict=True))
     return out.getvalue()
 
 
@@ -102,10 +100,15 @@ def _json_column(column: pa.ChunkedArray) -> list[Any]:
     return [json_value(value) for value in values]
 
 
-def _csv_cell(value: Any, safe: Any) -> str:
-    if value is None:
-        return ""
-    return str(value) if isinstance(value, int | float) else safe(cell_text(json_value(value)))
+def _csv_column(column: pa.ChunkedArray) -> list[str]:
+    if column.null_count == len(column):
+        return [""] * len(column)
+    cell = cache(_csv_cell) if str(column.type) == "string" else _csv_cell  # labels and error codes repeat
+    return ["" if value is None else cell(value) for value in column.to_pylist()]
+
+
+def _csv_cell(value: Any) -> str:
+    return str(value) if isinstance(value, int | float) else csv_text(cell_text(json_value(value)))
 
 
 def _is_integer(value: Any) -> bool:

@@ -109,13 +109,16 @@ def study_merge(
 def report(
     run: Annotated[Path, typer.Argument(help="Folder of a run.")],
     out: Annotated[Path, typer.Option(help="File to write: .html, .md or .json.")] = Path("report.html"),
+    csv_beside: Annotated[
+        bool, typer.Option("--csv-beside", help="Write the data of a page as CSV files beside it, not in it.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write the report of a run."""
     from toolkit import reports
     from toolkit.gas._study import Run
 
-    written = reports.write(Run.open(run), out)
+    written = reports.write(Run.open(run), out, csv="beside" if csv_beside else "inside")
     if as_json:
         print_json({"report": str(written)})
     else:

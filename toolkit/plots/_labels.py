@@ -137,7 +137,8 @@ def _settle(ax: Axes) -> float:
     figure = ax.get_figure(root=True)
     if figure is None:  # the axes were removed from their figure: nothing is drawn
         return 1.0
-    figure.draw_without_rendering()
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
     return 72 / figure.dpi
 
 
@@ -264,9 +265,9 @@ def _legend(ax: Axes, handles: Sequence[Line2D], columns: int) -> Legend:
 def _fitting_columns(ax: Axes, handles: Sequence[Line2D]) -> int:
     """Return the maximum number of columns with which a legend fits; a wider one is cut off, or shrinks the axes."""
     figure = ax.get_figure(root=True)
-    if figure is None:
+    if figure is None or len(handles) == 1:
         return len(handles)
-    figure.draw_without_rendering()
+    _settle(ax)
     alone = len(figure.axes) == 1
     right = figure.bbox.x1 - _RIGHT_MARGIN_PX if alone else ax.get_window_extent().x1
     room = right - ax.get_window_extent().x0

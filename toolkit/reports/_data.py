@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pandas as pd
+
 from toolkit._present.numbers import change_place, plural
 from toolkit.dtypes import to_arrow
 from toolkit.gas._observations import Source
@@ -16,8 +18,6 @@ from toolkit.reports._provenance import Provenance, provenance_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
-
-    import pandas as pd
 
     from toolkit.gas._sentences import Renderer
 
@@ -32,6 +32,7 @@ __all__ = [
     "headline",
     "no_steps",
     "place_cell",
+    "same_series",
 ]
 
 OBSERVATION_COLUMNS = (
@@ -319,6 +320,30 @@ def no_steps(data: ReportData) -> str:
 def place_cell(group: StepGroup) -> str:
     """Return the ledger version of a group of steps, or its interval, for a table."""
     return change_place(group.version_before, group.version_after)
+
+
+def same_series(data: ReportData, labels: Sequence[str]) -> list[tuple[str, ...]]:
+    """Group labels whose readings have the same gas and outcome at the same versions: one figure shows them all.
+
+    Parameters
+    ----------
+    data : ReportData
+    labels : sequence of str
+
+    Returns
+    -------
+    list of tuple of str
+        In the order of `labels`.
+    """
+    columns = ["source", "node", "ledger_version", "gas_used", "success", "error_code"]
+    chosen = data.observations[data.observations["label"].isin(list(labels))]
+    marks = pd.util.hash_pandas_object(chosen[columns], index=False)
+    series = marks.groupby(chosen["label"], sort=False).agg(lambda one: one.to_numpy().tobytes()).to_dict()
+    steps = {label: tuple(rows) for label, rows in data.steps.groupby("label")["explanation"]}
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for label in labels:
+        groups.setdefault((series.get(label), steps.get(label)), []).append(label)
+    return [tuple(group) for group in groups.values()]
 
 
 def failure_kind(group: FailureGroup) -> str:

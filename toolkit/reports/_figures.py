@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 from matplotlib import style as mpl_style
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from toolkit._present.text import visible
@@ -50,6 +51,7 @@ RC = {
     "svg.hashsalt": "ledger-toolkit",  # equal input gives equal bytes
     "font.family": ["DejaVu Sans"],
 }
+_SMALL = (5.4, 3.0)
 NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 
 
@@ -66,11 +68,29 @@ def overview(data: ReportData) -> Markup:
 
 def one_call(data: ReportData, label: str, place: int) -> Markup:
     """Draw the gas of one call by version; `place` makes its ids unique in the page."""
+    name, alt = f"call{place}", f"Gas of {label} by ledger version"
+    series = [call for call in data.calls if call.label == label]
 
     def draw(ax: Axes) -> None:
         gas_by_version(data.observations, steps=data.steps, ax=ax, calls=[label])
 
-    return _svg(f"call{place}", (5.4, 3.0), f"Gas of {label} by ledger version", draw)
+    if len(series) > 1:  # their names are right of the axes
+        return _svg(name, _SMALL, alt, draw)
+    return _svg(name, _SMALL, alt, lambda ax: _with_margins(ax, draw, series[0].max_gas or 0), layout=None)
+
+
+def _with_margins(ax: Axes, draw: Callable[[Axes], object], max_gas: int) -> None:
+    """Draw on axes with margins that fit one series; laying out each of many small figures takes most of the time."""
+    figure = ax.get_figure(root=True)
+    if figure is None:
+        return
+    width, height = (72 * size for size in _SMALL)
+    figure.subplots_adjust(left=(28 + 6 * len(f"{max_gas:,}"[:9])) / width, right=1 - 8 / width)
+    draw(ax)
+    legend, captions = ax.get_legend(), [text for text in ax.texts if text.get_gid() == "caption"]
+    below = 34 + (legend.get_window_extent().height * 72 / figure.dpi if legend else 0)
+    above = max((text.get_position()[1] for text in captions), default=0) + 12
+    figure.subplots_adjust(bottom=(below + 3) / height, top=1 - above / height)
 
 
 def before_after(data: ReportData) -> Markup:
@@ -96,17 +116,21 @@ def spent_on(data: ReportData) -> Markup:
     )
 
 
-def _svg(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object]) -> Markup:
+def _svg(
+    name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object], layout: str | None = "constrained"
+) -> Markup:
     """Draw a figure and return it as one ``<svg>`` element of a page."""
     text = io.StringIO()
     with mpl_style.context(["default", RC]):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = Figure(figsize=size, layout=layout)
         axes = figure.subplots()
         draw(axes)
         axes.set_title("", loc="left")  # the page has its own headings and its own note about model gas
         for note in [text for text in axes.texts if text.get_gid() == "note"]:
             note.remove()
-        figure.savefig(text, format="svg", transparent=True, metadata=NO_METADATA)
+        for patch in (figure.patch, axes.patch):
+            patch.set_visible(False)
+        FigureCanvasSVG(figure).print_svg(text, metadata=NO_METADATA)  # Figure.savefig draws twice
     return Markup(_inline(text.getvalue(), name, alt))  # noqa: S704 - matplotlib escapes text, and tests check that  # nosec B704
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import gzip
 import hashlib
 import io
 import json
@@ -19,11 +20,14 @@ from matplotlib import pyplot as plt
 
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
+from toolkit._present.data import csv_table
+from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
 from toolkit.reports import _to_html as to_html
 from toolkit.reports import _to_json as to_json
 from toolkit.reports import _to_markdown as to_markdown
 from toolkit.reports import build, write
+from toolkit.reports._data import same_series
 
 VOID = {"meta", "br", "link", "img", "input"}
 MANIFEST = {"study_digest": "sha256:0f3c", "complete": True, "started_at": "2026-05-01T12:00:00Z"}
@@ -84,7 +88,7 @@ def hostile_page() -> str:
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave figures out where a test is not about them: drawing takes a second a page."""
-    monkeypatch.setattr("toolkit.reports._figures._svg", lambda *_: Markup("<svg></svg>"))
+    monkeypatch.setattr("toolkit.reports._figures._svg", lambda *_, **__: Markup("<svg></svg>"))
 
 
 @pytest.mark.usefixtures("no_figures")
@@ -160,14 +164,20 @@ def test_the_page_opens_with_the_answer(page: str) -> None:
     assert text.index("Cause (gas schedule)") < text.index("Model gas.") < text.index("What changed, where")
 
 
-def test_the_page_is_one_file_that_runs_and_fetches_nothing(page: str) -> None:
-    """No scripts, no handlers, no address to fetch from; only data to download."""
+def test_the_page_is_one_file_that_fetches_nothing(page: str) -> None:
+    """No handlers, no address to fetch from; only data to save, and the one script that the policy of the page names."""
     tags = Page(page).tags
-    assert not {"script", "iframe", "object", "embed", "link", "img", "base", "form"} & {tag for tag, _ in tags}
+    assert not {"iframe", "object", "embed", "link", "img", "base", "form"} & {tag for tag, _ in tags}
     for _, attributes in tags:
         assert not [name for name in attributes if name.startswith("on") or name == "src"]
-        assert (attributes.get("href") or "#").startswith(("#", "data:text/csv;"))
+        assert (attributes.get("href") or "#").startswith(("#", "data:application/gzip;"))
     assert not re.search(r"url\((?!#)|@import", page)
+    scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    assert [tag for tag, _ in tags].count("script") == len(scripts) == 1
+    digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    policy = next(attributes["content"] for tag, attributes in tags if "http-equiv" in attributes)
+    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    assert not re.search(r"fetch\(|XMLHttpRequest|import|innerHTML|eval|http", scripts[0])
 
 
 def test_ids_are_unique_and_every_reference_is_there(page: str) -> None:
@@ -191,8 +201,8 @@ def test_figures_take_their_colours_from_the_page(page: str) -> None:
 
 
 def test_there_is_a_figure_for_each_call_that_was_swept(page: str) -> None:
-    """Overview, changes, split, and one figure per call; text in them can be searched."""
-    assert page.count("<svg ") == 3 + 8
+    """Overview, changes, split, and one figure per call or calls with the same gas; text in them can be searched."""
+    assert page.count("<svg ") == 3 + 7
     assert ">2503 gas schedule · 5 calls</text>" in page
 
 
@@ -276,8 +286,10 @@ def test_json_has_the_same_facts() -> None:
 def test_downloads_hold_the_frames_exactly(page: str) -> None:
     """The CSV in the page has every row and digit of the frames."""
     links = [attributes for tag, attributes in Page(page).tags if tag == "a"]
-    assert [link["download"] for link in links] == ["observations.csv", "steps.csv"]
-    text = base64.b64decode(links[0]["href"].partition(",")[2]).decode()
+    assert [link["download"] for link in links] == ["observations.csv.gz", "steps.csv.gz"]
+    assert [link["data-csv"] for link in links] == ["observations.csv", "steps.csv"]
+    text = gzip.decompress(base64.b64decode(links[0]["href"].partition(",")[2])).decode()
+    assert text == csv_table(to_arrow(build(made_up()).observations))
     frame = synthetic_run.observations()
     read = pd.read_csv(io.StringIO(text), dtype="string")
     assert list(read.columns) == list(frame.columns)
@@ -287,8 +299,48 @@ def test_downloads_hold_the_frames_exactly(page: str) -> None:
 
 @pytest.mark.usefixtures("no_figures")
 def test_a_frame_too_large_for_a_page_is_only_spoken_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page says how to open the run instead."""
+    """The page names the option that writes it beside the page instead."""
     monkeypatch.setattr("toolkit.reports._to_html.MAX_CSV_ROWS", 100)
     text = to_html.render(build(made_up()))
     assert "observations.csv is too large for a page" in text
-    assert 'download="steps.csv"' in text
+    assert "--csv-beside" in text
+    assert 'download="steps.csv.gz"' in text
+
+
+@pytest.mark.usefixtures("no_figures")
+def test_the_data_may_be_beside_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole CSV files that the page links, however large; equal to those in the page."""
+    monkeypatch.setattr("toolkit.reports._to_html.MAX_CSV_ROWS", 100)
+    monkeypatch.setattr("toolkit.reports._write._CSV_ROWS", 300)
+    path = write(made_up(), tmp_path / "a report.html", csv="beside")
+    names = ["a report.html", "a report.observations.csv", "a report.steps.csv"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == names
+    links = [attributes for tag, attributes in Page(path.read_text("utf-8")).tags if tag == "a"]
+    assert [link["href"] for link in links] == ["a%20report.observations.csv", "a%20report.steps.csv"]
+    data = build(made_up())
+    for name in ("observations", "steps"):
+        text = (tmp_path / f"a report.{name}.csv").read_bytes().decode()
+        assert text == csv_table(to_arrow(getattr(data, name)))
+
+
+@pytest.mark.parametrize(("name", "csv"), [("r.md", "beside"), ("r.json", "beside"), ("r.html", "elsewhere")])
+def test_only_a_page_has_data_beside_it(tmp_path: Path, name: str, csv: str) -> None:
+    """Other formats have no data to put there; nothing is written."""
+    with pytest.raises(InputError, match="csv must be 'inside', or for a page 'beside'"):
+        write(made_up(), tmp_path / name, csv=csv)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_calls_with_the_same_gas_have_one_figure() -> None:
+    """Same readings and same steps; a call that differs in one of them has its own."""
+    run = made_up()
+    labels = list(dict.fromkeys(run.observations["label"]))
+    swept = next(label for label in labels if (run.steps["label"] == label).any())
+    twins = [frame[frame["label"] == swept].assign(label="twin") for frame in (run.observations, run.steps)]
+    other = twins[0].assign(label="other", gas_used=twins[0]["gas_used"] + 1)
+    observations = pd.concat([run.observations, twins[0], other], ignore_index=True)
+    data = build(dataclasses.replace(run, observations=observations, steps=pd.concat([run.steps, twins[1]])))
+    groups = same_series(data, [*labels, "twin", "other"])
+    assert (swept, "twin") in groups
+    assert ("other",) in groups
+    assert len(groups) == len(same_series(build(run), labels)) + 1
