@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup, escape
 from matplotlib import style as mpl_style
@@ -117,7 +117,11 @@ def spent_on(data: ReportData) -> Markup:
 
 
 def _svg(
-    name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], object], layout: str | None = "constrained"
+    name: str,
+    size: tuple[float, float],
+    alt: str,
+    draw: Callable[[Axes], object],
+    layout: Literal["constrained"] | None = "constrained",
 ) -> Markup:
     """Draw a figure and return it as one ``<svg>`` element of a page."""
     text = io.StringIO()
@@ -130,7 +134,8 @@ def _svg(
             note.remove()
         for patch in (figure.patch, axes.patch):
             patch.set_visible(False)
-        FigureCanvasSVG(figure).print_svg(text, metadata=NO_METADATA)  # Figure.savefig draws twice
+        canvas: Any = FigureCanvasSVG(figure)  # its methods have no annotations
+        canvas.print_svg(text, metadata=NO_METADATA)  # Figure.savefig draws twice
     return Markup(_inline(text.getvalue(), name, alt))  # noqa: S704 - matplotlib escapes text, and tests check that  # nosec B704
 
 
