@@ -21,6 +21,7 @@ __all__ = [
     "EVENTS",
     "GROWTH",
     "KEYS",
+    "LEVELS",
     "MIX",
     "OBSERVATIONS",
     "OUTCOME",
@@ -458,6 +459,22 @@ STEPS = Schema(
 transactions per kind of transaction (stratum) and part of the gas.
 """
 
+LEVELS = Schema(
+    "levels",
+    (
+        _text("label", "the call as people name it", required=True),
+        _text("fingerprint", "digest of the canonical request", required=True),
+        _text("node", "URL of the node, without credentials", required=True),
+        _text("stratum", "kind of committed transactions", required=True),
+        _u64("version_first", "first version of the stretch", required=True),
+        _u64("version_last", "last version of the stretch", required=True),
+        _f64("gas_first", "gas_used at the first version", "gas units", required=True),
+        _f64("gas_last", "gas_used at the last version", "gas units", required=True),
+        _u64("count", "number of transactions", required=True),
+    ),
+)
+"""One row per kind of committed transactions and stretch between its steps: the mean, or a line if it grows."""
+
 GROWTH = Schema(
     "growth",
     (
@@ -611,6 +628,7 @@ _SCHEMAS = (
     PLAN,
     OBSERVATIONS,
     STEPS,
+    LEVELS,
     GROWTH,
     MIX,
     TIMELINE,

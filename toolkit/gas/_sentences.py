@@ -19,7 +19,7 @@ from toolkit.gas._steps import ALL_TRANSACTIONS, step_groups
 from toolkit.wire import feature_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -57,6 +57,8 @@ __all__ = [
     "label_text",
     "module_change_text",
     "none_sentence",
+    "not_compared_sentences",
+    "not_steps_sentences",
     "place_text",
     "plan_html",
     "plan_text",
@@ -147,7 +149,7 @@ def none_sentence(coverage: Coverage, committed: Sequence[CommittedCall]) -> str
         texts.append("no view changed its gas, success or error")
     if judged:
         count = sum(call.transactions for call in judged)
-        limit = ", as far as they can be compared" if any(call.not_compared or call.small for call in judged) else ""
+        limit = ", as far as they can be compared" if any(not call.all_compared for call in judged) else ""
         texts.append(f"no step was found in {plural(count, 'committed transaction')}{limit}")
     if coverage.judged:
         return " and ".join(texts)
@@ -167,37 +169,55 @@ def series_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list
     Returns
     -------
     list of str
-        For each call: what could not be compared, growth, shifts of the mix, and shifts that are too small to report.
+        What could not be compared; then, for each call, growth, shifts of the mix, and shifts too small to report.
     """
+    return [*not_compared_sentences(committed, name), *not_steps_sentences(committed, name)]
+
+
+def not_compared_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
+    """Return which kinds of committed transactions could not be compared, because there are too few of them."""
+    return _about_calls(committed, name, _not_compared_of)
+
+
+def not_steps_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
+    """Return what moves committed gas without being a step: growth, the mix, and borders of whole units."""
+    return _about_calls(committed, name, _not_steps_of)
+
+
+def _about_calls(
+    committed: Sequence[CommittedCall],
+    name: Renderer,
+    texts: Callable[[CommittedCall, Renderer], Iterable[str]],
+) -> list[str]:
     several = len({call.node for call in committed}) > 1
-    sentences: list[str] = []
-    for call in committed:
-        who = name(call.label, _MAX_LABEL) + (f" on {name(call.node, _MAX_LABEL)}" if several else "")
-        sentences += [f"{who}: {text}." for text in _notes_of(call, name)]
-    return sentences
+    return [
+        f"{name(call.label, _MAX_LABEL)}{f' on {name(call.node, _MAX_LABEL)}' if several else ''}: {text}."
+        for call in committed
+        for text in texts(call, name)
+    ]
 
 
-def _notes_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
+def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     for missed in call.not_compared:
         kinds = listed((name(stratum, _MAX_LABEL) for stratum in missed.strata), _MAX_LISTED)
         yield f"not compared at version {missed.version}, because too few transactions are next to it: {kinds}"
     if call.small:
-        yield f"{plural(call.small, 'transaction')} of rare kinds (fewer than 8 of each) were not compared"
+        yield f"not compared: {plural(call.small, 'transaction')} of kinds with fewer than 8 transactions"
+
+
+def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     for slope in call.growth[:_MAX_LISTED]:
         rate = f"{_decimal(slope['per_1000_versions'])} gas units per 1,000 versions"
         bounds = f"{_decimal(slope['low'])} to {_decimal(slope['high'])}"
         yield (
-            f"{_kind_prefix(slope['stratum'], name)}{slope['part']} grows with state by {rate} ({bounds}) from version "
+            f"{slope['part']}{_of_kind(slope['stratum'], name)} grows with state by {rate} ({bounds}) from version "
             f"{slope['version_first']} to {slope['version_last']}; that is not a step"
         )
     if len(call.growth) > _MAX_LISTED:
         yield f"{len(call.growth) - _MAX_LISTED:,} more slopes are in the frame of the growth"
     for (before, after), rows in _by_place(call.mix).items():
         moved = sorted(rows, key=lambda row: -abs(row["share_after"] - row["share_before"]))[:_MAX_SHARES]
-        shares = listed(
-            (f"{name(r['stratum'], _MAX_LABEL)} from {r['share_before']:.0%} to {r['share_after']:.0%}" for r in moved),
-            _MAX_SHARES,
-        )
+        shares = listed((_share_text(row, name) for row in moved), _MAX_SHARES)
         yield (
             f"the mix of its transactions changes between versions {before} and {after}, which is not a step: {shares}"
         )
@@ -209,6 +229,11 @@ def _notes_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
         )
 
 
+def _share_text(row: Mapping[str, Any], name: Renderer) -> str:
+    before, after = 100 * row["share_before"], 100 * row["share_after"]
+    return f"{name(row['stratum'], _MAX_LABEL)} from {before:.0f} to {after:.0f} %"
+
+
 def _by_place(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], list[Mapping[str, Any]]]:
     places: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -216,8 +241,8 @@ def _by_place(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int], list[M
     return places
 
 
-def _kind_prefix(stratum: str, name: Renderer) -> str:
-    return "" if stratum == ALL_TRANSACTIONS else f"{name(stratum, _MAX_LABEL)}: "
+def _of_kind(stratum: str, name: Renderer) -> str:
+    return "" if stratum == ALL_TRANSACTIONS else f" ({name(stratum, _MAX_LABEL)})"
 
 
 def _decimal(value: float, *, sign: bool = False) -> str:
@@ -308,8 +333,7 @@ def group_sentence(group: StepGroup, name: Renderer) -> str:
 
 def change_name(change: StepChange, name: Renderer) -> str:
     """Return the label of a call, and the kind of its committed transactions if there are several."""
-    kind = "" if change.stratum in {"", ALL_TRANSACTIONS} else f" ({name(change.stratum, _MAX_LABEL)})"
-    return f"{name(change.label, _MAX_LABEL)}{kind}"
+    return f"{name(change.label, _MAX_LABEL)}{_of_kind(change.stratum, name) if change.stratum else ''}"
 
 
 def place_text(group: StepGroup) -> str:

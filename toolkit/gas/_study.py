@@ -22,7 +22,7 @@ from toolkit.client._http import base_url, is_public_network, login_of, redacted
 from toolkit.client._node import Node
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import rows_frame
-from toolkit.frames._schema import GROWTH, MIX, STEPS
+from toolkit.frames._schema import GROWTH, LEVELS, MIX, STEPS
 from toolkit.gas._calls import Call, read_calls
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._gate import Allowed, Threshold, Waiver, matches, read_waivers
@@ -585,6 +585,11 @@ class Run:
     @cached_property
     def _committed(self) -> tuple[CommittedCall, ...]:
         return CommittedCall.of_manifest(self.manifest) if self.complete else ()
+
+    @cached_property
+    def levels(self) -> pd.DataFrame:
+        """Levels of committed gas: one row per call, kind of transaction and stretch between two steps."""
+        return _rows_frame(LEVELS, [row for call in self._committed for row in call.levels])
 
     @cached_property
     def growth(self) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from toolkit._present.numbers import change_place, plural
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import CAUSE_LABELS
 from toolkit.gas._series import CallSeries, call_order, columns_of, is_model, require, series_of
-from toolkit.gas._steps import STEP_COLUMNS, is_drift
+from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
 from toolkit.plots import _style as style
 from toolkit.plots._labels import (
     Caption,
@@ -38,6 +38,11 @@ RUG_STRIP = 0.045
 """Share of the height of the axes for each failing call."""
 MAX_RUG_ROWS = 6
 MARK_COLUMNS = 400
+LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first", "gas_last", "count")
+"""Columns of the levels that the figure needs."""
+MAX_LEVELS = 6
+FAINT = 0.4
+"""Opacity of transactions whose levels are drawn as lines."""
 MAX_LARGE_DOTS = 150
 """More transactions than this are drawn as smaller dots, which do not merge into a bar."""
 
@@ -46,6 +51,7 @@ def gas_by_version(
     observations: pd.DataFrame,
     *,
     steps: pd.DataFrame | None = None,
+    levels: pd.DataFrame | None = None,
     ax: Axes | None = None,
     calls: Sequence[str] | None = None,
 ) -> Axes:
@@ -63,7 +69,10 @@ def gas_by_version(
         (gas units); ``success``, ``error_code``, ``node`` and ``model`` if present.
     steps : DataFrame, optional
         As `Run.steps`. Each step is marked with the colour and shape of its cause. An interval is a band with a hollow
-        mark in the middle.
+        mark in the middle. Marks of committed transactions are at the mean gas of the transactions compared.
+    levels : DataFrame, optional
+        As `Run.levels`. Draws the level of each kind of committed transactions as a line, which steps where the kind
+        does; the transactions are small dots then. Of a call with more than 6 kinds the most frequent are drawn.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     calls : sequence of str, optional
@@ -95,9 +104,12 @@ def gas_by_version(
     if steps is not None:
         require(steps, STEP_COLUMNS, what="marks of changes")
         steps = steps[steps["label"].isin(list(call_order(observations, calls)))]
+    lines = [] if levels is None else _level_lines(levels, found)
     with style.drawing(ax, width=9, height=max(4.4, 1.8 + 0.24 * len(found))) as axes:
         for series in found:
-            _draw_series(axes, series)
+            _draw_series(axes, series, faint=any(line.series is series for line in lines))
+        for line in lines:
+            _draw_level(axes, line)
         failing = [series for series in found if series.failures()]
         _set_axes(axes, found, rug_rows=min(len(failing), MAX_RUG_ROWS))
         _draw_rug(axes, failing, named=len(found) > 1)
@@ -108,8 +120,8 @@ def gas_by_version(
         axes.set_title(_title(found))
         if is_model(observations):
             style.note(axes, style.MODEL_NOTE, below_pt=36 + 14 * legend_rows)
-        if len(found) > 1:
-            place_end_labels(axes, _end_labels(found))
+        if len(found) > 1 or len(lines) > 1:
+            place_end_labels(axes, _end_labels(found, lines))
         if marks is not None:
             _add_captions(axes, marks)
     return axes
@@ -121,7 +133,52 @@ def _title(found: Sequence[CallSeries]) -> str:
     return "Gas by ledger version"
 
 
-def _draw_series(ax: Axes, series: CallSeries) -> None:
+class _Level(NamedTuple):
+    """The level of one kind of a call's committed transactions: the corners of its line; NaN interrupts it."""
+
+    series: CallSeries
+    stratum: str
+    versions: NDArray[np.float64]
+    gas: NDArray[np.float64]
+
+
+def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Level]:
+    """Return one line per kind of committed transactions, the most frequent of each call."""
+    require(levels, LEVEL_COLUMNS, what="lines of levels")
+    lines = []
+    for series in found:
+        mine = levels[(levels["label"] == series.label) & (series.source == Source.COMMITTED)]
+        if series.node and "node" in levels.columns:
+            mine = mine[mine["node"] == series.node]
+        counts = mine.groupby("stratum")["count"].sum().sort_values(ascending=False, kind="stable")
+        for stratum in counts.index[:MAX_LEVELS]:
+            rows = mine[mine["stratum"] == stratum].sort_values("version_first", kind="stable")
+            ends = rows[["version_first", "version_last"]].to_numpy(dtype=np.float64)
+            gas = rows[["gas_first", "gas_last"]].to_numpy(dtype=np.float64)
+            versions, heights = ends.ravel(), gas.ravel()
+            corner = np.flatnonzero((np.diff(versions) == 1) & (np.diff(heights) != 0)) + 1
+            versions, heights = (
+                np.insert(versions, corner, versions[corner]),
+                np.insert(heights, corner, heights[corner - 1]),
+            )
+            lines.append(_Level(series, str(stratum), versions, heights))
+    return lines
+
+
+def _draw_level(ax: Axes, line: _Level) -> None:
+    ax.plot(
+        line.versions,
+        line.gas,
+        color=style.call_colour(line.series.position),
+        linestyle=style.call_dashes(line.series.position),
+        linewidth=1.6,
+        solid_joinstyle="miter",
+        gid="level-line",
+        zorder=3,
+    )
+
+
+def _draw_series(ax: Axes, series: CallSeries, *, faint: bool) -> None:
     colour = style.call_colour(series.position)
     if series.source == Source.VIEW:
         x, y = series.line()
@@ -145,14 +202,22 @@ def _draw_series(ax: Axes, series: CallSeries) -> None:
                 series.gas[chosen],
                 linestyle="none",
                 marker=marker,
-                markersize=7 if not committed and good else 5 if chosen.sum() <= MAX_LARGE_DOTS else 3,
+                markersize=_dot_size(series, good=good, faint=faint, count=int(chosen.sum())),
                 markeredgecolor=colour if committed or not good else style.PAPER,
                 markerfacecolor=colour,
-                alpha=0.75 if committed else 1,
+                alpha=FAINT if faint else 0.75 if committed else 1,
                 gid=f"gas-{'committed' if committed else 'simulated'}",
                 clip_on=False,
-                zorder=4,
+                zorder=2 if faint else 4,
             )
+
+
+def _dot_size(series: CallSeries, *, good: bool, faint: bool, count: int) -> float:
+    if series.source != Source.COMMITTED and good:
+        return 7
+    if faint:
+        return 4
+    return 5 if count <= MAX_LARGE_DOTS else 3
 
 
 def _draw_lonely(ax: Axes, series: CallSeries, colour: str) -> None:
@@ -294,10 +359,14 @@ def _draw_steps(ax: Axes, marks: pd.DataFrame) -> None:
 
 def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the marks: ``x, y``, the interval ``start..end``, gas ``before, after``, and their kind."""
+    if "part" in steps.columns:  # the parts of one kind of transactions are one mark, at the gas used in all
+        of_parts = steps["part"].notna()
+        again = steps.duplicated(["label", "node", "stratum", "version_before", "version_after", "cause"])
+        steps = steps[~(of_parts & again)]
     start = steps["version_before"].to_numpy(dtype=np.float64)
     end = steps["version_after"].to_numpy(dtype=np.float64)
-    before = steps["gas_before"].to_numpy(dtype=np.float64, na_value=np.nan)
-    after = steps["gas_after"].to_numpy(dtype=np.float64, na_value=np.nan)
+    before = _side(steps, "before")
+    after = _side(steps, "after")
     before, after = np.where(np.isnan(before), after, before), np.where(np.isnan(after), before, after)
     exact = steps["exact"].fillna(value=False).to_numpy(dtype=np.bool_)
     marks = pd.DataFrame(
@@ -321,6 +390,15 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     column = columns_of(marks["x"].to_numpy(dtype=np.float64), MARK_COLUMNS)
     hidden = marks.assign(column=column).duplicated(["label", "cause", "column"]) & marks["drift"]
     return marks[~hidden]
+
+
+def _side(steps: pd.DataFrame, side: str) -> NDArray[np.float64]:
+    """Return the gas of a side: of views as it is, of committed transactions the mean of those compared."""
+    gas = steps[f"gas_{side}"].to_numpy(dtype=np.float64, na_value=np.nan)
+    if f"total_{side}" not in steps.columns:
+        return gas
+    total = steps[f"total_{side}"].to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.where(np.isnan(total), gas, total)
 
 
 def _add_legend(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | None) -> int:
@@ -347,13 +425,28 @@ def _add_legend(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | Non
     return legend_below(ax, handles)
 
 
-def _end_labels(found: Sequence[CallSeries]) -> list[EndLabel]:
-    """Return a name for each series at the height of its last answered reading."""
+def _end_labels(found: Sequence[CallSeries], lines: Sequence[_Level]) -> list[EndLabel]:
+    """Return a name for each series at the height of its last answered reading, and for each level at its end."""
     last: dict[tuple[str, str], tuple[float, CallSeries]] = {}
+    levelled = {(line.series.label, line.series.node) for line in lines}
     for series in found:
-        if series.answered.any():
+        if series.answered.any() and (series.label, series.node) not in levelled:
             last[series.label, series.node] = (float(series.gas[series.answered][-1]), series)
-    return [EndLabel(y, _name(series), style.call_colour(series.position)) for y, series in last.values()]
+    labels = [EndLabel(y, _name(series), style.call_colour(series.position)) for y, series in last.values()]
+    several = len({line.series.label for line in lines} | {label for label, _ in last}) > 1
+    return labels + [
+        EndLabel(float(line.gas[-1]), _level_name(line, named=several), style.call_colour(line.series.position))
+        for line in lines
+    ]
+
+
+def _level_name(line: _Level, *, named: bool) -> str:
+    """Return the kind of transaction, and the label of its call if there are several."""
+    kind = "" if line.stratum == ALL_TRANSACTIONS else figure_text(line.stratum, 30)
+    if not named and kind:
+        return kind
+    name = _name(line.series)
+    return f"{name}, {kind}" if kind else name
 
 
 def _name(series: CallSeries) -> str:

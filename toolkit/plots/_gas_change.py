@@ -11,7 +11,7 @@ from toolkit._present.numbers import change_place
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import CAUSE_LABELS, short_change
 from toolkit.gas._series import is_model, records, require
-from toolkit.gas._steps import STEP_COLUMNS, StepChange, merge_drift
+from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, legend_below
 
@@ -28,7 +28,8 @@ MAX_ROWS = 24
 def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw gas before (hollow) and after (filled) each change; of more than 24 changes the largest.
 
-    Many small steps of one call by one cause, a drift, are merged into one row for each stretch.
+    Many small steps of one call by one cause, a drift, are merged into one row for each stretch. Steps of committed
+    transactions have a row for each kind of transaction and part of the gas: execution, io, storage and refund.
 
     Parameters
     ----------
@@ -116,6 +117,9 @@ def _size(row: dict[str, Any]) -> str:
 
 def _row_name(row: dict[str, Any]) -> str:
     label, before, after = figure_text(row["label"], 30), row.get("version_before"), row.get("version_after")
+    if row.get("part"):
+        kind = "" if row["stratum"] == ALL_TRANSACTIONS else f", {figure_text(row['stratum'], 30)}"
+        label = f"{figure_text(row['label'], 22)}{kind}: {row['part']}"
     if before is None or after is None:
         return label
     return f"{label}  ·  {change_place(int(before), int(after))}"

@@ -9,10 +9,13 @@ import pandas as pd
 
 from toolkit._present.numbers import change_place, plural
 from toolkit.dtypes import to_arrow
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import LEVELS
 from toolkit.gas._observations import Source
-from toolkit.gas._sentences import group_sentence, unjudged_sentences
+from toolkit.gas._sentences import group_sentence, not_compared_sentences, unjudged_sentences
 from toolkit.gas._series import records, require
 from toolkit.gas._steps import COVERAGE_COLUMNS, StepGroup, Unjudged, coverage_of, step_groups
+from toolkit.gas.committed._steps import CommittedCall
 from toolkit.reports._provenance import Provenance, provenance_of
 
 if TYPE_CHECKING:
@@ -198,6 +201,7 @@ class ReportData:
     splits: tuple[GasSplit, ...]
     failures: tuple[FailureGroup, ...]
     unjudged: tuple[Unjudged, ...]
+    committed: tuple[CommittedCall, ...]
     warnings: tuple[str, ...]
     provenance: Provenance
     observations: pd.DataFrame = field(compare=False, repr=False)
@@ -217,6 +221,20 @@ class ReportData:
         if not judged:
             return None
         return min(call.first_version for call in judged), max(call.last_version for call in judged)
+
+    @property
+    def levels(self) -> pd.DataFrame:
+        """Levels of committed gas, as `toolkit.Run.levels`."""
+        rows = [row for call in self.committed for row in call.levels]
+        return rows_frame(LEVELS, {name: [row[name] for row in rows] for name in LEVELS.names})
+
+    @property
+    def kind(self) -> str:
+        """What was judged: views, committed calls, or calls of both kinds; in the singular."""
+        sources = {call.source for call in self.calls if call.judged}
+        if sources == {Source.COMMITTED}:
+            return "committed call"
+        return "call" if Source.COMMITTED in sources else "view"
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -249,7 +267,9 @@ def build(run: RunLike) -> ReportData:
     order = {label: place for place, label in enumerate(dict.fromkeys([*labels, *run.observations["label"]]))}
     observations = _in_order(run.observations, order, "ledger_version")
     steps = _in_order(run.steps, order, "version_after")
-    unjudged = coverage_of([to_arrow(observations[list(COVERAGE_COLUMNS)])]).unjudged
+    committed = CommittedCall.of_manifest(run.manifest) if run.manifest.get("complete", True) else ()
+    why = {(call.node, call.label): call.not_judged for call in committed}
+    unjudged = coverage_of([to_arrow(observations[list(COVERAGE_COLUMNS)])], why).unjudged
     manifest, warnings = _verified(run)
     return ReportData(
         title=str(run.study.title),
@@ -260,6 +280,7 @@ def build(run: RunLike) -> ReportData:
         splits=_splits(observations),
         failures=_failures(observations),
         unjudged=unjudged,
+        committed=committed,
         warnings=warnings,
         provenance=provenance_of(observations, manifest),
         observations=observations,
@@ -282,19 +303,26 @@ def headline(data: ReportData, name: Renderer) -> list[str]:
     -------
     list of str
     """
-    return [*_change_sentences(data, name), *unjudged_sentences(data.unjudged, name)]
+    notes = [*not_compared_sentences(data.committed, name), *unjudged_sentences(data.unjudged, name)]
+    return [*_change_sentences(data, name), *notes]
 
 
 def _change_sentences(data: ReportData, name: Renderer) -> list[str]:
     swept, changed, span = data.swept, data.changed, data.span
     if not swept or span is None:
+        if any(one.source == Source.COMMITTED for one in data.unjudged):
+            return ["No call was judged, so no change of gas can be seen."]
         return ["No view was answered at two ledger versions or more, so no change of gas can be seen."]
     versions = f"ledger versions {span[0]} to {span[1]}"
     if not changed:
-        return [f"No view's gas changed: {plural(len(swept), 'view')} read at {versions}."]
+        if data.kind == "view":
+            return [f"No view's gas changed: {plural(len(swept), 'view')} read at {versions}."]
+        limit = ", as far as it can be compared" if any(not call.all_compared for call in data.committed) else ""
+        return [f"No change of gas was found{limit}: {plural(len(swept), data.kind)} read at {versions}."]
     same = len(swept) - len(changed)
-    rest = f"; {same:,} stayed the same" if same else ""
-    count = f"{len(changed):,} of {plural(len(swept), 'view')}"
+    unmoved = "stayed the same" if data.kind == "view" else "without a change that was found"
+    rest = f"; {same:,} {unmoved}" if same else ""
+    count = f"{len(changed):,} of {plural(len(swept), data.kind)}"
     first = f"Gas changed for {count} read at {versions}: {_label_list(changed, name)}{rest}."
     groups = sorted(data.events, key=lambda group: -group.weight)[:_MAX_HEADLINE_GROUPS]
     sentences = [first, *(group_sentence(group, name) for group in groups)]
@@ -314,7 +342,7 @@ def no_steps(data: ReportData) -> str:
     count = len(data.swept)
     if not count:
         return "Nothing was judged for steps, so this says nothing about changes."
-    return f"No step was found in the {plural(count, 'view')} that {'was' if count == 1 else 'were'} judged."
+    return f"No step was found in the {plural(count, data.kind)} that {'was' if count == 1 else 'were'} judged."
 
 
 def place_cell(group: StepGroup) -> str:
@@ -379,7 +407,9 @@ def _in_order(frame: pd.DataFrame, order: Mapping[str, int], version: str) -> pd
 def _calls(
     observations: pd.DataFrame, steps: pd.DataFrame, unjudged: Collection[tuple[str, str, str]]
 ) -> tuple[CallSummary, ...]:
-    counted = steps.groupby(["label", "source"]).size().to_dict() if len(steps) else {}
+    # Parts and kinds of transactions that step at one place are one step of a call.
+    places = steps.drop_duplicates(["label", "source", "node", "version_before", "version_after", "cause"])
+    counted = places.groupby(["label", "source"]).size().to_dict() if len(steps) else {}
     several = len(observations["node"].unique()) > 1
     return tuple(
         _call(

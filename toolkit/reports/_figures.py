@@ -62,7 +62,7 @@ def overview(data: ReportData) -> Markup:
         "overview",
         (9.4, height),
         "Gas of all calls by ledger version",
-        lambda ax: gas_by_version(data.observations, steps=data.steps, ax=ax),
+        lambda ax: gas_by_version(data.observations, steps=data.steps, levels=data.levels, ax=ax),
     )
 
 
@@ -72,7 +72,7 @@ def one_call(data: ReportData, label: str, place: int) -> Markup:
     series = [call for call in data.calls if call.label == label]
 
     def draw(ax: Axes) -> None:
-        gas_by_version(data.observations, steps=data.steps, ax=ax, calls=[label])
+        gas_by_version(data.observations, steps=data.steps, levels=data.levels, ax=ax, calls=[label])
 
     if len(series) > 1:  # their names are right of the axes
         return _svg(name, _SMALL, alt, draw)

@@ -24,10 +24,12 @@ from toolkit.gas._sentences import (
     MAX_EXPLANATION,
     MAX_GROUPS,
     SOURCE_LABELS,
+    not_steps_sentences,
     short_change,
     unjudged_sentences,
     weightiest,
 )
+from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.plots._style import CAUSE_MARKS
 from toolkit.reports import _figures as figures
 from toolkit.reports._data import failure_kind, headline, no_steps, place_cell, same_series
@@ -86,6 +88,7 @@ def render(data: ReportData, *, beside: Mapping[str, str] | None = None) -> str:
         groups=weightiest(data.events, MAX_GROUPS),
         headline=_safe(headline(data, _chain)),
         unjudged=_safe(unjudged_sentences(data.unjudged, _chain)),
+        not_steps=_safe(not_steps_sentences(data.committed, _chain)),
         no_steps=no_steps(data),
         figures=_figures(data),
         downloads=_downloads(data, beside or {}),
@@ -94,6 +97,7 @@ def render(data: ReportData, *, beside: Mapping[str, str] | None = None) -> str:
         source_labels=SOURCE_LABELS,
         explanation=partial(_chain, limit=MAX_EXPLANATION),
         change_cell=_change_cell,
+        call_kind=_call_kind,
         failure_kind=failure_kind,
         place=place_cell,
         schedule_text=schedule_text,
@@ -113,6 +117,11 @@ def _safe(sentences: list[str]) -> list[Markup]:
 
 def _change_cell(change: StepChange) -> Markup:
     return _safe([short_change(change, _chain)])[0]
+
+
+def _call_kind(change: StepChange) -> str:
+    """Return the kind of committed transactions of a change, if the call has several."""
+    return "" if change.stratum in {"", ALL_TRANSACTIONS} else change.stratum
 
 
 def _short_hash(text: str) -> str:

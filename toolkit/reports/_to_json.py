@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit._present.data import json_value
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
-from toolkit.gas._sentences import change_text, group_text
+from toolkit.gas._sentences import change_text, group_text, not_steps_sentences
 from toolkit.reports._data import headline
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FORMAT = 1
 
 
 def render(data: ReportData) -> str:
-    """Return a report as JSON: the names of `ReportData`, ``format`` and ``headline``.
+    """Return a report as JSON: the names of `ReportData`, ``format``, ``headline`` and ``not_steps``.
 
     Parameters
     ----------
@@ -42,6 +42,7 @@ def render(data: ReportData) -> str:
         if entry.name not in {"observations", "steps", "events"}:
             content[entry.name] = _plain(getattr(data, entry.name))
     content["events"] = [_group(group) for group in data.events]
+    content["not_steps"] = not_steps_sentences(data.committed, visible)
     return json.dumps(json_value(content), indent=2, ensure_ascii=True) + "\n"
 
 

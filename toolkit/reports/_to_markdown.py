@@ -17,10 +17,12 @@ from toolkit.gas._sentences import (
     MAX_EXPLANATION,
     MAX_GROUPS,
     SOURCE_LABELS,
+    change_name,
     comparison_lines,
     comparison_rows,
     counts_text,
     gate_lines,
+    not_steps_sentences,
     short_change,
     weightiest,
 )
@@ -119,13 +121,22 @@ def _cause(cause: Cause, explanation: str) -> str:
 
 
 def _changes(data: ReportData) -> Iterator[str]:
-    if not data.events:
+    notes = not_steps_sentences(data.committed, code)
+    if not data.events and not notes:
         return
     yield "## What changed"
+    if data.events:
+        yield from _change_table(data)
+    if notes:
+        yield "Not steps, though they move the gas of committed transactions:"
+        yield "\n".join(f"- {note}" for note in notes)
+
+
+def _change_table(data: ReportData) -> Iterator[str]:
     rows = [
         [
             place_cell(group),
-            code(change.label) + (f" on {code(group.node)}" if group.node else ""),
+            change_name(change, code) + (f" on {code(group.node)}" if group.node else ""),
             number(change.gas_before),
             number(change.gas_after),
             short_change(change, code),

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from toolkit.frames._schema import STRATUM
-from toolkit.gas._observations import Cause, Source
+from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.gas.committed._analysis import analyse
 from toolkit.gas.committed._levels import MIN_SIDE
 from toolkit.gas.committed._strata import slots_created
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -142,8 +142,8 @@ class CommittedCall:
         Number of transactions of kinds with fewer than 8 transactions, which are not compared.
     not_compared : tuple of NotCompared
     weak : tuple of WeakShift
-    growth, mix : tuple of dict
-        Rows of `GROWTH` and `MIX`.
+    levels, growth, mix : tuple of dict
+        Rows of `LEVELS`, `GROWTH` and `MIX`.
     """
 
     node: str
@@ -157,6 +157,7 @@ class CommittedCall:
     small: int = 0
     not_compared: tuple[NotCompared, ...] = ()
     weak: tuple[WeakShift, ...] = ()
+    levels: tuple[dict[str, Any], ...] = field(default=(), hash=False)
     growth: tuple[dict[str, Any], ...] = field(default=(), hash=False)
     mix: tuple[dict[str, Any], ...] = field(default=(), hash=False)
 
@@ -164,6 +165,11 @@ class CommittedCall:
     def judged(self) -> bool:
         """Whether steps of the call were looked for."""
         return not self.not_judged
+
+    @property
+    def all_compared(self) -> bool:
+        """Whether every kind of transaction was compared at every change."""
+        return self.judged and not self.not_compared and not self.small
 
     def entry(self) -> dict[str, Any]:
         """Return the entry of a manifest."""
@@ -175,6 +181,7 @@ class CommittedCall:
         lists = {
             "not_compared": tuple(NotCompared(one["version"], tuple(one["strata"])) for one in entry["not_compared"]),
             "weak": tuple(WeakShift(**one) for one in entry["weak"]),
+            "levels": tuple(entry["levels"]),
             "growth": tuple(entry["growth"]),
             "mix": tuple(entry["mix"]),
         }
@@ -246,9 +253,12 @@ def stratum_words(stratum: Stratum, strata: Sequence[Stratum]) -> str:
     Returns
     -------
     str
-        Such as ``succeeding, 1 new slot``; ``all transactions`` if there is one stratum.
+        Such as ``succeeding, 1 new slot``; ``all transactions`` if there is one stratum of at least 8 transactions.
     """
-    differing = {name for one in strata for name, _ in one.key if len({s.value(name) for s in strata}) > 1}
+    # A rare kind does not make the names of the others longer.
+    large = [one for one in strata if len(one.rows) >= MIN_SIDE]
+    others = large if any(one is stratum for one in large) else strata
+    differing = {name for one in others for name, _ in one.key if len({other.value(name) for other in others}) > 1}
     words = [text for name, value in stratum.key if name in differing and (text := _WORDS[name](value))]
     return ", ".join(words) or ALL_TRANSACTIONS
 
@@ -321,12 +331,10 @@ def judge_call(
         few = f"there are fewer than {2 * MIN_SIDE} transactions of each kind"
         return CommittedCall(**about, transactions=len(frame), strata=len(analysis.strata), not_judged=few), []
     unit = octas_per_unit(frame)
-    totals = _Totals(frame, names)
+    steps = (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
+    totals = _Totals(frame, names, steps, unit)
     constant = about | {"source": Source.COMMITTED.value}
-    rows = [
-        constant | _row(step, unit, names, totals, explain)
-        for step in (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
-    ]
+    rows = [constant | _row(step, unit, names, totals, explain) for step in steps]
     first, last = int(frame["ledger_version"].iloc[0]), int(frame["ledger_version"].iloc[-1])
     notes = CommittedCall(
         **about,
@@ -340,6 +348,7 @@ def judge_call(
             for shift in analysis.unexplained
             if shift.weak
         ),
+        levels=tuple(about | row for row in _level_rows(frame, analysis, steps, names)),
         growth=tuple(about | _growth_row(one, unit, names) for one in analysis.growth),
         mix=tuple(about | row for shift in analysis.mix for row in _mix_rows(shift, names)),
     )
@@ -376,19 +385,32 @@ class _Names:
 
 
 class _Totals:
-    """Mean gas of the transactions that a step compares."""
+    """Gas used in all on both sides of a step."""
 
-    def __init__(self, frame: pd.DataFrame, names: _Names) -> None:
-        self._gas = frame["gas_used"].to_numpy(np.float64)
+    def __init__(self, frame: pd.DataFrame, names: _Names, steps: Sequence[SeriesStep], unit: float) -> None:
+        self._frame, self._names, self._steps, self._unit = frame, names, steps, unit
         self._versions = frame["ledger_version"].to_numpy(np.int64)
-        self._names = names
 
     def of(self, step: SeriesStep) -> tuple[float, float]:
-        """Return the mean gas before and after a step."""
+        """Return the mean gas before and after a step, moved to its place by as much as the parts that step there."""
+        together = [other for other in self._steps if (other.stratum, other.causes) == (step.stratum, step.causes)]
+        if not step.causes:
+            together = [step]
         one, two = (stratum.rows for stratum in self._names.sides(step.stratum))
         before = one[self._versions[one] <= step.version_before][-step.count_before :]
         after = two[self._versions[two] >= step.version_after][: step.count_after]
-        return float(self._gas[before].mean()), float(self._gas[after].mean())
+        return (
+            self._mean("gas_used", before) + sum(self._moved(other, other.before, before) for other in together),
+            self._mean("gas_used", after) + sum(self._moved(other, other.after, after) for other in together),
+        )
+
+    def _moved(self, step: SeriesStep, level: float, rows: NDArray[np.int64]) -> float:
+        """Return by how much the level of a part at the step differs from its mean; a refund is not part of the gas."""
+        scale = self._unit if step.part.in_octas else 1.0
+        return 0.0 if step.part is Part.REFUND else (level - self._mean(step.part.column, rows)) / scale
+
+    def _mean(self, column: str, rows: NDArray[np.int64]) -> float:
+        return float(self._frame[column].to_numpy()[rows].mean())
 
 
 def _row(
@@ -445,6 +467,41 @@ def _not_compared(analysis: Analysis, names: _Names) -> tuple[NotCompared, ...]:
     for stratum, _, change in analysis.not_compared:
         found.setdefault(change.ledger_version, {})[names.words(stratum)] = None
     return tuple(NotCompared(version, tuple(strata)) for version, strata in sorted(found.items()))
+
+
+def _level_rows(
+    frame: pd.DataFrame, analysis: Analysis, steps: Sequence[SeriesStep], names: _Names
+) -> Iterator[dict[str, Any]]:
+    """Yield the level of each kind of transaction between its steps: a mean, or a line where it grows."""
+    gas, versions = frame["gas_used"].to_numpy(np.float64), frame["ledger_version"].to_numpy(np.int64)
+    grown: dict[str, list[Growth]] = {}
+    for growth in analysis.growth:
+        grown.setdefault(growth.stratum, []).append(growth)
+    for stratum in analysis.strata:
+        if len(stratum.rows) < MIN_SIDE:
+            continue
+        there = [step for step in steps if stratum.name in {side.name for side in names.sides(step.stratum)}]
+        cuts = dict(sorted((_place(step)["version_after"], _place(step)["version_before"]) for step in there))
+        pieces = np.split(stratum.rows, np.searchsorted(versions[stratum.rows], list(cuts)))
+        starts, ends = [None, *cuts], [*cuts.values(), None]
+        for rows, start, end in zip(pieces, starts, ends, strict=True):
+            if not len(rows):
+                continue
+            # From step to step; the first and the last stretch begin and end with a transaction.
+            first = int(versions[rows[0]]) if start is None or rows[0] == stratum.rows[0] else start
+            last = int(versions[rows[-1]]) if end is None or rows[-1] == stratum.rows[-1] else end
+            grows = any(one.version_first < last and first < one.version_last for one in grown.get(stratum.name, ()))
+            slope, middle = _slope(versions[rows], gas[rows]) if grows else 0.0, float(versions[rows].mean())
+            mean = float(gas[rows].mean())
+            place = {"version_first": first, "version_last": last, "count": len(rows)}
+            heights = {"gas_first": mean + slope * (first - middle), "gas_last": mean + slope * (last - middle)}
+            yield {"stratum": names.words(stratum.name)} | place | heights
+
+
+def _slope(versions: NDArray[np.int64], gas: NDArray[np.float64]) -> float:
+    """Return the slope of the best line, in gas units per version."""
+    centred = versions - versions.mean()
+    return float(centred @ gas) / (float(centred @ centred) or 1.0)
 
 
 def _growth_row(growth: Growth, unit: float, names: _Names) -> dict[str, Any]:
