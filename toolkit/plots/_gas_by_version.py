@@ -361,7 +361,10 @@ def _marks(steps: pd.DataFrame) -> pd.DataFrame:
     """Return the marks: ``x, y``, the interval ``start..end``, gas ``before, after``, and their kind."""
     if "part" in steps.columns:  # the parts of one kind of transactions are one mark, at the gas used in all
         of_parts = steps["part"].notna()
-        again = steps.duplicated(["label", "node", "stratum", "version_before", "version_after", "cause"])
+        keys = [
+            name for name in ("label", "node", "stratum", "version_before", "version_after", "cause") if name in steps
+        ]
+        again = steps.duplicated(keys)
         steps = steps[~(of_parts & again)]
     start = steps["version_before"].to_numpy(dtype=np.float64)
     end = steps["version_after"].to_numpy(dtype=np.float64)

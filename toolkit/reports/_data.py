@@ -408,7 +408,8 @@ def _calls(
     observations: pd.DataFrame, steps: pd.DataFrame, unjudged: Collection[tuple[str, str, str]]
 ) -> tuple[CallSummary, ...]:
     # Parts and kinds of transactions that step at one place are one step of a call.
-    places = steps.drop_duplicates(["label", "source", "node", "version_before", "version_after", "cause"])
+    repeated = steps.duplicated(["label", "source", "version_before", "version_after", "cause"])
+    places = steps[~(repeated & steps["part"].notna())] if "part" in steps.columns else steps
     counted = places.groupby(["label", "source"]).size().to_dict() if len(steps) else {}
     several = len(observations["node"].unique()) > 1
     return tuple(
