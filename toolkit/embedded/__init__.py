@@ -1,10 +1,10 @@
 """The embedded ledger: versioned state, contracts written in Python, a gas model, and a node that serves it over HTTP.
 
 `Ledger` stores transactions and state in memory, `serve` and `start` answer the REST API for it on loopback. Contracts
-are subclasses of `Module`; everything they are written with can be imported from here: the decorators `entry`, `view`
-and `public`, the base classes `Struct`, `Resource` and `Event`, the Move types of annotations (also in
-`toolkit.embedded.types`), abort codes, and the framework modules that contracts call most. Resources are read and
-written with methods of `Module`: `exists`, `borrow`, `borrow_mut`, `move_to`, `move_from`.
+are subclasses of `Module`; everything they are written with can be imported from here: the decorators `entry`, `view`,
+`public`, `friend` and `private`, the base classes `Struct`, `Resource`, `Event` and `Enum`, the Move types of
+annotations (also in `toolkit.embedded.types`), abort codes, and the framework modules that contracts call most.
+Resources are read and written with methods of `Module`: `exists`, `borrow`, `borrow_mut`, `move_to`, `move_from`.
 
 Names are imported on first use, so that a ledger without a node does not import a web server.
 """
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from toolkit.embedded import types as types
     from toolkit.embedded._contract import Module as Module
     from toolkit.embedded._contract import entry as entry
+    from toolkit.embedded._contract import friend as friend
+    from toolkit.embedded._contract import private as private
     from toolkit.embedded._contract import public as public
     from toolkit.embedded._contract import view as view
     from toolkit.embedded._ledger import Ledger as Ledger
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "": "types",
-    "_contract": "Module entry public view",
+    "_contract": "Module entry friend private public view",
     "framework._chain": "Timestamp",
     "framework._coin": "APTOS_COIN Coin",
     "framework._fungible_asset": "FungibleAsset PrimaryFungibleStore",

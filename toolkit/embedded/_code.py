@@ -8,9 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from toolkit.embedded._abilities import abilities_of, struct_constraints, unsatisfied
 from toolkit.embedded._state import group_key, resource_key
 from toolkit.embedded._vm_status import VmError
-from toolkit.embedded.types import MoveType, Struct
+from toolkit.embedded.types import ABILITIES, MoveType, Struct
 from toolkit.errors import InputError
 from toolkit.move import (
     Reader,
@@ -27,14 +28,13 @@ from toolkit.move import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from toolkit.embedded._contract import Definition, Function
     from toolkit.embedded._state import VersionedState
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
 __all__ = [
-    "ABILITIES",
     "BoundFunction",
     "CodeSet",
     "StructType",
@@ -48,8 +48,6 @@ __all__ = [
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 _CACHE_SIZE = 4096
-ABILITIES = ("copy", "drop", "store", "key")
-"""The abilities of types, in the order in which nodes print them."""
 
 
 # The variant byte of a struct in a type tag; group maps store struct tags without it.
@@ -57,11 +55,12 @@ _STRUCT = b"\x07"
 
 
 class StructType(NamedTuple):
-    """A struct with its type arguments: canonical tag, conversions, layout, and the resource group if it has one."""
+    """A struct with its type arguments: canonical tag, conversions, layout, abilities, resource group if any."""
 
     tag: str
     kind: MoveType
     layout: Layout
+    abilities: frozenset[str]
     group: str | None
 
 
@@ -102,6 +101,7 @@ class CodeSet:
         self.modules = modules
         self._enum_variants = enum_variants
         self._layouts: _Cache[str, Layout] = _Cache()
+        self._abilities: _Cache[str, frozenset[str]] = _Cache()
         self._structs: _Cache[tuple[type[Struct], tuple[TypeTag, ...]], StructType] = _Cache()
         self._functions: _Cache[tuple[str, str, str, tuple[TypeTag, ...]], BoundFunction] = _Cache()
 
@@ -141,16 +141,18 @@ class CodeSet:
         """Return a struct with its type arguments."""
         known = self._structs.get((struct, arguments))
         if known is None:
-            wanted = len(getattr(struct.move_declared(), "__parameters__", ()))
-            if wanted != len(arguments):
-                raise InputError(f"{struct.__name__}: expected {wanted} type arguments, got {len(arguments)}")
+            constraints = struct_constraints(struct)
+            if len(constraints) != len(arguments):
+                raise InputError(f"{struct.__name__}: expected {len(constraints)} type arguments, got {len(arguments)}")
+            self._check_constraints(constraints, arguments)
             kind = struct.move_type(tuple(MoveType(wire_type(argument)) for argument in arguments))
             try:
-                tag = str(parse_type_tag(kind.text))
+                parsed = parse_type_tag(kind.text)
             except InputError as error:  # a type argument at the depth limit, nested one level deeper here
                 raise VmError("TYPE_RESOLUTION_FAILURE", str(error)) from None
             group = None if struct.move_group is None else str(parse_type_tag(struct.move_group))
-            known = self._structs.store((struct, arguments), StructType(tag, kind, self.layout(kind.text), group))
+            found = StructType(str(parsed), kind, self.layout(kind.text), abilities_of(self, parsed), group)
+            known = self._structs.store((struct, arguments), found)
         return known
 
     def find(self, address: str, module: str, name: str) -> tuple[Definition | None, Function | None]:
@@ -165,7 +167,7 @@ class CodeSet:
         ------
         VmError
             If the module or function is not published, the number of type arguments is wrong, or one of them is a
-            struct that does not exist.
+            struct that does not exist or lacks an ability that the function requires.
         """
         known = self._functions.get((address, module, name, arguments))
         if known is None:
@@ -188,6 +190,7 @@ class CodeSet:
             )
         for argument in arguments:
             self._check_exists(argument)
+        self._check_constraints(function.constraints, arguments)
         return self.substituted(definition, function, arguments)
 
     def substituted(self, definition: Definition, function: Function, arguments: tuple[TypeTag, ...]) -> BoundFunction:
@@ -202,6 +205,19 @@ class CodeSet:
             tuple(parameters),
             tuple(returns),
         )
+
+    def abilities(self, text: str) -> frozenset[str]:
+        """Return the abilities of a type given as text."""
+        found = self._abilities.get(text)
+        if found is None:
+            found = self._abilities.store(text, abilities_of(self, parse_type_tag(text)))
+        return found
+
+    def _check_constraints(self, constraints: Sequence[Sequence[str]], arguments: tuple[TypeTag, ...]) -> None:
+        """Raise the VM's error if a type argument lacks an ability."""
+        problem = unsatisfied(self, constraints, arguments)
+        if problem is not None:
+            raise VmError("CONSTRAINT_NOT_SATISFIED", problem)
 
     def _check_exists(self, tag: TypeTag) -> None:
         """Raise the VM's error if the struct of a type argument is not published."""
@@ -233,15 +249,18 @@ def check_upgrade(before: Definition, after: Definition) -> None:
     Raises
     ------
     InputError
-        If an exposed function or a struct is removed, or its signature or fields differ. An enum may get more variants.
+        If a public or entry function or a struct is removed, or its signature or fields differ. An enum may get more
+        variants.
     """
     for name, function in before.functions.items():
+        if function.mark.visibility != "public" and not function.mark.is_entry:
+            continue
         found = after.functions.get(name)
         if found is None or found.to_abi() != function.to_abi():
             problem = "is missing" if found is None else "has a different signature"
             raise InputError(
                 f"{before.wire_id} cannot be upgraded: function {name} {problem}. An upgrade must contain every "
-                "exposed function and struct unchanged and may add more; otherwise publish under a new name"
+                "public or entry function and struct unchanged and may add more; otherwise publish under a new name"
             )
     new_structs = {struct["name"]: struct for struct in after.abi_json["structs"]}
     for struct in before.abi_json["structs"]:

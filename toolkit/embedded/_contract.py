@@ -15,13 +15,26 @@ import inspect
 import json
 import re
 import typing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
+from toolkit.embedded._abilities import struct_constraints
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
-from toolkit.embedded.types import Enum, Event, MoveType, Struct, Table, TypeArgument, move_type, resolve_annotations
+from toolkit.embedded.types import (
+    ABILITIES,
+    Enum,
+    Event,
+    MoveType,
+    Struct,
+    Table,
+    TypeArgument,
+    move_type,
+    parse_abilities,
+    resolve_annotations,
+)
 from toolkit.errors import InputError
 from toolkit.move import decode_module_abi, parse_address, wire_address
+from toolkit.move._type_tags import check_identifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +45,7 @@ if TYPE_CHECKING:
     from toolkit.embedded.types import signer
     from toolkit.move import ModuleAbi
 
-__all__ = ["Definition", "Function", "FunctionMark", "Module", "entry", "public", "view"]
+__all__ = ["Definition", "Function", "FunctionMark", "Module", "entry", "friend", "private", "public", "view"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _M = TypeVar("_M", bound="Module")
@@ -50,37 +63,49 @@ class FunctionMark:
 
     Parameters
     ----------
-    visibility : {"public", "private", "friend"}
+    visibility : {"public", "friend", "private"}, default "public"
+        Modules that may call it: all, the friends of its module, or none but its own.
     is_entry : bool, default False
         Whether transactions may call it.
     is_view : bool, default False
         Whether it is a view function.
     """
 
-    visibility: Literal["public", "private", "friend"]
+    visibility: Literal["public", "friend", "private"] = "public"
     is_entry: bool = False
     is_view: bool = False
 
+    @property
+    def is_exposed(self) -> bool:
+        """Whether the ABI lists the function."""
+        return self.visibility != "private" or self.is_entry
 
-def _marked(mark: FunctionMark) -> Callable[[_F], _F]:
-    """Return a decorator that marks a method and charges a call each time it runs."""
 
-    def decorate(function: _F) -> _F:
-        @functools.wraps(function)
-        def called(self: Module, *arguments: Any) -> Any:
-            meter = self.session.meter
-            meter.charge("instr.call.base")
-            meter.charge("instr.call.per_arg", len(arguments))
-            return function(self, *arguments)
+_PRIVATE = FunctionMark("private")
 
-        called.move_mark = mark  # type: ignore[attr-defined]  # read by `_define`
-        return called  # type: ignore[return-value]  # same signature as the method it wraps
 
-    return decorate
+def _marked(function: _F, **changes: Any) -> _F:
+    """Mark a method, and charge a call each time it runs; further marks change the first one."""
+    mark: FunctionMark | None = getattr(function, "move_mark", None)
+    if mark is not None:
+        function.move_mark = replace(mark, **changes)  # type: ignore[attr-defined]  # read by `_define`
+        return function
+
+    @functools.wraps(function)
+    def called(self: Module, *arguments: Any) -> Any:
+        meter = self.session.meter
+        meter.charge("instr.call.base")
+        meter.charge("instr.call.per_arg", len(arguments))
+        return function(self, *arguments)
+
+    called.move_mark = FunctionMark(**changes)  # type: ignore[attr-defined]  # read by `_define`
+    return called  # type: ignore[return-value]  # same signature as the method it wraps
 
 
 def entry(function: _F) -> _F:
-    """Mark a method as a public entry function: transactions may call it.
+    """Mark a method as an entry function: transactions may call it.
+
+    It is public unless it is marked with `friend` or `private` too.
 
     Examples
     --------
@@ -91,7 +116,7 @@ def entry(function: _F) -> _F:
     >>> Shop.definition.functions["pay"].to_abi()["params"]
     ['&signer', 'u64']
     """
-    return _marked(FunctionMark("public", is_entry=True))(function)
+    return _marked(function, is_entry=True)
 
 
 def view(function: _F) -> _F:
@@ -107,12 +132,61 @@ def view(function: _F) -> _F:
     >>> Shop.definition.functions["price"].to_abi()["return"]
     ['u64']
     """
-    return _marked(FunctionMark("public", is_view=True))(function)
+    return _marked(function, is_view=True)
 
 
 def public(function: _F) -> _F:
-    """Mark a method as a public function: other modules may call it through `Module.use`."""
-    return _marked(FunctionMark("public"))(function)
+    """Mark a method as a public function: other modules may call it through `Module.use`.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Module, public, u64
+    >>> class Shop(Module, address="0x5407"):
+    ...     @public
+    ...     def price(self) -> u64:
+    ...         return 3
+    >>> Shop.definition.functions["price"].to_abi()["visibility"]
+    'public'
+    """
+    return _marked(function, visibility="public")
+
+
+def friend(function: _F) -> _F:
+    """Mark a method as a friend function: the friends of its module may call it through `Module.use`.
+
+    With `entry`, transactions may call it too.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Module, friend, u64
+    >>> class Shop(Module, address="0x5407", friends=["desk"]):
+    ...     @friend
+    ...     def discount(self) -> u64:
+    ...         return 3
+    >>> abi = Shop.definition.abi
+    >>> abi.friends, abi.function("discount").visibility
+    (('0x5407::desk',), 'friend')
+    """
+    return _marked(function, visibility="friend")
+
+
+def private(function: _F) -> _F:
+    """Mark a method as a private function: other modules cannot call it.
+
+    Methods without a mark are private too; `private` is for entry functions, which are public otherwise.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import Module, entry, private, signer
+    >>> class Shop(Module, address="0x5407"):
+    ...     @private
+    ...     @entry
+    ...     def close(self, account: signer) -> None: ...
+    >>> abi = Shop.definition.abi.function("close")
+    >>> abi.visibility, abi.is_entry
+    ('private', True)
+    """
+    return _marked(function, visibility="private")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +199,8 @@ class Function:
         Name of the function.
     mark : FunctionMark
         Visibility, entry, view.
-    type_parameters : int
-        Number of type arguments.
+    constraints : tuple of tuples of str
+        Abilities that each type argument must have.
     signers : int
         Number of leading signers.
     parameters, returns : tuple of MoveType
@@ -135,10 +209,15 @@ class Function:
 
     name: str
     mark: FunctionMark
-    type_parameters: int
+    constraints: tuple[tuple[str, ...], ...]
     signers: int
     parameters: tuple[MoveType, ...]
     returns: tuple[MoveType, ...]
+
+    @property
+    def type_parameters(self) -> int:
+        """Number of type arguments."""
+        return len(self.constraints)
 
     def to_abi(self) -> dict[str, Any]:
         """Return the function as an item of ``exposed_functions``."""
@@ -147,7 +226,7 @@ class Function:
             "visibility": self.mark.visibility,
             "is_entry": self.mark.is_entry,
             "is_view": self.mark.is_view,
-            "generic_type_params": [{"constraints": []}] * self.type_parameters,
+            "generic_type_params": [{"constraints": list(one)} for one in self.constraints],
             "params": ["&signer"] * self.signers + [parameter.text for parameter in self.parameters],
             "return": [returned.text for returned in self.returns],
         }
@@ -164,7 +243,7 @@ class Definition:
     address, name : str
         Canonical address and module name.
     functions : dict of str to Function
-        Exposed functions by name.
+        Functions that are marked, by name.
     structs : dict of str to type of Struct
         Structs by name.
     revision : int
@@ -177,6 +256,8 @@ class Definition:
         Digest of the ABI and the revision that takes the place of compiled code.
     uses : frozenset of (canonical address, module name)
         Modules outside the framework that the module calls.
+    friends : tuple of str
+        Names of the modules at the same address that may call friend functions.
     """
 
     contract: type[Module]
@@ -189,6 +270,7 @@ class Definition:
     abi_json: dict[str, Any]
     bytecode: bytes
     uses: frozenset[tuple[str, str]]
+    friends: tuple[str, ...] = ()
 
     @property
     def is_system(self) -> bool:
@@ -221,11 +303,14 @@ class Module:
     uses : sequence of Module classes, optional
         Modules at other addresses, outside the framework, that the module calls. Its package lists their packages as
         dependencies.
+    friends : sequence of str, optional
+        Names of modules at the same address that may call functions marked with `friend`.
 
     Raises
     ------
     InputError
-        On definition of the class, if it has no address, or an annotation is not a Move type.
+        On definition of the class, if it has no address, an annotation is not a Move type, or a friend is not the name
+        of another module.
 
     Examples
     --------
@@ -262,10 +347,13 @@ class Module:
         revision: int | None = None,
         code_bytes: int | None = None,
         uses: Sequence[type[Module]] | None = None,
+        friends: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init_subclass__(**kwargs)
-        cls.definition = _define(cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses)
+        cls.definition = _define(
+            cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses, friends=friends
+        )
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -357,7 +445,8 @@ class Module:
         Raises
         ------
         InputError
-            If the module is not declared.
+            If the module is not declared; on a call, if the function is neither public nor a friend function of a
+            module that has this one as a friend. Methods of the framework without a mark can be called.
         """
         used, own = module.definition, self.definition
         if not (used.is_system or used.address == own.address or (used.address, used.name) in own.uses):
@@ -365,7 +454,10 @@ class Module:
                 f"{own.wire_id} calls {used.wire_id} without declaring it: write uses=[{module.__name__}] in the class "
                 "line, so that its package lists the dependency"
             )
-        return self.session.module(module)
+        found = self.session.module(module)
+        if used.is_system or (used.address, used.name) == (own.address, own.name):
+            return found
+        return typing.cast("_M", _Used(found, own))  # has the methods of the module that may be called
 
     def each(self, elements: Iterable[_E]) -> Iterator[_E]:
         """Yield the elements of a vector and charge each iteration of the loop."""
@@ -392,6 +484,29 @@ class Module:
         return resource
 
 
+class _Used:
+    """A module as another one sees it: private functions cannot be called, friend functions only by friends."""
+
+    __slots__ = ("_caller", "_module")
+
+    def __init__(self, module: Module, caller: Definition) -> None:
+        self._module = module
+        self._caller = caller
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._module, name)
+        if inspect.ismethod(value):
+            mark: FunctionMark = getattr(value, "move_mark", _PRIVATE)
+            definition = self._module.definition
+            is_friend = self._caller.address == definition.address and self._caller.name in definition.friends
+            if mark.visibility == "private" or (mark.visibility == "friend" and not is_friend):
+                raise InputError(
+                    f"{self._caller.wire_id} cannot call {definition.wire_id}::{name}, which is {mark.visibility}: "
+                    "mark it with @public, or with @friend and name the caller in friends=[...] of the class line"
+                )
+        return value
+
+
 def _define(
     cls: type[Module],
     *,
@@ -400,6 +515,7 @@ def _define(
     revision: int | None,
     code_bytes: int | None,
     uses: Sequence[type[Module]] | None,
+    friends: Sequence[str] | None,
 ) -> Definition:
     """Return the definition of a contract class."""
     before: Definition | None = getattr(cls, "definition", None)
@@ -423,11 +539,12 @@ def _define(
         if hasattr(function, "move_mark")
     }
     chosen_revision = revision if revision is not None else (before.revision if before is not None else 1)
+    chosen_friends = _friends(friends, before, module_name)
     abi_json = {
         "address": wire_address(full_address),
         "name": module_name,
-        "friends": [],
-        "exposed_functions": [function.to_abi() for function in functions.values()],
+        "friends": [f"{wire_address(full_address)}::{friend}" for friend in chosen_friends],
+        "exposed_functions": [function.to_abi() for function in functions.values() if function.mark.is_exposed],
         "structs": [_struct_abi(struct) for _, struct in sorted(structs.items())],
     }
     return Definition(
@@ -441,7 +558,17 @@ def _define(
         abi_json=abi_json,
         bytecode=_bytecode(abi_json, chosen_revision, code_bytes),
         uses=_used(uses, before),
+        friends=chosen_friends,
     )
+
+
+def _friends(friends: Sequence[str] | None, before: Definition | None, module: str) -> tuple[str, ...]:
+    if friends is None:
+        return () if before is None else before.friends
+    for friend in friends:
+        if check_identifier(friend) == module:
+            raise InputError(f"friends must be other modules, got {module} itself")
+    return tuple(friends)
 
 
 def _used(uses: Sequence[type[Module]] | None, before: Definition | None) -> frozenset[tuple[str, str]]:
@@ -459,9 +586,10 @@ def _function(cls: type[Module], name: str, function: Callable[..., Any], mark: 
     wanted = len(inspect.signature(function).parameters) - 1
     if len(kinds) != wanted:
         raise InputError(f"{where}: expected annotations of all {wanted} parameters, got {len(kinds)}")
-    type_parameters = _count_leading(kinds, lambda kind: kind is TypeArgument)
+    type_parameters = _count_leading(kinds, _is_type_argument)
     signers = _count_leading(kinds[type_parameters:], _is_signer)
     try:
+        constraints = tuple(map(_constraints, kinds[:type_parameters]))
         parameters = tuple(move_type(kind) for kind in kinds[type_parameters + signers :])
         if typing.get_origin(returned) is tuple:
             returns = tuple(move_type(kind) for kind in typing.get_args(returned))
@@ -469,7 +597,7 @@ def _function(cls: type[Module], name: str, function: Callable[..., Any], mark: 
             returns = () if returned in {None, type(None)} else (move_type(returned),)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    return Function(name, mark, type_parameters, signers, parameters, returns)
+    return Function(name, mark, constraints, signers, parameters, returns)
 
 
 def _count_leading(kinds: list[Any], test: Callable[[Any], bool]) -> int:
@@ -477,6 +605,16 @@ def _count_leading(kinds: list[Any], test: Callable[[Any], bool]) -> int:
         if not test(kind):
             return index
     return len(kinds)
+
+
+def _is_type_argument(kind: Any) -> bool:
+    return kind is TypeArgument or (hasattr(kind, "__metadata__") and kind.__origin__ is TypeArgument)
+
+
+def _constraints(kind: Any) -> tuple[str, ...]:
+    """Return the abilities of ``Annotated[TypeArgument, "drop store"]``, in the order in which nodes print them."""
+    texts = [mark for mark in getattr(kind, "__metadata__", ()) if isinstance(mark, str)]
+    return tuple(sorted(parse_abilities(" ".join(texts)), key=ABILITIES.index))
 
 
 def _is_signer(kind: Any) -> bool:
@@ -493,7 +631,7 @@ def _struct_abi(struct: type[Struct]) -> dict[str, Any]:
         "is_event": issubclass(struct, Event),
         "is_enum": bool(variants),
         "abilities": list(struct.move_abilities),
-        "generic_type_params": [{"constraints": []}] * len(getattr(struct, "__parameters__", ())),
+        "generic_type_params": [{"constraints": list(one)} for one in struct_constraints(struct)],
         "fields": fields,
         "variants": [{"name": name, "fields": _fields_abi(variant)} for name, variant in variants.items()],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit.embedded._abilities import check_definition
 from toolkit.embedded._code import check_upgrade
 from toolkit.embedded._session import store_value
 from toolkit.embedded._state import module_key
@@ -78,8 +79,8 @@ class ContractPackage(NamedTuple):
         Raises
         ------
         InputError
-            If the contracts are not at one address, a module they use is not published, or an upgrade is not
-            compatible.
+            If the contracts are not at one address, a module they use is not published, a type lacks an ability, or
+            an upgrade is not compatible.
         """
         definitions = tuple(contract.definition for contract in contracts)
         if len({definition.address for definition in definitions}) != 1:
@@ -101,6 +102,9 @@ class ContractPackage(NamedTuple):
             if module["name"] not in written
         )
         deps = _dependencies((*unchanged, *definitions), owner, packages)
+        with_new = code.with_modules(definitions)
+        for definition in definitions:
+            check_definition(with_new, definition)
         return cls(name, owner, definitions, unchanged, deps, code)
 
     def call(self) -> EncodedEntryFunction:

@@ -208,24 +208,24 @@ class Session:
     def resource_exists(self, resource: type[Struct], at: str, arguments: tuple[TypeTag, ...]) -> bool:
         """Return True if a resource exists."""
         self.meter.charge("instr.exists_generic.base" if arguments else "instr.exists.base")
-        return self._read(at, self.code.struct(resource, arguments)) is not None
+        return self._read(at, self._resource(resource, arguments)) is not None
 
     def borrow(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
         """Return a copy of a resource."""
         self.meter.charge("instr.imm_borrow_global_generic.base" if arguments else "instr.imm_borrow_global.base")
-        return self._fetch(resource, at, self.code.struct(resource, arguments))
+        return self._fetch(resource, at, self._resource(resource, arguments))
 
     def borrow_mut(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _Borrowed[_R]:
         """Return a context manager that yields a resource and stores its changes."""
         self.meter.charge("instr.mut_borrow_global_generic.base" if arguments else "instr.mut_borrow_global.base")
-        kind = self.code.struct(resource, arguments)
+        kind = self._resource(resource, arguments)
         value = self._mutably(lambda: self._fetch(resource, at, kind))
         return _Borrowed(value, lambda changed: self._store(at, kind, self._encode(kind, changed)))
 
     def move_to(self, account: str, value: Struct, arguments: tuple[TypeTag, ...]) -> None:
         """Store a new resource."""
         self.meter.charge("instr.move_to_generic.base" if arguments else "instr.move_to.base")
-        kind = self.code.struct(type(value), arguments)
+        kind = self._resource(type(value), arguments)
         if self._read(account, kind) is not None:
             self._fail("RESOURCE_ALREADY_EXISTS", f"Failed to move resource {kind.kind.text} into {account}")
         self._store(account, kind, self._encode(kind, value))
@@ -233,10 +233,17 @@ class Session:
     def move_from(self, resource: type[_R], at: str, arguments: tuple[TypeTag, ...]) -> _R:
         """Delete a resource and return it."""
         self.meter.charge("instr.move_from_generic.base" if arguments else "instr.move_from.base")
-        kind = self.code.struct(resource, arguments)
+        kind = self._resource(resource, arguments)
         value = self._fetch(resource, at, kind)
         self._store(at, kind, None)
         return value
+
+    def _resource(self, resource: type[Struct], arguments: tuple[TypeTag, ...]) -> StructType:
+        """Return the type of a resource; a verifier refuses types without the ability key."""
+        kind = self.code.struct(resource, arguments)
+        if "key" not in kind.abilities:
+            raise InputError(f"{kind.kind.text} must have the ability key to be stored under an address")
+        return kind
 
     def _fetch(self, resource: type[_R], at: str, kind: StructType) -> _R:
         del resource  # only determines the type of the result
@@ -306,6 +313,8 @@ class Session:
 
     def table_upsert(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType, value: Any) -> None:
         """Add or replace an item."""
+        if "drop" not in self.code.abilities(kind.text):
+            raise InputError(f"{kind.text} must have the ability drop to be replaced by upsert: use add and remove")
         state_key = self._table_key("add", handle, key_kind, key)
         self._table_load(state_key)
         self._table_write(state_key, key_kind, kind, value)
@@ -380,6 +389,8 @@ class Session:
         self, event: Struct, arguments: tuple[TypeTag, ...], key: EventKey | None = None, sequence_number: int = 0
     ) -> None:
         kind = self.code.struct(type(event), arguments)
+        if not kind.abilities >= {"drop", "store"}:
+            raise InputError(f"{kind.kind.text} must have the abilities drop and store to be an event")
         data = self._encode(kind, event)
         self.meter.charge("aptos_framework.event.write_to_event_store.base")
         self.meter.charge("aptos_framework.event.write_to_event_store.per_abstract_memory_unit", len(data))

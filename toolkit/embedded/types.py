@@ -20,12 +20,13 @@ from toolkit.move import TypeTag
 from toolkit.move._codecs import VARIANT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
     from toolkit.embedded._session import Session
 
 __all__ = [
+    "ABILITIES",
     "T0",
     "T1",
     "Enum",
@@ -46,6 +47,7 @@ __all__ = [
     "i128",
     "i256",
     "move_type",
+    "parse_abilities",
     "resolve_annotations",
     "signer",
     "u8",
@@ -56,6 +58,9 @@ __all__ = [
     "u256",
     "vector",
 ]
+
+ABILITIES = ("copy", "drop", "store", "key")
+"""The abilities of types, in the order in which nodes print them."""
 
 T0 = TypeVar("T0")
 T1 = TypeVar("T1")
@@ -87,7 +92,25 @@ vector = Annotated[list[T0], _Marker("vector")]
 Option = Annotated[T0 | None, _Marker("option")]
 
 TypeArgument = TypeTag
-"""A type argument of a generic function. Type arguments are the leading parameters, before signers and values."""
+"""A type argument of a generic function. Type arguments are the leading parameters, before signers and values.
+
+``Annotated[TypeArgument, "drop store"]`` is one that must have abilities.
+"""
+
+
+def parse_abilities(text: str) -> tuple[str, ...]:
+    """Return the abilities in a text such as ``"key store"``, in the order of the text.
+
+    Raises
+    ------
+    InputError
+        If a word is not an ability.
+    """
+    found = tuple(text.split())
+    unknown = [word for word in found if word not in ABILITIES]
+    if unknown:
+        raise InputError(f"abilities must be of {', '.join(ABILITIES)}, got {unknown[0]!r}")
+    return found
 
 
 class Object(str, Generic[T0]):
@@ -274,7 +297,8 @@ class Struct:
     """A Move struct; its fields are annotated and passed by name.
 
     ``class Order(Struct)`` inside a module has the abilities copy, drop and store; ``abilities="key store"`` in the
-    class line replaces them, ``group="0x1::object::ObjectGroup"`` stores the struct in a resource group.
+    class line replaces them, ``group="0x1::object::ObjectGroup"`` stores the struct in a resource group, and
+    ``constraints={"T0": "store"}`` requires abilities of the type arguments of a generic struct.
 
     Parameters
     ----------
@@ -284,7 +308,8 @@ class Struct:
     Raises
     ------
     InputError
-        If a field is missing or unknown.
+        If a field is missing or unknown; on definition, if a word is not an ability, or a constraint is not
+        of a type parameter.
 
     Examples
     --------
@@ -299,11 +324,30 @@ class Struct:
     move_abilities: tuple[str, ...] = ("copy", "drop", "store")
     move_module: str = ""
     move_group: str | None = None
+    move_constraints: typing.ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
-    def __init_subclass__(cls, *, abilities: str | None = None, group: str | None = None, **kwargs: Any) -> None:
+    def __init_subclass__(
+        cls,
+        *,
+        abilities: str | None = None,
+        group: str | None = None,
+        constraints: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init_subclass__(**kwargs)
+        if constraints is not None:
+            known = [parameter.__name__ for parameter in getattr(cls, "__parameters__", ())]
+            unknown = [name for name in constraints if name not in known]
+            if unknown:
+                raise InputError(
+                    f"struct {cls.__name__}: constraints must be of its type parameters, {', '.join(known) or 'none'}; "
+                    f"got {unknown[0]!r}"
+                )
+            cls.move_constraints = {
+                name: tuple(sorted(parse_abilities(text), key=ABILITIES.index)) for name, text in constraints.items()
+            }
         if abilities is not None:
-            cls.move_abilities = tuple(abilities.split())
+            cls.move_abilities = parse_abilities(abilities)
         if group is not None:
             cls.move_group = group
 
@@ -396,8 +440,8 @@ class Enum(Struct):
     move_variants: typing.ClassVar[dict[str, type[Enum]]] = {}
     move_enum: typing.ClassVar[type[Enum] | None] = None
 
-    def __init_subclass__(cls, *, abilities: str | None = None, group: str | None = None, **kwargs: Any) -> None:
-        super().__init_subclass__(abilities=abilities, group=group, **kwargs)
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
         if cls.move_enum is not None:
             return
         variants = {name: body for name, body in vars(cls).items() if isinstance(body, type)}

@@ -16,9 +16,9 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 
 #: What histories must hash to, by seed and versions, on every platform and Python.
 DIGESTS = {
-    (7, 5_000): "79edcc345835720f2b5a1e1d2d03e6f7aa53f5304d9e2bde29f64356a8954d1f",
-    (7, 1_000): "aaed4464ec9f43b3f72e7eef4a284c89f21f85cdf4f9d7dbc2f86a9bc9cc3d0a",
-    (11, 300): "b61fac930def63a69bbfc68a816ce305fe71120cf552b36a7df9c9c67fa246e9",
+    (7, 5_000): "4053c5d8ee15af87d7015fee9230c75535eb1ef42e73d0ba6cfa3fce0c81fb02",
+    (7, 1_000): "e1308004b109d9f5d0f12cee4496b1dcd8721754a5ffd0ea066dccf3987c7ad4",
+    (11, 300): "d2c2b6fa2fd61ded2b024f12a135986dfc30c1cabb63b1260b4543cc8a60b785",
 }
 
 

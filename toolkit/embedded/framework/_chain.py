@@ -120,7 +120,7 @@ class Block(Module, address="0x1"):
         failed_proposer_indices: vector[u64]
         time_microseconds: u64
 
-    class NewBlockEvent(Struct, abilities="drop store"):
+    class NewBlockEvent(Struct):
         """A block began (event with a handle)."""
 
         hash: address

@@ -48,7 +48,7 @@ class GasSchedule(Module, address="0x1"):
         key: String
         val: u64
 
-    class GasScheduleV2(Resource, abilities="copy drop key"):
+    class GasScheduleV2(Resource, abilities="copy drop store key"):
         """The whole schedule."""
 
         feature_version: u64

@@ -10,7 +10,6 @@ from toolkit.embedded import (
     Option,
     Resource,
     String,
-    TypeArgument,
     address,
     entry,
     invalid_argument,
@@ -27,6 +26,7 @@ from toolkit.embedded.framework._objects import (
     derived_object_address,
     named_object_address,
 )
+from toolkit.embedded.framework._values import ResourceType  # noqa: TC001 - annotations are evaluated
 from toolkit.move import StructTag
 
 __all__ = ["METADATA", "FungibleAsset", "PrimaryFungibleStore"]
@@ -38,7 +38,7 @@ METADATA = StructTag("0x1", "fungible_asset", "Metadata")
 class FungibleAsset(Module, address="0x1"):
     """Fungible assets: metadata, supply and stores."""
 
-    class Metadata(Resource, group=OBJECT_GROUP):
+    class Metadata(Resource, abilities="copy drop key", group=OBJECT_GROUP):
         """Name, symbol and decimals of an asset."""
 
         name: String
@@ -76,31 +76,31 @@ class FungibleAsset(Module, address="0x1"):
     ESTORE_NOT_FOUND = not_found(23, "The fungible asset store does not exist.")
 
     @view
-    def name(self, kind: TypeArgument, metadata: Object[T0]) -> String:
+    def name(self, kind: ResourceType, metadata: Object[T0]) -> String:
         """Return an asset's name."""
         del kind
         return self.borrow(FungibleAsset.Metadata, metadata).name
 
     @view
-    def symbol(self, kind: TypeArgument, metadata: Object[T0]) -> String:
+    def symbol(self, kind: ResourceType, metadata: Object[T0]) -> String:
         """Return an asset's symbol."""
         del kind
         return self.borrow(FungibleAsset.Metadata, metadata).symbol
 
     @view
-    def decimals(self, kind: TypeArgument, metadata: Object[T0]) -> u8:
+    def decimals(self, kind: ResourceType, metadata: Object[T0]) -> u8:
         """Return the number of decimals of an asset."""
         del kind
         return self.borrow(FungibleAsset.Metadata, metadata).decimals
 
     @view
-    def supply(self, kind: TypeArgument, metadata: Object[T0]) -> Option[u128]:
+    def supply(self, kind: ResourceType, metadata: Object[T0]) -> Option[u128]:
         """Return the supply of an asset."""
         del kind
         return self.borrow(FungibleAsset.Supply, metadata).current
 
     @view
-    def balance(self, kind: TypeArgument, store: Object[T0]) -> u64:
+    def balance(self, kind: ResourceType, store: Object[T0]) -> u64:
         """Return the balance of a store, 0 if it does not exist."""
         del kind
         return self.borrow(FungibleAsset.FungibleStore, store).balance if self.store_exists(store) else 0
@@ -155,25 +155,25 @@ class PrimaryFungibleStore(Module, address="0x1"):
     """One store per owner and asset, at an address derived from both."""
 
     @view
-    def primary_store_address(self, kind: TypeArgument, owner: address, metadata: Object[T0]) -> address:
+    def primary_store_address(self, kind: ResourceType, owner: address, metadata: Object[T0]) -> address:
         """Return the address of an owner's primary store of an asset."""
         del kind
         return derived_object_address(owner, metadata)
 
     @view
-    def primary_store_exists(self, kind: TypeArgument, account: address, metadata: Object[T0]) -> bool:
+    def primary_store_exists(self, kind: ResourceType, account: address, metadata: Object[T0]) -> bool:
         """Return True if an owner has a primary store of an asset."""
         del kind
         return self.use(FungibleAsset).store_exists(derived_object_address(account, metadata))
 
     @view
-    def balance(self, kind: TypeArgument, account: address, metadata: Object[T0]) -> u64:
+    def balance(self, kind: ResourceType, account: address, metadata: Object[T0]) -> u64:
         """Return an owner's balance of an asset."""
         return self.use(FungibleAsset).balance(kind, Object(derived_object_address(account, metadata)))
 
     @entry
     def transfer(
-        self, kind: TypeArgument, sender: signer, metadata: Object[T0], recipient: address, amount: u64
+        self, kind: ResourceType, sender: signer, metadata: Object[T0], recipient: address, amount: u64
     ) -> None:
         """Transfer an amount of an asset; create the recipient's store if it does not exist."""
         del kind

@@ -12,7 +12,6 @@ from toolkit.embedded import (
     Object,
     Resource,
     Struct,
-    TypeArgument,
     address,
     entry,
     not_found,
@@ -21,7 +20,7 @@ from toolkit.embedded import (
     u64,
     view,
 )
-from toolkit.embedded.framework._values import EventHandle, EventModule, event_handle
+from toolkit.embedded.framework._values import EventHandle, EventModule, ResourceType, event_handle
 from toolkit.move import address_from_bytes, address_to_bytes
 
 __all__ = ["OBJECT_GROUP", "ObjectModule"]
@@ -52,7 +51,7 @@ class ObjectModule(Module, address="0x1", name="object"):
     True
     """
 
-    class ObjectGroup(Struct, abilities="drop"):
+    class ObjectGroup(Struct, abilities=""):
         """The resource group of an object's resources."""
 
     class TransferEvent(Struct, abilities="drop store"):
@@ -81,19 +80,19 @@ class ObjectModule(Module, address="0x1", name="object"):
     ENO_UNGATED_TRANSFERS = permission_denied(3, "The object does not have ungated transfers enabled")
 
     @view
-    def owner(self, kind: TypeArgument, object: Object[T0]) -> address:  # noqa: A002 - the name in the ABI
+    def owner(self, kind: ResourceType, object: Object[T0]) -> address:  # noqa: A002 - the name in the ABI
         """Return the owner of an object."""
         del kind
         self.require(self.exists(ObjectModule.ObjectCore, object), self.EOBJECT_DOES_NOT_EXIST)
         return self.borrow(ObjectModule.ObjectCore, object).owner
 
     @view
-    def is_owner(self, kind: TypeArgument, object: Object[T0], owner: address) -> bool:  # noqa: A002 - as above
+    def is_owner(self, kind: ResourceType, object: Object[T0], owner: address) -> bool:  # noqa: A002 - as above
         """Return True if an account owns an object."""
         return self.owner(kind, object) == owner
 
     @entry
-    def transfer(self, kind: TypeArgument, owner: signer, object: Object[T0], to: address) -> None:  # noqa: A002 - as above
+    def transfer(self, kind: ResourceType, owner: signer, object: Object[T0], to: address) -> None:  # noqa: A002 - as above
         """Transfer an object to another account."""
         del kind
         self.require(self.exists(ObjectModule.ObjectCore, object), self.EOBJECT_DOES_NOT_EXIST)

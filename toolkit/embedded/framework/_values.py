@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 from toolkit.embedded import (
     T0,
@@ -12,6 +12,7 @@ from toolkit.embedded import (
     Module,
     Option,
     Struct,
+    TypeArgument,
     address,
     u64,
     u128,
@@ -28,10 +29,15 @@ __all__ = [
     "Guid",
     "OptionModule",
     "OptionalAggregator",
+    "ResourceType",
     "StringModule",
     "TableModule",
     "TypeInfoModule",
 ]
+
+
+ResourceType = Annotated[TypeArgument, "key"]
+"""A type argument that must be a resource, such as the type of an object."""
 
 
 class StringModule(Module, address="0x1", name="string"):
@@ -55,7 +61,7 @@ class OptionModule(Module, address="0x1", name="option"):
 class TableModule(Module, address="0x1", name="table"):
     """Tables; their functions are native, so the module only defines the type."""
 
-    class Table(Struct, Generic[T0, T1], abilities="store"):
+    class Table(Struct, Generic[T0, T1], abilities="store", constraints={"T0": "copy drop"}):
         """The handle under which items are stored."""
 
         handle: address
@@ -79,7 +85,7 @@ class Guid(Module, address="0x1"):
 class EventModule(Module, address="0x1", name="event"):
     """Events with handles, counted per handle."""
 
-    class EventHandle(Struct, Generic[T0], abilities="store"):
+    class EventHandle(Struct, Generic[T0], abilities="store", constraints={"T0": "drop store"}):
         """An event handle, a field of a resource: its key, and the number of events emitted to it.
 
         Contracts create handles with ``self.new_event_handle(account)`` and emit to them with ``self.emit_event``.
