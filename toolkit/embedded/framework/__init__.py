@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
-from toolkit.embedded.framework._aptos_account import AptosAccount
 from toolkit.embedded.framework._chain import Block, ChainId, Reconfiguration, Stake, Timestamp
-from toolkit.embedded.framework._coin import APTOS_COIN, CORE_RESOURCES, OCTAS_PER_APT, AptosCoin, Coin
+from toolkit.embedded.framework._coin import APTOS_COIN, CORE_RESOURCES, OCTAS_PER_APT, AptosAccount, AptosCoin, Coin
 from toolkit.embedded.framework._configuration import Code, CopyableAny, Features, GasSchedule, TransactionFee
 from toolkit.embedded.framework._fungible_asset import FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework._multisig_account import MultisigAccount
