@@ -233,13 +233,13 @@ def test_a_stretch_that_cannot_be_read_leaves_an_interval(gated):
     """The change is between the versions that were read, and the interval is unread."""
 
     def refuse(path, query):
-        gone = "GasScheduleV2" in path and 3_490 <= int(query["ledger_version"][0]) <= 3_510
+        gone = "GasScheduleV2" in path and 3_499 <= int(query["ledger_version"][0]) <= 3_504
         return (403, "api_disabled") if gone else None
 
-    with pytest.warns(UserWarning, match="the gas schedule between versions 3489 and 3511, where it changed"):
+    with pytest.warns(UserWarning, match="the gas schedule between versions 3498 and 3505, where it changed"):
         frame = gated(refuse, "3000:4000", ())
     columns = plain_columns(frame, ["version_before", "ledger_version", "exact", "transaction_hash"])
-    assert list(zip(*columns.values(), strict=True)) == [(3_489, 3_511, False, None)]
+    assert list(zip(*columns.values(), strict=True)) == [(3_498, 3_505, False, None)]
 
 
 # other histories -----------------------------------------------------------------------------------------------------

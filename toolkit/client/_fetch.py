@@ -16,7 +16,7 @@ from toolkit.client._reads import NO_ACCOUNT
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client._snapshot import Snapshot
 from toolkit.client._transaction_pages import pages_of, read_transactions
-from toolkit.client._versions import Versions, resolve_versions
+from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
 from toolkit.errors import (
     ClosedError,
     Forbidden,
@@ -132,7 +132,7 @@ def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) 
 def fetch_views(
     node: Node,
     calls: str | ViewFunction | Mapping[str, str | ViewFunction] | Sequence[str | ViewFunction],
-    versions: Versions | None = None,
+    versions: Versions | FindSteps | None = None,
     *,
     typed: bool = True,
     flatten: bool = False,
@@ -147,9 +147,10 @@ def fetch_views(
     calls : str, ViewFunction, mapping of str to either, or sequence of either
         A text is a function that takes no arguments.
         With a mapping or sequence the frame has a ``call`` column: the mapping's names, or the functions'.
-    versions : version plan, optional
+    versions : version plan or FindSteps, optional
         ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, dates, a list or a range; the head by default. Both ends are
-        included, -1 is the head, and the head is read once, before anything is fetched.
+        included, -1 is the head, and the head is read once, before anything is fetched. With `FindSteps` each call is
+        read at the versions that a search for its steps in gas, success and error needs, as in a `Study`.
     typed : bool, default True
         If False, the frame has one ``value`` column of JSON text, so that calls of different types fit one frame.
     flatten : bool, default False
@@ -162,8 +163,8 @@ def fetch_views(
     Returns
     -------
     DataFrame, shape (calls * versions, 8 + value columns)
-        One row per call and version, by call, then version as planned. A call that fails is a row with nulls and
-        its ``error_code``.
+        One row per call and version, by call, then version as planned, or ascending if they were searched. A call
+        that fails is a row with nulls and its ``error_code``.
 
     Raises
     ------
@@ -199,30 +200,64 @@ def fetch_views(
     [[0, 4], [100, 4], [200, 4]]
     """
     node, named = checked_node(node), named_calls(calls)
-    plan, ledger = plan_versions(node, versions)
-    ordered = sorted(set(plan.versions))
-    guard = _guard(node, ledger, ordered, len(named) * len(plan.versions))
-    for call in named.values():
-        function = FunctionId.parse(call.function)
-        node.abis.prepare(function.address, function.module, ordered)
-    stamps = block_times(node, ordered, show=progress) if times else {}
-
-    tasks = [(name, version) for name in named for version in plan.versions]
+    search = versions if isinstance(versions, FindSteps) else None
+    plan, ledger = plan_versions(node, versions.versions if isinstance(versions, FindSteps) else versions)
+    guard = _guard(node, ledger, plan.versions, len(named) * len(plan.versions))
     ready = {name: node.prepare_views(call) for name, call in named.items()}
-    outcomes = _outcomes(
-        node, tasks, lambda task: ready[task[0]].at(task[1]), what="views", show=progress, typed=typed, guard=guard
-    )
-    records = [
-        _failed_view(*task, outcome) if isinstance(outcome, Exception) else outcome.record(task[0])
-        for task, outcome in zip(tasks, outcomes, strict=True)
-    ]
+
+    def read(tasks: Sequence[tuple[str, int]], guard: LedgerGuard | None = None) -> list[ViewRecord]:
+        ordered = sorted({version for _, version in tasks})
+        for call in named.values():
+            function = FunctionId.parse(call.function)
+            node.abis.prepare(function.address, function.module, ordered)
+        outcomes = _outcomes(
+            node, tasks, lambda task: ready[task[0]].at(task[1]), what="views", show=progress, typed=typed, guard=guard
+        )
+        return [
+            _failed_view(*task, outcome) if isinstance(outcome, Exception) else outcome.record(task[0])
+            for task, outcome in zip(tasks, outcomes, strict=True)
+        ]
+
+    if search is None:
+        records = read([(name, version) for name in named for version in plan.versions], guard)
+    else:
+        records = _searched(search, plan.versions, list(named), read)
+        if guard is not None:
+            guard.check_at_end()
     if times:
+        stamps = block_times(node, sorted({record.ledger_version or 0 for record in records}), show=progress)
         records = [_dated(record, stamps) for record in records]
     unanswered = typed and all(record.values is None for record in records)
     layouts = _head_returns(ready.values()) if unanswered else None
     return view_frame(
         records, typed=typed, flatten=flatten, named=not isinstance(calls, str | ViewFunction), layouts=layouts
     )
+
+
+def _searched(
+    search: FindSteps,
+    versions: Sequence[int],
+    names: Sequence[str],
+    read: Callable[[Sequence[tuple[str, int]]], list[ViewRecord]],
+) -> list[ViewRecord]:
+    """Return what a search for the steps of calls reads in a range of versions, by call and version."""
+    found: dict[str, dict[int, ViewRecord]] = {name: {} for name in names}
+    limits = {"first": versions[0], "last": versions[-1], "initial": search.initial, "limit": search.max_requests}
+    while True:
+        outcomes = {name: {at: _outcome(record) for at, record in rows.items()} for name, rows in found.items()}
+        tasks = [(name, version) for name in names for version in next_round(outcomes[name], **limits)]
+        if not tasks:
+            return [found[name][version] for name in names for version in sorted(found[name])]
+        for (name, version), record in zip(tasks, read(tasks), strict=True):
+            found[name][version] = record
+
+
+def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
+    """Return what a search compares: gas, error and whether the call ran; None for a call without an answer."""
+    failure = record.failure
+    if failure is None:
+        return record.gas_used, None, True
+    return (record.gas_used, failure.error_code, failure.vm_error_code is not None) if failure.answered else None
 
 
 def _head_returns(ready: Iterable[PreparedView]) -> tuple[Layout, ...] | None:

@@ -1,4 +1,9 @@
-"""Version plans: which ledger versions to read, in a short form. Pure: the numbers of a node are arguments."""
+"""Version plans: which ledger versions to read, in a short form. Pure: the numbers of a node are arguments.
+
+A step search treats the outcome of a call as a step function of the version. It starts with an even grid and halves
+every pair of neighbours whose outcomes differ, all pairs of a round at once, down to adjacent versions or the request
+limit. A change that is reverted between two versions of the grid is not found.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import InputError, SchemaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Hashable, Mapping
 
     from toolkit.wire import BlockInfo, LedgerState
 
@@ -25,6 +31,8 @@ __all__ = [
     "evenly",
     "first_version_from",
     "moment",
+    "next_round",
+    "open_pairs",
     "resolve_versions",
 ]
 
@@ -37,6 +45,8 @@ _FORMS = (
 )
 _MAX_VERSION = 2**64 - 1
 _MAX_VERSIONS = 50_000_000
+_MAX_UNANSWERED = 8
+"""Number of reads without an answer between two versions after which the interval is not halved further."""
 _TICK = timedelta(microseconds=1)
 """Ledger times are whole microseconds."""
 
@@ -219,6 +229,11 @@ def _listed(plan: int | Sequence[int], head: int) -> Sequence[int]:
     if isinstance(plan, range) and plan and min(plan[0], plan[-1]) >= 0:
         return plan
     given: Any = [plan] if _is_integer(plan) else plan
+    if isinstance(given, FindSteps):
+        raise InputError(
+            "FindSteps searches for steps in the gas of views: pass it to fetch_views or a Study. Here, give a plan: "
+            f"{_FORMS}"
+        )
     if isinstance(given, bytes | dict) or not hasattr(given, "__iter__"):
         raise InputError(f"versions {plan!r} are not understood; the forms are {_FORMS}")
     versions = []
@@ -287,6 +302,80 @@ def evenly(first: int, last: int, count: int) -> Sequence[int]:
     if count == 1:
         return [last]
     return [first + (last - first) * index // (count - 1) for index in range(count)]
+
+
+def open_pairs(
+    outcomes: Mapping[int, Hashable | None], grid: Collection[int] = ()
+) -> list[tuple[tuple[int, int], int]]:
+    """Return neighbouring answered versions with different outcomes, each with the version to read next between them.
+
+    Parameters
+    ----------
+    outcomes : mapping of version to outcome
+        An outcome of None is a read without an answer; its version is not read again.
+    grid : collection of int, optional
+        Versions of the first grid. Reads without an answer there say nothing about the versions around.
+
+    Returns
+    -------
+    list of ((int, int), int)
+        Widest first. A pair is left out if no version between its two is unread, or many reads there got no answer.
+    """
+    found: list[tuple[tuple[int, int], int]] = []
+    known = sorted(outcomes)
+    answered = [place for place, version in enumerate(known) if outcomes[version] is not None]
+    for low, high in pairwise(answered):
+        between = known[low : high + 1]
+        if outcomes[between[0]] == outcomes[between[-1]]:
+            continue
+        if sum(version not in grid for version in between[1:-1]) >= _MAX_UNANSWERED:
+            continue
+        # Versions without an answer may be between the two: the widest gap is halved.
+        left, right = max(pairwise(between), key=lambda gap: gap[1] - gap[0])
+        if right - left > 1:
+            found.append(((between[0], between[-1]), (left + right) // 2))
+    return sorted(found, key=lambda pair: (pair[0][0] - pair[0][1], pair[0]))
+
+
+def next_round(
+    outcomes: Mapping[int, Hashable | None], *, first: int, last: int, initial: int, limit: int
+) -> list[int]:
+    """Return the versions to read next for one call; an empty list if the search is complete.
+
+    Parameters
+    ----------
+    outcomes : mapping of version to outcome
+        The outcomes so far, compared by equality; None is a read without an answer.
+    first, last : int
+        The range of the search, both ends included.
+    initial : int
+        Number of versions of the first grid.
+    limit : int
+        Maximum number of versions that are read.
+
+    Returns
+    -------
+    list of int
+        Sorted, without versions that are in `outcomes`.
+
+    Notes
+    -----
+    For a function with s steps, none of them hidden within a cell of the grid, a search reads at most ``initial + s *
+    ceil(log2(cell))`` versions, in ``1 + ceil(log2(cell))`` rounds, if every read is answered.
+
+    Examples
+    --------
+    >>> outcomes = {0: 10, 8: 10, 16: 25}
+    >>> next_round(outcomes, first=0, last=16, initial=3, limit=100)
+    [12]
+    """
+    grid = dict.fromkeys(evenly(first, last, min(initial, limit)))
+    missing = [version for version in grid if version not in outcomes]
+    if missing:
+        return missing
+    room = max(0, limit - len(outcomes))
+    # Widest first, so that all intervals are narrow if the limit ends the search.
+    return sorted(middle for _, middle in open_pairs(outcomes, grid)[:room])
 
 
 def as_version(value: object, *, least: int = 0) -> int:

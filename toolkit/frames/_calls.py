@@ -36,6 +36,12 @@ class Presence(StrEnum):
     PRUNED = "pruned"
 
 
+NO_ANSWER = frozenset(
+    {"unreachable", "rate_limited", "http_429", "http_500", "http_502", "http_503", "http_504", "internal_error"}
+)
+"""Error codes of calls that got no answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """How a call failed."""
@@ -44,6 +50,11 @@ class Failure:
     error_code: str
     message: str
     vm_error_code: int | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether the node answered: a refusal is an outcome of the call, an outage says nothing about it."""
+        return self.error_code not in NO_ANSWER
 
     @classmethod
     def of(cls, error: Exception) -> Failure:

@@ -16,7 +16,7 @@ import msgspec
 from toolkit import __version__
 from toolkit.client._failures import abort_code
 from toolkit.errors import NodeError
-from toolkit.frames._calls import Failure
+from toolkit.frames._calls import NO_ANSWER, Failure
 from toolkit.frames._schema import OBSERVATIONS, STRATUM
 from toolkit.wire import canonical_request, transaction_rows
 from toolkit.wire._transactions import DeleteResource, DeleteTableItem
@@ -180,10 +180,6 @@ def parts_of_parameters(names: Iterable[str]) -> frozenset[Part]:
 
 EARLIER_COLUMNS = [name for name in OBSERVATIONS.names if name not in {column.name for column in STRATUM}]
 """The columns of observations that were written before those of committed transactions existed."""
-NO_ANSWER = frozenset(
-    {"unreachable", "rate_limited", "http_429", "http_500", "http_502", "http_503", "http_504", "internal_error"}
-)
-"""Error codes of calls that got no answer."""
 _DIGESTED = ("resource_type", "type", "address", "module", "handle", "key", "value", "data")
 """Columns of a change that its digest covers."""
 _SEQUENCE_NUMBER = "0x1::account::Account"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.numbers import plural
@@ -17,7 +18,7 @@ from toolkit.client._batch import run_in_threads
 from toolkit.client._cache_file import warn_caller
 from toolkit.client._fetch import checked_node, plan_versions
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
-from toolkit.client._versions import VersionPlan, evenly
+from toolkit.client._versions import VersionPlan, next_round
 from toolkit.errors import InputError, SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import TIMELINE
@@ -54,8 +55,8 @@ CONFIGURATION: Mapping[str, tuple[Cause, str]] = {
 _LAST_STORAGE_GAS_VERSION = 9
 """Last gas feature version at which the virtual machine charges by `STORAGE_GAS`; later ones use the gas schedule."""
 _MAX_PACKAGES = 200
-_MAX_FAILED = 100
-"""Versions at which a source may be unreadable before its search ends."""
+_MAX_READS = 100_000
+"""Versions at which one source is read at most."""
 
 _Ends = tuple[int, int]
 _PackageKey = tuple[str, str]
@@ -353,14 +354,16 @@ class _Source:
     address, tag : str
     name : str
         In words.
-    grid : sequence of int
-        The versions compared first, sorted; at least one.
+    ends : tuple of (int, int)
+        First and last version compared.
+    initial : int
+        Number of versions compared first.
     """
 
-    def __init__(self, evidence: Evidence, address: str, tag: str, name: str, *, grid: Sequence[int]) -> None:
-        self.address, self.tag, self.name, self.ends = address, tag, name, (grid[0], grid[-1])
+    def __init__(self, evidence: Evidence, address: str, tag: str, name: str, *, ends: _Ends, initial: int) -> None:
+        self.address, self.tag, self.name, self.ends = address, tag, name, ends
         self._evidence = evidence
-        self._grid = grid
+        self._initial = initial
         self._asked: set[int] = set()
         self.known: list[int] = []
         self.failed: dict[int, Exception] = {}
@@ -385,39 +388,24 @@ class _Source:
                 self.known.append(version)
         self.known.sort()
 
-    def wanted(self, same: Any) -> list[int]:
-        """Return the versions to read next; `same` compares two states."""
-        found = self._next(same)
+    def wanted(self, view: Any) -> list[int]:
+        """Return the versions to read next; states are compared by what `view` returns of them."""
+        outcomes: dict[int, Any] = {version: (view(self.state(version)),) for version in self.known}
+        outcomes |= dict.fromkeys(self.failed, None)
+        first, last = self.ends
+        # The ends come first: nothing else is read of a source that the node does not offer.
+        initial = self._initial if self.known else 2
+        found = next_round(outcomes, first=first, last=last, initial=initial, limit=_MAX_READS)
         self._asked.update(found)
         return found
 
-    def _next(self, same: Any) -> list[int]:
-        if not self._asked:
-            return sorted(set(self.ends))
-        if not self.known or len(self.failed) > _MAX_FAILED:
-            return []
-        if unread := [version for version in self._grid if version not in self._asked]:
-            return unread
-        middles = (self._middle(*cell) for cell in self.cells(same))
-        return [middle for middle in middles if middle is not None]
-
-    def cells(self, same: Any) -> Iterator[_Ends]:
+    def cells(self, view: Any) -> Iterator[_Ends]:
         """Yield the neighbouring versions read whose states differ."""
-        for before, after in zip(self.known, self.known[1:], strict=False):
-            if not same(self.state(before), self.state(after)):
+        for before, after in pairwise(self.known):
+            if view(self.state(before)) != view(self.state(after)):
                 yield before, after
 
-    def _middle(self, before: int, after: int) -> int | None:
-        """Return a version within a cell to read next, None if there is none that can narrow it.
-
-        That is the middle; beside versions that cannot be read, the middle of what is left on the wider side of them.
-        """
-        failed = [version for version in self.failed if before < version < after]
-        gaps = ((before, min(failed)), (max(failed), after)) if failed else ((before, after),)
-        low, high = max(gaps, key=lambda gap: gap[1] - gap[0])
-        return (low + high) // 2 if high - low > 1 else None
-
-    def problem(self, same: Any) -> str:
+    def problem(self, view: Any) -> str:
         """Return what could not be read, in words; empty if nothing is missing."""
         if not self.failed:
             return ""
@@ -428,7 +416,7 @@ class _Source:
         missing = [
             f"at versions {a} to {b}" for a, b in ((low, self.known[0] - 1), (self.known[-1] + 1, high)) if a <= b
         ]
-        missing += [f"between versions {a} and {b}, where it changed" for a, b in self.cells(same) if b - a > 1]
+        missing += [f"between versions {a} and {b}, where it changed" for a, b in self.cells(view) if b - a > 1]
         return f"{self.name} {' and '.join(missing)}: {why}" if missing else ""
 
 
@@ -451,9 +439,9 @@ class _Search:
         self._evidence = evidence
         self._modules = modules
         self._ends = ends
-        grid = evenly(*ends, initial)
         self._configuration = [
-            _Source(evidence, FRAMEWORK, tag, name, grid=grid) for tag, (_, name) in CONFIGURATION.items()
+            _Source(evidence, FRAMEWORK, tag, name, ends=ends, initial=initial)
+            for tag, (_, name) in CONFIGURATION.items()
         ]
         self._registries: dict[str, _Source] = {}
         self._needed: set[_PackageKey] = set()
@@ -463,7 +451,7 @@ class _Search:
         """Read all sources at ever more versions, until each change is located."""
         while True:
             self._follow_dependencies()
-            wanted = [(source, source.wanted(self._same(source))) for source in self._sources()]
+            wanted = [(source, source.wanted(self._view(source))) for source in self._sources()]
             if not any(versions for _, versions in wanted):
                 return
             self._evidence.read_resources(
@@ -475,10 +463,9 @@ class _Search:
     def _sources(self) -> list[_Source]:
         return [*self._configuration, *self._registries.values()]
 
-    def _same(self, source: _Source) -> Any:
-        if source.tag != REGISTRY:
-            return lambda before, after: before == after
-        return lambda before, after: self._chosen(before) == self._chosen(after)
+    def _view(self, source: _Source) -> Any:
+        """Return a function that reduces a state to what is compared."""
+        return self._chosen if source.tag == REGISTRY else lambda state: state
 
     def _chosen(self, packages: Iterable[Package] | None) -> dict[_PackageKey, Package]:
         """Return the packages that are looked at, by address and name."""
@@ -505,14 +492,14 @@ class _Search:
         """Return all states of all packages of an address that were read so far."""
         if address not in self._registries:
             name = f"the packages of {wire_address(address)}"
-            self._registries[address] = _Source(self._evidence, address, REGISTRY, name, grid=self._ends)
+            self._registries[address] = _Source(self._evidence, address, REGISTRY, name, ends=self._ends, initial=2)
         source = self._registries[address]
         return {package for version in source.known for package in source.state(version) or ()}
 
     def unread(self) -> Iterator[str]:
         """Yield what could not be read, in words."""
         for source in self._sources():
-            if text := source.problem(self._same(source)):
+            if text := source.problem(self._view(source)):
                 yield text
         for module in self._modules:
             source = self._registries[module.address]
@@ -525,11 +512,11 @@ class _Search:
         """Yield the changes, each with its transaction."""
         tags: defaultdict[tuple[_Ends, Cause], list[str]] = defaultdict(list)
         for source in self._configuration:
-            for ends in source.cells(self._same(source)):
+            for ends in source.cells(self._view(source)):
                 tags[ends, CONFIGURATION[source.tag][0]].append(source.tag)
         code: defaultdict[_Ends, set[_PackageKey]] = defaultdict(set)
         for source in self._registries.values():
-            for ends in source.cells(self._same(source)):
+            for ends in source.cells(self._view(source)):
                 before, after = (self._chosen(source.state(version)) for version in ends)
                 code[ends] |= {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
         exact = sorted({after for before, after in [*(ends for ends, _ in tags), *code] if after - before == 1})

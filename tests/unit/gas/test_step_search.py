@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkit.client._versions import evenly
-from toolkit.gas._versions import next_round, open_pairs
+from toolkit.client._versions import evenly, next_round, open_pairs
 
 
 def search(outcome, *, first, last, initial=33, limit=2_000):

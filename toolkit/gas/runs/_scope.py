@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from toolkit.client._versions import VersionPlan
+from toolkit.client._versions import VersionPlan, next_round
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._observations import Source
 from toolkit.gas._plan import planned_versions
-from toolkit.gas._versions import next_round
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
