@@ -23,9 +23,19 @@ from toolkit.errors import InputError, SchemaError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import TIMELINE
 from toolkit.gas._observations import Cause, Change, Part, parts_of_parameters
-from toolkit.gas.causes._evidence import FEATURES, FRAMEWORK, SCHEDULE, UNREAD, Evidence, reason
+from toolkit.gas.causes._evidence import (
+    FEATURES,
+    FRAMEWORK,
+    REGISTRY,
+    SCHEDULE,
+    UNREAD,
+    Dependencies,
+    Evidence,
+    Package,
+    dependencies,
+    reason,
+)
 from toolkit.gas.causes._finding import MAX_COMPARED_MODULES, MAX_NAMED, config_text, module_text, schedule_text
-from toolkit.gas.causes._packages import REGISTRY, Dependencies, Package, dependencies
 from toolkit.gas.causes._writes import Written
 from toolkit.move import FunctionId, ModuleId, wire_address
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.gas._steps import Step
-    from toolkit.gas.causes._packages import Dependencies
+    from toolkit.gas.causes._evidence import Dependencies
 
 __all__ = ["MAX_COMPARED_MODULES", "MAX_NAMED", "MAX_STEPS", "causes_of", "config_text", "module_text", "schedule_text"]
 
