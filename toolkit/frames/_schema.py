@@ -26,6 +26,7 @@ __all__ = [
     "OBSERVATIONS",
     "OUTCOME",
     "RESIMULATION",
+    "RUN_TIMELINE",
     "SCHEDULE_DIFF",
     "STEPS",
     "STRATUM",
@@ -538,6 +539,12 @@ TIMELINE = Schema(
     ),
 )
 """One row per version and kind of change of the gas schedule, configuration or code."""
+
+RUN_TIMELINE = Schema(
+    "timeline of a run",
+    (_text("node", "URL of the node, without credentials", source="study", required=True), *TIMELINE.columns),
+)
+"""The timelines of the nodes of a run."""
 
 _PRICE = "internal gas units, unless the name says otherwise"
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,13 +17,16 @@ from toolkit.client._versions import VersionPlan
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._gate import Threshold
-from toolkit.gas._observations import Source, fingerprint
+from toolkit.gas._observations import Source, fingerprint, type_arguments_of
+from toolkit.move import parse_address, parse_type_tag
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 from toolkit.wire._models import wire_argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
+
+    from toolkit.wire import UserTransaction
 
 __all__ = ["Call", "CallEntry", "CallFields", "Grid", "expanded", "read_calls"]
 
@@ -32,9 +35,13 @@ _MAX_GRID_CALLS = 1_000
 _MAX_VALUE = 40
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _NAMED = re.compile(r"(arguments|type_arguments|sender)(?:\.(\d{1,3}))?")
-_SIMULATION_ONLY = frozenset({"sender", "fee_payer", "max_gas_amount", "gas_unit_price"})
-_CALL_ONLY = frozenset({"type_arguments", "arguments"})
+_SIMULATION_ONLY = frozenset({"fee_payer", "max_gas_amount", "gas_unit_price"})
+_COMMITTED_ONLY = frozenset({"versions", "success"})
 _FIELD = re.compile(r"(?:ViewFunction|EntryFunction|SimulationRequest)\.(\w+)(?:\.(\d+))?: ")
+_RANGE = (
+    'committed transactions are read in pages of 100: expected a range such as "0:-1", or "0:-1/200" for a sample of '
+    "200 evenly spaced pages"
+)
 _STUDY_PRICE = 100
 """Octas per gas unit of a study's simulations. It is fixed since the storage fee in gas units depends on it."""
 
@@ -51,11 +58,12 @@ class CallFields(FileModel):
     committed: str | None = None
     """An entry function whose committed transactions are read, successful or not."""
     type_arguments: tuple[str, ...] = ()
-    """Move types of a view or simulation."""
+    """Move types of a view or simulation; of committed transactions, only those with these types are observed."""
     arguments: tuple[Any, ...] = ()
     """Arguments of a view or simulation, encoded by its ABI."""
     sender: str | None = None
-    """Account that sends the simulated transaction; no key is needed."""
+    """Account that sends the simulated transaction; no key is needed. Of committed transactions, only those that this
+    account sent are observed."""
     fee_payer: str | None = None
     """Account that pays for a simulation; 0x0 charges nobody."""
     gas_unit_price: Annotated[int, Field(ge=0)] = _STUDY_PRICE
@@ -63,7 +71,10 @@ class CallFields(FileModel):
     max_gas_amount: Annotated[int, Field(ge=0)] | None = None
     """Maximum gas units of a simulation; by default what the sender can afford."""
     versions: str | None = None
-    """Range of the committed transactions, such as "1000:1999"; by default that of the study's versions."""
+    """Range of the committed transactions, such as "1000:1999"; by default that of the study's versions. Of
+    "0:-1/200", 200 evenly spaced pages of 100 transactions are read, and more around each change of the timeline."""
+    success: bool | None = None
+    """Only committed transactions that succeeded (true) or failed (false); by default both."""
     thresholds: Threshold | None = None
     """How much more gas this call may use before a comparison fails, instead of the study's thresholds."""
 
@@ -72,6 +83,13 @@ class CallFields(FileModel):
     def _hex_for_bytes(cls, arguments: Any) -> Any:
         """Return arguments with bytes as hex, as nodes accept them, so that a study can be written as text."""
         return wire_argument(list(arguments)) if isinstance(arguments, list | tuple) else arguments
+
+    @field_validator("versions", mode="before")
+    @classmethod
+    def _text_of_a_range(cls, versions: Any) -> Any:
+        if versions is not None and not isinstance(versions, str):
+            raise ValueError(f"{_RANGE}, got {versions!r:.80}")
+        return versions
 
     @property
     def source(self) -> str:
@@ -103,12 +121,16 @@ class Call(CallFields):
             raise ValueError('`sender`: a simulation requires one, such as sender = "0xa11ce"; no key is needed')
         if self.simulate is None:
             self._refuse(_SIMULATION_ONLY & self.model_fields_set, "only a simulation has this key")
-        if self.committed is None:
-            self._refuse({"versions"} & self.model_fields_set, "only committed transactions have this key")
-        else:
+        if self.view is not None:
             self._refuse(
-                {name for name in _CALL_ONLY if getattr(self, name)},
-                "only a view or simulation has this key; committed transactions are selected by their function",
+                {"sender"} & self.model_fields_set, "only a simulation or committed transactions have this key"
+            )
+        if self.committed is None:
+            self._refuse(_COMMITTED_ONLY & self.model_fields_set, "only committed transactions have this key")
+        elif self.arguments:
+            raise ValueError(
+                "`arguments`: only a view or simulation has this key; committed transactions are selected by function, "
+                "sender, type arguments and success"
             )
         if self.versions is not None:
             _check_range(self.versions)
@@ -116,6 +138,10 @@ class Call(CallFields):
             _ = self.request
         except InputError as error:
             raise ValueError(self._in_own_words(str(error))) from None
+        try:
+            _ = self.only_sender
+        except InputError as error:
+            raise ValueError(f"`sender`: {error}") from None
         return self
 
     def _in_own_words(self, text: str) -> str:
@@ -135,7 +161,7 @@ class Call(CallFields):
 
     @cached_property
     def request(self) -> ViewFunction | SimulationRequest | EntryFunction:
-        """The request as the client sends it; of committed transactions the function alone."""
+        """The request as the client sends it; of committed transactions the function and its type arguments."""
         if self.view is not None:
             return ViewFunction(self.view, type_arguments=self.type_arguments, arguments=self.arguments)
         payload = EntryFunction(self.function, type_arguments=self.type_arguments, arguments=self.arguments)
@@ -151,8 +177,38 @@ class Call(CallFields):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the canonical request: 32 hex digits."""
-        return fingerprint(self.request, self.source)
+        """Digest of the canonical request, and of the filters of committed transactions: 32 hex digits."""
+        filters: dict[str, Any] = {"sender": self.only_sender, "success": self.success}
+        if self.committed is None or set(filters.values()) == {None}:
+            return fingerprint(self.request, self.source)
+        return fingerprint(self.request, self.source, filters)
+
+    @cached_property
+    def only_sender(self) -> str | None:
+        """Canonical address of the account whose committed transactions are observed; None for all accounts."""
+        return None if self.sender is None or self.committed is None else parse_address(self.sender)
+
+    def selects(self, sender: str, transaction: UserTransaction) -> bool:
+        """Return whether a committed transaction of the function passes the filters of this call.
+
+        Parameters
+        ----------
+        sender : str
+            Its sender, in canonical form.
+        transaction : UserTransaction
+        """
+        if self.success is not None and transaction.success is not self.success:
+            return False
+        if self.only_sender is not None and sender != self.only_sender:
+            return False
+        return not self.type_arguments or self._has_types(type_arguments_of(transaction))
+
+    def _has_types(self, given: Sequence[str] | None) -> bool:
+        assert isinstance(self.request, EntryFunction)  # noqa: S101 - of committed transactions  # nosec B101
+        try:
+            return given is not None and tuple(map(_canonical_type, given)) == self.request.type_arguments
+        except InputError:
+            return False
 
     def document(self) -> dict[str, Any]:
         """Return the call as in a study file, with the defaults that apply to it written out."""
@@ -210,13 +266,18 @@ class Call(CallFields):
         return call
 
 
+@lru_cache(maxsize=1024)
+def _canonical_type(text: str) -> str:
+    return str(parse_type_tag(text))
+
+
 def _check_range(versions: str) -> None:
     try:
         plan = VersionPlan.parse(versions)
     except InputError as error:
         raise ValueError(f"`versions`: {error}") from None
-    if plan.count is not None or plan.step != 1:
-        raise ValueError(f"`versions`: expected a range of committed transactions such as '0:-1', got {versions!r}")
+    if plan.step != 1:
+        raise ValueError(f"`versions`: {_RANGE}, got {versions!r}")
 
 
 class Grid(FileModel):

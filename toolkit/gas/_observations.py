@@ -22,7 +22,7 @@ from toolkit.wire import canonical_request, transaction_rows
 from toolkit.wire._transactions import DeleteResource, DeleteTableItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     import pandas as pd
@@ -44,6 +44,7 @@ __all__ = [
     "parts_of_parameters",
     "row_columns",
     "stratum_columns",
+    "type_arguments_of",
 ]
 
 
@@ -316,13 +317,14 @@ def stratum_columns(transaction: UserTransaction) -> dict[str, Any]:
     dict
         The columns ``STRATUM`` of the observation frame; None for what cannot be read.
     """
+    types = type_arguments_of(transaction)
     deleted = sum(isinstance(change, DeleteResource | DeleteTableItem) for change in transaction.changes)
     return {
         "payload_bytes": len(msgspec.json.format(transaction.payload_raw, indent=-1)),
         "slots_deleted": deleted,
         "authenticator": _authenticator(transaction.signature_raw),
         "orderless": transaction.replay_protection_nonce_text is not None,
-        "type_arguments": _type_arguments(transaction.payload_raw),
+        "type_arguments": None if types is None else ", ".join(types),
         "abort_code": None if transaction.success else abort_code(transaction.vm_status),
     }
 
@@ -343,16 +345,18 @@ def _authenticator(signature: msgspec.Raw) -> str | None:
     return f"{found.type}:{key}" if isinstance(key, str) else found.type
 
 
-def _type_arguments(payload: msgspec.Raw) -> str | None:
-    """Return the type arguments of a payload's function; of a multisig payload those of the function inside."""
+def type_arguments_of(transaction: UserTransaction) -> tuple[str, ...] | None:
+    """Return the type arguments of a transaction's function; None if its payload has none that can be read.
+
+    Those of a multisig payload are of the function inside.
+    """
     try:
-        found = _decode_function(payload)
+        found = _decode_function(transaction.payload_raw)
     except msgspec.DecodeError:
         return None
-    given = found.type_arguments
-    if given is None and found.transaction_payload is not None:
-        given = found.transaction_payload.type_arguments
-    return None if given is None else ", ".join(given)
+    if found.type_arguments is None and found.transaction_payload is not None:
+        return found.transaction_payload.type_arguments
+    return found.type_arguments
 
 
 def is_no_answer(error_code: str | None) -> bool:
@@ -360,9 +364,12 @@ def is_no_answer(error_code: str | None) -> bool:
     return error_code in NO_ANSWER
 
 
-def fingerprint(request: ViewFunction | SimulationRequest | EntryFunction, kind: str) -> str:
-    """Return the digest of a request's canonical form and the kind of observation: 32 hex digits."""
-    return _digest(f"{kind}\n{canonical_request(request)}")
+def fingerprint(
+    request: ViewFunction | SimulationRequest | EntryFunction, kind: str, filters: Mapping[str, Any] | None = None
+) -> str:
+    """Return the digest of a request's canonical form, the kind of observation and its filters: 32 hex digits."""
+    more = f"\n{json.dumps(filters, sort_keys=True)}" if filters else ""
+    return _digest(f"{kind}\n{canonical_request(request)}{more}")
 
 
 def row_columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import ceil, log2
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit.client._abis import encode_arguments, function_abi, parameter_layouts
 from toolkit.client._connect import connect
 from toolkit.client._transaction_pages import PAGE
-from toolkit.client._versions import Versions, evenly, resolve_versions
+from toolkit.client._versions import VersionPlan, Versions, evenly, resolve_versions
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import PLAN
@@ -29,12 +29,16 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Study
 
 __all__ = [
+    "MAX_OUTWARD_PAGES",
     "CallPlan",
     "NodePlan",
     "Plan",
     "committed_pages",
     "committed_range",
+    "committed_ranges",
     "connected",
+    "is_sampled",
+    "joined_ranges",
     "plan_study",
     "planned_versions",
     "resolve_study",
@@ -55,7 +59,8 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
         ``node``, ``node_build``, ``model``, ``chain_id``, ``head``, ``oldest``, ``oldest_claimed`` (as the node says,
         without what a probe found), ``first``, ``last``, ``versions`` (if they are listed), ``step`` (of a range),
         ``notes`` (what was clipped or cannot be read), ``committed`` (the ranges of calls that have their own, by
-        fingerprint) and ``committed_span`` (the first and the last version of all these ranges).
+        fingerprint), ``committed_sample`` (the number of pages of calls of which a sample is read, by fingerprint) and
+        ``committed_span`` (the first and the last version of all these ranges).
 
     Raises
     ------
@@ -77,11 +82,14 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
     versions = plan.versions
     listed = not isinstance(wanted, str)  # only ranges are clipped
     notes = [*plan.notes, *(_out_of_reach(versions, head=head, oldest=oldest) if listed else ())]
-    committed = {}
+    committed, sample = {}, {}
     for call in study.calls:
         if call.versions is not None:
-            own = resolve_versions(call.versions, head=head, oldest=claimed, version_at=version_at)
+            given = VersionPlan.parse(call.versions)
+            own = resolve_versions(replace(given, count=None), head=head, oldest=claimed, version_at=version_at)
             committed[call.fingerprint] = [own.versions[0], own.versions[-1]]
+            if given.count is not None:
+                sample[call.fingerprint] = given.count
             notes += [f"{call.name}: {note}" for note in own.notes]
     last = max(versions, default=head)
     resolved = {
@@ -97,6 +105,7 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
         "versions": None if search or isinstance(versions, range) else list(versions),
         "step": versions.step if isinstance(versions, range) else None,
         "committed": committed,
+        "committed_sample": sample,
         "notes": notes,
     }
     for call in study.calls:
@@ -122,8 +131,42 @@ def planned_versions(plan: Mapping[str, Any]) -> Sequence[int]:
 
 def committed_range(plan: Mapping[str, Any], call: Call) -> tuple[int, int]:
     """Return the first and last version of the transactions that a committed call reads."""
-    first, last = plan.get("committed", {}).get(call.fingerprint, (plan["first"], plan["last"]))
+    first, last = plan.get("committed", {}).get(call.fingerprint) or (plan["first"], plan["last"])
     return first, last
+
+
+def is_sampled(plan: Mapping[str, Any], call: Call) -> bool:
+    """Return whether only a sample of the transactions of a committed call's range is read."""
+    count = plan.get("committed_sample", {}).get(call.fingerprint)
+    return count is not None and count < len(_pages_in(*committed_range(plan, call)))
+
+
+def committed_ranges(plan: Mapping[str, Any], call: Call) -> list[tuple[int, int]]:
+    """Return the versions that a committed call reads in any case: its range, or the evenly spaced pages of a sample.
+
+    The pages of samples begin at multiples of 100, so that all calls share them.
+    """
+    first, last = committed_range(plan, call)
+    if not is_sampled(plan, call):
+        return [(first, last)]
+    numbers = _pages_in(first, last)
+    chosen = evenly(numbers[0], numbers[-1], plan["committed_sample"][call.fingerprint])
+    return [(max(first, number * PAGE), min(last, number * PAGE + PAGE - 1)) for number in chosen]
+
+
+def _pages_in(first: int, last: int) -> range:
+    return range(first // PAGE, last // PAGE + 1)
+
+
+def joined_ranges(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges of versions sorted, with those that overlap or touch joined; both ends are included."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(joined[-1][1], last)
+        else:
+            joined.append((first, last))
+    return joined
 
 
 def committed_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -168,6 +211,8 @@ def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[st
     return [text for count, text in ((pruned, gone), (beyond, early)) if count]
 
 
+MAX_OUTWARD_PAGES = 4_096
+"""Pages that the calls of which a sample is read are read around the changes of the timeline at most, all together."""
 BYTES: dict[str, int] = {Source.VIEW: 1_000, Source.SIMULATE: 10_000, Source.COMMITTED: 5_400 * PAGE}
 """Assumed bytes of one request and its answer with headers; 5.4 kB is the mean of 10,000 committed transactions."""
 MAX_CALLS_PER_SECOND = 2_000.0
@@ -184,7 +229,8 @@ class CallPlan:
     first, last : int
         Ledger versions between which it is read, both included.
     requests, requests_most : int
-        Minimum and maximum number of requests; they differ for a step search only.
+        Minimum and maximum number of requests; they differ for a step search, and for a sample of committed
+        transactions, since it is not known how many changes there are to read around.
     bytes, bytes_most : int
         Bytes sent and received, from an assumed size of each request and answer.
     """
@@ -220,8 +266,8 @@ class NodePlan:
     rounds : int
         Maximum number of rounds of a step search, each of which needs the answers of the one before; 0 without a
         search.
-    pages : int
-        Pages of committed transactions, which all calls of committed transactions share.
+    pages, pages_most : int
+        Minimum and maximum number of pages of committed transactions, which all calls of them share.
     calls : tuple of CallPlan
     notes : tuple of str
         What is pruned, or does not exist yet.
@@ -238,6 +284,7 @@ class NodePlan:
     pace: float | None
     rounds: int
     pages: int
+    pages_most: int
     calls: tuple[CallPlan, ...]
     notes: tuple[str, ...]
 
@@ -249,14 +296,15 @@ class NodePlan:
     @property
     def requests(self) -> tuple[int, int]:
         """Minimum and maximum number of requests; calls of committed transactions share their pages."""
-        return _summed([(call.requests, call.requests_most) for call in self._own()], more=self.pages)
+        pages = (self.pages, self.pages_most)
+        return _summed([*((call.requests, call.requests_most) for call in self._own()), pages])
 
     @property
     def bytes(self) -> tuple[int, int]:
         """Minimum and maximum number of bytes."""
-        return _summed(
-            [(call.bytes, call.bytes_most) for call in self._own()], more=self.pages * BYTES[Source.COMMITTED]
-        )
+        size = BYTES[Source.COMMITTED]
+        pages = (self.pages * size, self.pages_most * size)
+        return _summed([*((call.bytes, call.bytes_most) for call in self._own()), pages])
 
     def _own(self) -> list[CallPlan]:
         return [call for call in self.calls if call.source != Source.COMMITTED]
@@ -350,6 +398,7 @@ def _node_plan(study: Study, node: Node) -> NodePlan:
     search = study.versions.search
     span = resolved["last"] - resolved["first"] + 1
     cell = span / max(1, search.initial - 1) if search else 1
+    pages, pages_most = _page_counts(resolved, [call for call in study.calls if call.source == Source.COMMITTED])
     return NodePlan(
         node=resolved["node"],
         node_build=resolved["node_build"],
@@ -361,12 +410,20 @@ def _node_plan(study: Study, node: Node) -> NodePlan:
         in_flight=node.max_in_flight,
         pace=node.requests_per_second,
         rounds=1 + ceil(log2(max(1, cell))) if search else 0,
-        pages=len(
-            committed_pages(committed_range(resolved, call) for call in study.calls if call.source == Source.COMMITTED)
-        ),
+        pages=pages,
+        pages_most=pages_most,
         calls=tuple(_call_plan(study, call, resolved) for call in study.calls),
         notes=tuple(resolved["notes"]),
     )
+
+
+def _page_counts(resolved: Mapping[str, Any], calls: Sequence[Call]) -> tuple[int, int]:
+    """Return the minimum and maximum number of pages that some calls of committed transactions read together."""
+    least = len(committed_pages(joined_ranges(one for call in calls for one in committed_ranges(resolved, call))))
+    if not any(is_sampled(resolved, call) for call in calls):
+        return least, least
+    whole = joined_ranges(committed_range(resolved, call) for call in calls)
+    return least, max(least, min(sum(len(_pages_in(*one)) for one in whole), least + MAX_OUTWARD_PAGES))
 
 
 def _latency_s(node: Node) -> float:
@@ -387,7 +444,7 @@ def _call_plan(study: Study, call: Call, resolved: Mapping[str, Any]) -> CallPla
         least = most = 1
     elif call.source == Source.COMMITTED:
         first, last = committed_range(resolved, call)
-        least = most = ceil((last + 1 - first) / PAGE)
+        least, most = _page_counts(resolved, [call])
     elif search is not None:
         least = len(evenly(first, last, search.initial))
         most = min(search.max_requests, last + 1 - first)
@@ -397,8 +454,8 @@ def _call_plan(study: Study, call: Call, resolved: Mapping[str, Any]) -> CallPla
     return CallPlan(call.name, call.source, first, last, least, most, least * size, most * size)
 
 
-def _summed(pairs: Sequence[tuple[int, int]], *, more: int = 0) -> tuple[int, int]:
-    return sum(least for least, _ in pairs) + more, sum(most for _, most in pairs) + more
+def _summed(pairs: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return sum(least for least, _ in pairs), sum(most for _, most in pairs)
 
 
 def _rounded(seconds: float) -> float:

@@ -715,7 +715,8 @@ def _plan_call_text(call: CallPlan) -> str:
     if call.source == Source.SIMULATE:
         return "simulation at the head"
     if call.source == Source.COMMITTED:
-        return f"transactions {call.first} to {call.last}"
+        sample = f", a sample of {_range(call.requests, call.requests_most)} pages"
+        return f"transactions {call.first} to {call.last}{sample if call.requests < call.requests_most else ''}"
     if call.requests < call.requests_most:
         return f"search from {call.first} to {call.last}"
     several = f"view at {call.requests:,} versions, {version_range(call.first, call.last)}"
@@ -734,13 +735,20 @@ def _plan_notes(node: NodePlan) -> list[str]:
     least, most = node.seconds
     time = f"time: {_duration_range(least, most)} ({_pace_text(node)})"
     size = f"bytes: {_bytes_range(*node.bytes)} (assumed: 1 kB a view, 10 kB a simulation, 540 kB for 100 transactions)"
-    search = any(call.requests < call.requests_most for call in node.calls)
-    steps = [f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step"]
+    steps = []
+    if node.rounds:
+        steps.append(f"a search reads its grid, then about {max(1, node.rounds - 1)} more versions for each step")
+    if node.pages < node.pages_most:
+        steps.append(
+            "a sample reads its evenly spaced pages, then pages around each change of schedule, code and configuration"
+        )
+    timeline = ", and about a hundred reads for the timeline of committed transactions" if node.pages else ""
     left_out = (
-        "not counted, in requests and in time: a few reads of each called module, and of each step to find its cause"
+        "not counted, in requests and in time: a few reads of each called module, and of each step to find its "
+        f"cause{timeline}"
     )
     notes = [f"note: {visible(note, _MAX_NOTE)}" for note in node.notes]
-    return [*notes, *(steps if search else []), time, size, left_out]
+    return [*notes, *steps, time, size, left_out]
 
 
 def _pace_text(node: NodePlan) -> str:

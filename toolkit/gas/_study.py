@@ -22,7 +22,7 @@ from toolkit.client._http import base_url, is_public_network, login_of, redacted
 from toolkit.client._node import Node
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import rows_frame
-from toolkit.frames._schema import GROWTH, LEVELS, MIX, STEPS
+from toolkit.frames._schema import GROWTH, LEVELS, MIX, RUN_TIMELINE, STEPS
 from toolkit.gas._calls import Call, read_calls
 from toolkit.gas._file_model import FileModel, named_place, placed
 from toolkit.gas._gate import Allowed, Threshold, Waiver, matches, read_waivers
@@ -575,6 +575,29 @@ class Run:
         text = "steps.parquet is missing; run the same study into the folder to find the causes again"
         lost = Explanation(Cause.UNKNOWN, text)
         return rows_frame(STEPS, step_columns(steps, dict.fromkeys(steps, lost) if self.complete else {}))
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """The changes of gas schedule, configuration and code in the range of the committed transactions.
+
+        The columns are those of `toolkit.timeline`, after the column ``node``. A study without committed transactions
+        has no timeline, so the frame is empty. ``attrs`` has ``requests``, the number of reads, and ``unread``, what
+        could not be read, in words.
+
+        Raises
+        ------
+        StudyError
+            If ``timeline.parquet`` is damaged.
+        """
+        frame = self._store.timeline()
+        if frame is None:
+            frame = rows_frame(RUN_TIMELINE, {})
+        about = [(plan["node"], plan["timeline"]) for plan in self.manifest["nodes"] if "timeline" in plan]
+        frame.attrs["requests"] = sum(one["requests"] for _, one in about)
+        frame.attrs["unread"] = [
+            f"{node}: {text}" if len(about) > 1 else text for node, one in about for text in one["unread"]
+        ]
+        return frame
 
     @cached_property
     def coverage(self) -> Coverage:

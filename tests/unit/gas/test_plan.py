@@ -38,7 +38,7 @@ def node(url):
 def node_plan(**changes):
     """Return a plan of one view at 1,000 versions."""
     call = CallPlan("a", "view@version", 0, 999, 1_000, 1_000, 1_000_000, 1_000_000)
-    plan = NodePlan("n", None, False, 4, 999, 0, 0.1, 64, None, 0, 0, (call,), ())
+    plan = NodePlan("n", None, False, 4, 999, 0, 0.1, 64, None, 0, 0, 0, (call,), ())
     return replace(plan, **changes)
 
 

@@ -85,7 +85,7 @@ def test_committed_transactions_of_a_lost_part_are_read_again(tmp_path):
     """How far pages were read is noted; where fewer rows are there than were found, that counts for nothing."""
     calls = {"paid": {"committed": "0x1::m::pay"}}
     first = run(tmp_path, calls=calls, versions="100:349")
-    assert first.manifest["nodes"][0]["committed_read"] == {"to": 349, "rows": 125}
+    assert first.manifest["nodes"][0]["committed_read"] == {"ranges": [[100, 349]], "rows": 125}
     (place,) = (tmp_path / "parts").glob("*.parquet")
     place.unlink()
     node, fake = made_node()

@@ -214,8 +214,8 @@ MISTAKES = [
         id="price",
     ),
     pytest.param(
-        edited('label = "registrations"', 'sender = "0x1"'),
-        "call 3, `sender`: only a simulation has this key",
+        edited('label = "registrations"', 'fee_payer = "0x1"'),
+        "call 3, `fee_payer`: only a simulation has this key",
         id="sender of none",
     ),
     pytest.param(edited('"transfer"', '"supply"'), r"call 2 \('supply'\) has the same label", id="label twice"),

@@ -292,7 +292,14 @@ def test_a_node_named_twice_is_refused():
     [
         ({"view": "0x1::m::f", "versions": "0:9"}, "call 1, `versions`: only committed transactions have this key"),
         ({"committed": "0x1::m::f", "arguments": [1]}, "call 1, `arguments`: only a view or simulation has this key"),
-        ({"committed": "0x1::m::f", "versions": "0:9/3"}, "call 1, `versions`: expected a range of committed"),
+        ({"committed": "0x1::m::f", "versions": "0:9:3"}, "call 1, `versions`: .* expected a range .*, got '0:9:3'"),
+        ({"committed": "0x1::m::f", "versions": [3, 9]}, r"call 1, `versions`: .* expected a range .*, got \[3, 9\]"),
+        ({"committed": "0x1::m::f", "fee_payer": "0x1"}, "call 1, `fee_payer`: only a simulation has this key"),
+        ({"committed": "0x1::m::f", "sender": "alice"}, "call 1, `sender`: .*alice"),
+        ({"committed": "0x1::m::f", "type_arguments": ["x"]}, "call 1, `type_arguments.1`: "),
+        ({"committed": "0x1::m::f", "success": "yes!"}, "call 1, `success`: "),
+        ({"view": "0x1::m::f", "sender": "0x1"}, "call 1, `sender`: only a simulation or committed"),
+        ({"view": "0x1::m::f", "success": True}, "call 1, `success`: only committed transactions have this key"),
         ({"committed": "0x1::m::f", "versions": "0-9"}, "call 1, `versions`: version plan '0-9' is not understood"),
     ],
 )

@@ -15,8 +15,8 @@ from toolkit.errors import StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import STEPS
 from toolkit.gas._observations import Cause, Source
-from toolkit.gas._plan import committed_range
-from toolkit.gas._steps import Explanation, Step, step_columns, steps_of
+from toolkit.gas._steps import Explanation, Step, rows_columns, step_columns, steps_of
+from toolkit.gas.runs._committed import CommittedRead, committed_calls, judge_committed, missing_transactions
 from toolkit.gas.runs._rows import (
     count_failures,
     count_unanswered,
@@ -25,7 +25,7 @@ from toolkit.gas.runs._rows import (
     turning_points,
     versions_read,
 )
-from toolkit.gas.runs._scope import WHOLE, CommittedRead, Shard, next_versions, planned_of, shard_calls, shard_range
+from toolkit.gas.runs._scope import WHOLE, Shard, next_versions, planned_of, shard_calls, shard_range
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ def closing(store: RunStore) -> dict[str, Any]:
         },
         "rows_digest": rows_digest(store),
         "steps_checksum": store.steps_checksum(),
+        "timeline_checksum": store.timeline_checksum(),
         "finished_at": datetime.now(UTC).isoformat(),
         "complete": True,
     }
@@ -106,35 +107,11 @@ def _missing(
             yield call, next_versions(study, plan, outcomes[call.fingerprint])
     for call in shard_calls(study, shard, Source.SIMULATE):
         yield call, [] if call.fingerprint in read else [plan["head"]]
-    committed = [call for call in study.calls if call.source == Source.COMMITTED]
-    for call in committed:
-        yield call, _missing_transactions(store, committed, call, plan, shard)
-
-
-def _missing_transactions(
-    store: RunStore, calls: Sequence[Call], call: Call, plan: Mapping[str, Any], shard: Shard
-) -> list[int]:
-    """Return versions that are neither read nor covered by a row with the error of a range that could not be read."""
-    versions = shard_range(plan, shard)
-    if not versions:
-        return []
-    good, failed = (versions_read(store, plan["node"], failed=failed) for failed in (False, True))
-    read = CommittedRead.noted(plan, calls, good)
-    if read.to < versions[-1]:
-        return [max(versions[0], read.to + 1)]
-    first, last = committed_range(plan, call)
-    nothing = np.empty(0, np.uint64)
-    missing = []
-    for start, end in read.missing:
-        low, high = max(first, start), min(last, end)
-        said, there = (_among(rows.get(call.fingerprint, nothing), low, high) for rows in (failed, good))
-        if low <= high and not len(said) and len(there) <= high - low:
-            missing.append(low)
-    return missing
-
-
-def _among(versions: NDArray[np.uint64], low: int, high: int) -> NDArray[np.uint64]:
-    return versions[(versions >= low) & (versions <= high)]
+    committed = committed_calls(study)
+    if committed and shard_range(plan, shard):
+        good, failed = (versions_read(store, plan["node"], failed=failed) for failed in (False, True))
+        lacking = missing_transactions(store, plan, committed, shard, good=good, failed=failed)
+        yield from ((call, lacking[call.fingerprint]) for call in committed)
 
 
 def _refuse(store: RunStore, name: str, what: str, versions: Sequence[int] | NDArray[np.uint64]) -> None:
@@ -245,7 +222,7 @@ def _short(value: object) -> str:
 def _build(parts: Sequence[_Part], store: RunStore, study: Study) -> None:
     """Write the merged run, and check by the plan alone that it is complete, whatever its shards say."""
     first = parts[0].manifest
-    plans = [_joined(sides) for sides in zip(*(part.manifest["nodes"] for part in parts), strict=True)]
+    plans = [_joined(parts, sides) for sides in zip(*(part.manifest["nodes"] for part in parts), strict=True)]
     store.make_folder()
     store.create(
         {
@@ -259,12 +236,20 @@ def _build(parts: Sequence[_Part], store: RunStore, study: Study) -> None:
     for part in parts:
         for table in part.store.tables():
             store.add(table)
+    if (timeline := parts[0].store.timeline()) is not None:
+        store.write_timeline(timeline)
     prove_whole(store, study, plans, WHOLE)
     steps, between = _steps(parts, store)
+    rows = [row for plan in plans for row in judge_committed(store, study, plan, WHOLE)]
+    if rows:
+        committed = rows_frame(STEPS, rows_columns(rows))
+        steps = pd.concat([steps, committed], ignore_index=True) if len(steps) else committed
+        steps.attrs = committed.attrs
     store.write_steps(steps)
     store.write_manifest(
         {
             **store.manifest(),
+            "nodes": plans,
             "shards": [{name: part.manifest.get(name) for name in _OF_A_SHARD} for part in parts],
             "resumed_rows": sum(part.manifest["resumed_rows"] for part in parts),
             "steps_between_shards": between,
@@ -273,15 +258,12 @@ def _build(parts: Sequence[_Part], store: RunStore, study: Study) -> None:
     )
 
 
-def _joined(plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _joined(parts: Sequence[_Part], plans: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the resolved plan of all shards on one node."""
-    noted = [plan["committed_read"] for plan in plans if "committed_read" in plan]
-    if not noted:
+    if not any("committed_read" in plan for plan in plans):
         return plans[0]
-    missing = sorted((first, last) for one in noted for first, last in one.get("missing", ()))
-    whole = CommittedRead(shard_range(plans[0], WHOLE)[-1], sum(one["rows"] for one in noted), missing)
-    # No shard has what the analysis of committed transactions needs; running the study into the merged run does it.
-    return {k: v for k, v in plans[0].items() if k != "committed_series"} | {"committed_read": whole.entry()}
+    read = [CommittedRead.of_entry(plan, part.shard) for part, plan in zip(parts, plans, strict=True)]
+    return plans[0] | {"committed_read": CommittedRead.joined(read).entry()}
 
 
 def _steps(parts: Sequence[_Part], store: RunStore) -> tuple[pd.DataFrame, int]:

@@ -14,17 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from toolkit.client._fetch import simulate_all
-from toolkit.client._transaction_pages import Missing, PageAnswer, read_transactions
-from toolkit.errors import ClosedError, LedgerChanged, SchemaError, ToolkitError
+from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
 from toolkit.gas._observations import Origin, Source
-from toolkit.gas._plan import committed_pages, committed_range
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.runs._collector import heard
+from toolkit.gas.runs._committed import CommittedReader, committed_calls
 from toolkit.gas.runs._rows import outcome_of, outcomes_read, versions_read
-from toolkit.gas.runs._scope import WHOLE, CommittedRead, Shard, next_versions, planned_of, shard_calls, shard_range
+from toolkit.gas.runs._scope import WHOLE, Shard, next_versions, planned_of, shard_calls, shard_range
 from toolkit.gas.runs._views import learn_module, observe_elsewhere, observe_views
-from toolkit.move import FunctionId
-from toolkit.wire import MalformedTransaction, checked_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,8 +42,6 @@ __all__ = ["NodeReader", "Where"]
 
 _BLOCK = 10_000
 """Number of calls that are listed at once, to bound the memory of a long plan."""
-_PAGES = 50
-"""Number of pages of committed transactions after which the progress is stored in the manifest."""
 
 Task = tuple["Call", int]
 
@@ -116,7 +111,7 @@ class NodeReader:
         else:
             self._read_searches(shard_calls(self._study, shard, Source.VIEW))
         self._read_simulations(shard_calls(self._study, shard, Source.SIMULATE))
-        self._read_committed([call for call in self._study.calls if call.source == Source.COMMITTED])
+        self._read_committed(committed_calls(self._study))
 
     def _found(self, call: Call) -> NDArray[np.uint64]:
         return self._known.get(call.fingerprint, np.empty(0, np.uint64))
@@ -222,95 +217,15 @@ class NodeReader:
     # committed transactions -----------------------------------------------------------------------------------
 
     def _read_committed(self, calls: Sequence[Call]) -> None:
-        """Read the transactions of each call's range page by page, and store those of the called functions."""
-        versions = shard_range(self._plan, self._where.shard)
-        if not calls or not versions:
-            return
-        known = {call.fingerprint: set(self._found(call).tolist()) for call in calls}
-        before = CommittedRead.noted(self._plan, calls, self._known)
-        last, reached = versions[-1], max(before.to, versions[0] - 1)
-        ranges = [committed_range(self._plan, call) for call in calls]
-        pages = committed_pages(
-            (max(one, start), min(other, end))
-            for one, other in ranges
-            for start, end in (*before.missing, (reached + 1, last))
-        )
-        rows = sum(map(len, known.values()))
-        missing: list[tuple[int, int]] = []
-        self._collector.bar.expect(len(pages))
-        for place in range(0, len(pages), _PAGES):
-            some, rest = pages[place : place + _PAGES], pages[place + _PAGES :]
-            found, failed = self._read_pages(calls, known, some)
-            rows, missing = rows + found, missing + failed
-            self._collector.flush()
-            reached = max(reached, sum(some[-1]) - 1) if rest else last
-            unread = [(start, start + size - 1) for start, size in rest if start <= reached]
-            self._note(CommittedRead(reached, rows, sorted(missing + unread)).entry())
-        if not pages:
-            self._note(CommittedRead(last, rows).entry())
-
-    def _read_pages(
-        self, calls: Sequence[Call], known: Mapping[str, set[int]], pages: Sequence[tuple[int, int]]
-    ) -> tuple[int, list[tuple[int, int]]]:
-        """Read some pages; return the number of observations, and the ranges that could not be read."""
-        found = 0
-        failed: list[tuple[int, int]] = []
-
-        def read() -> Iterator[dict[str, Any]]:
-            bar = self._collector.bar
-            for answer in read_transactions(self._node, [range(start, start + size) for start, size in pages]):
-                rows, missing = self._page_rows(calls, known, answer)
-                failed.extend((one.first, one.last) for one in missing)
-                bar.expect(len(rows))
-                bar.advance(int(answer.ended))
-                yield from rows
-
-        for row in heard(read(), self._node):
-            known[row["fingerprint"]].add(row["ledger_version"])
-            found += row["error_code"] is None
-            self._collector.take(row)
-        return found, failed
-
-    def _page_rows(
-        self, calls: Sequence[Call], known: Mapping[str, set[int]], answer: PageAnswer
-    ) -> tuple[list[dict[str, Any]], list[Missing]]:
-        """Return the new observations of an answer, and the ranges of versions in it that could not be read."""
-        by_function = {str(FunctionId.parse(call.function)): call for call in calls}
-        missing = list(answer.missing)
-        rows: list[dict[str, Any]] = []
-        for lost in missing:
-            rows += self._missing_rows(calls, known, lost)
-        found, columns = checked_rows(one for _, one in answer.found)
-        functions = columns.transactions["function"]
-        for (version, _), one, name in zip(answer.found, found, functions, strict=True):
-            call = by_function.get(name)
-            if isinstance(one, MalformedTransaction):
-                if call is not None or name is None:  # it is, or may be, a transaction of a call
-                    missing.append(Missing(version, version, SchemaError(one.problem)))
-                    rows += self._missing_rows(calls, known, missing[-1])
-            elif call is not None and version not in known[call.fingerprint] and self._covers(call, version):
-                now = datetime.now(UTC)
-                rows.append(self._origin.committed(call.name, call.fingerprint, one, now, head=answer.head))
-        return rows, missing
-
-    def _missing_rows(
-        self, calls: Sequence[Call], known: Mapping[str, set[int]], missing: Missing
-    ) -> Iterator[dict[str, Any]]:
-        """Yield one row for each call whose range includes versions that could not be read."""
-        for call in calls:
-            first, last = committed_range(self._plan, call)
-            versions = range(max(first, missing.first), min(last, missing.last) + 1)
-            start = next((version for version in versions if version not in known[call.fingerprint]), None)
-            if start is not None:
-                yield self._origin.missing(
-                    call.name,
-                    call.fingerprint,
-                    start,
-                    versions[-1],
-                    error=missing.error,
-                    observed_at=datetime.now(UTC),
-                )
-
-    def _covers(self, call: Call, version: int) -> bool:
-        first, last = committed_range(self._plan, call)
-        return first <= version <= last
+        if calls and shard_range(self._plan, self._where.shard):
+            CommittedReader(
+                calls,
+                self._node,
+                self._origin,
+                self._plan,
+                store=self._store,
+                collector=self._collector,
+                shard=self._where.shard,
+                known=self._known,
+                note=self._note,
+            ).read()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version as installed
 from pathlib import Path
@@ -18,22 +17,14 @@ from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, SchemaError, StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import STEPS
-from toolkit.gas._observations import Cause, Source
+from toolkit.gas._observations import Cause
 from toolkit.gas._plan import connected, resolve_study
-from toolkit.gas._sentences import causes_text
 from toolkit.gas._steps import Explanation, Step, rows_columns, steps_of
-from toolkit.gas._timeline import Timeline, find_timeline
-from toolkit.gas.causes._evidence import UNREAD, Evidence, reason
+from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
-from toolkit.gas.committed._steps import (
-    CommittedCall,
-    StoragePrices,
-    columns_coded,
-    columns_read,
-    judge_call,
-    series_frame,
-)
+from toolkit.gas.committed._steps import CommittedCall
 from toolkit.gas.runs._collector import Collector, check_there, raise_unconfirmed
+from toolkit.gas.runs._committed import committed_calls, found_timeline, has_timeline, judge_committed, timelines_frame
 from toolkit.gas.runs._completeness import closing, prove_whole
 from toolkit.gas.runs._reader import NodeReader, Where
 from toolkit.gas.runs._rows import count_unanswered, turning_points
@@ -76,6 +67,7 @@ def run_study(
             manifest = open_run(store, study, nodes, shard=part, executor=executor_name(pool, tasks))
             if not manifest["complete"]:
                 try:
+                    _find_timelines(study, nodes, manifest, store)
                     _read_rows(study, nodes, manifest, store, Where(pool, tasks, part), progress=progress)
                     _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
                 except LedgerChanged as error:
@@ -91,6 +83,22 @@ def run_study(
             with suppress(OSError):  # not empty: a run is in it
                 path.rmdir()
     return path
+
+
+def _find_timelines(study: Study, nodes: Sequence[Node], manifest: dict[str, Any], store: RunStore) -> None:
+    """Find and store the timelines of a study with committed transactions, unless the run has them."""
+    calls = committed_calls(study)
+    if not calls or has_timeline(store, manifest):
+        return
+    timelines = {}
+    for node, plan in zip(nodes, manifest["nodes"], strict=True):
+        timelines[plan["node"]], about = found_timeline(node, plan, calls)
+        plan.update(about)
+    if manifest.pop("timeline_checksum", None) is not None:  # of a file that was lost or damaged
+        store.write_manifest(manifest)
+    store.write_timeline(timelines_frame(timelines))
+    manifest["timeline_checksum"] = store.timeline_checksum()
+    store.write_manifest(manifest)
 
 
 def _read_rows(
@@ -171,61 +179,11 @@ def _complete(
             except (NodeError, NodeUnreachable, SchemaError) as error:
                 raise_unconfirmed(node, error)
     rows = [step.row(causes.get(step)) for step in steps]
-    for node, plan in zip(nodes, manifest["nodes"], strict=True):
-        rows += _judge_committed(store, study, node, plan, shard)
+    for plan in manifest["nodes"]:
+        rows += judge_committed(store, study, plan, shard)
     store.write_steps(rows_frame(STEPS, rows_columns(rows)))
     kept = {name: entry for name, entry in manifest.items() if name != "steps_between_shards"}
     store.write_manifest(kept | closing(store))
-
-
-def _judge_committed(
-    store: RunStore, study: Study, node: Node, plan: dict[str, Any], shard: Shard
-) -> list[dict[str, Any]]:
-    """Find the steps of committed transactions on a node; what else was found is noted in the plan."""
-    calls = [call for call in study.calls if call.source == Source.COMMITTED]
-    if not calls:
-        return []
-    timeline: Timeline | None = None
-    prices, why = None, _OF_A_SHARD
-    if shard == WHOLE:
-        timeline = timeline_of(node, plan, [call.function for call in calls])
-        prices, why = _storage_prices(node, plan, timeline)
-    rows, notes = [], []
-    for call in calls:
-        about = CommittedCall(
-            plan["node"], call.name, call.fingerprint, not_judged=why, read_failed=bool(why) and shard == WHOLE
-        )
-        tables = store.tables(columns_read(), coded=columns_coded())
-        frame = series_frame(tables, plan["node"], call.fingerprint, prices)
-        note, found = judge_call(frame, about, timeline, call.function, explain=causes_text)
-        rows += found
-        notes.append(note.entry())
-    plan["committed_series"] = notes
-    return rows
-
-
-_OF_A_SHARD = "the run is one shard of a study; merge all shards and run the study into the merged folder"
-
-
-def timeline_of(node: Node, plan: Mapping[str, Any], functions: Sequence[str]) -> Timeline:
-    """Return the timeline of the functions whose committed transactions a run reads."""
-    first, last = plan["committed_span"]
-    return find_timeline(node, first, last, functions, oldest=plan["oldest"])
-
-
-def _storage_prices(node: Node, plan: dict[str, Any], timeline: Timeline) -> tuple[StoragePrices | None, str]:
-    """Return the prices of state in the gas schedules of a run, and why they are not known."""
-    changed = [change.ledger_version for change in timeline.changes if change.kind == Cause.SCHEDULE]
-    first = plan["committed_span"][0]
-    evidence = Evidence(node)
-    try:
-        prices = StoragePrices.of({at: evidence.schedule(at).entries for at in sorted({first, *changed})})
-    except UNREAD as error:
-        return None, f"the gas schedule could not be read: {reason(error)}"
-    if prices is None:
-        return None, "the gas schedule does not state the price of a state slot"
-    plan["storage_prices"] = asdict(prices)
-    return prices, ""
 
 
 _PACKAGES = ("pandas", "pyarrow", "pycurl")
@@ -312,12 +270,14 @@ def _started(study: Study, nodes: Sequence[Node], shard: Shard) -> dict[str, Any
 
 def _needs_nothing(store: RunStore, manifest: Mapping[str, Any], study: Study) -> bool:
     """Return whether a complete run has its rows with an answer in each, the cause of every step, and the analysis."""
+    if committed_calls(study) and not has_timeline(store, manifest):
+        return False
     steps = store.steps()
     if store.steps_checksum() != manifest.get("steps_checksum") or steps is None:
         return False
     if store.rows() != manifest["counts"]["observations"] or count_unanswered(store):
         return False
-    if any(call.source == Source.COMMITTED for call in study.calls):
+    if committed_calls(study):
         analysed = all("committed_series" in plan for plan in manifest["nodes"])
         if not analysed or any(call.read_failed for call in CommittedCall.of_manifest(manifest)):
             return False

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from toolkit.client._versions import VersionPlan, next_round
 from toolkit.errors import InputError, StudyError
 from toolkit.gas._observations import Source
-from toolkit.gas._plan import planned_versions
+from toolkit.gas._plan import is_sampled, planned_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Mapping, Sequence
 
     from toolkit.gas._calls import Call
     from toolkit.gas._study import Study
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WHOLE",
-    "CommittedRead",
     "Shard",
     "check_shardable",
     "next_versions",
@@ -100,10 +95,17 @@ def check_shardable(study: Study, plans: Sequence[Mapping[str, Any]]) -> None:
     Raises
     ------
     StudyError
-        If the versions depend on the head, or a bound was clipped: shards would then read different ranges.
+        If the versions depend on the head, or a bound was clipped: shards would then read different ranges. If a sample
+        of committed transactions is read, since what is read around a change depends on what was found there.
     """
     if all(call.source == Source.SIMULATE for call in study.calls):
         return
+    for call in study.calls:
+        if any(is_sampled(plan, call) for plan in plans):
+            raise StudyError(
+                f"call {call.name!r} reads a sample of its transactions, {call.versions!r}, which cannot be divided "
+                "into shards: a sample is small, so run the study whole, or give the call a range without /N"
+            )
     ranges = [call.versions for call in study.calls if call.versions is not None]
     choices = [study.versions.find_steps or study.versions.plan, *ranges]
     wanted = next((choice for choice in choices if _counts_from_head(choice)), None)
@@ -143,52 +145,6 @@ def shard_range(plan: Mapping[str, Any], shard: Shard) -> Sequence[int]:
     """Return the range of versions in which a shard reads committed transactions."""
     first, last = plan.get("committed_span") or (plan["first"], plan["last"])
     return shard.slice(range(first, last + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class CommittedRead:
-    """The committed transactions that a run has read.
-
-    It is stored in the manifest, since a page of transactions may hold none of the study's functions.
-
-    Attributes
-    ----------
-    to : int
-        Last version that was read; -1 if none was.
-    rows : int
-        Number of observations of committed transactions.
-    missing : list of (int, int)
-        Ranges up to `to` that could not be read, both ends included.
-    """
-
-    to: int = -1
-    rows: int = 0
-    missing: list[tuple[int, int]] = field(default_factory=list)
-
-    @classmethod
-    def noted(
-        cls, plan: Mapping[str, Any], calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]]
-    ) -> CommittedRead:
-        """Return the entry of the manifest, or an empty one if rows that it counts are missing.
-
-        Parameters
-        ----------
-        plan : mapping
-        calls : iterable of Call
-        known : mapping of str to array
-            The versions of the rows without an error, by fingerprint.
-        """
-        entry = plan.get("committed_read")
-        if entry is None:
-            return cls()
-        there = sum(int((known[call.fingerprint] <= entry["to"]).sum()) for call in calls if call.fingerprint in known)
-        missing = [(first, last) for first, last in entry.get("missing", ())]
-        return cls(int(entry["to"]), there, missing) if there == entry["rows"] else cls()
-
-    def entry(self) -> dict[str, Any]:
-        """Return the manifest's ``committed_read``."""
-        missing = {"missing": [list(pair) for pair in self.missing]} if self.missing else {}
-        return {"to": self.to, "rows": self.rows} | missing
 
 
 def next_versions(study: Study, plan: Mapping[str, Any], outcomes: Mapping[int, Outcome | None]) -> list[int]:

@@ -1,9 +1,9 @@
-"""The folder of a run: Parquet parts, ``run.json`` and ``steps.parquet``, each written whole or not at all.
+"""The folder of a run: Parquet parts, ``run.json``, ``steps.parquet`` and ``timeline.parquet``, each written whole.
 
 The last part is rewritten, longer, until it has 10,000 rows; then a new part is started. So at any moment each
 stored row is in exactly one part, whenever the process is killed. Every file has a checksum: a part in its own Parquet
-metadata, ``run.json`` its own and that of ``steps.parquet``. ``run.json`` has a copy, since its content cannot be read
-from the node again.
+metadata, ``run.json`` its own and those of ``steps.parquet`` and ``timeline.parquet``. ``run.json`` has a copy, since
+its content cannot be read from the node again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from toolkit.dtypes import read_parquet, to_pandas
 from toolkit.dtypes._tables import write_frame
 from toolkit.errors import RunStopped, StudyError, ToolkitError
 from toolkit.frames._columns import plain_columns, rows_frame
-from toolkit.frames._schema import OBSERVATIONS, STEPS
+from toolkit.frames._schema import OBSERVATIONS, RUN_TIMELINE, STEPS
 from toolkit.gas._observations import EARLIER_COLUMNS
 from toolkit.gas.runs._lock import locked
 from toolkit.gas.runs._rows import AGAIN, Order, read_again
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+
+    from toolkit.frames._schema import Schema
 
 __all__ = ["PART_ROWS", "RunStore", "bytes_checksum", "check_part", "manifest_checksum", "part_bytes"]
 
@@ -49,9 +51,12 @@ PART_ROWS = 10_000
 _MANIFEST = "run.json"
 _COPY = "run.json.copy"
 _STEPS = "steps.parquet"
+_TIMELINE = "timeline.parquet"
 _ENTRIES = {"study": dict, "study_digest": str, "nodes": list, "complete": bool}
 _PART = re.compile(r"part-\d{8}\.parquet")
-_LEFT_OVER = re.compile(r"\.(run\.json(\.copy)?|steps\.parquet|part-\d{8}\.parquet)\.\d+(-[0-9a-f]{8})?\.part")
+_LEFT_OVER = re.compile(
+    r"\.(run\.json(\.copy)?|(steps|timeline)\.parquet|part-\d{8}\.parquet)\.\d+(-[0-9a-f]{8})?\.part"
+)
 _TEXTS = [field.name for field in OBSERVATIONS.arrow() if pa.types.is_string(field.type)]
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, MemoryError, pa.ArrowException)
 _CHECKSUM_BYTES = 16
@@ -135,7 +140,10 @@ class RunStore:
         if manifest["study"].get("title") == title:
             with self.locked():
                 # run.json last: a folder with parts and without it could not be used again.
-                for place in (*self.part_files(), *(self.path / name for name in (_STEPS, _COPY, _MANIFEST))):
+                for place in (
+                    *self.part_files(),
+                    *(self.path / name for name in (_STEPS, _TIMELINE, _COPY, _MANIFEST)),
+                ):
                     place.unlink(missing_ok=True)
 
     def manifest(self) -> dict[str, Any]:
@@ -237,20 +245,21 @@ class RunStore:
         Warns
         -----
         UserWarning
-            For each damaged part, whose rows are read again, and for damaged steps.
+            For each damaged part, whose rows are read again, and for damaged steps or a damaged timeline.
         """
         manifest = self.manifest()
         if self._copied() != manifest:
             self.write_manifest(manifest)
-        try:
-            self.steps()
-        except StudyError:
-            aside = _set_aside(self.path / _STEPS)
-            warnings.warn(
-                f"{self.path / _STEPS} is damaged; renamed to {aside.name}; steps and causes will be computed again",
-                UserWarning,
-                stacklevel=2,
-            )
+        for name, read, what in (
+            (_STEPS, self.steps, "steps and causes will be computed"),
+            (_TIMELINE, self.timeline, "the timeline will be found"),
+        ):
+            try:
+                read()
+            except StudyError:
+                aside = _set_aside(self.path / name)
+                text = f"{self.path / name} is damaged; renamed to {aside.name}; {what} again"
+                warnings.warn(text, UserWarning, stacklevel=2)
         for place in (*self.path.glob(".*.part"), *self._parts.glob(".*.part")):
             if _LEFT_OVER.fullmatch(place.name):
                 place.unlink(missing_ok=True)
@@ -368,39 +377,65 @@ class RunStore:
         StudyError
             If the file is damaged, or does not match its checksum in ``run.json``.
         """
-        place = self.path / _STEPS
+        return self._frame(_STEPS, "steps_checksum", STEPS, again="find the steps and their causes")
+
+    def timeline(self) -> pd.DataFrame | None:
+        """Return the stored timelines of the nodes; None if there are none.
+
+        Raises
+        ------
+        StudyError
+            If the file is damaged, or does not match its checksum in ``run.json``.
+        """
+        return self._frame(_TIMELINE, "timeline_checksum", RUN_TIMELINE, again="find the timeline")
+
+    def _frame(self, name: str, checksum: str, schema: Schema, *, again: str) -> pd.DataFrame | None:
+        place = self.path / name
         if not place.exists():
             return None
-        expected = self.manifest().get("steps_checksum")
+        expected = self.manifest().get(checksum)
         try:
             if expected is None or bytes_checksum(read_file(place)) == expected:
                 frame = read_parquet(place)
-                if list(frame.columns) == STEPS.names:
+                if list(frame.columns) == schema.names:
                     return frame
                 # A run of an earlier version has fewer columns; what it does not have is null.
-                if set(frame.columns) < set(STEPS.names) and {c.name for c in STEPS if c.required} <= set(
-                    frame.columns
-                ):
-                    return rows_frame(STEPS, plain_columns(frame, list(frame.columns)))
-                why = "its columns are not those of steps"
+                required = {column.name for column in schema if column.required}
+                if required <= set(frame.columns) < set(schema.names):
+                    return rows_frame(schema, plain_columns(frame, list(frame.columns)))
+                why = f"its columns are not those of the {schema.name}"
             else:
                 why = "its bytes do not match their checksum in run.json"
         except (ToolkitError, OSError) as error:
             why = str(error)
         raise StudyError(
-            f"{place} cannot be read ({why}); the observations are not affected. To find the steps and their causes "
-            "again, run the same study into this folder"
+            f"{place} cannot be read ({why}); the observations are not affected. To {again} again, run the same study "
+            "into this folder"
         )
 
     def write_steps(self, frame: pd.DataFrame) -> None:
         """Write the steps with their causes."""
+        self._write_frame(_STEPS, frame)
+
+    def write_timeline(self, frame: pd.DataFrame) -> None:
+        """Write the timelines of the nodes."""
+        self._write_frame(_TIMELINE, frame)
+
+    def _write_frame(self, name: str, frame: pd.DataFrame) -> None:
         file = io.BytesIO()
         write_frame(frame, file)
-        self._write(self.path / _STEPS, file.getvalue())
+        self._write(self.path / name, file.getvalue())
 
     def steps_checksum(self) -> str | None:
         """Return the checksum of the stored steps, for ``run.json``; None if there are none."""
-        place = self.path / _STEPS
+        return self._file_checksum(_STEPS)
+
+    def timeline_checksum(self) -> str | None:
+        """Return the checksum of the stored timelines, for ``run.json``; None if there are none."""
+        return self._file_checksum(_TIMELINE)
+
+    def _file_checksum(self, name: str) -> str | None:
+        place = self.path / name
         return bytes_checksum(read_file(place)) if place.exists() else None
 
     def _write(self, place: Path, data: bytes) -> None:

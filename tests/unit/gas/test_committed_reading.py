@@ -1,0 +1,462 @@
+"""Committed transactions of a study: samples, pages around changes, filters, the stored timeline, resuming, shards."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, answer, user_transaction
+from tests.unit.gas.test_runs import HEAD, RISE, made_node
+from toolkit.errors import StudyError
+from toolkit.gas._calls import Call
+from toolkit.gas._observations import Part
+from toolkit.gas._plan import MAX_OUTWARD_PAGES, committed_pages, committed_ranges, joined_ranges
+from toolkit.gas._study import Run, Study
+from toolkit.gas.runs import _committed as module
+from toolkit.gas.runs._committed import CommittedRead, sample_size
+from toolkit.gas.runs._store import RunStore
+
+SCHEDULE = "GET /accounts/0x1/resource/0x1%3A%3Agas_schedule%3A%3AGasScheduleV2"
+REGISTRY = "GET /accounts/0x1/resource/0x1%3A%3Acode%3A%3APackageRegistry"
+PAGES = "GET /transactions"
+PAY = "0x1::m::pay"
+SLOT = 40_000
+
+
+def schedule(query, _):
+    """Answer a gas schedule that changes at RISE."""
+    unit = "10" if int(query["ledger_version"]) < RISE else "100"
+    entries = [{"key": "instr.add", "val": unit}, {"key": "txn.storage_fee_per_state_slot", "val": str(SLOT)}]
+    return answer({"type": "0x1::gas_schedule::GasScheduleV2", "data": {"feature_version": "1", "entries": entries}})
+
+
+def packages(*_):
+    """Answer a registry with one package that is never upgraded."""
+    package = {"name": "P", "upgrade_number": "0", "source_digest": "", "modules": [{"name": "m"}], "deps": []}
+    return answer({"type": "0x1::code::PackageRegistry", "data": {"packages": [package]}})
+
+
+def paid(version, *, execution=5, storage=0, function=PAY, types=(), **more):
+    """Return a committed transaction with the parts of its gas."""
+    fee = {
+        "total_charge_gas_units": str(execution + 3 + storage // 100),
+        "execution_gas_units": str(execution),
+        "io_gas_units": "3",
+        "storage_fee_octas": str(storage),
+        "storage_fee_refund_octas": "0",
+    }
+    payload = {
+        "type": "entry_function_payload",
+        "function": function,
+        "type_arguments": list(types),
+        "arguments": ["0xb0b", "100"],
+    }
+    event = {"guid": V2_EVENT, "sequence_number": "0", "type": FEE_STATEMENT, "data": fee}
+    return user_transaction(version, type="user_transaction", events=[event], changes=[], payload=payload, **more)
+
+
+def odd(version):
+    """Return a transaction of the function at odd versions, of another one at even versions."""
+    return paid(version, function=PAY if version % 2 else "0x1::m::other")
+
+
+def node_of(made=odd, **routes):
+    """Return a node with these transactions, and its transport."""
+
+    def page(query, _):
+        start, limit = int(query["start"]), int(query["limit"])
+        return answer([made(version) for version in range(start, start + limit)])
+
+    return made_node({PAGES: page, SCHEDULE: schedule, REGISTRY: packages} | routes)
+
+
+def study_of(node, *, versions=f"0:{HEAD - 1}/10", **call):
+    """Return a study of one call of committed transactions."""
+    return Study(node=node, calls={"paid": {"committed": PAY, "versions": versions, **call}}, versions="0:9")
+
+
+def starts(fake):
+    return sorted(int(query["start"]) for query, _ in fake.sent(PAGES))
+
+
+def committed_read(run):
+    return run.manifest["nodes"][0]["committed_read"]
+
+
+def test_a_sample_is_evenly_spaced_pages_and_pages_around_the_change():
+    """Ten pages from the first to the last; then, as transactions are alike, one page on each side of the change."""
+    node, fake = node_of()
+    study = study_of(node)
+    run = study.run(progress=False)
+    even = [0, 1100, 2200, 3300, 4400, 5500, 6600, 7700, 8800, 9900]
+    # The page of the change, 3300, is one of them: 31 transactions after it are enough, 18 before it are not.
+    assert starts(fake) == sorted([*even, 3200])
+    assert run.complete
+    assert len(run.observations) == 550
+    ranges = [[3200, 3399] if at == 3300 else [at, at + 99] for at in even]
+    assert committed_read(run) == {"ranges": ranges, "rows": 550}
+    assert sample_size(run.manifest["nodes"][0], study.calls[0]) == (1_100, HEAD)
+
+
+def test_a_side_is_read_until_its_strata_have_enough():
+    """One transaction in 25 is of the function: four a page, so five pages and thus eight are needed on each side."""
+    node, fake = node_of(lambda version: paid(version, function=PAY if version % 25 == 0 else "0x1::m::other"))
+    run = study_of(node, versions=f"0:{HEAD - 1}/2").run(progress=False)
+    # 3336 is the last version before the change: its page and the seven below; 3337 is in the same page.
+    assert starts(fake) == [0, *range(2600, 4100, 100), 9900]
+    assert run.complete
+    assert committed_read(run)["ranges"] == [[0, 99], [2600, 4099], [9900, 9999]]
+
+
+def noisy(version):
+    """Return a transaction whose execution has a relative spread of a third."""
+    return paid(version, execution=100 + (version * 7919) % 100, function=PAY if version % 2 else "0x1::m::other")
+
+
+def test_a_noisy_stratum_is_read_further():
+    """Twenty are not enough if they differ: 320 at most, which are seven pages of fifty, and thus eight."""
+    node, fake = node_of(noisy)
+    study_of(node, versions=f"0:{HEAD - 1}/2").run(progress=False)
+    assert starts(fake) == [0, *range(2600, 4100, 100), 9900]
+
+
+def test_no_page_is_read_beyond_the_end_of_the_range():
+    """A side ends at the range's end, though it does not have enough observations."""
+    node, fake = node_of(lambda version: paid(version, function="0x1::m::other"))
+    run = study_of(node, versions="3300:9000/1").run(progress=False)
+    found = starts(fake)
+    assert found == list(range(3300, 9001, 100))
+    assert run.complete
+    assert len(run.observations) == 0
+
+
+def test_pages_around_changes_are_limited_in_all(monkeypatch):
+    """If another round would take more pages than the limit, it is not read."""
+    monkeypatch.setattr(module, "MAX_OUTWARD_PAGES", 10)
+    node, fake = node_of(lambda version: paid(version, function="0x1::m::other"))
+    study_of(node, versions=f"0:{HEAD - 1}/2").run(progress=False)
+    assert starts(fake) == [0, *range(3000, 3700, 100), 9900]
+
+
+def test_a_sample_as_large_as_its_range_is_the_range():
+    """Then nothing is left to read around changes."""
+    node, fake = node_of()
+    study = study_of(node, versions="0:999/50")
+    assert study.plan().requests == (10, 10)
+    study.run(progress=False)
+    assert len(starts(fake)) == 10
+
+
+def test_the_plan_has_the_least_and_the_most_pages():
+    """The evenly spaced ones, and those that the changes may add, which are not known before."""
+    node, _ = node_of()
+    plan = study_of(node).plan()
+    [call] = plan.nodes[0].calls
+    assert (call.requests, call.requests_most) == (10, 100) == (plan.nodes[0].pages, plan.nodes[0].pages_most)
+    assert plan.requests == (10, 100)
+    assert "a sample of 10 to 100 pages" in repr(plan)
+    assert MAX_OUTWARD_PAGES > 100
+
+
+def interrupted(after, made=odd):
+    """Return a node that is interrupted after some pages."""
+    left = iter(range(after))
+
+    def page(query, _):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        start, limit = int(query["start"]), int(query["limit"])
+        return answer([made(version) for version in range(start, start + limit)])
+
+    return node_of(made, **{PAGES: page})
+
+
+@pytest.mark.parametrize("after", [1, 7, 13])
+def test_an_interrupted_sample_reads_the_rest(tmp_path, monkeypatch, after):
+    """Among the evenly spaced pages or around the change: the same rows in the end, and no page read a second time."""
+    monkeypatch.setattr(module, "_PAGES", 1)
+    whole = study_of(node_of(noisy)[0], versions=f"0:{HEAD - 1}/4").run(progress=False)
+    node, fake = interrupted(after, noisy)
+    with pytest.raises(KeyboardInterrupt):
+        study_of(node, versions=f"0:{HEAD - 1}/4").run(tmp_path, progress=False)
+    first = [int(query["start"]) for query, _ in fake.sent(PAGES)][:after]
+    node, fake = node_of(noisy)
+    run = study_of(node, versions=f"0:{HEAD - 1}/4").run(tmp_path, progress=False)
+    assert run.digest == whole.digest
+    assert committed_read(run) == committed_read(whole)
+    assert not set(starts(fake)) & set(first)
+    assert len(fake.sent(SCHEDULE)) <= 2  # of the provenance: the timeline is not found again
+
+
+def test_missing_pages_of_a_sample_are_read_again(tmp_path):
+    """Pages that fail are rows; the same command reads these pages and no other."""
+
+    def page(query, _):
+        start, limit = int(query["start"]), int(query["limit"])
+        if start in {2200, 3300}:
+            return answer({"message": "x", "error_code": "internal_error"}, status=403)
+        return answer([odd(version) for version in range(start, start + limit)])
+
+    node, _ = node_of(**{PAGES: page})
+    run = study_of(node).run(tmp_path, progress=False)
+    assert committed_read(run)["missing"] == [[2200, 2299], [3300, 3399]]
+    assert sample_size(run.manifest["nodes"][0], run.study.calls[0])[0] < 1_000 + 700
+    node, fake = node_of()
+    again = study_of(node).run(tmp_path, progress=False)
+    assert starts(fake) == [2200, 3300]
+    assert "missing" not in committed_read(again)
+
+
+# filters --------------------------------------------------------------------------------------------------------------
+
+ALICE, BOB = "0xa11ce", "0xb0b"
+
+
+def of_every_kind(version):
+    """Return transactions of two senders, two types, and both outcomes."""
+    return paid(
+        version,
+        sender=(ALICE, "0x" + "0" * 61 + "b0b")[version // 4 % 2],
+        types=(["0x1::m::A"], ["0x01::m::B"])[version // 2 % 2],
+        success=version % 2 == 0,
+    )
+
+
+FILTERS = {
+    "all": {},
+    "of alice": {"sender": "0x000a11ce"},
+    "of bob": {"sender": BOB},
+    "with A": {"type_arguments": ["0x1::m::A"]},
+    "with B": {"type_arguments": ["0x0001::m::B"]},
+    "good": {"success": True},
+    "bad": {"success": False},
+    "good of bob with B": {"sender": BOB, "type_arguments": ["0x1::m::B"], "success": True},
+}
+
+
+def test_calls_of_one_function_differ_in_their_filters():
+    """Each has its own fingerprint and rows, and all share the pages; addresses and types in any form are the same."""
+    node, fake = node_of(of_every_kind)
+    calls = {label: {"committed": PAY, **filters} for label, filters in FILTERS.items()}
+    study = Study(node=node, calls=calls, versions="0:79")
+    assert len({call.fingerprint for call in study.calls}) == len(calls)
+    assert study.plan().requests == (1, 1)
+    run = study.run(progress=False)
+    assert len(fake.sent(PAGES)) == 1
+    found = {label: rows["ledger_version"].tolist() for label, rows in run.observations.groupby("label")}
+    every = range(80)
+    assert found == {
+        "all": list(every),
+        "of alice": [at for at in every if at // 4 % 2 == 0],
+        "of bob": [at for at in every if at // 4 % 2],
+        "with A": [at for at in every if at // 2 % 2 == 0],
+        "with B": [at for at in every if at // 2 % 2],
+        "good": [at for at in every if at % 2 == 0],
+        "bad": [at for at in every if at % 2],
+        "good of bob with B": [at for at in every if at // 4 % 2 and at // 2 % 2 and at % 2 == 0],
+    }
+    again = Study.from_document(study.document(), use_api_key=False)
+    assert [call.fingerprint for call in again.calls] == [call.fingerprint for call in study.calls]
+
+
+def test_a_call_without_filters_has_the_fingerprint_of_earlier_versions():
+    """Runs and baselines of earlier versions are compared by it."""
+    assert Call(committed="0x1::m::f").fingerprint == "3380a2d83d5857ab41d2702ba021b8f0"
+
+
+def test_a_filter_of_types_passes_no_transaction_whose_types_cannot_be_read():
+    """What cannot be read is not of these types."""
+    call = Call(committed=PAY, type_arguments=("u8",))
+    node, _ = node_of(lambda version: paid(version, types=(["u8"], ["?!"], [])[version % 3]))
+    rows = Study(node=node, calls=[call], versions="0:8").run(progress=False).observations
+    assert rows["ledger_version"].tolist() == [0, 3, 6]
+
+
+# the timeline ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_has_the_timeline_of_its_committed_calls(tmp_path):
+    """Found once, stored with its requests and what could not be read, and given as a frame."""
+    node, fake = node_of()
+    run = study_of(node).run(tmp_path, progress=False)
+    assert run.timeline[["ledger_version", "kind"]].values.tolist() == [[RISE, "schedule"]]
+    assert run.timeline["node"].tolist() == [run.manifest["nodes"][0]["node"]]
+    noted = run.manifest["nodes"][0]["timeline"]
+    assert noted["requests"] == run.timeline.attrs["requests"] > 17
+    assert run.timeline.attrs["unread"] == noted["unread"]
+    before = len(fake.asked)
+    assert Run.open(tmp_path).timeline.equals(run.timeline)
+    assert len(fake.asked) == before
+
+
+def test_a_study_without_committed_calls_has_no_timeline(tmp_path):
+    """No file, no requests, an empty frame."""
+    node, fake = node_of()
+    run = Study(node=node, calls={"count": {"view": "0x1::m::count"}}, versions="0:3").run(tmp_path, progress=False)
+    assert run.timeline.empty
+    assert not (tmp_path / "timeline.parquet").exists()
+    assert fake.sent(SCHEDULE)[0][0]["ledger_version"] in {"0", "3"}  # of the provenance alone
+
+
+@pytest.mark.parametrize("damage", ["lost", "damaged"])
+def test_a_timeline_that_was_lost_or_damaged_is_found_again(tmp_path, damage):
+    """The same command finds it, and reads no page again."""
+    whole = study_of(node_of()[0]).run(tmp_path, progress=False)
+    place = tmp_path / "timeline.parquet"
+    node, fake = node_of()
+    if damage == "lost":
+        place.unlink()
+        again = study_of(node).run(tmp_path, progress=False)
+    else:
+        place.write_bytes(place.read_bytes()[:-9])
+        with pytest.raises(StudyError, match=r"timeline.parquet cannot be read .* To find the timeline again, run the"):
+            _ = Run.open(tmp_path).timeline
+        with pytest.warns(UserWarning, match=r"timeline.parquet is damaged; .* the timeline will be found again"):
+            again = study_of(node).run(tmp_path, progress=False)
+    assert again.complete
+    assert again.timeline.equals(whole.timeline)
+    assert starts(fake) == []
+
+
+# shards ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_sample_is_not_divided_into_shards(tmp_path):
+    """What is read around a change depends on what was found there; the message says what to do."""
+    with pytest.raises(StudyError, match=r"call 'paid' reads a sample .* cannot be divided into shards: .*without /N"):
+        study_of(node_of()[0]).run(tmp_path, shard="1/2", progress=False)
+
+
+def test_merged_shards_have_the_rows_the_timeline_and_the_steps_of_the_whole(tmp_path):
+    """Three shards of a whole range, merged without a request: as if read at once."""
+
+    def made(version):
+        return paid(version, execution=5 if version < RISE else 40, function=PAY if version % 2 else "0x1::m::other")
+
+    def study():
+        return study_of(node_of(made)[0], versions="3000:3799")
+
+    whole = study().run(tmp_path / "whole", progress=False)
+    parts = [study().run(tmp_path / str(n), shard=(n, 3), progress=False).path for n in (1, 2, 3)]
+    merged = Run.merge(parts, tmp_path / "merged")
+    assert merged.complete
+    assert merged.digest == whole.digest
+    assert merged.timeline.equals(whole.timeline)
+    assert len(whole.steps) == 1
+    assert merged.steps.equals(whole.steps)
+    assert committed_read(merged) == committed_read(whole)
+    node, fake = node_of(made)
+    study_of(node, versions="3000:3799").run(tmp_path / "merged", progress=False)
+    assert (starts(fake), fake.sent(SCHEDULE)) == ([], [])  # nothing is missing
+
+
+# earlier versions -----------------------------------------------------------------------------------------------------
+
+
+def test_the_progress_of_an_earlier_version_is_understood(tmp_path):
+    """It noted the last version that was read; the run goes on behind it."""
+    study_of(node_of()[0], versions="100:349").run(tmp_path, progress=False)
+    store = RunStore(tmp_path)
+    manifest = store.manifest() | {"complete": False}
+    manifest["nodes"][0]["committed_read"] = {"to": 299, "rows": 100}
+    manifest["nodes"][0].pop("committed_sample")
+    store.write_manifest(manifest)
+    node, fake = node_of()
+    again = study_of(node, versions="100:349").run(tmp_path, progress=False)
+    assert [query for query, _ in fake.sent(PAGES)] == [{"start": "300", "limit": "50"}]
+    assert committed_read(again) == {"ranges": [[100, 349]], "rows": 125}
+    assert len(again.observations) == 125
+
+
+# ranges ---------------------------------------------------------------------------------------------------------------
+
+RANGES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda one: (one[0], sum(one))), max_size=8)
+
+
+def versions_of(ranges):
+    return {version for first, last in ranges for version in range(first, last + 1)}
+
+
+@given(RANGES, RANGES)
+def test_ranges_are_sets_of_versions(ranges, others):
+    """Joining, subtracting and clipping ranges is that of sets, and results are sorted and disjoint."""
+    joined = joined_ranges(ranges)
+    assert versions_of(joined) == versions_of(ranges)
+    assert all(before[1] + 1 < after[0] for before, after in pairwise(joined))
+    left = module._without(ranges, others)
+    assert versions_of(left) == versions_of(ranges) - versions_of(others)
+    assert left == joined_ranges(left)
+    assert versions_of(module._within(ranges, 10, 30)) == versions_of(ranges) & set(range(10, 31))
+    pages = committed_pages(left)
+    assert sum(size for _, size in pages) == len(versions_of(left))
+
+
+@given(st.integers(0, 5_000), st.integers(0, 5_000), st.integers(1, 80))
+def test_the_pages_of_a_sample_are_in_its_range(first, length, count):
+    """As many as asked for, or all; the first and the last version are in them if there are two or more."""
+    call = Call(committed=PAY)
+    plan = {
+        "first": 0,
+        "last": 9,
+        "committed": {call.fingerprint: [first, first + length]},
+        "committed_sample": {call.fingerprint: count},
+    }
+    ranges = committed_ranges(plan, call)
+    every = (first + length) // 100 - first // 100 + 1
+    assert len(ranges) == (count if count < every else 1)
+    assert versions_of(ranges) <= set(range(first, first + length + 1))
+    assert max(last for _, last in ranges) == first + length
+    assert count == 1 or min(low for low, _ in ranges) == first
+
+
+def test_rows_that_are_not_there_make_the_progress_void():
+    """Fewer rows than were noted: everything is read again."""
+    call = Call(committed=PAY)
+    plan = {"first": 0, "last": 99, "committed_read": {"ranges": [[0, 99]], "rows": 3}}
+    known = {call.fingerprint: np.array([1, 5, 200], np.uint64)}
+    assert CommittedRead.noted(plan, module.WHOLE, [call], known) == CommittedRead()
+    known = {call.fingerprint: np.array([1, 5, 7, 200], np.uint64)}
+    assert CommittedRead.noted(plan, module.WHOLE, [call], known).ranges == [(0, 99)]
+
+
+# how much is enough ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "enough"),
+    [
+        ([5.0] * 19, False),
+        ([5.0] * 20, True),
+        ([0.0] * 20, True),
+        ([5.0, 6.0] * 10, False),
+        ([5.0, 6.0] * 20, True),
+        ([1.0, 9.0] * 159, False),
+        ([1.0, 9.0] * 160, True),
+        ([float("nan")] * 319, False),
+    ],
+)
+def test_a_stratum_is_settled_by_its_standard_error(values, enough):
+    """Twenty alike; more of those that differ, until the error of the mean is 1.5 %; 320 in any case."""
+    assert module._settled(np.array(values)[:, None]) is enough
+
+
+def test_only_parts_that_the_change_can_move_count():
+    """Storage that varies does not matter to a change of instructions."""
+    values = np.full((20, len(Part)), 5.0)
+    values[:, list(Part).index(Part.STORAGE)] = range(20)
+    sides = {("a",): values}
+    assert module._enough(sides, [sides], frozenset({Part.EXECUTION}))
+    assert not module._enough(sides, [sides], frozenset({Part.EXECUTION, Part.STORAGE}))
+
+
+def test_rare_strata_are_not_waited_for():
+    """One of less than 2 % of the observations next to the change is left as it is; one on the other side is waited for."""
+    many, few = np.full((99, len(Part)), 5.0), np.full((1, len(Part)), 9.0)
+    sides = {("a",): many, ("b",): few}
+    assert module._enough(sides, [sides], frozenset(Part))
+    assert not module._enough({("a",): many}, [{("a",): many}, {("c",): many}], frozenset(Part))
+    assert not module._enough({}, [{}], frozenset(Part))
