@@ -175,7 +175,6 @@ SENT = [
 SIGNATURES = [
     signed(ED | {"public_key": "zz"}, 400, FRAMEWORK, f'{BAD_HEX} (occurred while parsing "Ed25519Signature") {IN}', ledger=False),
     signed({"type": "ed25519_signature"}, 400, FRAMEWORK, "invalid type: null, expected a string", ledger=False),
-    signed(ED | {"public_key": "0x" + "07" * 32}, 400, INVALID, "Failed to parse given public_key bytes as a Ed25519PublicKey"),
     signed(payer(sender={"type": "nope"}), 400, FRAMEWORK, 'Expected input type "AccountSignature", found {"type":"nope"}. (occurred while parsing "FeePayerSignature")', ledger=False),
     signed(payer(signers=[{"type": "nope"}]), 400, FRAMEWORK, 'found {"type":"nope"}. (occurred while parsing "[AccountSignature]") (occurred while parsing "FeePayerSignature")', ledger=False),
     signed(payer(addresses=["zz"]), 400, FRAMEWORK, '(occurred while parsing "[string(Address)]")', ledger=False),

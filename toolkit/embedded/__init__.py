@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from toolkit.embedded import types as types
     from toolkit.embedded._contract import Module as Module
+    from toolkit.embedded._contract import StandInScript as StandInScript
     from toolkit.embedded._contract import entry as entry
     from toolkit.embedded._contract import friend as friend
     from toolkit.embedded._contract import private as private
     from toolkit.embedded._contract import public as public
+    from toolkit.embedded._contract import script as script
     from toolkit.embedded._contract import view as view
     from toolkit.embedded._ledger import Ledger as Ledger
     from toolkit.embedded._reader import Milestone as Milestone
@@ -80,7 +82,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "": "types",
-    "_contract": "Module entry friend private public view",
+    "_contract": "Module StandInScript entry friend private public script view",
     "framework._chain": "Timestamp",
     "framework._coin": "APTOS_COIN Coin",
     "framework._fungible_asset": "FungibleAsset PrimaryFungibleStore",

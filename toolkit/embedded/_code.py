@@ -193,6 +193,20 @@ class CodeSet:
         self._check_constraints(function.constraints, arguments)
         return self.substituted(definition, function, arguments)
 
+    def script_parameters(self, function: Function, arguments: tuple[TypeTag, ...]) -> tuple[MoveType, ...]:
+        """Return the types of a script's parameters with its type arguments.
+
+        Raises
+        ------
+        VmError
+            If the number of type arguments is wrong, or one of them is a struct that does not exist.
+        """
+        if len(arguments) != function.type_parameters:
+            raise VmError("NUMBER_OF_TYPE_ARGUMENTS_MISMATCH")
+        for argument in arguments:
+            self._check_exists(argument)
+        return tuple(_substituted(kind, arguments) for kind in function.parameters)
+
     def substituted(self, definition: Definition, function: Function, arguments: tuple[TypeTag, ...]) -> BoundFunction:
         """Return a function with its type arguments, which are not checked."""
         parameters = [_substituted(kind, arguments) for kind in function.parameters]

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from toolkit.embedded.types import signer
     from toolkit.move import ModuleAbi
 
-__all__ = ["Definition", "Function", "FunctionMark", "Module", "entry", "friend", "private", "public", "view"]
+__all__ = ["Definition", "Function", "FunctionMark", "Module", "ScriptContext", "StandInScript"]
+__all__ += ["entry", "find_script", "friend", "private", "public", "script", "view"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _M = TypeVar("_M", bound="Module")
@@ -55,6 +56,8 @@ _E = TypeVar("_E")
 # Modelled size of compiled code, bytes: the header of a module, and what each function, struct and field adds.
 _MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 220, 180, 60, 24
 _MAGIC = bytes.fromhex("a11ceb0b0700000a")
+_SCRIPT_BYTES = 240
+_SCRIPTS: dict[bytes, StandInScript] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +286,52 @@ class Definition:
         return f"{self.abi_json['address']}::{self.name}"
 
 
-class Module:
+class Code:
+    """What modules and scripts have in common: an execution, and the means to abort and to charge."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    @property
+    def _location(self) -> str:
+        """Module of an abort, empty for a script."""
+        return ""
+
+    def abort(self, code: AbortCode | int) -> NoReturn:
+        """Abort the execution with `code`; its writes are discarded.
+
+        Raises
+        ------
+        MoveAbort
+            Always; the node answers with the abort code and its reason.
+        """
+        self.session.meter.charge("instr.abort")
+        reason = code if isinstance(code, AbortCode) else AbortCode(code, "")
+        raise MoveAbort(self._location, reason)
+
+    def require(self, condition: object, code: AbortCode | int) -> None:
+        """Abort with `code` unless `condition` is true."""
+        self.session.meter.charge("instr.br_false")
+        if not condition:
+            self.abort(code)
+
+    def each(self, elements: Iterable[_E]) -> Iterator[_E]:
+        """Yield the elements of a vector and charge each iteration of the loop."""
+        for element in elements:
+            self.session.meter.charge_loop(1)
+            yield element
+
+    def charge(self, parameter: str, times: int = 1) -> None:
+        """Charge a parameter of the gas schedule `times` times, for work that a VM would charge and Python does not."""
+        self.session.meter.charge(parameter, times)
+
+    def type_name(self, argument: TypeArgument) -> str:
+        """Return the text of a type argument, as the REST API prints it."""
+        self.session.meter.charge("aptos_framework.type_info.type_name.base")
+        return self.session.type_name(argument)
+
+
+class Module(Code):
     """Base class of contracts.
 
     ``class Registry(Module, address="0xcafe")`` is published as ``0xcafe::registry``. A method named ``init_module``
@@ -355,8 +403,9 @@ class Module:
             cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses, friends=friends
         )
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    @property
+    def _location(self) -> str:
+        return self.definition.wire_id
 
     # -- resources -----------------------------------------------------------------------------------------
 
@@ -419,24 +468,6 @@ class Module:
         """
         self.session.emit_event(handle, event, type_arguments)
 
-    def abort(self, code: AbortCode | int) -> NoReturn:
-        """Abort the execution with `code`; its writes are discarded.
-
-        Raises
-        ------
-        MoveAbort
-            Always; the node answers with the abort code and its reason.
-        """
-        self.session.meter.charge("instr.abort")
-        reason = code if isinstance(code, AbortCode) else AbortCode(code, "")
-        raise MoveAbort(self.definition.wire_id, reason)
-
-    def require(self, condition: object, code: AbortCode | int) -> None:
-        """Abort with `code` unless `condition` is true."""
-        self.session.meter.charge("instr.br_false")
-        if not condition:
-            self.abort(code)
-
     def use(self, module: type[_M]) -> _M:
         """Return the published version of another module, to call its functions.
 
@@ -459,21 +490,6 @@ class Module:
             return found
         return typing.cast("_M", _Used(found, own))  # has the methods of the module that may be called
 
-    def each(self, elements: Iterable[_E]) -> Iterator[_E]:
-        """Yield the elements of a vector and charge each iteration of the loop."""
-        for element in elements:
-            self.session.meter.charge_loop(1)
-            yield element
-
-    def charge(self, parameter: str, times: int = 1) -> None:
-        """Charge a parameter of the gas schedule `times` times, for work that a VM would charge and Python does not."""
-        self.session.meter.charge(parameter, times)
-
-    def type_name(self, argument: TypeArgument) -> str:
-        """Return the text of a type argument, as the REST API prints it."""
-        self.session.meter.charge("aptos_framework.type_info.type_name.base")
-        return self.session.type_name(argument)
-
     def _own(self, resource: type[_R]) -> type[_R]:
         """Return `resource`, or raise if another module defines it: only the defining module may access a resource."""
         if resource.move_module != self.definition.wire_id:
@@ -489,7 +505,7 @@ class _Used:
 
     __slots__ = ("_caller", "_module")
 
-    def __init__(self, module: Module, caller: Definition) -> None:
+    def __init__(self, module: Module, caller: Definition | None) -> None:
         self._module = module
         self._caller = caller
 
@@ -498,13 +514,110 @@ class _Used:
         if inspect.ismethod(value):
             mark: FunctionMark = getattr(value, "move_mark", _PRIVATE)
             definition = self._module.definition
-            is_friend = self._caller.address == definition.address and self._caller.name in definition.friends
+            caller = self._caller
+            is_friend = (
+                caller is not None and caller.address == definition.address and caller.name in definition.friends
+            )
             if mark.visibility == "private" or (mark.visibility == "friend" and not is_friend):
+                who = "a script" if caller is None else caller.wire_id
                 raise InputError(
-                    f"{self._caller.wire_id} cannot call {definition.wire_id}::{name}, which is {mark.visibility}: "
+                    f"{who} cannot call {definition.wire_id}::{name}, which is {mark.visibility}: "
                     "mark it with @public, or with @friend and name the caller in friends=[...] of the class line"
                 )
         return value
+
+
+class ScriptContext(Code):
+    """The first parameter of a script: `use` calls modules; the other methods are those of `Module`."""
+
+    def use(self, module: type[_M]) -> _M:
+        """Return the published version of a module, to call its public functions."""
+        found = self.session.module(module)
+        return found if module.definition.is_system else typing.cast("_M", _Used(found, None))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StandInScript:
+    """A script that embedded ledgers run if a transaction has its stand-in bytecode; made by `script`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the Python function.
+    function : Function
+        Its signature, under the name ``main`` as nodes print it.
+    body : callable
+        The Python function.
+    bytecode : bytes
+        Digest of name and signature that takes the place of compiled code.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import script, signer, u64
+    >>> @script
+    ... def nothing(run, account: signer, amount: u64) -> None: ...
+    >>> nothing.name, nothing.abi["params"], len(nothing.bytecode)
+    ('nothing', ['&signer', 'u64'], 240)
+    """
+
+    name: str
+    function: Function
+    body: Callable[..., Any]
+    bytecode: bytes
+
+    @property
+    def abi(self) -> dict[str, Any]:
+        """The signature as nodes print it."""
+        return self.function.to_abi()
+
+
+def script(function: Callable[..., Any]) -> StandInScript:
+    """Declare a script: code that is part of a transaction, called once.
+
+    Embedded ledgers of this process run the function for transactions that have its `StandInScript.bytecode`: in a
+    `toolkit.Script` that is simulated, as payload of a multisig account, or with `Ledger.commit`. Other bytecode is
+    refused as on a node.
+
+    Parameters
+    ----------
+    function : callable
+        Its first parameter is the execution: ``run.use(Coin)`` returns a module, whose functions do the work;
+        ``run.abort``, ``run.require``, ``run.each`` and ``run.charge`` are those of `Module`. The others are type
+        arguments, signers and arguments in this order, with annotations as in contracts. Nothing is returned.
+
+    Returns
+    -------
+    StandInScript
+
+    Raises
+    ------
+    InputError
+        If an annotation is missing or not a Move type, or the function returns values.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import APTOS_COIN, Coin, Ledger, address, script, signer, u64
+    >>> @script
+    ... def pay_both(run, account: signer, first: address, second: address, amount: u64) -> None:
+    ...     for receiver in run.each([first, second]):
+    ...         run.use(Coin).transfer(APTOS_COIN, account, receiver, amount)
+    >>> Ledger().commit(pay_both, "0x1", "0xb0b", 5, sender="0xa11ce").output.vm_status
+    'Executed successfully'
+    """
+    signature = _function(ScriptContext, function.__qualname__, function, FunctionMark("public", is_entry=True))
+    if signature.returns:
+        raise InputError(f"script {function.__qualname__}: a script returns nothing")
+    signature = replace(signature, name="main")
+    name = f"{function.__module__}.{function.__qualname__}"
+    text = json.dumps([name, signature.to_abi()], sort_keys=True, separators=(",", ":"))
+    bytecode = _MAGIC + hashlib.shake_256(text.encode()).digest(_SCRIPT_BYTES - len(_MAGIC))
+    _SCRIPTS[bytecode] = declared = StandInScript(function.__name__, signature, function, bytecode)
+    return declared
+
+
+def find_script(bytecode: bytes) -> StandInScript | None:
+    """Return the script that was declared with a bytecode, the latest if it was declared again."""
+    return _SCRIPTS.get(bytecode)
 
 
 def _define(
@@ -577,7 +690,7 @@ def _used(uses: Sequence[type[Module]] | None, before: Definition | None) -> fro
     return frozenset((used.definition.address, used.definition.name) for used in uses)
 
 
-def _function(cls: type[Module], name: str, function: Callable[..., Any], mark: FunctionMark) -> Function:
+def _function(cls: type[Code], name: str, function: Callable[..., Any], mark: FunctionMark) -> Function:
     """Return a method's signature as a Move function."""
     where = f"{cls.__name__}.{name}"
     annotations = resolve_annotations(inspect.unwrap(function), cls, where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit.embedded._contract import ScriptContext, find_script
 from toolkit.embedded._meter import FREE, Charges, FreeMeter, Meter
 from toolkit.embedded._session import EmittedEvent, Session, load_value, store_value
 from toolkit.embedded._state import StateValue, resource_key, state_key_bytes
@@ -16,8 +17,8 @@ from toolkit.embedded.framework._multisig_account import MultisigAccount
 from toolkit.embedded.framework._objects import ObjectModule
 from toolkit.errors import SchemaError
 from toolkit.move import Reader, StructTag, address_to_bytes, decode_bcs, encode_bcs, parse_type_tag
-from toolkit.wire import EncodedEntryFunction, EncodedScript, FeePayerSignature, authentication_key
-from toolkit.wire._bcs_payloads import read_function_call
+from toolkit.wire import EncodedScript, FeePayerSignature, authentication_key
+from toolkit.wire._bcs_payloads import read_multisig_payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._meter import Schedule
     from toolkit.embedded._state import StateKey, VersionedState
     from toolkit.embedded._transaction import Executable, Transaction
+    from toolkit.embedded.types import MoveType
     from toolkit.move import TypeTag
     from toolkit.wire import AccountSignature, TransactionSignature
 
@@ -169,8 +171,11 @@ def run_executable(session: Session, transaction: Transaction) -> None:
 
 
 def _lift_arguments(session: Session, function: BoundFunction, plain: Sequence[Any]) -> list[Any]:
+    return _lifted(session, function.parameter_kinds, plain)
+
+
+def _lifted(session: Session, kinds: Sequence[MoveType], plain: Sequence[Any]) -> list[Any]:
     """Convert decoded arguments to the values that contract code uses."""
-    kinds = function.parameter_kinds
     for kind, value in zip(kinds, plain, strict=True):
         if kind.text.startswith(_OBJECT):
             _check_object(session, kind.text.removeprefix(_OBJECT)[:-1], str(value))
@@ -199,8 +204,8 @@ def _call_function(session: Session, function: BoundFunction, arguments: Sequenc
 
 def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:
     if isinstance(executable, EncodedScript):
-        # A script is bytecode, which the embedded ledger cannot run: it fails like bytecode that a VM cannot read.
-        raise VmError("CODE_DESERIALIZATION_ERROR")
+        _run_script(session, executable, signers)
+        return
     wanted = executable.function
     bound = session.code.function(wanted.address, wanted.module, wanted.name, executable.type_arguments)
     if not bound.function.mark.is_entry:
@@ -215,6 +220,30 @@ def _run(session: Session, executable: Executable, signers: Sequence[str]) -> No
         raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
     arguments = [*executable.type_arguments, *signers[: bound.function.signers]]
     _call_function(session, bound, [*arguments, *_lift_arguments(session, bound, plain)])
+
+
+def _run_script(session: Session, executable: EncodedScript, signers: Sequence[str]) -> None:
+    """Run a declared script; other bytecode fails like bytecode that a VM cannot read."""
+    known = find_script(executable.code)
+    if known is None:
+        raise VmError("CODE_DESERIALIZATION_ERROR")
+    kinds = session.code.script_parameters(known.function, executable.type_arguments)
+    if known.function.signers not in {0, len(signers)}:
+        raise VmError("NUMBER_OF_SIGNER_ARGUMENTS_MISMATCH")
+    if len(executable.arguments) != len(kinds):
+        raise VmError("NUMBER_OF_ARGUMENTS_MISMATCH")
+    try:
+        plain = [
+            decode_bcs(session.code.layout(kind.text), argument.to_bcs())
+            for kind, argument in zip(kinds, executable.arguments, strict=True)
+        ]
+    except SchemaError:
+        raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT") from None
+    values = _lifted(session, kinds, plain)
+    try:
+        known.body(ScriptContext(session), *executable.type_arguments, *signers[: known.function.signers], *values)
+    except (ZeroDivisionError, OverflowError) as error:
+        raise VmError("ARITHMETIC_ERROR", str(error)) from None
 
 
 def _run_for_multisig(session: Session, transaction: Transaction, address: str) -> None:
@@ -238,13 +267,11 @@ def _run_for_multisig(session: Session, transaction: Transaction, address: str) 
         multisig.record_success(executor, address, stored)
 
 
-def _decode_stored(stored: bytes) -> EncodedEntryFunction:
+def _decode_stored(stored: bytes) -> Executable:
     """Return a stored payload, decoded from the BCS of a multisig transaction payload."""
     try:
         reader = Reader(stored)
-        if reader.uleb128() != 0:
-            raise VmError("CODE_DESERIALIZATION_ERROR")
-        call = read_function_call(reader)
+        call = read_multisig_payload(reader)
         reader.end()
     except SchemaError:
         raise VmError("FAILED_TO_DESERIALIZE_ARGUMENT", "Failed to deserialize multisig payload") from None

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded._chain import Chain
+from toolkit.embedded._contract import StandInScript
 from toolkit.embedded._execution import execute, run_executable
 from toolkit.embedded._history import seeded_ledger
 from toolkit.embedded._meter import Schedule, released_schedule
 from toolkit.embedded._publishing import ContractPackage, GovernanceScript
-from toolkit.embedded._reader import UNIX_EPOCH, LedgerReader, Milestone, encode_arguments
+from toolkit.embedded._reader import UNIX_EPOCH, LedgerReader, Milestone, encode_arguments, encode_script
 from toolkit.embedded._state import resource_key
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
@@ -220,7 +221,7 @@ class Ledger(LedgerReader):
 
     def commit(
         self,
-        function: str,
+        function: str | StandInScript,
         *arguments: Any,
         sender: str,
         type_arguments: Sequence[str] = (),
@@ -229,12 +230,12 @@ class Ledger(LedgerReader):
         max_gas_amount: int = _DEFAULT_MAX_GAS,
         gas_unit_price: int = _DEFAULT_PRICE,
     ) -> CommittedTransaction:
-        """Run an entry function as a transaction and commit its output, whether it succeeds or fails.
+        """Run an entry function or a script as a transaction and commit its output, whether it succeeds or fails.
 
         Parameters
         ----------
-        function : str
-            Function id, such as ``0xcafe::registry::register``.
+        function : str or StandInScript
+            Function id, such as ``0xcafe::registry::register``, or a script declared with `script`.
         *arguments : object
             Python values, without signers.
         sender : str
@@ -261,10 +262,13 @@ class Ledger(LedgerReader):
             If the function does not exist, the arguments do not fit, or a check before execution fails (such as a
             balance below the fee); nothing is committed.
         """
-        bound, tags = self._bound(function, type_arguments, self.head)
-        call = EncodedEntryFunction(
-            FunctionId.parse(function), tags, tuple(data for _, data in encode_arguments(bound, function, arguments))
-        )
+        call: EncodedPayload
+        if isinstance(function, StandInScript):
+            call = encode_script(self.chain.code_at(self.head), function, type_arguments, arguments)
+        else:
+            bound, tags = self._bound(function, type_arguments, self.head)
+            encoded = tuple(data for _, data in encode_arguments(bound, function, arguments))
+            call = EncodedEntryFunction(FunctionId.parse(function), tags, encoded)
         transaction = self.prepare(
             call,
             sender=sender,

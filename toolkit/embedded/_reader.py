@@ -23,17 +23,25 @@ from toolkit.move import (
     parse_table_handle,
     parse_type_tag,
 )
+from toolkit.move._type_tags import SIGNED, UNSIGNED
+from toolkit.wire import EncodedScript, ScriptArgument
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolkit.embedded._chain import Chain
-    from toolkit.embedded._code import BoundFunction
+    from toolkit.embedded._code import BoundFunction, CodeSet
+    from toolkit.embedded._contract import StandInScript
     from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock
-    from toolkit.move import TypeTag
+    from toolkit.embedded.types import MoveType
+    from toolkit.move import Layout, TypeTag
     from toolkit.wire import LedgerState
 
-__all__ = ["UNIX_EPOCH", "LedgerReader", "Milestone", "MilestoneKind", "encode_arguments"]
+__all__ = ["UNIX_EPOCH", "LedgerReader", "Milestone", "MilestoneKind", "encode_arguments", "encode_script"]
+__all__ += ["script_arguments"]
+
+# Kinds of script arguments by Move type; other values are sent as BCS.
+_SCRIPT_KINDS = {text: text for text in ("bool", "address", *UNSIGNED, *SIGNED)} | {"vector<u8>": "bytes"}
 
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -298,7 +306,48 @@ class LedgerReader:
 
 def encode_arguments(bound: BoundFunction, function: str, arguments: Sequence[Any]) -> list[tuple[Any, bytes]]:
     """Return the layout and the BCS bytes of each argument."""
-    if len(arguments) != len(bound.parameters):
-        kinds = ", ".join(kind.text for kind in bound.parameter_kinds)
-        raise InputError(f"{function}: expected {len(bound.parameters)} arguments ({kinds}), got {len(arguments)}")
+    _check_number(function, bound.parameter_kinds, arguments)
     return [(layout, encode_bcs(layout, value)) for layout, value in zip(bound.parameters, arguments, strict=True)]
+
+
+def _check_number(function: str, kinds: Sequence[MoveType], arguments: Sequence[Any]) -> None:
+    if len(arguments) != len(kinds):
+        names = ", ".join(kind.text for kind in kinds)
+        raise InputError(f"{function}: expected {len(kinds)} arguments ({names}), got {len(arguments)}")
+
+
+def encode_script(
+    code: CodeSet, script: StandInScript, type_arguments: Sequence[str], arguments: Sequence[Any]
+) -> EncodedScript:
+    """Return the payload of a declared script.
+
+    Raises
+    ------
+    InputError
+        If the number of arguments or type arguments is wrong, or a type does not exist.
+    SchemaError
+        If an argument does not fit its type.
+    """
+    tags = tuple(parse_type_tag(text) for text in type_arguments)
+    try:
+        kinds = code.script_parameters(script.function, tags)
+    except VmError as error:
+        raise InputError(f"script {script.name}: {error.view_message}") from None
+    _check_number(f"script {script.name}", kinds, arguments)
+    layouts = [code.layout(kind.text) for kind in kinds]
+    return EncodedScript(script.bytecode, tags, script_arguments(kinds, layouts, arguments))
+
+
+def script_arguments(
+    kinds: Sequence[MoveType], layouts: Sequence[Layout], values: Sequence[Any]
+) -> tuple[ScriptArgument, ...]:
+    """Return values as arguments of a script: typed if BCS has a kind for the type, serialized otherwise."""
+    found = []
+    for kind, layout, value in zip(kinds, layouts, values, strict=True):
+        data = encode_bcs(layout, value)
+        typed = _SCRIPT_KINDS.get(kind.text)
+        if typed is None:
+            found.append(ScriptArgument("serialized", data))
+        else:
+            found.append(ScriptArgument(typed, decode_bcs(layout, data)))
+    return tuple(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded._code import decode_group
+from toolkit.embedded._contract import find_script
 from toolkit.embedded._session import EventKey
 from toolkit.embedded._state import state_key_bytes, state_key_hash
 from toolkit.embedded._transaction import TransactionKind
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._chain import Chain
     from toolkit.embedded._code import CodeSet
+    from toolkit.embedded._contract import StandInScript
     from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue, VersionedState
     from toolkit.embedded._transaction import CommittedTransaction, Executable, LedgerBlock, Output, Transaction
@@ -196,8 +198,11 @@ def payload_json(code: CodeSet, transaction: Transaction) -> dict[str, Any]:
 def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
     tags = [wire_type(argument) for argument in executable.type_arguments]
     if isinstance(executable, EncodedScript):
+        known = find_script(executable.code)
         arguments = [_script_argument_json(argument) for argument in executable.arguments]
-        bytecode = {"bytecode": f"0x{executable.code.hex()}", "abi": None}
+        if known is not None:
+            arguments = _declared_arguments_json(code, known, executable) or arguments
+        bytecode = {"bytecode": f"0x{executable.code.hex()}", "abi": None if known is None else known.abi}
         return {"code": bytecode, "type_arguments": tags, "arguments": arguments, "type": "script_payload"}
     return {
         "function": executable.function.wire,
@@ -205,6 +210,17 @@ def _executable_json(code: CodeSet, executable: Executable) -> dict[str, Any]:
         "arguments": _arguments_json(code, executable),
         "type": "entry_function_payload",
     }
+
+
+def _declared_arguments_json(code: CodeSet, known: StandInScript, script: EncodedScript) -> list[Any]:
+    """Return the arguments of a declared script by its signature; none if they do not fit."""
+    try:
+        kinds = code.script_parameters(known.function, script.type_arguments)
+        layouts = [code.layout(kind.text) for kind in kinds]
+        pairs = zip(layouts, script.arguments, strict=True)
+        return [encode_json(layout, decode_bcs(layout, argument.to_bcs())) for layout, argument in pairs]
+    except (VmError, ValueError):
+        return []
 
 
 def _script_argument_json(argument: ScriptArgument) -> Any:

@@ -20,7 +20,7 @@ from toolkit.wire import (
     FeePayerSignature,
     MultiAgentSignature,
 )
-from toolkit.wire._bcs_payloads import write_function_call
+from toolkit.wire._bcs_payloads import write_multisig_payload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -121,12 +121,9 @@ class Transaction:
 
 
 def encode_stored(executable: Executable) -> bytes:
-    """Return a payload as multisig accounts store it; empty for a script, so that it matches no stored payload."""
-    if isinstance(executable, EncodedScript):
-        return b""
+    """Return a payload as multisig accounts store it."""
     writer = Writer()
-    writer.uleb128(0)
-    write_function_call(writer, executable)
+    write_multisig_payload(writer, executable)
     return writer.getvalue()
 
 

@@ -169,7 +169,7 @@ class MoveAbort(VmError):  # noqa: N818 - the name in Move
     Parameters
     ----------
     module : str
-        ``0x1::module`` that aborted, as the REST API prints it.
+        ``0x1::module`` that aborted, as the REST API prints it; empty for a script.
     code : AbortCode
         Code, with name and description if it has them.
     """
@@ -178,7 +178,8 @@ class MoveAbort(VmError):  # noqa: N818 - the name in Move
         self.module = module
         self.code = code
         named = f"{code.name}({code.code:#x}): {code.description}" if code.name else f"{code.code:#x}"
-        self._text = f"Move abort in {module}: {named}"
+        # A script does not have metadata with the names of its abort codes.
+        self._text = f"Move abort in {module}: {named}" if module else f"Move abort: code {code.code:#x}"
         super().__init__("ABORTED", self._text, location=module)
 
     @property
@@ -193,8 +194,9 @@ class MoveAbort(VmError):  # noqa: N818 - the name in Move
         writer.uleb128(_MOVE_ABORT)
         _write_location(writer, self.module)
         writer.u64(self.code.code)
-        writer.bool(bool(self.code.name))
-        if self.code.name:
+        named = bool(self.code.name and self.module)
+        writer.bool(named)
+        if named:
             writer.string(self.code.name)
             writer.string(self.code.description)
         return writer.getvalue()

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import FunctionId, read_type_tag, write_type_tag
+from toolkit.move import FunctionId, Writer, read_type_tag, write_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from toolkit.move import Reader, TypeTag, Writer
+    from toolkit.move import Reader, TypeTag
 
 __all__ = [
     "EncodedEntryFunction",
@@ -83,6 +83,14 @@ class ScriptArgument:
 
     kind: str
     value: Any
+
+    def to_bcs(self) -> bytes:
+        """Return the BCS of the value, without the kind."""
+        if self.kind == "serialized":
+            return bytes(self.value)
+        writer = Writer()
+        getattr(writer, self.kind)(self.value)
+        return writer.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +201,7 @@ def write_payload(writer: Writer, payload: EncodedPayload) -> None:
         case EncodedMultisig(address, inner):
             writer.uleb128(_MULTISIG)
             writer.address(address)
-            _write_option(writer, inner, _write_multisig_inner)
+            _write_option(writer, inner, write_multisig_payload)
         case EncodedPayloadV2():
             writer.uleb128(_PAYLOAD_V2)
             _write_v2(writer, payload)
@@ -295,10 +303,17 @@ def _read_module_bundle(reader: Reader) -> EncodedModuleBundle:
 
 
 def _read_multisig(reader: Reader) -> EncodedMultisig:
-    return EncodedMultisig(reader.address(), _read_option(reader, _read_multisig_inner))
+    return EncodedMultisig(reader.address(), _read_option(reader, read_multisig_payload))
 
 
-def _read_multisig_inner(reader: Reader) -> EncodedEntryFunction | EncodedScript:
+def read_multisig_payload(reader: Reader) -> EncodedEntryFunction | EncodedScript:
+    """Read a multisig transaction payload.
+
+    Raises
+    ------
+    SchemaError
+        If the bytes are not such a payload.
+    """
     start = reader.position
     variant = reader.uleb128()
     if variant == 0:
@@ -308,7 +323,8 @@ def _read_multisig_inner(reader: Reader) -> EncodedEntryFunction | EncodedScript
     raise SchemaError(f"byte {start}: unknown multisig payload {variant}")
 
 
-def _write_multisig_inner(writer: Writer, inner: EncodedEntryFunction | EncodedScript) -> None:
+def write_multisig_payload(writer: Writer, inner: EncodedEntryFunction | EncodedScript) -> None:
+    """Append a multisig transaction payload."""
     if isinstance(inner, EncodedScript):
         writer.uleb128(1)
         _write_script(writer, inner)

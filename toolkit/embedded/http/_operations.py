@@ -129,7 +129,8 @@ def view(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         node.access.check_output(call, "View function")
         version = node.version(call)
         tags = tuple(map(type_tag, texts))
-        arguments = plain_arguments(bind(node.chain.code_at(version), function, tags, kind="view"), plain)
+        bound = bind(node.chain.code_at(version), function, tags, kind="view")
+        arguments = plain_arguments(bound.parameters, plain)
         node.access.check_view(function)
         bound = _loaded(node, version, function, tags)
     try:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from toolkit.embedded._code import BoundFunction, CodeSet
     from toolkit.embedded.http._messages import HttpCall
-    from toolkit.move import TypeTag
+    from toolkit.move import Layout, TypeTag
     from toolkit.wire import EncodedPayload
 
 __all__ = [
@@ -476,9 +476,8 @@ def bind(code: CodeSet, function: FunctionId, tags: tuple[TypeTag, ...], *, kind
     return code.substituted(definition, found, tags)
 
 
-def plain_arguments(bound: BoundFunction, arguments: Sequence[Any]) -> list[Any]:
-    """Return JSON arguments decoded by the function's parameters."""
-    layouts = bound.parameters
+def plain_arguments(layouts: Sequence[Layout], arguments: Sequence[Any]) -> list[Any]:
+    """Return JSON arguments decoded by the layouts of a function's parameters."""
     if len(arguments) != len(layouts):
         types = ", ".join(type_words(layout) for layout in layouts)
         values = ", ".join(json_debug(argument) for argument in arguments)

@@ -29,8 +29,6 @@ from toolkit.wire import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from toolkit.embedded.http._parsing import Fields
     from toolkit.wire import AccountSignature, PublicKey, Signature, SignedTransaction, TransactionSignature
 
@@ -76,9 +74,6 @@ _BITMAP_BYTES = 4
 _MAX_KEYS = 32
 _SECP256K1_HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
 _SCALAR_BYTES = 32
-_CURVE_P = 2**255 - 19
-_CURVE_D = -121665 * pow(121666, -1, _CURVE_P) % _CURVE_P
-_NO_POINT = "DeserializationError"
 _CONVERSION = (
     "Failed to create SignedTransaction from SubmitTransactionRequest: Failed to parse transaction when building "
     "SignedTransaction from SubmitTransactionRequest: "
@@ -152,39 +147,9 @@ def signature_of(value: dict[str, Any]) -> TransactionSignature:
         If a key or signature cannot be converted.
     """
     try:
-        signature = _pairless(value) or parse_signature(value)
+        return _pairless(value) or parse_signature(value)
     except ToolkitError as error:
         return invalid_input(f"{_CONVERSION}{error}")
-    if not all(map(_is_point, _ed25519_keys(signature))):
-        invalid_input(f"{_CONVERSION}Failed to parse given public_key bytes as a Ed25519PublicKey: {_NO_POINT}")
-    return signature
-
-
-def _ed25519_keys(signature: TransactionSignature) -> list[bytes]:
-    """Return every ed25519 public key of a signature."""
-    keys: list[bytes] = []
-    for one in _account_signatures(signature):
-        match one:
-            case Ed25519Signature(public_key=key):
-                keys.append(_data(key))
-            case MultiEd25519Signature(public_keys=several):
-                keys += map(_data, several)
-            case SingleKeySignature(public_key=typed):
-                keys += _typed_ed25519([typed])
-            case MultiKeySignature(public_keys=typed_keys):
-                keys += _typed_ed25519(typed_keys)
-    return keys
-
-
-def _typed_ed25519(keys: Iterable[PublicKey]) -> list[bytes]:
-    return [_data(key.value) for key in keys if key.type == "ed25519"]
-
-
-def _is_point(key: bytes) -> bool:
-    """Return True if 32 bytes are a point of the curve; a node refuses other keys (RFC 8032, section 5.1.3)."""
-    y = int.from_bytes(key, "little") & (1 << 255) - 1
-    square = (y * y - 1) * pow(_CURVE_D * y * y + 1, -1, _CURVE_P) % _CURVE_P
-    return not square or pow(square, (_CURVE_P - 1) // 2, _CURVE_P) == 1
 
 
 def _pairless(value: dict[str, Any]) -> FeePayerSignature | None:

@@ -6,7 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from toolkit.embedded import _render as render
+from toolkit.embedded._contract import find_script
 from toolkit.embedded._execution import run_view
+from toolkit.embedded._reader import script_arguments
 from toolkit.embedded._render import simulation_bcs
 from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
@@ -152,10 +154,11 @@ class _Call(NamedTuple):
 
 
 class _ScriptCall(NamedTuple):
-    """A script payload of a body; its arguments need the ABI in the bytecode, which the embedded node cannot read."""
+    """A script payload of a body; its arguments need the signature that belongs to the bytecode."""
 
     bytecode: bytes
     type_arguments: list[str]
+    arguments: list[Any]
 
 
 class _MultisigCall(NamedTuple):
@@ -300,9 +303,7 @@ def _executable(outer: Fields, payload: Fields, union: str) -> _Call | _ScriptCa
     fields = payload.named("ScriptPayload")
     code = fields.object("code", "MoveScriptBytecode")
     bytecode = code.hex("bytecode")
-    call = _ScriptCall(bytecode, fields.texts("type_arguments", _TYPE))
-    fields.array("arguments", "[Value]")
-    return call
+    return _ScriptCall(bytecode, fields.texts("type_arguments", _TYPE), fields.array("arguments", "[Value]"))
 
 
 def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle, context: str) -> None:
@@ -322,7 +323,7 @@ def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | 
     if isinstance(payload, _ScriptCall):
         if not payload.bytecode:
             invalid_input(_NO_BYTECODE)
-        invalid_input("invalid transaction script bytecode")
+        return _encoded_script(node, payload)
     if isinstance(payload, _Bundle):
         invalid_input("Module bundle payload has been removed")
     function = payload.function
@@ -330,5 +331,20 @@ def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | 
     bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
     if not bound.function.mark.is_entry:
         invalid_input(f"could not find entry function by {function.wire}")
-    plain = plain_arguments(bound, payload.arguments)
+    plain = plain_arguments(bound.parameters, payload.arguments)
     return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
+
+
+def _encoded_script(node: EmbeddedNode, payload: _ScriptCall) -> EncodedScript:
+    known = find_script(payload.bytecode)
+    if known is None:
+        invalid_input("invalid transaction script bytecode")
+    tags = tuple(map(type_tag, payload.type_arguments))
+    code = node.chain.code_at(node.chain.head)
+    try:
+        kinds = code.script_parameters(known.function, tags)
+    except VmError:  # execution reports it
+        return EncodedScript(payload.bytecode, tags)
+    layouts = [code.layout(kind.text) for kind in kinds]
+    plain = plain_arguments(layouts, payload.arguments)
+    return EncodedScript(payload.bytecode, tags, script_arguments(kinds, layouts, plain))
