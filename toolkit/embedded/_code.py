@@ -199,12 +199,13 @@ class CodeSet:
         Raises
         ------
         VmError
-            If the number of type arguments is wrong, or one of them is a struct that does not exist.
+            If the number of type arguments is wrong, or one of them does not exist or lacks an ability.
         """
         if len(arguments) != function.type_parameters:
             raise VmError("NUMBER_OF_TYPE_ARGUMENTS_MISMATCH")
         for argument in arguments:
             self._check_exists(argument)
+        self._check_constraints(function.constraints, arguments)
         return tuple(_substituted(kind, arguments) for kind in function.parameters)
 
     def substituted(self, definition: Definition, function: Function, arguments: tuple[TypeTag, ...]) -> BoundFunction:
