@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from toolkit.wire._bcs_requests import decode_view_answer as decode_view_answer
     from toolkit.wire._bcs_requests import encode_view_request as encode_view_request
     from toolkit.wire._bcs_requests import signed_transaction as signed_transaction
-    from toolkit.wire._features import enabled_features as enabled_features
-    from toolkit.wire._features import feature_name as feature_name
     from toolkit.wire._gas import FeeStatement as FeeStatement
     from toolkit.wire._gas import GasBreakdown as GasBreakdown
     from toolkit.wire._gas import GasSchedule as GasSchedule
     from toolkit.wire._gas import decode_fee_statement as decode_fee_statement
+    from toolkit.wire._gas import enabled_features as enabled_features
+    from toolkit.wire._gas import feature_name as feature_name
     from toolkit.wire._gas import find_fee_statement as find_fee_statement
     from toolkit.wire._headers import AnswerHeaders as AnswerHeaders
     from toolkit.wire._headers import LedgerState as LedgerState
@@ -102,8 +102,9 @@ _HOMES = {
         "EncodedScript ScriptArgument"
     ),
     "_bcs_requests": "RawTransaction SignedTransaction decode_view_answer encode_view_request signed_transaction",
-    "_features": "enabled_features feature_name",
-    "_gas": "FeeStatement GasBreakdown GasSchedule decode_fee_statement find_fee_statement",
+    "_gas": (
+        "FeeStatement GasBreakdown GasSchedule decode_fee_statement enabled_features feature_name find_fee_statement"
+    ),
     "_headers": "AnswerHeaders LedgerState ledger_headers parse_headers",
     "_key_signatures": "IndexedSignature MultiKeySignature SingleKeySignature",
     "_keys": "PublicKey Signature",

@@ -1,4 +1,4 @@
-"""Gas of transactions: the fee statement, its parts, and the gas schedule on chain."""
+"""Gas of transactions: the fee statement and its parts; gas schedule and feature flags on chain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from toolkit._present.messages import shorten
-from toolkit.errors import SchemaError
+from toolkit.errors import InputError, SchemaError
+from toolkit.move import parse_hex
 from toolkit.move._json_text import decode_with
 from toolkit.wire._u64 import parse_u64
 
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 
     from toolkit.wire._transactions import Event
 
-__all__ = ["FEE_STATEMENT", "FeeStatement", "GasBreakdown", "GasSchedule", "decode_fee_statement", "find_fee_statement"]
+__all__ = [
+    "FEE_STATEMENT",
+    "FeeStatement",
+    "GasBreakdown",
+    "GasSchedule",
+    "decode_fee_statement",
+    "enabled_features",
+    "feature_name",
+    "find_fee_statement",
+]
 
 #: Type of the event that contains the parts of the gas of a transaction.
 FEE_STATEMENT = "0x1::transaction_fee::FeeStatement"
@@ -238,3 +248,87 @@ class GasSchedule:
 def _number(value: object, where: str) -> int:
     """Return a u64 given as digits (from JSON) or as int (a Python value)."""
     return parse_u64(str(value) if isinstance(value, int) and not isinstance(value, bool) else value, where)
+
+
+_NAMES = """
+CODE_DEPENDENCY_CHECK TREAT_FRIEND_AS_PRIVATE SHA_512_AND_RIPEMD_160_NATIVES APTOS_STD_CHAIN_ID_NATIVES
+VM_BINARY_FORMAT_V6 COLLECT_AND_DISTRIBUTE_GAS_FEES MULTI_ED25519_PK_VALIDATE_V2_NATIVES BLAKE2B_256_NATIVE
+RESOURCE_GROUPS MULTISIG_ACCOUNTS DELEGATION_POOLS CRYPTOGRAPHY_ALGEBRA_NATIVES BLS12_381_STRUCTURES
+ED25519_PUBKEY_VALIDATE_RETURN_FALSE_WRONG_LENGTH STRUCT_CONSTRUCTORS PERIODICAL_REWARD_RATE_DECREASE
+PARTIAL_GOVERNANCE_VOTING SIGNATURE_CHECKER_V2 STORAGE_SLOT_METADATA CHARGE_INVARIANT_VIOLATION
+DELEGATION_POOL_PARTIAL_GOVERNANCE_VOTING GAS_PAYER_ENABLED APTOS_UNIQUE_IDENTIFIERS BULLETPROOFS_NATIVES
+SIGNER_NATIVE_FORMAT_FIX MODULE_EVENT EMIT_FEE_STATEMENT STORAGE_DELETION_REFUND SIGNATURE_CHECKER_V2_SCRIPT_FIX
+AGGREGATOR_V2_API SAFER_RESOURCE_GROUPS SAFER_METADATA SINGLE_SENDER_AUTHENTICATOR
+SPONSORED_AUTOMATIC_ACCOUNT_V1_CREATION FEE_PAYER_ACCOUNT_OPTIONAL AGGREGATOR_V2_DELAYED_FIELDS CONCURRENT_TOKEN_V2
+LIMIT_MAX_IDENTIFIER_LENGTH OPERATOR_BENEFICIARY_CHANGE VM_BINARY_FORMAT_V7 RESOURCE_GROUPS_SPLIT_IN_VM_CHANGE_SET
+COMMISSION_CHANGE_DELEGATION_POOL BN254_STRUCTURES WEBAUTHN_SIGNATURE RECONFIGURE_WITH_DKG KEYLESS_ACCOUNTS
+KEYLESS_BUT_ZKLESS_ACCOUNTS REMOVE_DETAILED_ERROR_FROM_HASH JWK_CONSENSUS CONCURRENT_FUNGIBLE_ASSETS REFUNDABLE_BYTES
+OBJECT_CODE_DEPLOYMENT MAX_OBJECT_NESTING_CHECK KEYLESS_ACCOUNTS_WITH_PASSKEYS MULTISIG_V2_ENHANCEMENT
+DELEGATION_POOL_ALLOWLISTING MODULE_EVENT_MIGRATION REJECT_UNSTABLE_BYTECODE TRANSACTION_CONTEXT_EXTENSION
+COIN_TO_FUNGIBLE_ASSET_MIGRATION PRIMARY_APT_FUNGIBLE_STORE_AT_USER_ADDRESS OBJECT_NATIVE_DERIVED_ADDRESS
+DISPATCHABLE_FUNGIBLE_ASSET NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE OPERATIONS_DEFAULT_TO_FA_APT_STORE
+AGGREGATOR_V2_IS_AT_LEAST_API CONCURRENT_FUNGIBLE_BALANCE DEFAULT_TO_CONCURRENT_FUNGIBLE_BALANCE LIMIT_VM_TYPE_SIZE
+ABORT_IF_MULTISIG_PAYLOAD_MISMATCH DISALLOW_USER_NATIVES ALLOW_SERIALIZED_SCRIPT_ARGS USE_COMPATIBILITY_CHECKER_V2
+ENABLE_ENUM_TYPES ENABLE_RESOURCE_ACCESS_CONTROL REJECT_UNSTABLE_BYTECODE_FOR_SCRIPT FEDERATED_KEYLESS
+TRANSACTION_SIMULATION_ENHANCEMENT COLLECTION_OWNER NATIVE_MEMORY_OPERATIONS ENABLE_LOADER_V2
+DISALLOW_INIT_MODULE_TO_PUBLISH_MODULES ENABLE_CALL_TREE_AND_INSTRUCTION_VM_CACHE PERMISSIONED_SIGNER
+ACCOUNT_ABSTRACTION VM_BINARY_FORMAT_V8 BULLETPROOFS_BATCH_NATIVES DERIVABLE_ACCOUNT_ABSTRACTION
+ENABLE_FUNCTION_VALUES NEW_ACCOUNTS_DEFAULT_TO_FA_STORE DEFAULT_ACCOUNT_RESOURCE JWK_CONSENSUS_PER_KEY_MODE
+TRANSACTION_PAYLOAD_V2 ORDERLESS_TRANSACTIONS ENABLE_LAZY_LOADING CALCULATE_TRANSACTION_FEE_FOR_DISTRIBUTION
+DISTRIBUTE_TRANSACTION_FEE MONOTONICALLY_INCREASING_COUNTER ENABLE_CAPTURE_OPTION ENABLE_TRUSTED_CODE
+ENABLE_ENUM_OPTION VM_BINARY_FORMAT_V9 ENABLE_FRAMEWORK_FOR_OPTION SESSION_CONTINUATION ENABLE_FUNCTION_REFLECTION
+VM_BINARY_FORMAT_V10 SLH_DSA_SHA2_128S_SIGNATURE
+""".split()  # noqa: SIM905 - a hundred names read better in rows
+"""Names of the flags from number 1 on. Source: the ``FeatureFlag`` enum of the node software."""
+
+
+def feature_name(number: int) -> str | None:
+    """Return the name of a feature flag.
+
+    Parameters
+    ----------
+    number : int
+        Number of the flag, from 1.
+
+    Returns
+    -------
+    str or None
+        None for an unknown number.
+
+    Examples
+    --------
+    >>> feature_name(1), feature_name(9999)
+    ('CODE_DEPENDENCY_CHECK', None)
+    """
+    return _NAMES[number - 1] if 1 <= number <= len(_NAMES) else None
+
+
+def enabled_features(data: Any) -> frozenset[int]:
+    """Return the numbers of the enabled feature flags.
+
+    Parameters
+    ----------
+    data : mapping
+        Data of the resource ``0x1::features::Features``, from JSON or as a Python value: ``{"features": hex or bytes}``
+        with flag n in bit n % 8 of byte n // 8.
+
+    Returns
+    -------
+    frozenset of int
+
+    Raises
+    ------
+    SchemaError
+        If the data does not have this shape.
+
+    Examples
+    --------
+    >>> sorted(enabled_features({"features": "0x0600"}))
+    [1, 2]
+    """
+    bits = data.get("features") if isinstance(data, Mapping) else None
+    try:
+        flags = bits if isinstance(bits, bytes) else parse_hex(str(bits))
+    except InputError:
+        raise SchemaError(f"features: expected bytes, got {shorten(bits)}", column="features") from None
+    return frozenset(8 * place + bit for place, byte in enumerate(flags) for bit in range(8) if byte >> bit & 1)
