@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkit import embedded
+from toolkit.embedded import Module, Resource, Struct, entry, signer, u64
 from toolkit.embedded._code import decode_group, encode_group
 from toolkit.embedded._render import changes_json
 from toolkit.embedded.teaching import Gold
@@ -96,3 +97,51 @@ def test_objects_change_hands(ledger, gold):
     assert refused.vm_status.startswith("Move abort in 0x1::object: ENOT_OBJECT_OWNER(0x50004)")
     assert ledger.commit(give, gold, "0xb0b", sender="0x901d", type_arguments=METADATA).success
     assert ledger.view("0x1::object::is_owner", [gold, "0xb0b"], METADATA)[0] == [True]
+
+
+class Boxes(Module, address="0x7116"):
+    """A group of its own with two members."""
+
+    class Group(Struct, abilities=""):
+        """The group."""
+
+    class Left(Resource, group="0x7116::boxes::Group"):
+        n: u64
+
+    class Right(Resource, group="0x7116::boxes::Group"):
+        n: u64
+
+    @entry
+    def put(self, account: signer) -> None:
+        self.move_to(account, Boxes.Left(n=1))
+        self.move_to(account, Boxes.Right(n=2))
+
+    @entry
+    def take_left(self, account: signer) -> None:
+        self.move_from(Boxes.Left, account)
+
+    @entry
+    def take_right(self, account: signer) -> None:
+        self.move_from(Boxes.Right, account)
+
+
+def test_a_group_is_deleted_with_its_last_member():
+    """Before, the change lists the members that are left; then the group itself, and its slot is refunded."""
+    ledger = embedded.Ledger()
+    ledger.publish(Boxes)
+
+    def changes(name):
+        done = ledger.commit(f"0x7116::boxes::{name}", sender="0xb0b")
+        assert done.success, done.vm_status
+        shown = changes_json(ledger.chain.code_at(done.version), done.output, ledger.chain.tables)
+        return done.output.charges, [change for change in shown if "boxes" in str(change)]
+
+    _, put = changes("put")
+    assert [change["data"]["type"] for change in put] == ["0x7116::boxes::Left", "0x7116::boxes::Right"]
+    charges, left = changes("take_left")
+    assert [change["data"] for change in left] == [{"type": "0x7116::boxes::Right", "data": {"n": "2"}}]
+    assert charges.storage_fee_refund_octas == 0
+    charges, gone = changes("take_right")
+    assert [(change["type"], change["resource"]) for change in gone] == [("delete_resource", "0x7116::boxes::Group")]
+    assert {change["state_key_hash"] for change in put + left + gone} == {put[0]["state_key_hash"]}
+    assert charges.storage_fee_refund_octas > 0
