@@ -89,3 +89,63 @@ def test_the_run_opens_again_with_the_same_sentences(run):
     assert again.steps.equals(run.steps)
     assert again.growth.equals(run.growth)
     assert again.mix.equals(run.mix)
+
+
+def compared(run, before, after):
+    """Return the comparison of the run at two versions."""
+    return toolkit.compare(f"{run.path}@{before}", f"{run.path}@{after}")
+
+
+def changes_of(comparison):
+    """Return (label, kind of transaction, gas before, gas after) of the changed rows."""
+    return set(rows(comparison.changed, "label", "stratum", "gas_before", "gas_after"))
+
+
+def test_compare_sees_the_upgrade_with_its_cause(run):
+    """Before and after 503 `bump` changed, from 5 to 22, and the cause is named; `put` grew, the others are the same."""
+    found = compared(run, 500, 700)
+    bump, put = rows(found.changed, "label", "stratum", "cause", "explanation", "change_low", "change_high")
+    assert bump[:3] == ("bump", "succeeding", "code")
+    assert "(added walk)" in bump[3]
+    assert bump[4:] == (16, 18)
+    assert put[:3] == ("put", "3 new slots", "state")
+    assert put[3].startswith(
+        "no step is between the two; execution grows with state by 46 gas units per 1,000 versions"
+    )
+    assert ("transfer", "1 new slot") in rows(found.unchanged, "label", "stratum")
+    gate = found.gate("2%")
+    assert [(one.label, one.gas_before, one.gas_after) for one in gate.regressions] == [("bump", 5, 22)]
+    assert gate.not_judged == ()
+
+
+def test_compare_sees_each_kind_fall_at_the_schedule(run):
+    """Around 707 every kind became cheaper, also those whose storage is a hundred times their execution."""
+    found = compared(run, 700, 890)
+    assert changes_of(found) == {
+        ("bump", "succeeding", 22, 6),
+        ("put", "no new slots", 16, 11),
+        ("put", "3 new slots", 1_326, 1_308),
+        ("walk", "all transactions", 13, 6),
+        ("transfer", "no new slots", 12, 7),
+        ("transfer", "1 new slot", 550, 542),
+    }
+    assert set(found.changed["cause"]) == {"schedule"}
+    assert found.gate("2%").passed
+
+
+def test_a_shift_of_the_mix_is_no_regression(run):
+    """After 897 every transfer and put pays for new slots, and its mean jumps; the gate passes, since no kind rose."""
+    found = compared(run, 890, 1_071)
+    gate = found.gate("2%")
+    assert gate.passed
+    assert {change[0] for change in changes_of(found)} <= {"bump", "walk", "put"}  # by 1 or 2 units: growth
+    assert found.changed["change"].abs().max() <= 2
+    assert "a change by 1 gas unit, which rounding can make, is not a regression" in str(gate)
+
+
+def test_the_gate_allows_the_schedule_by_its_steps(run):
+    """Read backwards, 707 is a rise; it is allowed if its cause is, and is a regression otherwise."""
+    found = compared(run, 500, 700)
+    allowed = found.gate("2%", allow={"causes": ["schedule", "state"]})
+    [regression] = allowed.regressions
+    assert regression.reason.endswith("the cause code at version 503 is not allowed")

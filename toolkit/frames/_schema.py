@@ -618,9 +618,15 @@ COMPARISON = Schema(
         *_sides("p50", pa.uint64(), "median of their gas, an observed value,", "gas units"),
         *_sides("p90", pa.uint64(), "smallest gas that 90 % of them do not exceed,", "gas units"),
         *_sides("p99", pa.uint64(), "smallest gas that 99 % of them do not exceed,", "gas units"),
+        _text("stratum", "kind of committed transactions that is compared; null for other rows"),
+        _f64("change_low", "lower bound of the change of committed gas, 95 %", "gas units"),
+        _f64("change_high", "upper bound of the change", "gas units"),
+        _text("not_judged", "why a kind of committed transactions cannot be compared"),
+        _text("cause", "kind of cause of the steps between the two sides, if a run has them"),
+        _text("explanation", "these steps in plain words"),
     ),
 )
-"""One row per call and source of two sides."""
+"""One row per call and source of two sides; of committed calls of two runs, one per kind of transaction."""
 
 
 _SCHEMAS = (

@@ -13,20 +13,31 @@ import pandas as pd
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import listed
+from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import COMPARISON, OBSERVATIONS
 from toolkit.gas._gate import QUANTILES, Gate, Rules, judge
-from toolkit.gas._observations import EARLIER_COLUMNS, Source, is_no_answer, last_observations
-from toolkit.gas._sentences import comparison_html, comparison_text
-from toolkit.gas._steps import OUTCOME_COLUMNS
+from toolkit.gas._observations import EARLIER_COLUMNS, Cause, Source, is_no_answer, last_observations
+from toolkit.gas._sentences import CAUSE_LABELS, comparison_html, comparison_text, growth_text, place_text
+from toolkit.gas._steps import OUTCOME_COLUMNS, step_groups
 from toolkit.gas._study import Run
+from toolkit.gas.committed._steps import (
+    CommittedCall,
+    StoragePrices,
+    columns_read,
+    compare_kinds,
+    end_kinds,
+    series_frame,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import date
 
+    from toolkit.gas._steps import StepGroup
     from toolkit.gas._study import Study
+    from toolkit.gas.committed._steps import EndKind, KindDifference
 
 __all__ = ["KINDS", "Comparison", "compare"]
 
@@ -55,7 +66,9 @@ class Comparison:
     ----------
     calls : DataFrame
         One row per call and source, by label: ``kind``, gas on each side in gas units, the change in gas units and in
-        percent of the baseline, success, error codes, and the split of gas if it is known.
+        percent of the baseline, success, error codes, and the split of gas if it is known. Committed calls of two runs
+        have one row per kind of transaction (``stratum``), with the bounds of the change. ``cause`` and
+        ``explanation`` are those of the steps between the two versions, if a run has them.
     warnings : tuple of str
         What makes the two sides hard to compare, such as different node builds.
     names : tuple of str
@@ -100,7 +113,7 @@ class Comparison:
 
     @property
     def unreachable(self) -> pd.DataFrame:
-        """Calls that got no answer on one side, so that they cannot be compared."""
+        """Calls that cannot be compared: no answer on a side, or too few committed transactions of a kind."""
         return self._of("unreachable")
 
     @property
@@ -121,9 +134,14 @@ class Comparison:
 
         A call regresses if its gas rises over a limit, if it succeeded before and fails now, or if it disappeared. The
         gate does not pass either if there is a call that it cannot judge and that is not waived: a call without an
-        answer or without gas on a side; committed transactions, which differ in their arguments, unless there are
-        limits of a quantile or `study` has thresholds for the call; and simulations that are left out because they are
-        made at the head only. To judge one source alone, name it: ``compare(a, b, source="view@version")``.
+        answer or without gas on a side; a kind of committed transactions of which a side has too few; committed
+        transactions of sides that are not two judged runs, unless there are limits of a quantile or `study` has
+        thresholds for the call; and simulations that are left out because they are made at the head only. To judge one
+        source alone, name it: ``compare(a, b, source="view@version")``.
+
+        Of committed calls each kind of transaction is judged. A change by one gas unit that rounding can make is noted
+        and does not fail the gate; a rise over a limit that may be chance cannot be judged. A kind that is on one side
+        only is noted, since the mix may change, and cannot be judged if other kinds are on the other side only.
 
         A rise is allowed by its cause only if every step of the call between the two sides has an allowed cause, and
         these steps lead from the gas of the before side to that of the after side. A rise without a known cause, and a
@@ -175,7 +193,11 @@ class Comparison:
 
 
 def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = None) -> Comparison:
-    """Compare the last observation of each call on two sides.
+    """Compare the last observation of each call on two sides; of committed calls, each kind of transaction.
+
+    The committed transactions of two runs are compared by kind: the level of each at the end of either side, after its
+    last step, so that neither a step nor a shift of the mix is taken for a change of gas. Other sides have their last
+    transaction only.
 
     Parameters
     ----------
@@ -242,7 +264,10 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
         place = tuple(row[name] for name in key)
         for side, known in zip(("before", "after"), of_sides, strict=True):
             row |= {f"{name}_{side}": value for name, value in known.get(place, _NO_QUANTILES).items()}
-    table = {name: [row[name] for row in rows] for name in COMPARISON.names}
+    if not mixed:
+        rows = [one for row in rows for one in _of_kinds(row, sides)]
+    rows = [row | _causes_between(row, sides) for row in rows]
+    table = {name: [row.get(name) for row in rows] for name in COMPARISON.names}
     runs = sides[0].run, sides[1].run
     return Comparison(rows_frame(COMPARISON, table), tuple(notes), names, sides[1].study, tuple(left_out), runs)
 
@@ -294,6 +319,101 @@ def _one_ledger(before: Run, after: Run) -> bool:
         if one["chain_id"] != other["chain_id"] or (same_place and anchors[0] != anchors[1]):
             return False
     return True
+
+
+def _of_kinds(row: dict[str, Any], sides: Sequence[_Side]) -> list[dict[str, Any]]:
+    """Return one row per kind of a call's committed transactions; the row itself if its kinds are not known."""
+    if row["source"] != Source.COMMITTED or row["kind"] in {"added", "removed"}:
+        return [row]
+    before, after = (_end_of(row, side) for side in sides)
+    found = compare_kinds(before, after) if before and after else []
+    return [row | _kind_columns(one) for one in found] or [row]
+
+
+def _end_of(row: Mapping[str, Any], side: _Side) -> dict[Any, EndKind]:
+    """Return the kinds of a call's transactions at the end of a side; empty if they are not known."""
+    calls = () if side.run is None or not side.complete else CommittedCall.of_manifest(side.run.manifest)
+    mine = [call for call in calls if call.fingerprint == row["fingerprint"]]
+    call = mine[0] if len(mine) == 1 else next((one for one in mine if one.node == row["node"]), None)
+    if call is None or not call.judged or side.run is None:
+        return {}
+    plan = next(plan for plan in side.run.manifest["nodes"] if plan["node"] == call.node)
+    prices = StoragePrices(**{name: tuple(values) for name, values in plan["storage_prices"].items()})
+    frame = series_frame([to_arrow(side.run.observations[columns_read()])], call.node, call.fingerprint, prices)
+    steps = side.run.steps
+    until = frame["ledger_version"].max() if side.until is None else side.until
+    there = (
+        (steps["fingerprint"] == call.fingerprint) & (steps["node"] == call.node) & (steps["version_after"] <= until)
+    )
+    last = steps.loc[there, "version_after"].max() if there.any() else 0
+    return {} if frame.empty else end_kinds(frame, after=int(last), until=int(until))
+
+
+def _kind_columns(one: KindDifference) -> dict[str, Any]:
+    """Return the columns of a row that are of one kind of transactions."""
+    row: dict[str, Any] = {"stratum": one.stratum, "not_judged": one.not_judged or None, "value_changed": None}
+    row |= {"change_low": one.low, "change_high": one.high, "change": None, "change_percent": None}
+    for side, kind in (("before", one.before), ("after", one.after)):
+        columns = dict.fromkeys(_OF_SIDE) | {"count": 0} if kind is None else _end_columns(kind)
+        row |= {f"{name}_{side}": value for name, value in columns.items()}
+    if one.before is None or one.after is None:
+        return row | {"kind": "added" if one.before is None else "removed"}
+    row["change"] = row["gas_after"] - row["gas_before"]
+    mean = float(one.before.gas.mean())
+    row["change_percent"] = 100 * (float(one.after.gas.mean()) - mean) / mean if mean else None
+    return row | {"kind": "unreachable" if one.not_judged else "changed" if one.changed else "unchanged"}
+
+
+_OF_SIDE = (*_SIDED.values(), "count", *QUANTILES)
+
+
+def _end_columns(kind: EndKind) -> dict[str, Any]:
+    """Return the columns of a side that are about one kind of transactions at its end."""
+    gas = np.sort(kind.gas)
+    columns: dict[str, Any] = dict.fromkeys(_OF_SIDE) | {"count": len(gas), "success": kind.success}
+    columns |= {"version": int(kind.rows["ledger_version"].iloc[-1]), "gas": round(float(gas.mean()))}
+    columns |= {part: round(float(kind.rows[part].mean())) for part in _SPLIT if part in kind.rows.columns}
+    return columns | {name: int(gas[-(-int(name[1:]) * len(gas) // 100) - 1]) for name in QUANTILES}
+
+
+def _causes_between(row: Mapping[str, Any], sides: Sequence[_Side]) -> dict[str, Any]:
+    """Return the causes of the steps of a changed call between its two versions, as the runs found them."""
+    first, last = row["version_before"], row["version_after"]
+    runs = [side.run for side in sides if side.run is not None]
+    if row["kind"] != "changed" or first is None or last is None or not runs:
+        return {}
+    if len(runs) == len(sides) and not _one_ledger(runs[0], runs[1]):
+        return {}
+    groups: dict[tuple[Any, ...], StepGroup] = {}
+    for run in {run.path.resolve(): run for run in runs}.values():
+        steps = run.steps
+        mine = (steps["fingerprint"] == row["fingerprint"]) & (steps["node"] == row["node"])
+        there = mine & (steps["version_after"] > first) & (steps["version_after"] <= last)
+        groups |= {(one.version_before, one.version_after, one.cause): one for one in step_groups(steps[there])}
+    if not groups:
+        return _growth_between(row, runs)
+    ordered = [groups[key] for key in sorted(groups)]
+    causes = {group.cause for group in ordered}
+    texts = [f"{place_text(group)}, {CAUSE_LABELS[group.cause]}: {group.explanation}" for group in ordered]
+    cause = ordered[0].cause if len(causes) == 1 else Cause.MIXED
+    return {"cause": cause, "explanation": listed(texts, _MAX_NAMED)}
+
+
+def _growth_between(row: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Any]:
+    """Return that a kind of committed transactions grows, if it does so between its two versions."""
+    calls = [call for run in runs for call in CommittedCall.of_manifest(run.manifest)]
+    slopes = [
+        slope
+        for call in calls
+        if (call.node, call.fingerprint) == (row["node"], row["fingerprint"])
+        for slope in call.growth
+        if slope["stratum"] == row.get("stratum")
+        and slope["version_first"] < row["version_after"]
+        and slope["version_last"] > row["version_before"]
+    ]
+    if not slopes:
+        return {}
+    return {"cause": Cause.STATE, "explanation": f"no step is between the two; {growth_text(slopes[0])}"}
 
 
 def _sources(source: Any) -> tuple[str, str] | None:

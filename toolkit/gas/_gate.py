@@ -70,6 +70,10 @@ _READ = (
     "count_before",
     "count_after",
     *(f"{quantile}_{side}" for quantile in QUANTILES for side in ("before", "after")),
+    "stratum",
+    "not_judged",
+    "change_low",
+    "change_high",
 )
 
 _STEP = (
@@ -83,11 +87,16 @@ _STEP = (
     "gas_after",
     "cause",
     "cause_parts",
+    "part",
+    "stratum",
+    "change",
+    "change_low",
+    "change_high",
 )
 _AT_THE_HEAD = "simulations are made at the head only, and the version asked for lies before it"
 _BY_ARGUMENTS = (
-    "committed transactions differ in their arguments, and steps are found for views only; thresholds of the call's "
-    "own compare its last transaction on either side"
+    "committed transactions differ in their arguments; those of two runs that judged them are compared by kind, and "
+    "thresholds of the call's own compare its last transaction on either side"
 )
 
 
@@ -446,10 +455,11 @@ class Rules:
     def limits_of(self, row: Mapping[str, Any]) -> Threshold | None:
         """Return the limits that apply to a row; None if only its failure is a regression.
 
-        Committed transactions differ in their arguments, so a general limit applies to their quantiles only.
+        Committed transactions differ in their arguments, so a general limit applies to their quantiles only, unless
+        the row is of one kind of them.
         """
         own = self.own.get(row["label"])
-        if own is not None or self.threshold is None or Source.COMMITTED not in row["source"]:
+        if own is not None or self.threshold is None or Source.COMMITTED not in row["source"] or row["stratum"]:
             return own or self.threshold
         alone = {"gas_units": None, "percent": None}
         return self.threshold.model_copy(update=alone) if self.threshold.quantiles else None
@@ -514,7 +524,7 @@ def judge(
     known = None if steps is None else _by_call(steps)
     regressed = (_judged(row, rules, known, one_run=one_run) for row in judged)
     found = [one for one in regressed if one is not None]
-    found += [_disappeared(row, rules.allowed) for row in rows if row["kind"] == "removed"]
+    found += [_disappeared(row, rules.allowed) for row in rows if row["kind"] == "removed" and not row["stratum"]]
     found = [one if one.allowed else replace(one, waiver=_waiver_of(one, holding)) for one in found]
     return Gate(
         rules=rules,
@@ -554,8 +564,8 @@ def _waiver_of(one: Regression | NotJudged, holding: Sequence[Waiver], *, by_sou
 
 def _why_not(row: Mapping[str, Any], rules: Rules) -> str | None:
     """Return why a call cannot be judged; None if it can be, has no baseline, or has disappeared."""
-    if row["kind"] == "removed":
-        return None
+    if row["stratum"] or row["kind"] in {"added", "removed"}:
+        return _why_not_kind(row, rules) if row["stratum"] else None
     limits = rules.limits_of(row)
     if Source.COMMITTED in row["source"] and limits is None:
         return _BY_ARGUMENTS
@@ -570,6 +580,21 @@ def _why_not(row: Mapping[str, Any], rules: Rules) -> str | None:
         return f"the node reported no gas on the {' and the '.join(missing)} side" if missing else None
     short = _too_few(row, limits)
     return "; ".join(short.values()) if len(short) == len(limits.quantiles) else None
+
+
+def _why_not_kind(row: Mapping[str, Any], rules: Rules) -> str | None:
+    """Return why a kind of committed transactions cannot be judged; None if it can be, or has no baseline."""
+    if row["not_judged"]:
+        return f"{row['stratum']}: {row['not_judged']}"
+    limits = rules.limits_of(row)
+    if _without_baseline(row, rules) or limits is None or not limits.single or row["kind"] == "changed":
+        return None
+    if limits.exceeded(row["gas_before"], row["gas_after"]) and not _within_rounding(row):
+        bounds = f"{row['change_low']:+,.1f} to {row['change_high']:+,.1f}"
+        return (
+            f"{row['stratum']}: a rise by {row['change']:,} gas units ({bounds}) may be chance; read more transactions"
+        )
+    return None
 
 
 def _too_few(row: Mapping[str, Any], limits: Threshold) -> dict[str, str]:
@@ -590,7 +615,7 @@ def _without_baseline(row: Mapping[str, Any], rules: Rules) -> bool:
 
 def _by_quantiles_alone(row: Mapping[str, Any], rules: Rules) -> bool:
     """Return whether a row is of committed transactions without own limits: its last one says nothing of the call."""
-    return Source.COMMITTED in row["source"] and row["label"] not in rules.own
+    return Source.COMMITTED in row["source"] and row["label"] not in rules.own and not row["stratum"]
 
 
 def _not_judged(row: Mapping[str, Any], reason: str) -> NotJudged:
@@ -618,6 +643,7 @@ def _regression(
     row: Mapping[str, Any], reason: str, limit: str | None = None, allowed: str | None = None
 ) -> Regression:
     names = ("label", "source", "node", "gas_before", "gas_after")
+    reason = f"{row['stratum']}: {reason}" if row["stratum"] else reason
     return Regression(**{name: row[name] for name in names}, reason=reason, limit=limit, allowed=allowed)
 
 
@@ -630,7 +656,7 @@ def _disappeared(row: Mapping[str, Any], allowed: Allowed) -> Regression:
 
 def _rises(row: Mapping[str, Any], limits: Threshold | None) -> list[tuple[str | None, str, str]]:
     """Return the rises over a limit: the quantile, or None for the last observation; the sentence; the limit."""
-    if limits is None:
+    if limits is None or _within_rounding(row):
         return []
     found: list[tuple[str | None, str, str]] = []
     before, after = row["gas_before"], row["gas_after"]
@@ -643,6 +669,12 @@ def _rises(row: Mapping[str, Any], limits: Threshold | None) -> list[tuple[str |
             counts = f"{row['count_before']:,} and {row['count_after']:,} observations"
             found.append((name, f"{name} of {counts} {_rise_text(before, after, limit)}", limit))
     return found
+
+
+def _within_rounding(row: Mapping[str, Any]) -> bool:
+    """Return whether a kind of committed transactions differs by one gas unit, which the rounding of parts can make."""
+    low = row["change_low"]
+    return low is not None and low <= 0 and abs(row["change"]) <= 1
 
 
 def _rise_text(before: int, after: int, limit: str) -> str:
@@ -667,6 +699,8 @@ def _causes(
         return False, "its causes are not known: the sides are not runs of one ledger"
     if not last and not one_run:
         return False, "its causes are not known: a quantile of two runs"
+    if row["stratum"] and last:
+        return _causes_of_kind(row, allowed, steps)
     first, end = row["version_before"], row["version_after"]
     of_call = steps.get((row["node"], row["fingerprint"], row["source"]), ())
     between = [step for step in of_call if (not last or first < step["version_after"]) and step["version_after"] <= end]
@@ -684,6 +718,30 @@ def _causes(
         return False, "the steps of the run do not explain it"
     where = _step_place(between[0]) if len(between) == 1 else f"in {len(between):,} steps up to version {end}"
     return True, f"by {' and '.join(sorted(found))} alone, {where}"
+
+
+def _causes_of_kind(
+    row: Mapping[str, Any], allowed: Allowed, steps: Mapping[tuple[str, ...], Sequence[Mapping[str, Any]]]
+) -> tuple[bool, str]:
+    """Return whether allowed causes alone explain the rise of a kind of committed transactions.
+
+    The changes of its parts must add up to its own, within their bounds.
+    """
+    first, end = row["version_before"], row["version_after"]
+    between = [
+        step
+        for step in steps.get((row["node"], row["fingerprint"], row["source"]), ())
+        if first < step["version_after"] <= end and step["stratum"] == row["stratum"] and step["part"] != "refund"
+    ]
+    for step in between:
+        kinds = step["cause_parts"] or [step["cause"]]
+        if not set(kinds) <= set(allowed.causes):
+            return False, f"the cause {' and '.join(kinds)} {_step_place(step)} is not allowed"
+    around = sum(step["change_high"] - step["change_low"] for step in between) / 2 + 1
+    if not between or abs(sum(step["change"] for step in between) - row["change"]) > around:
+        return False, "the steps of the run do not explain it"
+    found = {kind for step in between for kind in step["cause_parts"] or [step["cause"]]}
+    return True, f"by {' and '.join(sorted(found))} alone, {_step_place(between[-1])}"
 
 
 def _step_place(step: Mapping[str, Any]) -> str:
@@ -714,15 +772,26 @@ def _notes(
         notes.append(f"calls that may disappear, but no call that disappeared has this label: {_named(present)}")
     reasons: dict[str, list[str]] = {}
     for row in rows:
-        if row["kind"] == "removed" or _why_not(row, rules) is not None:
-            continue
-        if _without_baseline(row, rules):
-            why = "only on the after side" if row["kind"] == "added" else "failed before, so it has no baseline"
+        for why in _unjudged_texts(row, rules) if _why_not(row, rules) is None else ():
             reasons.setdefault(why, []).append(row["label"])
-        elif (limits := rules.limits_of(row)) is not None:
-            for why in _too_few(row, limits).values():
-                reasons.setdefault(why, []).append(row["label"])
     return [*notes, *(f"not judged: {_named(labels)}: {why}" for why, labels in reasons.items())]
+
+
+def _unjudged_texts(row: Mapping[str, Any], rules: Rules) -> list[str]:
+    """Return what of a row is not judged although nothing is missing: no baseline, too few observations, rounding."""
+    kind = f"{row['stratum']}: " if row["stratum"] else ""
+    if row["kind"] == "added":
+        return [f"{kind}only on the after side"]
+    if row["kind"] == "removed":
+        return [f"{kind}only on the before side"] if kind else []
+    if _without_baseline(row, rules):
+        return [f"{kind}failed before, so it has no baseline"]
+    limits = rules.limits_of(row)
+    if limits is None:
+        return []
+    rounded = _within_rounding(row) and row["kind"] == "changed"
+    texts = [f"{kind}a change by 1 gas unit, which rounding can make, is not a regression"] if rounded else []
+    return [*texts, *_too_few(row, limits).values()]
 
 
 def _matching(pattern: str, labels: Iterable[str]) -> bool:

@@ -54,6 +54,7 @@ __all__ = [
     "gate_lines",
     "group_sentence",
     "group_text",
+    "growth_text",
     "label_text",
     "module_change_text",
     "none_sentence",
@@ -207,12 +208,7 @@ def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
 
 def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
     for slope in call.growth[:_MAX_LISTED]:
-        rate = f"{_decimal(slope['per_1000_versions'])} gas units per 1,000 versions"
-        bounds = f"{_decimal(slope['low'])} to {_decimal(slope['high'])}"
-        yield (
-            f"{slope['part']}{_of_kind(slope['stratum'], name)} grows with state by {rate} ({bounds}) from version "
-            f"{slope['version_first']} to {slope['version_last']}; that is not a step"
-        )
+        yield f"{growth_text(slope, _of_kind(slope['stratum'], name))}; that is not a step"
     if len(call.growth) > _MAX_LISTED:
         yield f"{len(call.growth) - _MAX_LISTED:,} more slopes are in the frame of the growth"
     for (before, after), rows in _by_place(call.mix).items():
@@ -227,6 +223,14 @@ def _not_steps_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
             f"{plural(len(call.weak), 'shift')} of one gas unit, as growth over the border of a whole unit makes them, "
             f"are not reported as steps (versions {places})"
         )
+
+
+def growth_text(slope: Mapping[str, Any], kind: str = "") -> str:
+    """Return how a part of committed gas grows, from a row of the growth; `kind` follows the name of the part."""
+    rate = f"{_decimal(slope['per_1000_versions'])} gas units per 1,000 versions"
+    bounds = f"{_decimal(slope['low'])} to {_decimal(slope['high'])}"
+    versions = f"from version {slope['version_first']} to {slope['version_last']}"
+    return f"{slope['part']}{kind} grows with state by {rate} ({bounds}) {versions}"
 
 
 def _share_text(row: Mapping[str, Any], name: Renderer) -> str:
@@ -610,7 +614,8 @@ def comparison_rows(comparison: Comparison, name: Renderer) -> list[tuple[str, .
     for row in rows:
         source = "" if row["source"] == Source.VIEW else f" ({name(row['source'].removesuffix('@now'))})"
         node = f" ({name(row['node'])})" if several else ""
-        cells.append((f"{name(row['label'])}{source}{node}", *_comparison_cells(row, name)))
+        kind = _of_kind(row["stratum"], name) if row["stratum"] else source
+        cells.append((f"{name(row['label'])}{kind}{node}", *_comparison_cells(row, name)))
         cells += [
             (f"of which {part}", f"{before:,}", f"{after:,}", f"{after - before:+,}", "", "")
             for column, part in _SPLIT.items()
@@ -630,17 +635,27 @@ _SPLIT = {
 
 
 def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
-    """Return lines that name the calls without a row in the table, and those whose comparison has little meaning."""
+    """Return lines about causes, calls without a row in the table, and calls whose comparison has little meaning."""
     calls, same = comparison.calls, comparison.unchanged
-    lines = [
+    causes: dict[str, list[int]] = {}
+    for place, text in enumerate(calls["explanation"].tolist()):
+        if isinstance(text, str):
+            causes.setdefault(text, []).append(place)
+    lines = [f"cause of {_labels(calls.iloc[rows], name)}: {name(text, _MAX_NOTE)}" for text, rows in causes.items()]
+    lines += [
         f"{kind}: {_labels(rows, name)}"
         for kind in ("added", "removed", "unchanged")
         if len(rows := calls[calls["kind"] == kind])
     ]
+    why = calls["not_judged"].dropna()
+    lines += [
+        f"not compared: {_labels(calls.loc[[place]], name)}: {name(text, _MAX_NOTE)}" for place, text in why.items()
+    ]
     other = same[same["value_changed"].fillna(value=False).astype(bool)]
     if len(other):
         lines.append(f"same gas, another result: {_labels(other, name)}")
-    committed = calls[calls["source"].str.contains(Source.COMMITTED, regex=False)]
+    both = calls[calls["stratum"].isna() & ~calls["kind"].isin(["added", "removed"])]
+    committed = both[both["source"].str.contains(Source.COMMITTED, regex=False)]
     if len(committed):
         labels = _labels(committed, name)
         lines.append(f"the last committed transaction on either side, whose arguments may differ: {labels}")
@@ -648,7 +663,11 @@ def comparison_lines(comparison: Comparison, name: Renderer) -> list[str]:
 
 
 def _labels(rows: pd.DataFrame, name: Renderer) -> str:
-    return ", ".join(map(name, dict.fromkeys(rows["label"].tolist())))
+    """Return labels in words, of committed calls with the kind of transaction."""
+    columns = plain_columns(rows, ["label", "stratum"])
+    pairs = zip(columns["label"], columns["stratum"], strict=True)
+    named = (f"{name(label)}{_of_kind(kind, name) if kind else ''}" for label, kind in pairs)
+    return ", ".join(dict.fromkeys(named))
 
 
 def _order(row: Mapping[str, Any]) -> tuple[bool, float]:
@@ -663,10 +682,15 @@ def _comparison_cells(row: Mapping[str, Any], name: Renderer) -> tuple[str, ...]
     return (
         _outcome_text(row, "before", name),
         _outcome_text(row, "after", name),
-        "" if change is None else f"{change:+,}",
+        "" if change is None else f"{change:+,}{_bounds_text(row)}",
         relative_change(row["gas_before"], row["gas_after"]) if change and row["gas_before"] else "",
         version_range(row["version_before"], row["version_after"]),
     )
+
+
+def _bounds_text(row: Mapping[str, Any]) -> str:
+    low, high = row["change_low"], row["change_high"]
+    return "" if low is None else f" ({_decimal(low, sign=True)} to {_decimal(high, sign=True)})"
 
 
 def _outcome_text(row: Mapping[str, Any], side: str, name: Renderer) -> str:

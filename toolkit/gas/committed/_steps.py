@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,9 +14,9 @@ import pyarrow.compute as pc
 from toolkit.frames._schema import STRATUM
 from toolkit.gas._observations import Cause, Part, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.gas.committed._analysis import analyse
-from toolkit.gas.committed._levels import MIN_SIDE
-from toolkit.gas.committed._strata import slots_created
+from toolkit.gas.committed._analysis import MIN_RELATIVE_STEP, MIN_STEP_UNITS, analyse
+from toolkit.gas.committed._levels import FIRST_WINDOW, MAX_WINDOW, MIN_SIDE, PRECISE
+from toolkit.gas.committed._strata import Observations, slots_created
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,9 +30,15 @@ if TYPE_CHECKING:
 __all__ = [
     "JUDGED_COLUMNS",
     "CommittedCall",
+    "EndKind",
+    "KindDifference",
     "NotCompared",
     "StoragePrices",
     "WeakShift",
+    "columns_coded",
+    "columns_read",
+    "compare_kinds",
+    "end_kinds",
     "judge_call",
     "series_frame",
     "stratum_words",
@@ -226,7 +233,9 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
         column = table[name]
         if column.null_count == len(table) and len(table):
             continue  # a run of an earlier version, or nothing to state
-        if pa.types.is_dictionary(column.type) or pa.types.is_boolean(column.type):
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            frame[name] = column.dictionary_encode().to_pandas()
+        elif pa.types.is_dictionary(column.type) or pa.types.is_boolean(column.type):
             frame[name] = column.to_pandas()
         elif name == "abort_code":
             frame[name] = pd.arrays.IntegerArray(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
@@ -527,3 +536,178 @@ def columns_read() -> list[str]:
 def columns_coded() -> list[str]:
     """Return the text columns among them, which are read as codes."""
     return [name for name in columns_read() if name in _CODED]
+
+
+MAX_OF_END = 400
+"""Transactions of a call that count as the end of a run; its kinds and their shares are those of them."""
+MIN_SHARE = 0.05
+"""A kind with a smaller share on both sides is compared if it can be, and left out if it cannot."""
+_SURE = 3.3
+"""Standard errors of a difference of means that chance exceeds in 1 of 1,000 cases."""
+
+
+@dataclass(frozen=True)
+class EndKind:
+    """One kind of a call's transactions at the end of a run, after its last step."""
+
+    key: tuple[tuple[str, object], ...]
+    words: str
+    share: float
+    rows: pd.DataFrame = field(compare=False, repr=False)
+
+    @property
+    def gas(self) -> NDArray[np.float64]:
+        """Gas used by each transaction."""
+        return self.rows["gas_used"].to_numpy(np.float64)
+
+    @property
+    def success(self) -> bool | None:
+        """Whether the transactions succeeded."""
+        value = dict(self.key).get("success")
+        return None if value is None else bool(value)
+
+
+def end_kinds(frame: pd.DataFrame, *, after: int, until: int) -> dict[tuple[tuple[str, object], ...], EndKind]:
+    """Return the kinds of a call's transactions at the end of a run, by what makes them.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        As `series_frame` returns it.
+        All transactions of a run, so that kinds have the names that its steps have.
+    after, until : int
+        Version of the last step, since transactions of lower versions are of another level, and the last version.
+
+    Returns
+    -------
+    dict of key to EndKind
+        With the last 20 transactions of each kind, or more, up to 320, until their mean is precise.
+    """
+    # New bytes divide strata in one run and not in another, so they are not part of what is matched.
+    whole = frame.drop(columns="new_bytes", errors="ignore").reset_index(drop=True)
+    strata = Observations(whole).strata()
+    ends = whole[whole["ledger_version"].between(after, until)].tail(MAX_OF_END)
+    found = {}
+    for stratum in strata:
+        rows = ends[ends.index.isin(stratum.rows)]
+        if len(rows):
+            key = tuple((name, value) for name, value in stratum.key if value is not None)
+            share, count = len(rows) / len(ends), FIRST_WINDOW
+            while count < min(len(rows), MAX_WINDOW) and not _is_precise(
+                rows["gas_used"].to_numpy(np.float64)[-count:]
+            ):
+                count *= 2
+            found[key] = EndKind(key, stratum_words(stratum, strata), share, rows.tail(count))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class KindDifference:
+    """The difference of one kind of transactions on two sides.
+
+    Attributes
+    ----------
+    stratum : str
+    before, after : EndKind or None
+    changed : bool
+        Whether the gas differs by more than chance and rounding make.
+    low, high : float or None
+        Bounds of the difference, 95 %, rounding included.
+    not_judged : str
+        Why the kind cannot be compared; empty if it can be, or is on one side only because the mix changed.
+    """
+
+    stratum: str
+    before: EndKind | None
+    after: EndKind | None
+    changed: bool = False
+    low: float | None = None
+    high: float | None = None
+    not_judged: str = ""
+
+
+_ONE_SIDED = (
+    "some kinds of transactions are on the before side only and others on the after side only, so either the mix or "
+    "what the call writes has changed"
+)
+
+
+def compare_kinds(
+    before: Mapping[tuple[tuple[str, object], ...], EndKind], after: Mapping[tuple[tuple[str, object], ...], EndKind]
+) -> list[KindDifference]:
+    """Compare the kinds of a call's transactions at the ends of two runs, each with itself.
+
+    Parameters
+    ----------
+    before, after : mapping
+        As `end_kinds` returns it.
+
+    Returns
+    -------
+    list of KindDifference
+        The most frequent first. Rare kinds without enough transactions on a side are left out.
+    """
+    keys = sorted({**after, **before}, key=lambda key: -max(_share(before, key), _share(after, key)))
+    large = [key for key in keys if _is_large(before.get(key)) or _is_large(after.get(key))]
+    both_exclusive = any(key not in after for key in large) and any(key not in before for key in large)
+    found = []
+    for key in keys:
+        one, two = before.get(key), after.get(key)
+        # The longer name distinguishes more kinds.
+        words = max((kind.words for kind in (one, two) if kind is not None), key=len)
+        if one is not None and two is not None and min(len(one.rows), len(two.rows)) >= MIN_SIDE:
+            found.append(_of_both(words, one, two))
+        elif key not in large or any(kind is not None and kind.success is False for kind in (one, two)):
+            continue  # rare, or without a baseline, because it fails
+        elif one is None or two is None:
+            found.append(KindDifference(words, one, two, not_judged=_ONE_SIDED if both_exclusive else ""))
+        else:
+            few = f"{len(one.rows)} transactions before and {len(two.rows)} after, and {MIN_SIDE} are needed"
+            found.append(KindDifference(words, one, two, not_judged=few))
+    return found
+
+
+def _share(kinds: Mapping[tuple[tuple[str, object], ...], EndKind], key: tuple[tuple[str, object], ...]) -> float:
+    return kinds[key].share if key in kinds else 0.0
+
+
+def _is_large(kind: EndKind | None) -> bool:
+    return kind is not None and kind.share >= MIN_SHARE and len(kind.rows) >= MIN_SIDE
+
+
+def _of_both(words: str, one: EndKind, two: EndKind) -> KindDifference:
+    """Compare a kind that is on both sides: it changed if its gas, or a part of it, did."""
+    _, low, high = _difference(one.gas, two.gas, 1.0)
+    unit = octas_per_unit(one.rows)
+    changed = any(
+        _difference(one.rows[column].to_numpy(np.float64), two.rows[column].to_numpy(np.float64), width)[0]
+        for column, width in (("gas_used", 1.0), *((part.column, unit if part.in_octas else 1.0) for part in Part))
+        if column in one.rows and column in two.rows
+    )
+    return KindDifference(words, one, two, changed, low, high)
+
+
+def _difference(one: NDArray[np.float64], two: NDArray[np.float64], width: float) -> tuple[bool, float, float]:
+    """Return whether two means differ, and the bounds of the difference; `width` is one gas unit."""
+    change = float(two.mean() - one.mean())
+    error = math.sqrt(_variance_of_mean(one) + _variance_of_mean(two))
+    relative = MIN_RELATIVE_STEP * max(one.mean(), two.mean()) if error else 0.0
+    least = max(_SURE * error, relative, MIN_STEP_UNITS * width)
+    around = max(1.96 * error, width)
+    return abs(change) >= least, change - around, change + around
+
+
+def _is_precise(values: NDArray[np.float64]) -> bool:
+    return math.sqrt(_variance_of_mean(values)) <= PRECISE * float(values.mean())
+
+
+def _variance_of_mean(values: NDArray[np.float64]) -> float:
+    """Return the variance of a mean, for values that may grow and whose neighbours may be alike."""
+    residual, place = values - values.mean(), np.arange(len(values)) - (len(values) - 1) / 2
+    if len(values) > MIN_SIDE:
+        residual = residual - float(place @ residual) / float(place @ place) * place
+    power = float(residual @ residual)
+    if power <= 1e-9 * len(values):
+        return 0.0
+    alike = min(0.97, max(0.0, float(residual[1:] @ residual[:-1]) / power))
+    return power / (len(values) - 1) / len(values) * (1 + alike) / (1 - alike)
