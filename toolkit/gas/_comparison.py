@@ -24,12 +24,12 @@ from toolkit.gas._steps import OUTCOME_COLUMNS, step_groups
 from toolkit.gas._study import Run
 from toolkit.gas.committed._steps import (
     CommittedCall,
-    StoragePrices,
     columns_read,
     compare_kinds,
     end_kinds,
     series_frame,
 )
+from toolkit.gas.runs._committed import storage_prices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -338,7 +338,7 @@ def _end_of(row: Mapping[str, Any], side: _Side) -> dict[Any, EndKind]:
     if call is None or not call.judged or side.run is None:
         return {}
     plan = next(plan for plan in side.run.manifest["nodes"] if plan["node"] == call.node)
-    prices = StoragePrices(**{name: tuple(values) for name, values in plan["storage_prices"].items()})
+    prices = storage_prices(plan)
     frame = series_frame([to_arrow(side.run.observations[columns_read()])], call.node, call.fingerprint, prices)
     steps = side.run.steps
     until = frame["ledger_version"].max() if side.until is None else side.until
