@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,8 @@ class Timeline:
         What could not be read, in words; nothing is known about changes of it.
     initial : int
         Number of versions at which schedule and configuration were compared first.
+    first_time, last_time : datetime or None
+        Times of `first` and `last`.
     """
 
     first: int
@@ -99,6 +102,8 @@ class Timeline:
     requests: int = 0
     unread: tuple[str, ...] = ()
     initial: int = DEFAULT_INITIAL
+    first_time: datetime | None = None
+    last_time: datetime | None = None
 
     @property
     def not_seen(self) -> str:
@@ -145,6 +150,8 @@ class Timeline:
             "unread": list(self.unread),
             "initial": self.initial,
             "not_seen": self.not_seen,
+            "first_time": None if self.first_time is None else self.first_time.isoformat(),
+            "last_time": None if self.last_time is None else self.last_time.isoformat(),
         }
         return frame
 
@@ -164,6 +171,7 @@ class Timeline:
         columns = plain_columns(frame, TIMELINE.names)
         rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
         about = frame.attrs
+        times = [about.get(name) for name in ("first_time", "last_time")]
         return cls(
             about["first"],
             about["last"],
@@ -172,6 +180,7 @@ class Timeline:
             about.get("requests", 0),
             tuple(about.get("unread", ())),
             about.get("initial", DEFAULT_INITIAL),
+            *(None if time is None else datetime.fromisoformat(time) for time in times),
         )
 
 
@@ -228,8 +237,8 @@ def timeline(
     -------
     DataFrame, shape (changes, 13)
         One row per version and kind of change, by version; the data dictionary describes the columns. ``attrs`` has
-        ``requests`` (number of reads), ``unread`` (what could not be read, in words), ``not_seen``, and the range and
-        modules.
+        ``requests`` (number of reads), ``unread`` (what could not be read, in words), ``not_seen``, the range with the
+        times of its ends, and the modules.
 
     Raises
     ------
@@ -333,6 +342,7 @@ def find_timeline(
     before = evidence.reads
     low = max(first - 1, oldest, 0)
     search = _Search(node, evidence, modules, (min(low, last), last), initial)
+    times = [search.time(version) for version in (first, last)]
     changes = tuple(sorted(search.changes(), key=lambda change: (change.ledger_version, change.kind)))
     return Timeline(
         first,
@@ -342,6 +352,7 @@ def find_timeline(
         evidence.reads - before,
         tuple(search.unread()),
         initial,
+        *times,
     )
 
 
@@ -538,6 +549,11 @@ class _Search:
             change = self._of_code(ends, packages)
             if change is not None:
                 yield change
+
+    def time(self, version: int) -> datetime | None:
+        """Return the time of the transaction of a version, None if it is not known."""
+        written = self._written(version)
+        return None if written is None else written.time
 
     def _written(self, version: int) -> Written | None:
         """Return what the transaction of a version wrote, None if it cannot be read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatt
 from matplotlib.transforms import blended_transform_factory
 
 from toolkit._present.numbers import change_place, plural
+from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import CAUSE_LABELS
 from toolkit.gas._series import CallSeries, call_order, columns_of, is_model, require, series_of
@@ -52,6 +53,8 @@ def gas_by_version(
     *,
     steps: pd.DataFrame | None = None,
     levels: pd.DataFrame | None = None,
+    timeline: pd.DataFrame | None = None,
+    x: Literal["version", "time"] = "version",
     ax: Axes | None = None,
     calls: Sequence[str] | None = None,
 ) -> Axes:
@@ -73,6 +76,12 @@ def gas_by_version(
     levels : DataFrame, optional
         As `Run.levels`. Draws the level of each kind of committed transactions as a line, which steps where the kind
         does; the transactions are small dots then. Of a call with more than 6 kinds the most frequent are drawn.
+    timeline : DataFrame, optional
+        As `toolkit.timeline` returns it. Its changes are marked at the bottom, with the colours and shapes of causes.
+    x : {"version", "time"}, default "version"
+        With "time" the versions are drawn at their times, and the axis has dates. Known are the times of committed
+        transactions, of the transactions of steps and timeline, and of the ends of the timeline; the versions between
+        them are spread evenly.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     calls : sequence of str, optional
@@ -81,14 +90,14 @@ def gas_by_version(
     Returns
     -------
     Axes
-        x in ledger versions, y in gas units.
+        x in ledger versions, also if it is scaled by time; y in gas units.
 
     Raises
     ------
     SchemaError
         If a column is missing.
     InputError
-        If `calls` contains a label that the frame does not have.
+        If `calls` contains a label that the frame does not have, or `x` is "time" and fewer than two times are known.
 
     Examples
     --------
@@ -105,19 +114,26 @@ def gas_by_version(
         require(steps, STEP_COLUMNS, what="marks of changes")
         steps = steps[steps["label"].isin(list(call_order(observations, calls)))]
     lines = [] if levels is None else _level_lines(levels, found)
+    times = _known_times(observations, steps, timeline) if _is_time(x) else None
     with style.drawing(ax, width=9, height=max(4.4, 1.8 + 0.24 * len(found))) as axes:
         for series in found:
             _draw_series(axes, series, faint=any(line.series is series for line in lines))
         for line in lines:
             _draw_level(axes, line)
         failing = [series for series in found if series.failures()]
-        _set_axes(axes, found, rug_rows=min(len(failing), MAX_RUG_ROWS))
-        _draw_rug(axes, failing, named=len(found) > 1)
+        changes = [] if timeline is None else style.timeline_marks(timeline, *_span(found))
+        strip = style.TIMELINE_ROW * style.timeline_rows(changes)
+        _set_axes(axes, found, rug_rows=min(len(failing), MAX_RUG_ROWS), strip=strip)
+        if times is not None:
+            style.date_axis(axes, *times)
+            axes.set_xlabel(_time_label(found, times[0]))
+        _draw_rug(axes, failing, named=len(found) > 1, above=strip)
+        style.draw_timeline(axes, changes, share=strip)
         marks = None if steps is None or steps.empty else _marks(steps)
         if marks is not None:
             _draw_steps(axes, marks)
-        legend_rows = _add_legend(axes, found, marks)
-        axes.set_title(_title(found))
+        legend_rows = _add_legend(axes, found, marks, changes)
+        axes.set_title(_title(found, x))
         if is_model(observations):
             style.note(axes, style.MODEL_NOTE, below_pt=36 + 14 * legend_rows)
         if len(found) > 1 or len(lines) > 1:
@@ -127,10 +143,57 @@ def gas_by_version(
     return axes
 
 
-def _title(found: Sequence[CallSeries]) -> str:
+def _title(found: Sequence[CallSeries], x: str) -> str:
     if len({series.label for series in found}) == 1:
-        return f"Gas of {figure_text(found[0].label, 48)} by ledger version"
-    return "Gas by ledger version"
+        return f"Gas of {figure_text(found[0].label, 48)} by ledger {x}"
+    return f"Gas by ledger {x}"
+
+
+def _span(found: Sequence[CallSeries]) -> tuple[float, float]:
+    """Return the first and last version of all series."""
+    versions = np.concatenate([series.versions for series in found] or [np.zeros(1)])
+    return (float(versions.min()), float(versions.max())) if len(versions) else (0.0, 0.0)
+
+
+def _is_time(x: str) -> bool:
+    if x not in {"version", "time"}:
+        raise InputError(f'x: expected "version" or "time", got {x!r:.40}')
+    return x == "time"
+
+
+def _known_times(
+    observations: pd.DataFrame, steps: pd.DataFrame | None, timeline: pd.DataFrame | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the versions whose times are known, ascending, and the times in seconds since 1970."""
+    known: dict[float, float] = {}
+    for frame, version, time in (
+        (observations, "ledger_version", "ledger_timestamp"),
+        (steps, "version_after", "time"),
+        (timeline, "ledger_version", "time"),
+    ):
+        if frame is not None and time in frame.columns:
+            rows = frame[frame[time].notna()]
+            stamps = pd.to_datetime(rows[time], utc=True).dt.tz_localize(None).to_numpy(dtype="datetime64[us]")
+            seconds = stamps.astype(np.int64).astype(np.float64) / 1e6
+            known.update(zip(rows[version].to_numpy(dtype=np.float64).tolist(), seconds.tolist(), strict=True))
+    about = {} if timeline is None else timeline.attrs
+    for version, time in (("first", "first_time"), ("last", "last_time")):
+        if about.get(time) is not None:
+            known[float(about[version])] = pd.Timestamp(about[time]).timestamp()
+    versions = np.array(sorted(known), dtype=np.float64)
+    if len(set(known.values())) < 2:  # noqa: PLR2004 - two times make an axis
+        raise InputError(
+            f'x="time" needs the times of two versions or more, got {len(known)}: pass '
+            "timeline=toolkit.timeline(node, versions), which has the times of both ends, or steps=run.steps"
+        )
+    return versions, np.array([known[version] for version in versions], dtype=np.float64)
+
+
+def _time_label(found: Sequence[CallSeries], known: NDArray[np.float64]) -> str:
+    """Return the label of an axis of time, which says so if the times of most versions follow from others."""
+    if all(np.isin(series.versions, known).all() for series in found):
+        return "ledger time (UTC)"
+    return f"ledger time (UTC), in proportion to versions between {len(known):,} known times"
 
 
 class _Level(NamedTuple):
@@ -236,7 +299,7 @@ def _draw_lonely(ax: Axes, series: CallSeries, colour: str) -> None:
         )
 
 
-def _set_axes(ax: Axes, found: Sequence[CallSeries], *, rug_rows: int) -> None:
+def _set_axes(ax: Axes, found: Sequence[CallSeries], *, rug_rows: int, strip: float) -> None:
     values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
     versions = np.concatenate([series.versions for series in found] or [np.array([])])
     ax.set_xlabel("ledger version")
@@ -249,7 +312,7 @@ def _set_axes(ax: Axes, found: Sequence[CallSeries], *, rug_rows: int) -> None:
         return
     width = versions.max() - versions.min() or 1.0
     ax.set_xlim(versions.min() - 0.015 * width, versions.max() + 0.015 * width)
-    _set_gas_scale(ax, values, share=rug_rows * RUG_STRIP + 0.02 * (rug_rows > 0))
+    _set_gas_scale(ax, values, share=rug_rows * RUG_STRIP + strip + 0.02 * (rug_rows > 0 or strip > 0))
 
 
 def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> None:
@@ -281,11 +344,11 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
     ax.set_ylim(*(float(end) for end in scale.inverted().transform(np.array([bottom, top]))))
 
 
-def _draw_rug(ax: Axes, failing: Sequence[CallSeries], *, named: bool) -> None:
+def _draw_rug(ax: Axes, failing: Sequence[CallSeries], *, named: bool, above: float) -> None:
     """Draw for each failing call a row of bars at the bottom, at the readings without a result."""
     foot = blended_transform_factory(ax.transData, ax.transAxes)
     for row, series in enumerate(failing):
-        y = RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
+        y = above + RUG_STRIP * (min(row, MAX_RUG_ROWS - 1) + 0.6)
         runs = series.failures()
         for first, last in runs:
             ax.plot(
@@ -404,9 +467,11 @@ def _side(steps: pd.DataFrame, side: str) -> NDArray[np.float64]:
     return np.where(np.isnan(total), gas, total)
 
 
-def _add_legend(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | None) -> int:
+def _add_legend(
+    ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | None, changes: Sequence[style.TimelineMark]
+) -> int:
     """Draw a legend of the marks in the figure below the axes; return its number of rows."""
-    causes = set() if marks is None else set(marks["cause"])
+    causes = {change.kind.value for change in changes} | (set() if marks is None else set(marks["cause"]))
     handles = [
         Line2D([], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=6, label=CAUSE_LABELS[cause])
         for cause, mark in style.CAUSE_MARKS.items()
@@ -416,6 +481,9 @@ def _add_legend(ax: Axes, found: Sequence[CallSeries], marks: pd.DataFrame | Non
     if marks is not None and not marks["exact"].all():
         hollow: dict[str, Any] = {"markerfacecolor": style.PAPER, "markeredgecolor": style.MUTED}
         handles.append(Line2D([], [], marker="o", label="between two readings", **plain | hollow))
+    if changes:
+        text = "a change that could have moved gas"
+        handles.append(Line2D([], [], label=text, color=style.MUTED, linestyle=(0, (1, 2.5)), linewidth=0.9))
     sources = {series.source for series in found}
     if Source.SIMULATE in sources:
         handles.append(Line2D([], [], marker="d", label="simulated at the head", **plain))

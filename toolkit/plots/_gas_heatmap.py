@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from toolkit._present.numbers import times
 from toolkit.gas._observations import Source
+from toolkit.gas._sentences import CAUSE_LABELS
 from toolkit.gas._series import is_model, series_of
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["gas_heatmap"]
 
+STRIP_ROW = 0.5
+"""Height of a row of marks of a timeline, in rows of calls."""
 COLUMNS = 480
 """Columns of a row: about one for two pixels of the width of a figure."""
 FAILED_COLOUR = "#c6ccd2"
@@ -43,7 +47,13 @@ class _Row(NamedTuple):
     failed: NDArray[np.bool_]
 
 
-def gas_heatmap(observations: pd.DataFrame, *, ax: Axes | None = None, calls: Sequence[str] | None = None) -> Axes:
+def gas_heatmap(
+    observations: pd.DataFrame,
+    *,
+    timeline: pd.DataFrame | None = None,
+    ax: Axes | None = None,
+    calls: Sequence[str] | None = None,
+) -> Axes:
     """Draw each call as a row whose colour is its gas relative to its first reading.
 
     For many calls, whose lines would hide each other. Between two equal readings the row has their colour. Between two
@@ -54,6 +64,8 @@ def gas_heatmap(observations: pd.DataFrame, *, ax: Axes | None = None, calls: Se
     observations : DataFrame
         As `Run.observations`; rows of ``view@version`` are drawn. Columns ``label``, ``source``, ``ledger_version`` and
         ``gas_used`` (gas units); ``success``, ``error_code``, ``node`` and ``model`` if present.
+    timeline : DataFrame, optional
+        As `toolkit.timeline` returns it. Its changes are marked below the rows, with the colours and shapes of causes.
     ax : Axes, optional
         Axes to draw on; by default a new figure. The colour bar uses some of its width.
     calls : sequence of str, optional
@@ -81,7 +93,8 @@ def gas_heatmap(observations: pd.DataFrame, *, ax: Axes | None = None, calls: Se
         first = min(float(series.versions[0]) for series in found)
         last = max(float(series.versions[-1]) for series in found)
         edges = np.linspace(first, max(last, first + 1), COLUMNS + 1)
-        _draw(axes, [_row(series, edges) for series in found], edges)
+        changes = [] if timeline is None else style.timeline_marks(timeline, first, last)
+        _draw(axes, [_row(series, edges) for series in found], edges, changes)
         if is_model(observations):
             style.note(axes, style.MODEL_NOTE, below_pt=36)
     return axes
@@ -101,7 +114,7 @@ def _row(series: CallSeries, edges: NDArray[np.float64]) -> _Row:
     return _Row(name, np.where(known_at, gas[at], np.nan), known_at & np.isnan(gas[at]))
 
 
-def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64]) -> None:
+def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64], changes: Sequence[style.TimelineMark]) -> None:
     change = np.array([row.change for row in rows])
     failed = np.array([row.failed for row in rows])
     reach = max(float(np.nanmax(np.abs(change))) if np.isfinite(change).any() else 0.0, MIN_RANGE)
@@ -113,20 +126,40 @@ def _draw(ax: Axes, rows: Sequence[_Row], edges: NDArray[np.float64]) -> None:
         grey = LinearSegmentedColormap.from_list("failed", [FAILED_COLOUR, FAILED_COLOUR])
         cells = np.ma.masked_where(~failed, np.ones_like(change))
         ax.pcolormesh(edges, heights, cells, cmap=grey, rasterized=True, gid="failed-cells")
+    ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.PAPER, linewidth=2.5)
+    ax.set_yticks(range(len(rows)), [row.name for row in rows], color=style.INK)
+    ax.tick_params(axis="y", length=0)
+    strip = STRIP_ROW * style.timeline_rows(changes)
+    ax.set_ylim(len(rows) - 0.5 + strip, -0.5)
+    style.draw_timeline(ax, changes, share=strip / (len(rows) + strip))
+    _add_legend(ax, changes, failed=bool(failed.any()))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+    ax.xaxis.set_major_formatter(style.VERSION_NUMBERS)
+    _add_scale(ax, mesh, reach)
+
+
+def _add_legend(ax: Axes, changes: Sequence[style.TimelineMark], *, failed: bool) -> None:
+    """Name the colour of failed calls and the marks of the timeline, above the axes."""
+    kinds = {change.kind for change in changes}
+    handles: list[Patch | Line2D] = [
+        Line2D(
+            [], [], linestyle="none", marker=mark.marker, color=mark.colour, markersize=5.5, label=CAUSE_LABELS[kind]
+        )
+        for kind, mark in style.CAUSE_MARKS.items()
+        if kind in kinds
+    ]
+    if failed:
+        handles.append(Patch(color=FAILED_COLOUR, label="no result"))
+    if handles:
         ax.legend(
-            handles=[Patch(color=FAILED_COLOUR, label="no result")],
+            handles=handles,
             loc="lower right",
             bbox_to_anchor=(1, 1),
             borderaxespad=0.2,
             handlelength=1.0,
+            columnspacing=1.0,
+            ncols=len(handles),
         )
-    ax.hlines(heights[1:-1], edges[0], edges[-1], colors=style.PAPER, linewidth=2.5)
-    ax.set_yticks(range(len(rows)), [row.name for row in rows], color=style.INK)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
-    ax.xaxis.set_major_formatter(style.VERSION_NUMBERS)
-    _add_scale(ax, mesh, reach)
 
 
 def _add_scale(ax: Axes, mesh: object, reach: float) -> None:

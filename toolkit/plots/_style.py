@@ -1,4 +1,4 @@
-"""Colours, markers and axes shared by all figures. Global settings of matplotlib are not changed."""
+"""Colours, markers, axes and timelines shared by all figures. Global settings of matplotlib are not changed."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib as mpl
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+import numpy as np
+from matplotlib import dates
+from matplotlib.ticker import Formatter, FuncFormatter, Locator, LogLocator, MaxNLocator, NullFormatter
 
 from toolkit._present.numbers import number
 from toolkit.gas._observations import Cause
+from toolkit.gas._series import records, require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    import pandas as pd
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 __all__ = [
     "CAUSE_MARKS",
@@ -24,10 +31,15 @@ __all__ = [
     "PART_COLOURS",
     "VERSION_NUMBERS",
     "CauseMark",
+    "TimelineMark",
     "call_colour",
     "call_dashes",
+    "date_axis",
+    "draw_timeline",
     "drawing",
     "gas_axis_is_log",
+    "timeline_marks",
+    "timeline_rows",
 ]
 
 INK = "#1f2328"
@@ -79,6 +91,168 @@ def call_colour(position: int) -> str:
 def call_dashes(position: int) -> str | tuple[int, tuple[float, ...]]:
     """Return the line style of the call at `position`: when the colours repeat, the dashes differ."""
     return DASHES[position // len(PALETTE) % len(DASHES)]
+
+
+TIMELINE_ROW = 0.045
+"""Share of the height of the axes for a row of marks of a timeline."""
+_MAX_TIMELINE_ROWS = 3
+_MAX_TIMELINE_LINES = 60
+_TIMELINE_GAP = 0.015
+"""Least distance of marks in one row, as a share of the width."""
+_BEYOND = 1_000.0
+_DAY_S = 86_400.0
+_dates: Any = dates  # it has no types
+
+
+class TimelineMark(NamedTuple):
+    """A change of a timeline in a figure: its place, the versions that it lies between, and its row in the strip."""
+
+    x: float
+    start: float
+    end: float
+    kind: Cause
+    exact: bool
+    row: int
+
+
+def timeline_marks(timeline: pd.DataFrame, first: float, last: float) -> list[TimelineMark]:
+    """Return the marks of a timeline's changes between two versions, in rows so that neighbours do not overlap.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing.
+    """
+    require(timeline, ("ledger_version", "version_before", "exact", "kind"), what="marks of a timeline")
+    found: list[TimelineMark] = []
+    ends = [-np.inf] * _MAX_TIMELINE_ROWS
+    rows = sorted(records(timeline), key=lambda row: int(row["ledger_version"]))
+    for row in rows:
+        start, end = float(row["version_before"]), float(row["ledger_version"])
+        x = end if row["exact"] else (start + end) / 2
+        if first <= x <= last:
+            gap = _TIMELINE_GAP * (last - first)
+            place = next((place for place, used in enumerate(ends) if x - used >= gap), _MAX_TIMELINE_ROWS - 1)
+            ends[place] = x
+            found.append(TimelineMark(x, start, end, Cause.of(row["kind"]), bool(row["exact"]), place))
+    return found
+
+
+def timeline_rows(marks: Sequence[TimelineMark]) -> int:
+    """Return the number of rows of the strip of marks."""
+    return 1 + max((mark.row for mark in marks), default=-1)
+
+
+def draw_timeline(ax: Axes, marks: Sequence[TimelineMark], *, share: float) -> None:
+    """Draw the marks of a timeline in a strip at the bottom of the axes, each with a thin line up.
+
+    Parameters
+    ----------
+    ax : Axes
+    marks : sequence of TimelineMark
+    share : float
+        Share of the height of the axes that the strip has.
+    """
+    foot, rows = ax.get_xaxis_transform(), timeline_rows(marks)
+    for mark in marks:
+        colour, marker = CAUSE_MARKS[mark.kind]
+        y = share * (mark.row + 0.5) / rows
+        if not mark.exact:
+            ax.axvspan(mark.start, mark.end, color=colour, alpha=0.12, linewidth=0, zorder=0.5, gid="timeline-interval")
+        elif len(marks) <= _MAX_TIMELINE_LINES:
+            ax.plot(
+                [mark.x, mark.x],
+                [y, 1],
+                transform=foot,
+                color=colour,
+                linewidth=0.9,
+                linestyle=(0, (1, 2.5)),
+                zorder=0.9,
+                gid="timeline-line",
+            )
+        ax.plot(
+            mark.x,
+            y,
+            transform=foot,
+            linestyle="none",
+            marker=marker,
+            markersize=5.5,
+            markerfacecolor=colour if mark.exact else PAPER,
+            markeredgecolor=PAPER if mark.exact else colour,
+            markeredgewidth=0.6,
+            gid=f"timeline-{mark.kind}",
+            clip_on=False,
+            zorder=4,
+        )
+
+
+class _VersionDates(Locator):
+    """Ticks of an axis of ledger versions at round dates."""
+
+    def __init__(self, versions: Floats, days: Floats) -> None:
+        self._versions, self._days = versions, days
+
+    def dates(self, versions: Any) -> Any:
+        """Return the times of versions, in days since 1970."""
+        return np.interp(versions, self._versions, self._days)
+
+    def versions(self, days: Any) -> Any:
+        """Return the versions of times."""
+        return np.interp(days, self._days, self._versions)
+
+    def __call__(self) -> Any:
+        if self.axis is None:
+            return []
+        return self.tick_values(*self.axis.get_view_interval())
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        first, last = (_dates.num2date(day) for day in self.dates(np.array(sorted((vmin, vmax)))))
+        return self.versions(_dates.AutoDateLocator(minticks=3, maxticks=7).tick_values(first, last))
+
+
+class _DateTexts(Formatter):
+    """Texts of the ticks of `_VersionDates`: short dates, with the year or day beside the axis."""
+
+    def __init__(self, ticks: _VersionDates) -> None:
+        self._ticks = ticks
+        self._texts = _dates.ConciseDateFormatter(_dates.AutoDateLocator(), show_offset=True)
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        del pos
+        return f"{_dates.num2date(self._ticks.dates(x)):%Y-%m-%d %H:%M:%S}"
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        return list(self._texts.format_ticks(list(self._ticks.dates(np.asarray(values)))))
+
+    def get_offset(self) -> str:
+        return str(self._texts.get_offset())
+
+
+def date_axis(ax: Axes, versions: Floats, seconds: Floats) -> None:
+    """Scale an x axis of ledger versions by time, with ticks at dates; its limits stay in versions.
+
+    Between known times the versions are spread evenly, and beyond them at the mean pace.
+
+    Parameters
+    ----------
+    ax : Axes
+        Its x limits must be set.
+    versions, seconds : ndarray of float64
+        Ledger versions, ascending and each once, and their times since 1970; at least two different times.
+    """
+    days = np.maximum.accumulate(seconds) / _DAY_S
+    pace = (days[-1] - days[0]) / (versions[-1] - versions[0])
+    days = days + np.arange(len(days)) * (days[-1] - days[0]) * 1e-9  # versions of one block have one time
+    reach = _BEYOND + versions[-1] - versions[0]
+    ticks = _VersionDates(
+        np.concatenate(([versions[0] - reach], versions, [versions[-1] + reach])),
+        np.concatenate(([days[0] - reach * pace], days, [days[-1] + reach * pace])),
+    )
+    limits = ax.get_xlim()
+    ax.set_xscale("function", functions=(ticks.dates, ticks.versions))
+    ax.set_xlim(limits)
+    ax.xaxis.set_major_locator(ticks)
+    ax.xaxis.set_major_formatter(_DateTexts(ticks))
 
 
 GAS_NUMBERS = FuncFormatter(lambda value, _: number(value) if value >= 0 else "")

@@ -255,3 +255,124 @@ def test_a_missing_column_is_named() -> None:
     """A frame that is not of observations is refused by the column it lacks."""
     with pytest.raises(SchemaError, match="need the column 'gas_used'"):
         gas_by_version(synthetic_run.observations().drop(columns="gas_used"))
+
+
+# the timeline under the series, and the axis of dates ------------------------------------------------------------------
+
+CHANGES = [
+    (synthetic_run.UPGRADE, "code", True),
+    (synthetic_run.TENFOLD, "schedule", True),
+    (synthetic_run.TENFOLD, "config", True),
+    (4_000, "schedule", False),
+    (9_000, "code", True),
+]
+
+
+def timeline(rows=CHANGES) -> pd.DataFrame:
+    """A timeline of these changes; its versions come every 10 minutes."""
+    columns = {
+        "ledger_version": [version for version, _, _ in rows],
+        "version_before": [version - (1 if exact else 500) for version, _, exact in rows],
+        "exact": [exact for _, _, exact in rows],
+        "time": [synthetic_run.EPOCH + pd.Timedelta(minutes=10 * version) for version, _, _ in rows],
+        "kind": [kind for _, kind, _ in rows],
+    }
+    return pd.DataFrame(columns)
+
+
+def test_a_timeline_is_marked_by_kind_below_the_series() -> None:
+    """Each change has the mark of its cause at its version and a line up; what lies outside is left out."""
+    ax = gas_by_version(synthetic_run.observations(), timeline=timeline())
+    places = {kind: [list(mark.get_xdata()) for mark in artists(ax, f"timeline-{kind}")] for kind in ("code", "config")}
+    assert places == {"code": [[synthetic_run.UPGRADE]], "config": [[synthetic_run.TENFOLD]]}
+    assert sorted(line.get_xdata()[0] for line in artists(ax, "timeline-line")) == [
+        synthetic_run.TENFOLD,
+        synthetic_run.TENFOLD,
+        synthetic_run.UPGRADE,
+    ]
+    told = {text.get_text() for text in ax.get_legend().get_texts()}
+    assert {"gas schedule", "code", "configuration", "a change that could have moved gas"} <= told
+
+
+def test_marks_of_a_timeline_do_not_hide_each_other_or_the_gas() -> None:
+    """Changes of one version are in rows, and the strip is below every reading."""
+    ax = gas_by_version(synthetic_run.observations(), timeline=timeline())
+    at = [*artists(ax, "timeline-config"), *artists(ax, "timeline-schedule"), *artists(ax, "timeline-code")]
+    places = [tuple(ax.get_xaxis_transform().transform(mark.get_xydata()[0]).round(3)) for mark in at]
+    assert len(set(places)) == len(places) == 4
+    lowest = min(line.get_ydata()[~np.isnan(line.get_ydata())].min() for line in artists(ax, "gas-line"))
+    assert max(y for _, y in places) < ax.transData.transform((0, lowest))[1]
+
+
+def test_an_interval_of_a_timeline_is_a_band_with_a_hollow_mark() -> None:
+    """No version is claimed."""
+    ax = gas_by_version(synthetic_run.observations(), timeline=timeline())
+    (band,) = artists(ax, "timeline-interval")
+    assert (band.get_x(), band.get_x() + band.get_width()) == (3_500, 4_000)
+    hollow = [mark for mark in artists(ax, "timeline-schedule") if mark.get_markerfacecolor() == "#ffffff"]
+    assert [list(mark.get_xdata()) for mark in hollow] == [[3_750]]
+
+
+def test_a_frame_that_is_not_a_timeline_is_refused() -> None:
+    """The missing column is named."""
+    with pytest.raises(SchemaError, match="marks of a timeline need the column 'kind'"):
+        gas_by_version(synthetic_run.observations(), timeline=timeline().drop(columns="kind"))
+
+
+def shown_dates(ax: Axes) -> list[str]:
+    """The texts of the ticks in the figure."""
+    ax.figure.draw_without_rendering()
+    return [label.get_text() for label in ax.get_xticklabels() if label.get_text()]
+
+
+def test_an_axis_of_time_has_dates_and_the_places_of_the_versions() -> None:
+    """The label says what is known; a version is drawn at its time, wherever its neighbours are."""
+    frame = synthetic_run.observations().assign(ledger_timestamp=None)
+    known = timeline([(100, "code", True), (4_900, "code", True)])
+    known["time"] = [synthetic_run.EPOCH, synthetic_run.EPOCH + pd.Timedelta(days=100)]
+    middle = timeline([(2_500, "code", True)]).assign(time=synthetic_run.EPOCH + pd.Timedelta(days=90))
+    ax = gas_by_version(frame, timeline=pd.concat([known, middle]), x="time")
+    assert ax.get_title(loc="left") == "Gas by ledger time"
+    assert ax.get_xlabel() == "ledger time (UTC), in proportion to versions between 3 known times"
+    left, between, right = (ax.transData.transform((version, 10))[0] for version in (100, 2_500, 4_900))
+    assert (between - left) / (right - left) == pytest.approx(0.9, abs=0.01)
+    assert {"Jun", "Jul", "Aug"} <= set(shown_dates(ax))
+
+
+def test_times_of_the_observations_need_no_others() -> None:
+    """Committed transactions have their own; those of 1970, of a test ledger, are drawn too."""
+    versions = range(0, 600, 60)
+    frame = pd.DataFrame(
+        {
+            "label": "bump",
+            "source": "committed",
+            "ledger_version": list(versions),
+            "gas_used": 5,
+            "ledger_timestamp": [pd.Timestamp("1970-01-01", tz="UTC") + pd.Timedelta(seconds=v) for v in versions],
+        }
+    )
+    ax = gas_by_version(frame, x="time")
+    assert ax.get_xlabel() == "ledger time (UTC)"
+    assert any(":" in text for text in shown_dates(ax))
+
+
+def test_without_times_an_axis_of_time_is_refused_with_the_way() -> None:
+    """One known time is not an axis."""
+    frame = synthetic_run.observations().assign(ledger_timestamp=None)
+    with pytest.raises(InputError, match="times of two versions or more, got 0: pass timeline="):
+        gas_by_version(frame, x="time")
+    with pytest.raises(InputError, match="got 1: pass"):
+        gas_by_version(frame, timeline=timeline()[:1], x="time")
+    with pytest.raises(InputError, match='expected "version" or "time", got \'date\''):
+        gas_by_version(frame, x="date")
+
+
+def test_the_ends_of_a_timeline_are_known_times() -> None:
+    """A timeline without changes is enough for dates."""
+    empty = timeline([])
+    empty.attrs = {"first": 0, "last": 5_000, "first_time": "2026-05-01T00:00:00+00:00", "last_time": None}
+    frame = synthetic_run.observations().assign(ledger_timestamp=None)
+    with pytest.raises(InputError, match="got 1"):
+        gas_by_version(frame, timeline=empty, x="time")
+    empty.attrs["last_time"] = "2026-08-01T00:00:00+00:00"
+    assert {"Jun", "Jul"} <= set(shown_dates(gas_by_version(frame, timeline=empty, x="time")))

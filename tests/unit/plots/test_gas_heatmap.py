@@ -94,3 +94,17 @@ def test_bad_input_is_named() -> None:
         gas_heatmap(pa.table({"a": [1]}).to_pandas())
     with pytest.raises(InputError, match="'nothing' is not the label of a call"):
         gas_heatmap(synthetic_run.observations(), calls=["nothing"])
+
+
+def test_a_timeline_is_marked_below_the_rows() -> None:
+    """With the shapes of causes, named above; the rows keep their places."""
+    frame = views([(0, 5), (50, 5), (100, 50)])
+    changes = pd.DataFrame(
+        {"ledger_version": [60, 100], "version_before": [59, 99], "exact": True, "kind": ["code", "schedule"]}
+    )
+    ax = gas_heatmap(frame, timeline=changes)
+    marks = [ax.findobj(lambda one, kind=kind: one.get_gid() == f"timeline-{kind}") for kind in ("code", "schedule")]
+    assert [[list(mark.get_xdata()) for mark in group] for group in marks] == [[[60]], [[100]]]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["gas schedule", "code"]
+    bottom = ax.get_xaxis_transform().transform(marks[0][0].get_xydata()[0])[1]
+    assert bottom < ax.transData.transform((0, 0.5))[1]
