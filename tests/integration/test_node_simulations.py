@@ -10,6 +10,7 @@ import requests
 
 import toolkit
 from toolkit import embedded
+from toolkit.embedded._meter import release_names, released_schedule
 from toolkit.move import Address, FunctionId, UInt, encode_bcs, parse_address
 from toolkit.wire import (
     Ed25519Signature,
@@ -411,6 +412,28 @@ def test_a_transaction_is_checked_in_the_order_of_a_node(url, changes, status):
     """The first rule that is broken is the status; nothing is charged."""
     refused = _simulate(url, _raw(**changes))
     assert (refused["success"], refused["vm_status"], refused["gas_used"]) == (False, status, "0")
+
+
+@pytest.mark.parametrize("release", sorted({release_names()[0], release_names()[len(release_names()) // 2], "v1.41.1"}))
+def test_limits_of_gas_and_price_are_those_of_the_schedule(release):
+    """At both bounds of maximum gas and price a transaction passes the check, one unit further it does not."""
+    schedule = released_schedule(release)
+    lowest = -(-schedule["txn.min_transaction_gas_units"] // schedule.scaling)
+    highest, cheapest = schedule["txn.maximum_number_of_gas_units"], schedule["txn.min_price_per_gas_unit"]
+    dearest = schedule["txn.max_price_per_gas_unit"]
+    ledger = embedded.Ledger(release=release, accounts={"0xa11ce": 2**62, "0xb0b": 1})
+
+    def status(gas, price):
+        prepared = ledger.prepare(_transfer(), sender="0xa11ce", max_gas_amount=gas, gas_unit_price=price)
+        return ledger.simulate(prepared).vm_status
+
+    assert status(highest, cheapest) == status(highest, dearest) == "Executed successfully"
+    assert status(lowest, dearest) == "Out of gas"
+    assert status(lowest - 1, dearest) == "MAX_GAS_UNITS_BELOW_MIN_TRANSACTION_GAS_UNITS"
+    assert status(highest + 1, cheapest) == "MAX_GAS_UNITS_EXCEEDS_MAX_GAS_UNITS_BOUND"
+    assert status(highest, dearest + 1) == "GAS_UNIT_PRICE_ABOVE_MAX_BOUND"
+    if cheapest:
+        assert status(highest, cheapest - 1) == "GAS_UNIT_PRICE_BELOW_MIN_BOUND"
 
 
 def test_signers_must_differ():

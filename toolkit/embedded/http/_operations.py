@@ -83,9 +83,12 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
         return HttpAnswer(value.data, media_type=BCS)
     try:
         layout = code.layout(str(value_tag))
+        if str(value_tag) == "signer":
+            raise SchemaError("cannot deserialize signer")
         return HttpAnswer(encode(encode_json(layout, decode_bcs(layout, value.data))))
-    except ToolkitError:
-        raise ApiError(500, "internal_error", "Failed to deserialize table item retrieved from DB") from None
+    except ToolkitError as error:
+        text = f"Failed to deserialize table item retrieved from DB: {bcs_problem(error)}"
+        raise ApiError(500, "internal_error", text) from None
 
 
 def _item_type(name: str, text: str) -> TypeTag:

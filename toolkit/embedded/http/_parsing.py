@@ -507,6 +507,8 @@ def bcs_problem(error: ToolkitError) -> str:
     text = str(error)
     if "expected the end of the data" in text:
         return "remaining input"
+    if "expected a bool, 0 or 1" in text:
+        return "expected boolean"
     return "unexpected end of input" if text.endswith(_ENDS) else shown(text)
 
 
