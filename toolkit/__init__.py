@@ -28,6 +28,7 @@ _HOMES = {
     "frames._display": "address show",
     "frames._transactions": "table_keys",
     "gas._comparison": "compare",
+    "gas._forecast": "forecast",
     "gas._gate": "Threshold Waiver",
     "gas._schedules": "schedule_diff",
     "gas._study": "Run Study",
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from toolkit.frames._display import show as show
     from toolkit.frames._transactions import table_keys as table_keys
     from toolkit.gas._comparison import compare as compare
+    from toolkit.gas._forecast import forecast as forecast
     from toolkit.gas._gate import Threshold as Threshold
     from toolkit.gas._gate import Waiver as Waiver
     from toolkit.gas._schedules import schedule_diff as schedule_diff

@@ -83,6 +83,7 @@ app.command()(studies.report)
 app.command()(comparisons.compare)
 app.command()(comparisons.schedule)
 app.command()(comparisons.timeline)
+app.command()(comparisons.forecast)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,8 +1,9 @@
-"""Commands that compare: compare, two runs with a gate; schedule, two gas schedules; timeline, a range of versions."""
+"""Commands that compare: two runs, with a gate; gas schedules; the versions of a range; a run with other prices."""
 
 from __future__ import annotations
 
 import warnings
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from toolkit.gas._comparison import Comparison
     from toolkit.gas._gate import Gate
 
-__all__ = ["NOT_JUDGED", "REGRESSED", "compare", "schedule", "timeline"]
+__all__ = ["NOT_JUDGED", "REGRESSED", "compare", "forecast", "schedule", "timeline"]
 
 REGRESSED = 1
 """Exit code of a gate that found a regression; no other command returns it."""
@@ -191,6 +192,46 @@ def timeline(
         print(line)
     if out is not None:
         print(f"{len(frame)} rows: {out}")
+
+
+def forecast(  # noqa: PLR0917 - typer makes options of parameters
+    run: Annotated[str, typer.Argument(help="Folder of a run.")],
+    schedule: Annotated[
+        list[str],
+        typer.Option(
+            help="NAME=VALUE or PATTERN=xFACTOR, such as 'instr.*=x10', also several times; or a JSON file of a gas "
+            "schedule or of such pairs; or a ledger version whose schedule is read."
+        ),
+    ],
+    where: Annotated[
+        str | None, typer.Option("--node", help="Where schedules are read, instead of the nodes of the run.")
+    ] = None,
+    whole: Annotated[bool, typer.Option("--all", help="Print every part; by default the totals.")] = False,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what the calls of a run would cost under another gas schedule, as intervals."""
+    from toolkit.gas._forecast import forecast as forecasted
+    from toolkit.gas._forecast import read_schedule
+    from toolkit.gas._study import Run
+
+    check_suffix(out)
+    opened = Run.open(run)
+    with ExitStack() as stack:
+        reached = None if where is None else stack.enter_context(connected(where))
+
+        def of_version(version: str) -> Any:
+            node = reached or stack.enter_context(connected(opened.study.nodes[0]))
+            return node.gas_schedule(_version(node, version))
+
+        frame = forecasted(opened, read_schedule(schedule, of_version), node=reached)
+    if out is not None:
+        write_frame(frame, out)
+        print(f"{len(frame)} rows: {out}")
+        return
+    shown = frame if whole or as_json else frame[frame["part"] == "total"]
+    columns = ["label", "part", "now", "low", "high", "reasons"]
+    print_frame(shown[columns] if not as_json else shown, as_json=as_json, whole=whole)
 
 
 def _version(node: Node, text: str | None) -> int:

@@ -19,6 +19,7 @@ __all__ = [
     "COMPARISON",
     "DIFF",
     "EVENTS",
+    "FORECAST",
     "GROWTH",
     "KEYS",
     "LEVELS",
@@ -585,6 +586,26 @@ RESIMULATION = Schema(
 """One row per part of the gas of a committed transaction that is simulated again."""
 
 
+FORECAST = Schema(
+    "forecast",
+    (
+        _text("label", "the call as people name it; the function of a simulation or transaction", required=True),
+        _text("source", _SOURCES, required=True),
+        _text("node", "URL of the node, of a call of a run"),
+        _u64("ledger_version", "version of the observation"),
+        _text("part", "execution, io, storage, refund or total; total only of a view", required=True),
+        Column("now", pa.float64(), "what was charged", "gas units"),
+        Column("low", pa.float64(), "least charge under the other schedule; null if nothing is known", "gas units"),
+        Column("high", pa.float64(), "greatest charge; null if it has no bound", "gas units"),
+        _u64("now_octas", "the same at the gas unit price; null for a view", "octas"),
+        _u64("low_octas", "the same at the gas unit price; null for a view", "octas"),
+        _u64("high_octas", "the same at the gas unit price; null for a view", "octas"),
+        Column("reasons", pa.list_(pa.string()), "what is not known"),
+    ),
+)
+"""One row per part of a call: what it would cost under another gas schedule."""
+
+
 def _sides(name: str, kind: pa.DataType, meaning: str, unit: str = "") -> tuple[Column, Column]:
     """Return a column for each side of a comparison."""
     return (
@@ -648,6 +669,7 @@ _SCHEMAS = (
     COMPARISON,
     SCHEDULE_DIFF,
     RESIMULATION,
+    FORECAST,
 )
 
 
