@@ -25,9 +25,9 @@ def test_steps_are_told_in_words(study, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0].split(" ")[-1] for line in lines[:6:2]] == ["code", "code", "schedule"]
     assert lines[1:6:2] == [
-        "  price: starts to answer, with 6 gas units",
-        "  price: from 6 to 3 gas units (-50 %)",
-        "  price: from 3 to 30 gas units (x10)",
+        "  price: starts to answer, with 12 gas units",
+        "  price: from 12 to 4 gas units (-66.7 %)",
+        "  price: from 4 to 36 gas units (x9)",
     ]
 
 
@@ -37,6 +37,6 @@ def test_steps_are_rows_for_programs(study, tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert [step["cause"] for step in told["steps"]] == ["code", "code", "schedule"]
     assert [step["cause_parts"] for step in told["steps"]] == [["code"], ["code"], ["schedule"]]
-    assert [(step["gas_before"], step["gas_after"]) for step in told["steps"]] == [(None, 6), (6, 3), (3, 30)]
+    assert [(step["gas_before"], step["gas_after"]) for step in told["steps"]] == [(None, 12), (12, 4), (4, 36)]
     assert {step["transaction_type"] for step in told["steps"]} == {"user_transaction"}
     assert len(told["words"]) == 6

@@ -66,7 +66,7 @@ def test_the_run_has_steps_of_many_causes(explained):
     assert {"gas schedule", "code", "configuration", "state", "several causes"} <= causes
     changes = {change for _, _, change in explained.values()}
     assert "x10" in changes
-    assert "-50 %" in changes
+    assert "-66.7 %" in changes
     assert any(change.endswith(" steps") for change in changes)
 
 

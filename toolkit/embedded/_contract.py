@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from toolkit.embedded._abilities import struct_constraints
+from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
 from toolkit.embedded.types import (
     ABILITIES,
@@ -53,8 +54,8 @@ _M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Struct")
 _E = TypeVar("_E")
 
-# Modelled size of compiled code, bytes: the header of a module, and what each function, struct and field adds.
-_MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 220, 180, 60, 24
+# Modelled size of compiled code, bytes: of a module, and what each function, struct and field adds.
+_MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 110, 80, 80, 20
 _MAGIC = bytes.fromhex("a11ceb0b0700000a")
 _SCRIPT_BYTES = 240
 _SCRIPTS: dict[bytes, StandInScript] = {}
@@ -97,6 +98,7 @@ def _marked(function: _F, **changes: Any) -> _F:
     @functools.wraps(function)
     def called(self: Module, *arguments: Any) -> Any:
         meter = self.session.meter
+        meter.charge_code(self.blocks)
         meter.charge("instr.call.base")
         meter.charge("instr.call.per_arg", len(arguments))
         return function(self, *arguments)
@@ -316,9 +318,10 @@ class Code:
             self.abort(code)
 
     def each(self, elements: Iterable[_E]) -> Iterator[_E]:
-        """Yield the elements of a vector and charge each iteration of the loop."""
+        """Yield the elements of a vector and charge each turn of the loop; a ``range`` has no elements to read."""
+        reads = not isinstance(elements, range)
         for element in elements:
-            self.session.meter.charge_loop(1)
+            self.session.meter.charge_turn(element=reads)
             yield element
 
     def charge(self, parameter: str, times: int = 1) -> None:
@@ -403,6 +406,11 @@ class Module(Code):
             cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses, friends=friends
         )
 
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        # Basic blocks of Move code charged with each operation.
+        self.blocks = FRAMEWORK_BLOCKS if self.definition.is_system else CONTRACT_BLOCKS
+
     @property
     def _location(self) -> str:
         return self.definition.wire_id
@@ -411,23 +419,28 @@ class Module(Code):
 
     def exists(self, resource: type[Struct], at: str, *type_arguments: TypeArgument) -> bool:
         """Return True if there is a `resource` under the address `at`."""
+        self.session.meter.charge_code(self.blocks)
         return self.session.resource_exists(resource, at, type_arguments)
 
     def borrow(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
         """Return a copy of the `resource` under the address `at`; changes to it are not stored."""
+        self.session.meter.charge_code(self.blocks)
         return self.session.borrow(self._own(resource), at, type_arguments)
 
     def borrow_mut(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> AbstractContextManager[_R]:
         """Return a context manager that yields the `resource` under `at` and stores its changes on exit."""
+        self.session.meter.charge_code(self.blocks)
         return self.session.borrow_mut(self._own(resource), at, type_arguments)
 
     def move_to(self, account: signer, value: Struct, *type_arguments: TypeArgument) -> None:
         """Store a new resource under the signer's address."""
         self._own(type(value))
+        self.session.meter.charge_code(self.blocks)
         self.session.move_to(account, value, type_arguments)
 
     def move_from(self, resource: type[_R], at: str, *type_arguments: TypeArgument) -> _R:
         """Remove the `resource` under the address `at` and return it."""
+        self.session.meter.charge_code(self.blocks)
         return self.session.move_from(self._own(resource), at, type_arguments)
 
     def new_table(self) -> Table[Any, Any]:
@@ -447,6 +460,7 @@ class Module(Code):
 
     def emit(self, event: Event, *type_arguments: TypeArgument) -> None:
         """Emit an event."""
+        self.session.meter.charge_code(2 * self.blocks)
         self.session.emit(event, type_arguments)
 
     def emit_event(self, handle: EventHandle[Any], event: Struct, *type_arguments: TypeArgument) -> None:
@@ -466,6 +480,7 @@ class Module(Code):
         InputError
             If the handle is a copy, as `borrow` returns it: its counter would not be stored.
         """
+        self.session.meter.charge_code(3 * self.blocks)
         self.session.emit_event(handle, event, type_arguments)
 
     def use(self, module: type[_M]) -> _M:
@@ -489,6 +504,11 @@ class Module(Code):
         if used.is_system or (used.address, used.name) == (own.address, own.name):
             return found
         return typing.cast("_M", _Used(found, own))  # has the methods of the module that may be called
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        # Basic blocks of Move code charged with each operation.
+        self.blocks = FRAMEWORK_BLOCKS if self.definition.is_system else CONTRACT_BLOCKS
 
     def _own(self, resource: type[_R]) -> type[_R]:
         """Return `resource`, or raise if another module defines it: only the defining module may access a resource."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toolkit.embedded._contract import ScriptContext, find_script
 from toolkit.embedded._meter import FREE, Charges, FreeMeter, Meter
 from toolkit.embedded._session import EmittedEvent, Session, load_value, store_value
-from toolkit.embedded._state import StateValue, resource_key, state_key_bytes
+from toolkit.embedded._state import StateValue, resource_key, state_key_size
 from toolkit.embedded._transaction import Output, encode_stored
 from toolkit.embedded._vm_status import EXECUTED, SUCCESS, VmError
 from toolkit.embedded.framework._account import Account, NonceValidation, TransactionValidation
@@ -386,14 +386,14 @@ def execute(
     vm_status, success, status = EXECUTED, True, SUCCESS
     try:
         _charge_intrinsic(meter, transaction.size)
+        _open(session, snapshot, transaction)
         body(session, transaction)
-        stored = _charge_writes(snapshot, session, paid=raw.gas_unit_price > 0)
+        stored = _charge_writes(snapshot, session, transaction)
         meter.check_limits()
     except VmError as error:
-        session.rollback()
-        stored = {}
-        vm_status, success, status = error.vm_status, False, error.execution_status
         meter.storage_fee = meter.refund = 0
+        stored = _undo(snapshot, session, transaction)
+        vm_status, success, status = error.vm_status, False, error.execution_status
     charges = meter.charges()
     _finish(session, snapshot, transaction, charges)
     writes = {key: _with_deposit(snapshot, stored, key, data) for key, data in session.writes.items()}
@@ -406,36 +406,66 @@ def _charge_intrinsic(meter: Meter, size: int) -> None:
     excess = size - meter.schedule["txn.large_transaction_cutoff"]
     if excess > 0:
         meter.charge("txn.intrinsic_gas_per_byte", excess)
-    meter.charge_io("txn.storage_io_per_transaction_byte_write", size)
 
 
-def _charge_writes(snapshot: LedgerSnapshot, session: Session, *, paid: bool) -> dict[StateKey, StateValue | None]:
-    """Charge the writes of a session; return the values with the deposits paid for them."""
-    meter, schedule = session.meter, snapshot.schedule
+def _open(session: Session, snapshot: LedgerSnapshot, transaction: Transaction) -> None:
+    """Store the nonce of an orderless transaction, or create the account of a sender that does not have one.
+
+    The sender pays for what is stored, also if the transaction fails, and for the creation of the account.
+    """
+    raw = transaction.raw
+    if transaction.nonce is not None:
+        meter, session.meter = session.meter, FreeMeter(snapshot.schedule)
+        session.module(NonceValidation).use_nonce(raw.sender, transaction.nonce, raw.expiration_timestamp_secs)
+        session.meter = meter
+    elif _account(snapshot, raw.sender) is None:
+        session.module(Account).create_account_if_does_not_exist(raw.sender)
+
+
+def _undo(snapshot: LedgerSnapshot, session: Session, transaction: Transaction) -> dict[StateKey, StateValue | None]:
+    """Discard what a failed transaction did, except what `_open` stores; return that with its deposits."""
+    session.rollback()
+    try:
+        _open(session, snapshot, transaction)
+        return _charge_writes(snapshot, session, transaction) if session.writes else {}
+    except VmError:  # no gas is left
+        session.rollback()
+        return {}
+
+
+def _charge_writes(
+    snapshot: LedgerSnapshot, session: Session, transaction: Transaction
+) -> dict[StateKey, StateValue | None]:
+    """Charge the transaction, events and writes of a session; return the values with the deposits paid for them."""
+    meter = session.meter
+    meter.charge_io("txn.storage_io_per_transaction_byte_write", transaction.size)
     for event in session.events:
-        meter.charge_io("txn.storage_io_per_event_byte_write", len(event.type) + len(event.data))
+        meter.charge_io("txn.storage_io_per_event_byte_write", event.size)
     stored: dict[StateKey, StateValue | None] = {}
     for key, data in session.writes.items():
         before = snapshot.state.read(key, snapshot.version)
+        meter.charge_io("txn.storage_io_per_state_slot_write")
         if data is None:
-            meter.charge_io("txn.storage_io_per_state_slot_write")
-            if before is not None:
-                meter.refund += before.slot_deposit + before.byte_deposit
+            meter.refund += 0 if before is None else before.slot_deposit + before.byte_deposit
             stored[key] = None
             continue
-        size = len(state_key_bytes(key)) + len(data)
-        meter.charge_io("txn.storage_io_per_state_slot_write")
-        meter.charge_io("txn.storage_io_per_state_byte_write", size)
-        slot, per_byte = schedule["txn.storage_fee_per_state_slot"], schedule["txn.storage_fee_per_state_byte"]
-        if before is None:
-            slot_deposit, byte_deposit = (slot, per_byte * size) if paid else (0, 0)
-            meter.charge_storage(slot_deposit + byte_deposit)
-        else:
-            grown = per_byte * max(0, len(data) - len(before.data)) if paid else 0
-            slot_deposit, byte_deposit = before.slot_deposit, before.byte_deposit + grown
-            meter.charge_storage(grown)
-        stored[key] = StateValue(data, slot_deposit, byte_deposit)
+        meter.charge_io("txn.storage_io_per_state_byte_write", state_key_size(key) + len(data))
+        value = _deposited(snapshot.schedule, key, data, before, paid=transaction.raw.gas_unit_price > 0)
+        deposit_before = 0 if before is None else before.slot_deposit + before.byte_deposit
+        meter.charge_storage(value.slot_deposit + value.byte_deposit - deposit_before)
+        stored[key] = value
     return stored
+
+
+def _deposited(schedule: Schedule, key: StateKey, data: bytes, before: StateValue | None, *, paid: bool) -> StateValue:
+    """Return a written value with its deposit: that of the value before, and what is paid now."""
+    price = schedule["txn.storage_fee_per_state_byte"] if paid else 0
+    target = price * (state_key_size(key) + len(data))
+    if before is None:
+        return StateValue(data, schedule["txn.storage_fee_per_state_slot"] if paid else 0, target)
+    grown = price * max(0, len(data) - len(before.data))
+    added = max(0, min(grown, target - before.byte_deposit))
+    return StateValue(data, before.slot_deposit, before.byte_deposit + added)
 
 
 def _finish(session: Session, snapshot: LedgerSnapshot, transaction: Transaction, charges: Charges) -> None:

@@ -18,7 +18,7 @@ from toolkit.embedded._transaction import Transaction, TransactionKind, placehol
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
-from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET, GasSchedule
+from toolkit.embedded.framework._configuration import CURRENT_FEATURES, GasSchedule
 from toolkit.errors import InputError
 from toolkit.move import (
     FunctionId,
@@ -62,10 +62,12 @@ class Ledger(LedgerReader):
         Part of every hash and address: equal seeds and commits give equal ledgers.
     window : int, optional
         Number of latest versions that are not pruned; all by default.
-    release : str, default "v1.41.1"
-        Release whose gas schedule is set at genesis.
+    release : str or Schedule, default "v1.41.1"
+        Release whose gas schedule is set at genesis, or a schedule, such as one read from another ledger.
     features : collection of int, optional
-        Feature flags that are on at genesis; by default 60, which pairs the gas coin with a fungible asset.
+        Feature flags that are on at genesis; by default those of public networks that have an effect: 60 pairs the gas
+        coin with a fungible asset, 64 and 65 make new accounts and transfers use the asset, 91 makes every address an
+        account.
     accounts : mapping of str to int, optional
         Accounts that exist at genesis, with their balances in octas.
     genesis_time : datetime, optional
@@ -101,8 +103,8 @@ class Ledger(LedgerReader):
         chain_id: int = 4,
         seed: int = 0,
         window: int | None = None,
-        release: str = "v1.41.1",
-        features: Collection[int] = (COIN_TO_FUNGIBLE_ASSET,),
+        release: Schedule | str = "v1.41.1",
+        features: Collection[int] = CURRENT_FEATURES,
         accounts: Mapping[str, int] | None = None,
         genesis_time: datetime = _GENESIS,
         block_time: timedelta = timedelta(seconds=1),
@@ -119,7 +121,7 @@ class Ledger(LedgerReader):
         chain = Chain(
             chain_id=chain_id,
             seed=seed,
-            schedule=released_schedule(release),
+            schedule=released_schedule(release) if isinstance(release, str) else release,
             features=features,
             genesis_time_us=self._next_time_us,
             epoch_us=epoch_time // timedelta(microseconds=1),
@@ -339,8 +341,7 @@ class Ledger(LedgerReader):
         Parameters
         ----------
         enable, disable : sequence of int
-            Numbers of features, 0 to 1023. Only feature 60, which pairs the gas coin with a fungible asset, has an
-            effect on the embedded ledger.
+            Numbers of features, 0 to 1023. Only features 60, 64, 65 and 91 have an effect; see `Ledger`.
 
         Returns
         -------

@@ -1,34 +1,47 @@
 """Gas schedules and the gas meter: a cost model over the parameters of the on-chain gas schedule.
 
-It is a model, not a Move VM: contracts are Python, so gas is charged when a contract accesses the ledger, not for each
-instruction. Parameter names and values are those of public networks. Values below are internal gas units
-(``txn.gas_unit_scaling_factor`` of them, 1,000,000, are one gas unit) unless octas are named.
+It is a model, not a Move VM: contracts are Python, so instructions cannot be counted. Parameter names and values are
+those of public networks, and input, output and storage follow the rules of a real node. Execution is modelled: each
+operation of a contract is charged its own parameter and, for the Move code around it, a number of basic blocks, which
+is calibrated on recordings of a real node. ``data/calibration.csv`` lists what a real node charges and what the model
+does. Values below are internal gas units (``txn.gas_unit_scaling_factor`` of them, 1,000,000, are one gas unit) unless
+octas are named. ``page(bytes)`` is a size rounded up to pages of 4,096 bytes.
 
 Execution::
 
     transaction       txn.min_transaction_gas_units
                       + txn.intrinsic_gas_per_byte * (bytes - txn.large_transaction_cutoff), if positive
-    module, once      txn.dependency_per_module + txn.dependency_per_byte * bytecode bytes
-    call              instr.call.base + instr.call.per_arg * arguments
-    borrow, exists, move_to, move_from         the instruction of that name
-    table access      table.<verb>_box.base + .per_byte_serialized * key bytes
-    table item, first table.common.load.base_new + table.common.load.per_byte * value bytes
-    event             aptos_framework.event.write_to_event_store.base + .per_abstract_memory_unit * bytes
-    loop, per element instr.vec_imm_borrow.base + instr.imm_borrow_field + instr.read_ref.base
-                      + instr.add + instr.lt + instr.br_true
+    module, once      txn.dependency_per_module + txn.dependency_per_byte * bytecode bytes; system modules are free
+    basic block       2 * (instr.copy_loc.base + 40 * instr.copy_loc.per_abs_val_unit) + instr.lt + instr.br_false
+                      + instr.move_loc.base + instr.ld_u64 + instr.add + instr.st_loc.base + instr.branch
+    operation         3 blocks in a contract, 6 in the framework, whose Move code does more than its Python
+    call              operation + instr.call.base + instr.call.per_arg * arguments
+    borrow, exists, move_to, move_from         operation + the instruction of that name
+    table access      operation + table.<verb>_box.base + .per_byte_serialized * key bytes
+    table item, first table.common.load.base_new + table.common.load.per_byte * page(value bytes)
+    event             2 operations (3 with a handle) + aptos_framework.event.write_to_event_store.base
+                      + .per_abstract_memory_unit * (bytes + 40 for each field and for the struct)
+    loop, per turn    block + instr.add; for the elements of a vector also instr.imm_borrow_field
+                      + instr.vec_imm_borrow.base + instr.read_ref.base + instr.copy_loc.base
 
 Input and output::
 
-    resource, first   txn.storage_io_per_state_slot_read + txn.storage_io_per_state_byte_read * bytes
-    write             txn.storage_io_per_state_slot_write + txn.storage_io_per_state_byte_write * bytes
-    event             txn.storage_io_per_event_byte_write * bytes
-    transaction       txn.storage_io_per_transaction_byte_write * bytes
+    resource, first   txn.storage_io_per_state_slot_read + txn.storage_io_per_state_byte_read * page(bytes); the first
+                      resource of a group is charged with the size of the whole group
+    write             txn.storage_io_per_state_slot_write + txn.storage_io_per_state_byte_write * (key + value bytes)
+    event             txn.storage_io_per_event_byte_write * (type and data bytes, 48 more with a handle)
+    transaction       txn.storage_io_per_transaction_byte_write * bytes, unless it fails
 
-Storage, in octas::
+Storage, in octas; the deposit of a value is what was paid for it::
 
-    new slot          txn.storage_fee_per_state_slot + txn.storage_fee_per_state_byte * (key + value bytes)
-    grown value       txn.storage_fee_per_state_byte * bytes added
-    deleted value     refunds what was paid for it
+    new value         txn.storage_fee_per_state_slot + txn.storage_fee_per_state_byte * (key + value bytes)
+    grown value       txn.storage_fee_per_state_byte * bytes added, at most what its deposit for bytes falls short of
+                      txn.storage_fee_per_state_byte * (key + value bytes)
+    smaller value     nothing; the deposit remains
+    deleted value     refunds its deposit
+
+These are the rules with refundable bytes, which public networks use since 2024: no bytes are free, and neither events
+nor transactions pay for storage. A sender's first transaction also pays for the account resource that it creates.
 
 A view is charged neither intrinsic gas nor writes. Each part is rounded up to gas units separately and the total once,
 from the internal sum, so the sum of the parts can exceed the total by one or two units. Storage fees are converted to
@@ -50,17 +63,47 @@ from toolkit.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["FREE", "Charges", "FreeMeter", "Meter", "Schedule", "release_names", "released_schedule"]
+__all__ = [
+    "CONTRACT_BLOCKS",
+    "FRAMEWORK_BLOCKS",
+    "FREE",
+    "PAGE_BYTES",
+    "VALUE_UNITS",
+    "Charges",
+    "FreeMeter",
+    "Meter",
+    "Schedule",
+    "release_names",
+    "released_schedule",
+    "whole_pages",
+]
 
 
-_LOOP = (
-    "instr.vec_imm_borrow.base",
-    "instr.imm_borrow_field",
-    "instr.read_ref.base",
-    "instr.add",
-    "instr.lt",
-    "instr.br_true",
-)
+PAGE_BYTES = 4_096
+"""Reads are charged for whole pages."""
+
+# Abstract size of a number, an address or a struct, as ``misc.abs_val.*`` state.
+VALUE_UNITS = 40
+
+# The instructions of ``while (i < n) { i = i + 1 }``, which stand for any basic block of Move code.
+_BLOCK = {
+    "instr.copy_loc.base": 2,
+    "instr.copy_loc.per_abs_val_unit": 2 * VALUE_UNITS,
+    "instr.lt": 1,
+    "instr.br_false": 1,
+    "instr.move_loc.base": 1,
+    "instr.ld_u64": 1,
+    "instr.add": 1,
+    "instr.st_loc.base": 1,
+    "instr.branch": 1,
+}
+
+# Basic blocks of Move code around one operation: calls, loads and stores of locals, access to fields. Those of the
+# framework are more, because its Move code does more than the Python that stands for it.
+CONTRACT_BLOCKS, FRAMEWORK_BLOCKS = 3, 6
+
+# What reading an element of a vector adds to a turn of a loop.
+_ELEMENT = ("instr.imm_borrow_field", "instr.vec_imm_borrow.base", "instr.read_ref.base", "instr.copy_loc.base")
 
 
 class Schedule:
@@ -74,12 +117,16 @@ class Schedule:
         Value of each parameter: internal gas units unless its name states another unit (octas, bytes, counts).
     """
 
-    __slots__ = ("entries", "feature_version", "scaling")
+    __slots__ = ("block", "element", "entries", "feature_version", "scaling", "turn")
 
     def __init__(self, feature_version: int, entries: Mapping[str, int]) -> None:
         self.feature_version = feature_version
         self.entries = dict(entries)
         self.scaling = self.entries.get("txn.gas_unit_scaling_factor", 1_000_000)
+        # Cost of a basic block, of a turn of a loop, and of reading an element in it.
+        self.block = sum(self[name] * times for name, times in _BLOCK.items())
+        self.turn = self.block + self["instr.add"]
+        self.element = sum(self[name] for name in _ELEMENT)
 
     def __getitem__(self, name: str) -> int:
         """Return the value of a parameter, 0 if the schedule does not have it, as on chain before it existed."""
@@ -94,6 +141,11 @@ class Schedule:
         """Return the ``0x1::gas_schedule::GasScheduleV2`` value, with parameters sorted by name."""
         entries = [{"key": name, "val": value} for name, value in sorted(self.entries.items())]
         return {"feature_version": self.feature_version, "entries": entries}
+
+
+def whole_pages(size: int) -> int:
+    """Return a size in bytes, rounded up to whole pages."""
+    return -(-size // PAGE_BYTES) * PAGE_BYTES
 
 
 def release_names() -> tuple[str, ...]:
@@ -199,9 +251,19 @@ class Meter:
         self._io += amount
         self._balance -= amount
 
-    def charge_loop(self, elements: int) -> None:
-        """Charge iterating over `elements` elements of a vector."""
-        self._spend(sum(self._entries.get(name, 0) for name in _LOOP) * elements)
+    def charge_code(self, blocks: int) -> None:
+        """Charge execution gas for basic blocks of Move code that Python does not run."""
+        self._spend(self.schedule.block * blocks)
+
+    def charge_turn(self, *, element: bool) -> None:
+        """Charge a turn of a loop, with reading an element of a vector if `element`."""
+        schedule = self.schedule
+        self._spend(schedule.turn + schedule.element if element else schedule.turn)
+
+    def charge_read(self, loaded: int) -> None:
+        """Charge reading a slot of the state, and its bytes in whole pages."""
+        self.charge_io("txn.storage_io_per_state_slot_read")
+        self.charge_io("txn.storage_io_per_state_byte_read", whole_pages(loaded))
 
     def charge_storage(self, octas: int) -> None:
         """Charge a storage fee, in octas, converted to gas at the transaction's price."""
@@ -262,5 +324,11 @@ class FreeMeter(Meter):
     def charge_io(self, parameter: str, times: int = 1) -> None:
         """Charge nothing."""
 
-    def charge_loop(self, elements: int) -> None:
+    def charge_code(self, blocks: int) -> None:
+        """Charge nothing."""
+
+    def charge_turn(self, *, element: bool) -> None:
+        """Charge nothing."""
+
+    def charge_read(self, loaded: int) -> None:
         """Charge nothing."""

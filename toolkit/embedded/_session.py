@@ -6,7 +6,8 @@ import hashlib
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar, cast
 
 from toolkit.embedded._code import decode_group, encode_group, group_of
-from toolkit.embedded._state import StateKey, group_key, module_key, resource_key, table_key
+from toolkit.embedded._meter import CONTRACT_BLOCKS, VALUE_UNITS, whole_pages
+from toolkit.embedded._state import StateKey, group_key, module_key, resource_key, table_key, type_tag_size
 from toolkit.embedded._vm_status import AbortCode, MoveAbort, VmError
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import address_from_bytes, address_to_bytes, decode_bcs, encode_bcs, parse_address, wire_type
@@ -33,6 +34,9 @@ _ALREADY_EXISTS = AbortCode(0x6407, "")
 _NOT_FOUND = AbortCode(0x6507, "")
 
 
+_HANDLE_BYTES = 48
+
+
 class TableTypes(NamedTuple):
     """Types of the keys and items of a table, as the REST API prints them."""
 
@@ -54,6 +58,11 @@ class EmittedEvent(NamedTuple):
     data: bytes
     key: EventKey | None = None
     sequence_number: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes that are charged: type and data, and with a handle its key and the sequence number."""
+        return type_tag_size(self.type) + len(self.data) + (0 if self.key is None else _HANDLE_BYTES)
 
 
 def load_value(kind: MoveType, plain: Any, session: Session) -> Any:
@@ -113,7 +122,7 @@ class Session:
         self._state = state
         self._seed = seed
         self._addresses = 0
-        self._loaded: set[StateKey] = set()
+        self._loaded: set[StateKey | tuple[StateKey, str]] = set()  # a member of a group by its tag
         self._modules: dict[type, Module] = {}
         self._linked: set[str] = set()
         self._borrows_mutably = False
@@ -187,16 +196,6 @@ class Session:
             return self.peek(resource_key(at, str(tag)))
         return decode_group(self.peek(group_key(at, group))).get(str(tag))
 
-    def _load(self, key: StateKey) -> bytes | None:
-        """Return a resource's bytes, charging its first load in this execution."""
-        data = self.peek(key)
-        if key not in self._loaded:
-            self._loaded.add(key)
-            self.meter.charge_io("txn.storage_io_per_state_slot_read")
-            if data is not None:
-                self.meter.charge_io("txn.storage_io_per_state_byte_read", len(data))
-        return data
-
     def _write(self, key: StateKey, data: bytes | None) -> None:
         if data is None and self._state.read(key, self.version) is None:
             self.writes.pop(key, None)  # created and deleted in one execution: no change
@@ -258,8 +257,25 @@ class Session:
         """Return a resource's bytes; a member of a group is read with the whole group."""
         address = parse_address(at)
         if kind.group is None:
-            return self._load(resource_key(address, kind.tag))
-        return decode_group(self._load(group_key(address, kind.group))).get(kind.tag)
+            key = resource_key(address, kind.tag)
+            data = self.peek(key)
+            self._charge_read(key, data)
+            return data
+        key = group_key(address, kind.group)
+        whole = self.peek(key)
+        data = decode_group(whole).get(kind.tag)
+        if (key, kind.tag) not in self._loaded:
+            self._loaded.add((key, kind.tag))
+            first = key not in self._loaded
+            self._loaded.add(key)
+            self.meter.charge_read(len(data or b"") + (len(whole or b"") if first else 0))
+        return data
+
+    def _charge_read(self, key: StateKey, data: bytes | None) -> None:
+        """Charge the first read of a resource in this execution."""
+        if key not in self._loaded:
+            self._loaded.add(key)
+            self.meter.charge_read(len(data or b""))
 
     def _store(self, at: str, kind: StructType, data: bytes | None) -> None:
         """Write a resource; a member of a group is written with the whole group."""
@@ -315,8 +331,8 @@ class Session:
         """Add or replace an item."""
         if "drop" not in self.code.abilities(kind.text):
             raise InputError(f"{kind.text} must have the ability drop to be replaced by upsert: use add and remove")
+        self._table_load(self._table_key("contains", handle, key_kind, key))
         state_key = self._table_key("add", handle, key_kind, key)
-        self._table_load(state_key)
         self._table_write(state_key, key_kind, kind, value)
 
     def table_remove(self, handle: str, key_kind: MoveType, key: Any, kind: MoveType) -> Any:
@@ -329,6 +345,7 @@ class Session:
     def _table_key(self, verb: str, handle: str, key_kind: MoveType, key: Any) -> StateKey:
         """Return the state key of a table item; charges the table function that is called."""
         data = self._encode_plain(self.code.layout(key_kind.text), store_value(key_kind, key))
+        self.meter.charge_code(CONTRACT_BLOCKS)
         self.meter.charge(f"table.{verb}_box.base")
         self.meter.charge(f"table.{verb}_box.per_byte_serialized", len(data))
         return table_key(handle, data)
@@ -340,7 +357,7 @@ class Session:
             self._loaded.add(key)
             self.meter.charge("table.common.load.base_new")
             if data is not None:
-                self.meter.charge("table.common.load.per_byte", len(data))
+                self.meter.charge("table.common.load.per_byte", whole_pages(len(data)))
         return data
 
     def _table_item(self, key: StateKey, kind: MoveType) -> Any:
@@ -393,7 +410,8 @@ class Session:
             raise InputError(f"{kind.kind.text} must have the abilities drop and store to be an event")
         data = self._encode(kind, event)
         self.meter.charge("aptos_framework.event.write_to_event_store.base")
-        self.meter.charge("aptos_framework.event.write_to_event_store.per_abstract_memory_unit", len(data))
+        units = len(data) + VALUE_UNITS * (1 + len(type(event).move_fields()))
+        self.meter.charge("aptos_framework.event.write_to_event_store.per_abstract_memory_unit", units)
         self.events.append(EmittedEvent(kind.kind.text, data, key, sequence_number))
 
     def _mutably(self, read: Callable[[], _V]) -> _V:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from toolkit.move import Writer, address_to_bytes, parse_type_tag, write_type_tag
+from toolkit.move._address import ADDRESS_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +26,9 @@ __all__ = [
     "resource_key",
     "state_key_bytes",
     "state_key_hash",
+    "state_key_size",
     "table_key",
+    "type_tag_size",
 ]
 
 # Prefix of the hashed bytes, as on chain: hashes of different types cannot collide.
@@ -87,6 +90,15 @@ def state_key_bytes(key: StateKey) -> bytes:
     """
     if key.kind == "table":
         return b"\x01" + address_to_bytes(key.owner) + key.item
+    whole = Writer()
+    whole.u8(0)
+    whole.fixed(address_to_bytes(key.owner))
+    whole.bytes(_access_path(key))
+    return bytes(whole.getvalue())
+
+
+def _access_path(key: StateKey) -> bytes:
+    """Return the path of a module, a resource or a group under its address."""
     path = Writer()
     if key.kind == "module":
         path.u8(0)
@@ -98,11 +110,21 @@ def state_key_bytes(key: StateKey) -> bytes:
         tag = Writer()
         write_type_tag(tag, parse_type_tag(_as_text(key.name)))
         path.fixed(tag.getvalue()[1:])
-    whole = Writer()
-    whole.u8(0)
-    whole.fixed(address_to_bytes(key.owner))
-    whole.bytes(path.getvalue())
-    return bytes(whole.getvalue())
+    return bytes(path.getvalue())
+
+
+@lru_cache(maxsize=16_384)
+def state_key_size(key: StateKey) -> int:
+    """Return the size of a state key that is charged: address and path, or table handle and key."""
+    return ADDRESS_LENGTH + len(key.item if key.kind == "table" else _access_path(key))
+
+
+@lru_cache(maxsize=4096)
+def type_tag_size(text: str) -> int:
+    """Return the BCS size of a type tag."""
+    tag = Writer()
+    write_type_tag(tag, parse_type_tag(text))
+    return len(tag.getvalue())
 
 
 @lru_cache(maxsize=16_384)

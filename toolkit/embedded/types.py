@@ -351,7 +351,7 @@ class Struct:
         if group is not None:
             cls.move_group = group
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, /, **fields: Any) -> None:  # a field can be called self
         expected = self.move_fields()
         if fields.keys() != expected.keys():
             missing = ", ".join(expected.keys() - fields.keys()) or "none"

@@ -236,7 +236,7 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
     ... )
     >>> run = study.run(progress=False)
     >>> toolkit.compare(run.at(3501), run.at(3502)).changed[["gas_before", "gas_after"]].to_numpy().tolist()
-    [[3, 30]]
+    [[4, 36]]
     """
     sides = _read_side(before), _read_side(after)
     pair = _sources(source)

@@ -29,6 +29,7 @@ from toolkit.gas._sentences import (
     unjudged_sentences,
     weightiest,
 )
+from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.plots._style import CAUSE_MARKS
 from toolkit.reports import _figures as figures
@@ -85,6 +86,7 @@ def render(data: ReportData, *, beside: Mapping[str, str] | None = None) -> str:
         script=Markup(script),  # noqa: S704 - a file of the package  # nosec B704
         script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
         facts=data.provenance,
+        model_notice=MODEL_NOTICE,
         groups=weightiest(data.events, MAX_GROUPS),
         headline=_safe(headline(data, _chain)),
         unjudged=_safe(unjudged_sentences(data.unjudged, _chain)),

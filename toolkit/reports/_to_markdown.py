@@ -26,7 +26,7 @@ from toolkit.gas._sentences import (
     short_change,
     weightiest,
 )
-from toolkit.plots._style import MODEL_NOTE
+from toolkit.gas._series import MODEL_NOTICE
 from toolkit.reports._data import failure_kind, headline, place_cell
 from toolkit.reports._provenance import digest_text, schedule_text
 
@@ -113,7 +113,7 @@ def _notices(data: ReportData) -> Iterator[str]:
     for warning in data.warnings:
         yield f"**{warning}**"
     if data.provenance.model:
-        yield f"*{MODEL_NOTE[0].upper()}{MODEL_NOTE[1:]}.*"
+        yield f"*Model gas. {MODEL_NOTICE}*"
 
 
 def _cause(cause: Cause, explanation: str) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from toolkit._present.text import cleaned
 from toolkit.client._http import redacted_url
+from toolkit.gas._series import MODEL_NOTICE
 from toolkit.widgets._entries import estimates_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ MAX_ROWS = 100
 _MAX_DATA = 40
 _MAX_SECONDS = 253_402_300_799
 """End of the year 9999, the last that `datetime` can hold."""
-_MODEL = "Model gas: the embedded node uses a cost model, not a Move VM. Compare its numbers only with each other."
 
 
 def pages(simulation: Simulation, node: Node) -> dict[str, Html]:
@@ -82,7 +82,7 @@ def gas_page(simulation: Simulation, *, model: bool) -> Html:
     if split is None:
         text = "No gas was charged: the transaction was discarded before it ran, so there is no FeeStatement."
         return _joined(paragraph(text))
-    notes = [paragraph(_MODEL)] if model else []
+    notes = [paragraph(f"Model gas. {MODEL_NOTICE}")] if model else []
     if split.reconciles:
         notes.append(paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units."))
     else:

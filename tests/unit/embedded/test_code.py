@@ -86,6 +86,7 @@ def test_one_written_group_shows_as_all_its_members(ledger, gold):
         "object::ObjectCore",
         "fungible_asset::Metadata",
         "fungible_asset::Supply",
+        "primary_fungible_store::DeriveRefPod",
     }
     assert len({change["state_key_hash"] for change in changes}) == 1
 

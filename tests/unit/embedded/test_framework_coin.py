@@ -17,7 +17,8 @@ TRANSFER = "0x1::aptos_account::transfer"
 
 @pytest.fixture
 def ledger():
-    return embedded.Ledger()
+    """Return a ledger on which coins are paired with the asset, and accounts still hold coins."""
+    return embedded.Ledger(features=(COIN_TO_FUNGIBLE_ASSET,))
 
 
 def _held(ledger, account):
@@ -132,6 +133,32 @@ def test_a_fee_payer_without_coins_pays_in_the_asset(ledger):
     done = ledger.commit(TRANSFER, "0x7ade", 10, sender="0xa11ce", fee_payer="0xb0b")
     assert done.success, done.vm_status
     assert _held(ledger, "0xb0b") == (before[0] - _fee(done),) * 2
+
+
+def test_on_current_networks_octas_are_the_asset_and_addresses_are_accounts():
+    """A receiver gets a store of the asset and nothing else; its first transaction stores and pays for its account."""
+    ledger = embedded.Ledger()
+    sent = ledger.commit(TRANSFER, "0x7ade", 10**8, sender="0xa11ce")
+    assert _moves(sent) == [("fungible_asset::Withdraw", 10**8), ("fungible_asset::Deposit", 10**8)]
+    assert _held(ledger, "0x7ade") == (10**8, 10**8)
+    assert ledger.resource("0x7ade", STORE) is None
+    assert ledger.resource("0x7ade", "0x1::account::Account") is None
+    assert ledger.view("0x1::account::exists_at", ["0x7ade"])[0] == [True]
+    first = ledger.commit(TRANSFER, "0xb0b", 1, sender="0x7ade")
+    assert ledger.resource("0x7ade", "0x1::account::Account")["sequence_number"] == 1
+    assert first.output.charges.storage_fee_octas == sent.output.charges.storage_fee_octas * 49_160 // 53_240
+    assert ledger.commit(TRANSFER, "0xb0b", 1, sender="0x7ade").output.charges.storage_fee_octas == 0
+
+
+def test_a_first_transaction_that_aborts_pays_for_the_account_only():
+    """What the transaction wrote is undone, the account stays and is paid for."""
+    ledger = embedded.Ledger()
+    ledger.commit(TRANSFER, "0x7ade", 10**9, sender="0xa11ce")
+    failed = ledger.commit(TRANSFER, "0x7777", 10**18, sender="0x7ade")
+    assert not failed.success
+    assert ledger.resource("0x7ade", "0x1::account::Account")["sequence_number"] == 1
+    assert failed.output.charges.storage_fee_octas == 49_160 * 10  # of the default schedule
+    assert _held(ledger, "0x7777") == (0, 0)
 
 
 def test_without_the_feature_there_is_no_pair():

@@ -16,9 +16,9 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 
 #: What histories must hash to, by seed and versions, on every platform and Python.
 DIGESTS = {
-    (7, 5_000): "4053c5d8ee15af87d7015fee9230c75535eb1ef42e73d0ba6cfa3fce0c81fb02",
-    (7, 1_000): "e1308004b109d9f5d0f12cee4496b1dcd8721754a5ffd0ea066dccf3987c7ad4",
-    (11, 300): "d2c2b6fa2fd61ded2b024f12a135986dfc30c1cabb63b1260b4543cc8a60b785",
+    (7, 5_000): "351780f48c4a51f28db56ace2e23660380abc04f3a5d13d1161dadea2d776dfc",
+    (7, 1_000): "0f035f1ed76b8cca0bb08355e828ddedefbfba3c9b695c33bbd428a0efbc5da7",
+    (11, 300): "d50c2bef2f2f597119b21ab8648a4916dd84ac71a94d4d145dfb024febe14ded",
 }
 
 

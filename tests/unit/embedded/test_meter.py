@@ -169,8 +169,8 @@ def test_a_fee_payer_pays_in_the_senders_place(ledger):
 
 
 def test_a_view_costs_no_intrinsic_gas_and_is_bounded(ledger):
-    """A view of a coin is cheaper than the cheapest transaction."""
-    _, gas = ledger.view("0x1::coin::supply", [], APT)
+    """A view that reads one resource is cheaper than the cheapest transaction."""
+    _, gas = ledger.view("0x1::chain_id::get")
     assert 0 < gas < released_schedule("v1.41.0")["txn.min_transaction_gas_units"] / 1_000_000
 
 

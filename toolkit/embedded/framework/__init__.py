@@ -109,8 +109,9 @@ def genesis(
     coins = session.module(Coin)
     coins.initialize(APTOS_COIN, "0x1", "Aptos Coin", "APT", 8)
     coins.create_pairing(APTOS_COIN)
-    mint = session.module(AptosCoin).mint
+    mint, create_account = session.module(AptosCoin).mint, session.module(Account).create_account
     for address, octas in accounts:
+        create_account(address)
         mint(CORE_RESOURCES, address, octas)
     definitions = tuple(module.definition for module in FRAMEWORK)
     session.module(Code).publish_package("0x1", FRAMEWORK_PACKAGE, definitions, written=definitions, deps=())

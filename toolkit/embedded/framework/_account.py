@@ -19,6 +19,7 @@ from toolkit.embedded import (
     u64,
     view,
 )
+from toolkit.embedded.framework._configuration import DEFAULT_ACCOUNT_RESOURCE, Features
 from toolkit.embedded.framework._values import EventHandle, EventModule, event_handle
 from toolkit.move import address_to_bytes
 
@@ -71,8 +72,8 @@ class Account(Module, address="0x1"):
 
     @view
     def exists_at(self, addr: address) -> bool:
-        """Return True if an account exists."""
-        return self.exists(Account.Account, addr)
+        """Return True if an account exists; every address is one if `DEFAULT_ACCOUNT_RESOURCE` is on."""
+        return self.use(Features).is_enabled(DEFAULT_ACCOUNT_RESOURCE) or self.exists(Account.Account, addr)
 
     @view
     def get_sequence_number(self, addr: address) -> u64:
@@ -88,7 +89,7 @@ class Account(Module, address="0x1"):
 
     @public
     def create_account_if_does_not_exist(self, account_address: address) -> None:
-        """Create an account unless it exists."""
+        """Store the resource of an account unless it exists."""
         if not self.exists(Account.Account, account_address):
             self.create_account(account_address)
 

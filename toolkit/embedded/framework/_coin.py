@@ -34,7 +34,12 @@ from toolkit.embedded import (
     view,
 )
 from toolkit.embedded.framework._account import Account
-from toolkit.embedded.framework._configuration import COIN_TO_FUNGIBLE_ASSET, Features
+from toolkit.embedded.framework._configuration import (
+    COIN_TO_FUNGIBLE_ASSET,
+    NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE,
+    OPERATIONS_DEFAULT_TO_FA_APT_STORE,
+    Features,
+)
 from toolkit.embedded.framework._fungible_asset import METADATA, FungibleAsset, PrimaryFungibleStore
 from toolkit.embedded.framework._objects import OBJECT_GROUP, derived_object_address
 from toolkit.embedded.framework._values import EventModule, OptionalAggregator, TypeInfoModule, event_handle
@@ -188,10 +193,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         """Return True if an account can hold a coin, in a coin store or as the paired fungible asset."""
         if self.exists(Coin.CoinStore, account_addr, coin_type):
             return True
-        paired = self.paired_metadata(coin_type)
-        return paired is not None and self.use(PrimaryFungibleStore).primary_store_exists(
-            METADATA, account_addr, paired
-        )
+        return self._receives_paired(self.paired_metadata(coin_type), account_addr)
 
     @view
     def is_coin_initialized(self, coin_type: TypeArgument) -> bool:
@@ -239,7 +241,7 @@ class Coin(Module, address="0x1", code_bytes=12_000):
                 short = max(0, amount - store.coin.value)
                 store.coin.value -= amount - short
         if short or not has_store:
-            self._take_paired(coin_type, account, short)
+            self._take_paired(coin_type, account, short, has_store=has_store)
         if amount > short:  # the paired asset has an event of its own
             taken = amount - short
             self.emit(Coin.CoinWithdraw(coin_type=self.type_name(coin_type), account=account, amount=taken))
@@ -249,9 +251,10 @@ class Coin(Module, address="0x1", code_bytes=12_000):
     def deposit(self, coin_type: TypeArgument, account_addr: address, coin: Coin[T0]) -> None:
         """Deposit coins in an account's store, or as the paired fungible asset if it has no store."""
         if not self.exists(Coin.CoinStore, account_addr, coin_type):
-            self.require(self.is_account_registered(coin_type, account_addr), self.ECOIN_STORE_NOT_PUBLISHED)
+            paired = self.paired_metadata(coin_type)
+            self.require(self._receives_paired(paired, account_addr), self.ECOIN_STORE_NOT_PUBLISHED)
             self._count(coin_type, -coin.value)
-            self.use(PrimaryFungibleStore).mint(str(self._pair(coin_type)), account_addr, coin.value)
+            self.use(PrimaryFungibleStore).mint(str(paired), account_addr, coin.value)
             return
         with self.borrow_mut(Coin.CoinStore, account_addr, coin_type) as store:
             self.require(not store.frozen, self.EFROZEN)
@@ -319,13 +322,21 @@ class Coin(Module, address="0x1", code_bytes=12_000):
             return 0
         return self.borrow(Coin.CoinStore, owner, coin_type).coin.value
 
-    def _take_paired(self, coin_type: TypeArgument, account: str, amount: int) -> None:
+    def _receives_paired(self, paired: Object[FungibleAsset.Metadata] | None, owner: str) -> bool:
+        """Return True if an account without a coin store receives a coin as its paired asset."""
+        if paired is None:
+            return False
+        if paired == PAIRED_APT and self.use(Features).is_enabled(NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE):
+            return True
+        return self.use(PrimaryFungibleStore).primary_store_exists(METADATA, owner, paired)
+
+    def _take_paired(self, coin_type: TypeArgument, account: str, amount: int, *, has_store: bool) -> None:
         """Convert an amount of the paired fungible asset back to coins."""
-        self.require(self.is_account_registered(coin_type, account), self.ECOIN_STORE_NOT_PUBLISHED)
         paired = self.paired_metadata(coin_type)
-        self.require(paired is not None, self.EINSUFFICIENT_BALANCE)
-        store = derived_object_address(account, str(paired))
-        self.require(self.use(FungibleAsset).store_exists(store), self.EINSUFFICIENT_BALANCE)
+        store = None if paired is None else derived_object_address(account, str(paired))
+        if store is None or not self.use(FungibleAsset).store_exists(store):
+            self.require(has_store or self._receives_paired(paired, account), self.ECOIN_STORE_NOT_PUBLISHED)
+            self.abort(self.EINSUFFICIENT_BALANCE)
         self.use(PrimaryFungibleStore).burn(str(paired), account, amount)
         self._count(coin_type, amount)
 
@@ -366,8 +377,9 @@ class AptosCoin(Module, address="0x1"):
     def mint(self, account: signer, dst_addr: address, amount: u64) -> None:
         """Mint coins to an account and create it if necessary; only for the core resources account."""
         self.require(account == CORE_RESOURCES, self.ENO_CAPABILITIES)
-        self.use(Account).create_account_if_does_not_exist(dst_addr)
-        coins = self.use(Coin)
+        accounts, coins = self.use(Account), self.use(Coin)
+        if not accounts.exists_at(dst_addr):
+            accounts.create_account(dst_addr)
         coins.register(APTOS_COIN, dst_addr)
         coins.deposit(APTOS_COIN, dst_addr, coins.mint(APTOS_COIN, amount))
 
@@ -388,8 +400,8 @@ class AptosAccount(Module, address="0x1"):
 
     @entry
     def transfer(self, source: signer, to: address, amount: u64) -> None:
-        """Transfer the gas coin; create the receiving account if it does not exist."""
-        self._transfer(APTOS_COIN, source, to, amount)
+        """Transfer the gas coin; create what the receiver needs to hold it."""
+        self._transfer_gas_coin(source, to, amount)
 
     @entry
     def transfer_coins(self, coin_type: TypeArgument, source: signer, to: address, amount: u64) -> None:
@@ -401,7 +413,7 @@ class AptosAccount(Module, address="0x1"):
         self, source: signer, metadata: Object[FungibleAsset.Metadata], to: address, amount: u64
     ) -> None:
         """Transfer a fungible asset; create the receiving account if it does not exist."""
-        self.use(Account).create_account_if_does_not_exist(to)
+        self._ensure_account(to)
         self.use(PrimaryFungibleStore).transfer(METADATA, source, metadata, to, amount)
 
     @entry
@@ -409,7 +421,7 @@ class AptosAccount(Module, address="0x1"):
         """Transfer the gas coin to several accounts."""
         self.require(len(recipients) == len(amounts), self.EMISMATCHING_RECIPIENTS_AND_AMOUNTS_LENGTH)
         for to, amount in self.each(zip(recipients, amounts, strict=True)):
-            self._transfer(APTOS_COIN, source, to, amount)
+            self._transfer_gas_coin(source, to, amount)
 
     @view
     def can_receive_direct_coin_transfers(self, account: address) -> bool:
@@ -422,8 +434,20 @@ class AptosAccount(Module, address="0x1"):
         """Abort unless an account exists."""
         self.require(self.use(Account).exists_at(addr), self.EACCOUNT_NOT_FOUND)
 
+    def _ensure_account(self, to: str) -> None:
+        accounts = self.use(Account)
+        if not accounts.exists_at(to):
+            accounts.create_account_if_does_not_exist(to)
+
+    def _transfer_gas_coin(self, source: str, to: str, amount: int) -> None:
+        """Transfer the gas coin, as its fungible asset only if the feature is on."""
+        if self.use(Features).is_enabled(OPERATIONS_DEFAULT_TO_FA_APT_STORE):
+            self.use(PrimaryFungibleStore).move(PAIRED_APT, source, to, amount)
+        else:
+            self._transfer(APTOS_COIN, source, to, amount)
+
     def _transfer(self, coin_type: TypeArgument, source: signer, to: address, amount: u64) -> None:
-        self.use(Account).create_account_if_does_not_exist(to)
+        self._ensure_account(to)
         coins = self.use(Coin)
         coins.register(coin_type, to)
         coins.transfer(coin_type, source, to, amount)

@@ -31,12 +31,50 @@ if TYPE_CHECKING:
     from toolkit.embedded._contract import Definition
     from toolkit.embedded._meter import Schedule
 
-__all__ = ["COIN_TO_FUNGIBLE_ASSET", "Code", "CopyableAny", "Features", "GasSchedule", "TransactionFee"]
+__all__ = [
+    "COIN_TO_FUNGIBLE_ASSET",
+    "CURRENT_FEATURES",
+    "DEFAULT_ACCOUNT_RESOURCE",
+    "NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE",
+    "OPERATIONS_DEFAULT_TO_FA_APT_STORE",
+    "PERMISSIONED_SIGNER",
+    "Code",
+    "CopyableAny",
+    "Features",
+    "GasSchedule",
+    "TransactionFee",
+]
 
 COIN_TO_FUNGIBLE_ASSET = 60
 """Number of the feature that pairs coins with fungible assets, as on public networks."""
 
+NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE = 64
+"""Number of the feature by which an account without a coin store receives the gas coin as its fungible asset."""
+
+OPERATIONS_DEFAULT_TO_FA_APT_STORE = 65
+"""Number of the feature by which ``aptos_account::transfer`` moves the fungible asset only."""
+
+PERMISSIONED_SIGNER = 84
+"""Number of the feature that restricts what a signer may do; without effect on the embedded ledger, but looked up."""
+
+DEFAULT_ACCOUNT_RESOURCE = 91
+"""Number of the feature by which every address is an account; its first transaction creates the resource."""
+
+CURRENT_FEATURES = (
+    COIN_TO_FUNGIBLE_ASSET,
+    NEW_ACCOUNTS_DEFAULT_TO_FA_APT_STORE,
+    OPERATIONS_DEFAULT_TO_FA_APT_STORE,
+    DEFAULT_ACCOUNT_RESOURCE,
+)
+"""The features that have an effect on the embedded ledger, all of which are on in public networks."""
+
 _FEATURES = 1024
+
+# Size of a compressed manifest, in whose place a package stores a digest of its name.
+_MANIFEST_BYTES = 150
+
+# Size of the packages of 0x1 with their sources on public networks, which publishing reads.
+_FRAMEWORK_SOURCE_BYTES = 496_000
 
 
 class GasSchedule(Module, address="0x1"):
@@ -76,7 +114,7 @@ class GasSchedule(Module, address="0x1"):
 
 
 class Features(Module, address="0x1"):
-    """Feature flags of the framework; only `COIN_TO_FUNGIBLE_ASSET` has an effect on the embedded ledger."""
+    """Feature flags of the framework; only `CURRENT_FEATURES` have an effect on the embedded ledger."""
 
     class Features(Resource):
         """One bit per feature, the least significant bit of each byte first."""
@@ -89,8 +127,6 @@ class Features(Module, address="0x1"):
     @view
     def is_enabled(self, feature: u64) -> bool:
         """Return True if a feature is on."""
-        if not self.exists(Features.Features, "0x1"):
-            return False
         bits = int.from_bytes(self.borrow(Features.Features, "0x1").features, "little")
         return bool(bits >> feature & 1)
 
@@ -224,6 +260,8 @@ class Code(Module, address="0x1"):
             self.charge("aptos_framework.code.request_publish.per_byte", len(definition.bytecode))
         self.charge("aptos_framework.code.request_publish.base")
         for account, needed in deps:
+            if account == "0x1":  # the registry of public networks contains the framework's sources
+                self.session.meter.charge_io("txn.storage_io_per_state_byte_read", _FRAMEWORK_SOURCE_BYTES)
             self.require(self._has_package(account, needed), self.EPACKAGE_DEP_MISSING)
         if not self.exists(Code.PackageRegistry, owner):
             self.move_to(owner, Code.PackageRegistry(packages=[]))
@@ -265,7 +303,7 @@ def package_metadata(
         upgrade_policy=Code.UpgradePolicy(policy=1),
         upgrade_number=upgrade_number,
         source_digest=digest,
-        manifest=b"",
+        manifest=hashlib.shake_256(name.encode()).digest(_MANIFEST_BYTES),
         modules=described,
         deps=[Code.PackageDep(account=account, package_name=package) for account, package in deps],
         extension=None,

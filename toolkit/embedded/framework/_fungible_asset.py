@@ -20,6 +20,7 @@ from toolkit.embedded import (
     u128,
     view,
 )
+from toolkit.embedded.framework._configuration import PERMISSIONED_SIGNER, Features
 from toolkit.embedded.framework._objects import (
     OBJECT_GROUP,
     ObjectModule,
@@ -73,6 +74,7 @@ class FungibleAsset(Module, address="0x1"):
         amount: u64
 
     EINSUFFICIENT_BALANCE = invalid_argument(4, "Insufficient balance to withdraw or transfer.")
+    EMETADATA_NOT_FOUND = not_found(30, "The fungible asset metadata does not exist.")
     ESTORE_NOT_FOUND = not_found(23, "The fungible asset store does not exist.")
 
     @view
@@ -120,16 +122,21 @@ class FungibleAsset(Module, address="0x1"):
         metadata = FungibleAsset.Metadata(name=name, symbol=symbol, decimals=decimals, icon_uri="", project_uri="")
         self.move_to(at, metadata)
         self.move_to(at, FungibleAsset.Supply(current=0, maximum=None))
+        self.use(PrimaryFungibleStore).enable(at)
         return at
 
-    def ensure_store(self, store: address, owner: address, metadata: address) -> None:
-        """Create a store unless it exists."""
-        if not self.store_exists(store):
-            self.use(ObjectModule).create(store, owner, transferable=False)
-            self.move_to(store, FungibleAsset.FungibleStore(metadata=Object(metadata), balance=0, frozen=False))
+    def create_store(self, store: address, metadata: address) -> None:
+        """Create a store."""
+        self.require(self.exists(FungibleAsset.Metadata, metadata), self.EMETADATA_NOT_FOUND)
+        self.move_to(store, FungibleAsset.FungibleStore(metadata=Object(metadata), balance=0, frozen=False))
+
+    def find_dispatch(self, metadata: address) -> None:
+        """Look for functions of the asset that replace withdrawals and deposits; embedded ledgers have none."""
+        self.use(ObjectModule).is_object(metadata)
 
     def withdraw(self, store: address, amount: u64, *, silent: bool = False) -> None:
         """Withdraw an amount from a store; with `silent` without an event, as fees are."""
+        self.use(Features).is_enabled(PERMISSIONED_SIGNER)
         self.require(self.store_exists(store), self.EINSUFFICIENT_BALANCE)
         with self.borrow_mut(FungibleAsset.FungibleStore, store) as held:
             self.require(held.balance >= amount, self.EINSUFFICIENT_BALANCE)
@@ -154,6 +161,11 @@ class FungibleAsset(Module, address="0x1"):
 class PrimaryFungibleStore(Module, address="0x1"):
     """One store per owner and asset, at an address derived from both."""
 
+    class DeriveRefPod(Resource, group=OBJECT_GROUP):
+        """The right to create stores, kept with the asset."""
+
+        metadata_derive_ref: ObjectModule.DeriveRef
+
     @view
     def primary_store_address(self, kind: ResourceType, owner: address, metadata: Object[T0]) -> address:
         """Return the address of an owner's primary store of an asset."""
@@ -169,7 +181,12 @@ class PrimaryFungibleStore(Module, address="0x1"):
     @view
     def balance(self, kind: ResourceType, account: address, metadata: Object[T0]) -> u64:
         """Return an owner's balance of an asset."""
-        return self.use(FungibleAsset).balance(kind, Object(derived_object_address(account, metadata)))
+        if not self.primary_store_exists(kind, account, metadata):
+            return 0
+        store = derived_object_address(account, metadata)
+        self.use(ObjectModule).is_object(store)
+        self.use(FungibleAsset).find_dispatch(metadata)
+        return self.use(FungibleAsset).balance(kind, Object(store))
 
     @entry
     def transfer(
@@ -177,22 +194,45 @@ class PrimaryFungibleStore(Module, address="0x1"):
     ) -> None:
         """Transfer an amount of an asset; create the recipient's store if it does not exist."""
         del kind
-        assets = self.use(FungibleAsset)
-        assets.withdraw(derived_object_address(sender, metadata), amount)
-        self._deposit(metadata, recipient, amount)
+        assets, objects = self.use(FungibleAsset), self.use(ObjectModule)
+        source = derived_object_address(sender, metadata)
+        self.require(assets.store_exists(source), assets.EINSUFFICIENT_BALANCE)
+        objects.is_object(source)
+        target = self.ensure_store(metadata, recipient)
+        objects.is_object(target)
+        assets.find_dispatch(metadata)
+        assets.withdraw(source, amount)
+        assets.deposit(target, amount)
+
+    def move(self, metadata: address, sender: address, recipient: address, amount: u64) -> None:
+        """Transfer an amount of an asset that has neither frozen stores nor functions of its own."""
+        source, target = self.ensure_store(metadata, sender), self.ensure_store(metadata, recipient)
+        self.use(FungibleAsset).withdraw(source, amount)
+        self.use(FungibleAsset).deposit(target, amount)
+
+    def enable(self, metadata: address) -> None:
+        """Let an asset have primary stores."""
+        pod = PrimaryFungibleStore.DeriveRefPod(metadata_derive_ref=ObjectModule.DeriveRef(self=metadata))
+        self.move_to(metadata, pod)
+
+    def ensure_store(self, metadata: address, owner: address) -> str:
+        """Return the address of an owner's primary store; create the store if it does not exist."""
+        store = derived_object_address(owner, metadata)
+        if not self.use(FungibleAsset).store_exists(store):
+            self.require(self.use(ObjectModule).is_object(metadata), FungibleAsset.EMETADATA_NOT_FOUND)
+            self.borrow(PrimaryFungibleStore.DeriveRefPod, metadata)
+            self.use(ObjectModule).create(store, owner, transferable=False)
+            self.use(FungibleAsset).create_store(store, metadata)
+        return store
 
     def mint(self, metadata: address, to: address, amount: u64, *, silent: bool = False) -> None:
         """Mint an amount of an asset."""
         self.use(FungibleAsset).count(metadata, amount)
-        self._deposit(metadata, to, amount, silent=silent)
+        store = self.ensure_store(metadata, to)
+        self.use(FungibleAsset).find_dispatch(metadata)
+        self.use(FungibleAsset).deposit(store, amount, silent=silent)
 
     def burn(self, metadata: address, owner: address, amount: u64, *, silent: bool = False) -> None:
         """Burn an amount of an asset of an owner."""
         self.use(FungibleAsset).withdraw(derived_object_address(owner, metadata), amount, silent=silent)
         self.use(FungibleAsset).count(metadata, -amount)
-
-    def _deposit(self, metadata: str, to: str, amount: int, *, silent: bool = False) -> None:
-        assets = self.use(FungibleAsset)
-        store = derived_object_address(to, metadata)
-        assets.ensure_store(store, to, metadata)
-        assets.deposit(store, amount, silent=silent)

@@ -68,6 +68,11 @@ class ObjectModule(Module, address="0x1", name="object"):
         allow_ungated_transfer: bool
         transfer_events: EventModule.EventHandle[ObjectModule.TransferEvent]
 
+    class DeriveRef(Struct, abilities="drop store"):
+        """The right to create objects at addresses derived from an object."""
+
+        self: address
+
     class Transfer(Event):
         """An object was transferred."""
 
