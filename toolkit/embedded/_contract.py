@@ -505,11 +505,6 @@ class Module(Code):
             return found
         return typing.cast("_M", _Used(found, own))  # has the methods of the module that may be called
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
-        # Basic blocks of Move code charged with each operation.
-        self.blocks = FRAMEWORK_BLOCKS if self.definition.is_system else CONTRACT_BLOCKS
-
     def _own(self, resource: type[_R]) -> type[_R]:
         """Return `resource`, or raise if another module defines it: only the defining module may access a resource."""
         if resource.move_module != self.definition.wire_id:
