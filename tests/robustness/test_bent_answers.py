@@ -383,3 +383,33 @@ def test_studies(replay, tmp_path, kind, number):
             assert run.complete, (kind, name)
         assert bent or kind != "view"
     replay.bend = lambda _: None
+
+
+BENT_IN_TIMELINES = {
+    "registry": "/0x1/resource/0x1%3A%3Acode%3A%3APackageRegistry",
+    "flags": "features%3A%3AFeatures",
+    "schedule": "GasScheduleV2",
+}
+
+
+@pytest.mark.fault(
+    "any leaf of a package registry, of the flags or of the gas schedule is hostile in a timeline",
+    "a change, or what is unread",
+)
+@pytest.mark.parametrize("what", BENT_IN_TIMELINES)
+def test_timelines(replay, what):
+    """A timeline is returned, whatever a resource holds at one end of the range."""
+    replay.bend = lambda _: None
+    where = f"{BENT_IN_TIMELINES[what]}?ledger_version={LAST}"
+
+    def found(node):
+        return toolkit.timeline(node, f"{FIRST}:{LAST}", modules=["0xcafe::registry"], initial=2)
+
+    assert list(found(replay.node())["ledger_version"]) == []
+    url, honest = next((url, one.body) for (_, url, _, _), one in replay.recorded.items() if url.endswith(where))
+    assert honest.startswith(b'{"type"')
+    for path, name, body in bent_bodies(honest, stride=3 if what == "registry" else 61 if what == "schedule" else 1):
+        replay.bend = lambda request, body=body: body if request.url == url else None
+        node = replay.node()
+        assert only_ours(lambda node=node: found(node), path, name) is not None, (path, name)
+    replay.bend = lambda _: None

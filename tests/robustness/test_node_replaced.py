@@ -215,3 +215,12 @@ def test_without_transactions_the_run_says_how_it_was_checked(proxy, status):
     refuse.limit = len(proxy.requests) + 100
     with pytest.raises(RunStopped, match="chain id 77"):
         study(proxy.url).run(progress=False)
+
+
+@pytest.mark.fault("the node serves another ledger during a timeline", "LedgerChanged; no row of either is returned")
+@pytest.mark.parametrize("requests", [8, 40, 90])
+def test_a_timeline_of_two_ledgers_is_never_returned(proxy, replaced, connect, requests):
+    """Noticed at the end at the latest."""
+    replaced(requests)
+    with pytest.raises(LedgerChanged):
+        toolkit.timeline(connect(proxy.url), modules=["0xfa17::vault"])

@@ -10,6 +10,7 @@ from toolkit._present.text import visible
 from toolkit.client._reads import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.move import parse_address, parse_type_tag
+from toolkit.move._type_tags import check_identifier
 from toolkit.wire import GasSchedule, enabled_features
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def packages_of(data: Any, address: str) -> tuple[Package, ...]:
                 address,
                 str(entry["name"]),
                 int(entry["upgrade_number"]),
-                frozenset(str(module["name"]) for module in entry["modules"]),
+                frozenset(check_identifier(str(module["name"]), "module name") for module in entry["modules"]),
                 tuple((parse_address(need["account"]), str(need["package_name"])) for need in entry["deps"]),
             )
             for entry in data["packages"]
