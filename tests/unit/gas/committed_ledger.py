@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from toolkit import embedded
 from toolkit.embedded import Module, Resource, Table, entry, signer, u64
+from toolkit.embedded._meter import Schedule, released_schedule
 
 __all__ = ["HOME", "Story", "short_case", "story"]
 
@@ -58,7 +59,6 @@ class Story:
     upgrade: int
     schedule: int
     mix: int
-    first: int
 
 
 def short_case(before: int = 40, after: int = 40) -> tuple[embedded.Ledger, int]:
@@ -78,4 +78,30 @@ def _commit(ledger: embedded.Ledger, function: str, argument: int, sender: str =
 
 
 def story() -> Story:
-    raise NotImplementedError
+    """Return a ledger with an upgrade, a change of the schedule, growth with state and a shift of the mix, far apart."""
+    ledger = embedded.Ledger()
+    ledger.set_gas_schedule("v1.15.2")
+    ledger.publish(Shop)
+    known = 0
+    for number in range(100):
+        known = _everyday(ledger, number, known, new=2)
+    upgrade = ledger.publish(DearShop).version
+    for number in range(100):
+        known = _everyday(ledger, number, known, new=2)
+    now = released_schedule("v1.15.2")
+    prices = {name: value * 10 if name.startswith("instr.") else value for name, value in now.entries.items()}
+    schedule = ledger.set_gas_schedule(Schedule(now.feature_version, prices)).version
+    for number in range(100):
+        known = _everyday(ledger, number, known, new=2)
+    mix = ledger.head + 1
+    for number in range(100):
+        known = _everyday(ledger, number, known, new=1)
+    return Story(ledger, upgrade, schedule, mix)
+
+
+def _everyday(ledger: embedded.Ledger, number: int, known: int, *, new: int) -> int:
+    """Commit a sale, which fails each fifth time, and a note, of a new name each `new` times; return the names known."""
+    _commit(ledger, "sell", int(number % 5 > 0))
+    key = known if number % new == 0 or not known else number % known
+    _commit(ledger, "note", key)
+    return max(known, key + 1)

@@ -340,7 +340,9 @@ def judge_call(
         few = f"there are fewer than {2 * MIN_SIDE} transactions of each kind"
         return CommittedCall(**about, transactions=len(frame), strata=len(analysis.strata), not_judged=few), []
     unit = octas_per_unit(frame)
-    steps = (*analysis.steps, *(shift for shift in analysis.unexplained if not shift.weak))
+    # Without a change of code, kinds that turn into others are a shift of the mix, which is reported as that.
+    strong = (shift for shift in analysis.unexplained if not (shift.weak or shift.writes_changed))
+    steps = (*analysis.steps, *strong)
     totals = _Totals(frame, names, steps, unit)
     constant = about | {"source": Source.COMMITTED.value}
     rows = [constant | _row(step, unit, names, totals, explain) for step in steps]
@@ -351,7 +353,7 @@ def judge_call(
         strata=len(analysis.strata),
         changes=sum(first < change.ledger_version <= last for change in changes),
         small=sum(len(stratum.rows) for stratum in analysis.strata if len(stratum.rows) < MIN_SIDE),
-        not_compared=_not_compared(analysis, names),
+        not_compared=_not_compared(frame, analysis, changes, names),
         weak=tuple(
             WeakShift(shift.part.value, names.words(shift.stratum), shift.version_before, shift.version_after)
             for shift in analysis.unexplained
@@ -471,10 +473,26 @@ def _place(step: SeriesStep) -> dict[str, Any]:
     return place | facts
 
 
-def _not_compared(analysis: Analysis, names: _Names) -> tuple[NotCompared, ...]:
+def _not_compared(
+    frame: pd.DataFrame, analysis: Analysis, changes: Sequence[Change], names: _Names
+) -> tuple[NotCompared, ...]:
+    """Return the kinds with too few transactions on a side of a change to know whether it moved them."""
     found: dict[int, dict[str, None]] = {}
     for stratum, _, change in analysis.not_compared:
         found.setdefault(change.ledger_version, {})[names.words(stratum)] = None
+    moved = {
+        (side.name, change.ledger_version)
+        for step in analysis.steps
+        for change in step.causes
+        for side in names.sides(step.stratum)
+    }
+    versions = frame["ledger_version"].to_numpy(np.int64)
+    for stratum in analysis.strata:
+        for change in changes:
+            before = int(np.searchsorted(versions[stratum.rows], change.ledger_version))
+            few = 0 < min(before, len(stratum.rows) - before) < MIN_SIDE <= len(stratum.rows)
+            if few and (stratum.name, change.ledger_version) not in moved:
+                found.setdefault(change.ledger_version, {})[names.words(stratum.name)] = None
     return tuple(NotCompared(version, tuple(strata)) for version, strata in sorted(found.items()))
 
 

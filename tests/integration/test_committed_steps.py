@@ -1,0 +1,137 @@
+"""Steps of committed transactions on the embedded node: the upgrade of an entry function, and a history with more."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import toolkit
+from tests.unit.gas.committed_ledger import HOME, short_case, story
+from toolkit import embedded, reports
+from toolkit.frames._columns import plain_columns
+
+SELL = f"{HOME}::shop::sell"
+
+
+def run_of(ledger, folder, *names, versions="0:-1"):
+    """Return the run of a study of entry functions of the shop."""
+    with embedded.serve(ledger) as url, toolkit.connect(url) as node:
+        calls = {name: {"committed": f"{HOME}::shop::{name}"} for name in names}
+        return toolkit.Study(title="shop", node=node, calls=calls, versions=versions).run(folder, progress=False)
+
+
+def rows(frame, *names):
+    """Return columns of a frame as tuples."""
+    return list(zip(*plain_columns(frame, names).values(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory):
+    """Return the run over an upgrade from 38 to 332 gas units, and the version of the upgrade."""
+    ledger, version = short_case()
+    return run_of(ledger, tmp_path_factory.mktemp("case") / "run", "sell"), version
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """Return the run over the whole story, and the story."""
+    what = story()
+    return run_of(what.ledger, tmp_path_factory.mktemp("story") / "run", "sell", "note"), what
+
+
+def test_an_upgrade_of_an_entry_function_is_a_step_with_its_cause(upgraded):
+    """One step, at the version of the upgrade, from 38 to 332 gas units, by code."""
+    run, version = upgraded
+    names = ("version_before", "version_after", "exact", "gas_before", "gas_after", "cause", "part")
+    assert rows(run.steps, *names) == [(version - 1, version, True, 38, 332, "code", "execution")]
+    assert run.explain().splitlines()[1] == (
+        "  sell: from 38 to 332 gas units (x8.7; execution from 38 to 332, +293 to +295; "
+        "20 transactions before and 20 after)"
+    )
+    assert f"upgraded module {HOME}::shop" in run.explain()
+    assert rows(run.levels, "version_first", "version_last", "gas_first", "gas_last")[0][1:] == (version - 1, 38, 38)
+
+
+def test_the_report_of_committed_calls_alone_answers_in_its_first_lines(upgraded, tmp_path):
+    """Which call, where, by how much and why, in HTML, Markdown and JSON; nothing is said to be unchanged."""
+    run, version = upgraded
+    answer = f"At version {version} (2026-01-01): sell from 38 to 332 gas units (x8.7; execution from 38 to 332, +293 to +295; "
+    content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
+    assert content["headline"][0].startswith("Gas changed for 1 of 1 committed call read at ledger versions ")
+    assert content["headline"][1].startswith(answer)
+    assert content["events"][0]["changes"][0]["parts"][0]["low"] == 293
+    page = reports.write(run, tmp_path / "report.html").read_text("utf-8")
+    text = reports.write(run, tmp_path / "report.md").read_text("utf-8")
+    assert (
+        page.index("Gas changed for 1 of 1 committed call") < page.index("38 to 332 gas units") < page.index("<main>")
+    )
+    assert "`sell` from 38 to 332 gas units" in text
+    for report in (page, text):
+        assert "Nothing changed" not in report
+        assert "not judged" not in report
+        assert "committed" in report
+
+
+def test_compare_and_the_gate_judge_the_upgrade(upgraded):
+    """The rise fails the gate with its cause; the same levels on both sides pass; a cause can be allowed by name only."""
+    run, version = upgraded
+    found = toolkit.compare(f"{run.path}@{version - 1}", run.path)
+    [row] = rows(found.changed, "gas_before", "gas_after", "change_low", "change_high", "cause", "count_before")
+    assert row == (38, 332, 293, 295, "code", 20)
+    gate = found.gate("2%")
+    assert (gate.verdict, gate.judged, gate.not_judged) == ("failed", 1, ())
+    assert "from 38 to 332 gas units (+294, x8.7) is over 2 %" in gate.regressions[0].reason
+    assert found.gate("2%", allow={"causes": ["schedule"]}).verdict == "failed"
+    assert toolkit.compare(run.path, run.path).gate("2%").verdict == "passed"
+
+
+def test_too_few_transactions_after_the_step_are_not_judged(tmp_path):
+    """Three transactions after an upgrade show no level, and it is said that they could not be compared."""
+    ledger, _ = short_case(after=3)
+    run = run_of(ledger, tmp_path / "run", "sell")
+    assert run.steps.empty
+    first, second = run.explain().splitlines()
+    assert first == "no step was found in 43 committed transactions, as far as they can be compared"
+    assert second.startswith("sell: not compared at version ")
+    assert second.endswith("because too few transactions are next to it: all transactions.")
+    content = json.loads(reports.write(run, tmp_path / "report.json").read_text("utf-8"))
+    assert content["headline"][0].startswith("No change of gas was found, as far as it can be compared: ")
+    assert content["headline"][1] == second
+
+
+def test_the_story_has_exactly_its_steps(told):
+    """An upgrade of one function, a schedule that moves all kinds; growth and the shift of the mix are no steps."""
+    run, what = told
+    found = {
+        (label, kind, after, cause)
+        for label, kind, after, cause in rows(run.steps, "label", "stratum", "version_after", "cause")
+    }
+    assert found == {
+        ("sell", "succeeding", what.upgrade, "code"),
+        ("sell", "succeeding", what.schedule, "schedule"),
+        ("sell", "failing, abort code 7", what.schedule, "schedule"),
+        ("note", "no new slots", what.schedule, "schedule"),
+        ("note", "1 new slot", what.schedule, "schedule"),
+    }
+    assert set(run.steps["part"]) == {"execution"}
+    assert set(run.growth["label"]) == {"note"}
+    assert set(run.mix["label"]) == {"note"}
+    before, after = rows(run.mix, "version_before", "version_after")[0]
+    assert before - 10 <= what.mix <= after + 10
+
+
+def test_figures_draw_levels_and_one_mark_per_kind(told):
+    """A line for each kind of transaction, which steps at the change; parts of one kind share a mark."""
+    run, what = told
+    axes = toolkit.plots.gas_by_version(run.observations, steps=run.steps, levels=run.levels)
+    lines = [line for line in axes.lines if line.get_gid() == "level-line"]
+    assert len(lines) == 4
+    marks = [line for line in axes.lines if str(line.get_gid()).startswith("change-")]
+    assert sum(len(line.get_xdata()) for line in marks) == 5
+    names = {text.get_text() for text in axes.texts if text.get_gid() == "end-label"}
+    assert "sell, succeeding" in names
+    assert any(str(what.schedule) in text.get_text().replace(",", "") for text in axes.texts)
+    change = toolkit.plots.gas_change(run.steps)
+    labels = [label.get_text() for label in change.get_yticklabels()]
+    assert any(label.startswith("sell, succeeding: execution") for label in labels)

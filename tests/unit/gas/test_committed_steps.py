@@ -1,0 +1,151 @@
+"""Committed calls of a run as rows and notes: what is judged, what is not and why, and kinds in words."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from toolkit.gas._observations import Cause, Change
+from toolkit.gas._sentences import causes_text
+from toolkit.gas.committed._steps import CommittedCall, StoragePrices, compare_kinds, end_kinds, judge_call
+
+CALL = CommittedCall("node", "pay", "mark")
+UPGRADE = Change(100, Cause.CODE, "upgraded module 0x1::m", transaction_hash="0x7", transaction_type="user_transaction")
+
+
+def frame_of(execution, **columns):
+    """Return transactions at the versions from 0 on."""
+    execution = np.asarray(execution)
+    made = {
+        "ledger_version": np.arange(len(execution)),
+        "gas_used": execution + 2,
+        "execution_gas_units": execution,
+        "io_gas_units": 2,
+        "storage_fee_octas": 0,
+        "gas_unit_price": 100,
+        "success": True,
+        "authenticator": "ed25519_signature",
+        "slots_created": 0,
+        "new_bytes": 0,
+    }
+    return pd.DataFrame(made | columns)
+
+
+def timeline(*changes, unread=()):
+    """Return a timeline with these changes."""
+    return SimpleNamespace(unread=unread, for_function=lambda _: changes)
+
+
+def judged(frame, *changes, unread=()):
+    """Return the notes and the rows of a call."""
+    return judge_call(frame, CALL, timeline(*changes, unread=unread), "0x1::m::pay", explain=causes_text)
+
+
+def test_a_change_that_moves_a_level_is_a_row():
+    """The row has cause, transaction, place, levels, bounds and counts, and the gas of whole transactions."""
+    notes, [row] = judged(frame_of([4] * 100 + [21] * 100), UPGRADE)
+    assert notes.judged
+    assert notes.all_compared
+    assert (row["version_before"], row["version_after"], row["exact"], row["cause"]) == (99, 100, True, Cause.CODE)
+    assert (row["gas_before"], row["gas_after"], row["change_low"], row["change_high"]) == (4, 21, 16, 18)
+    assert (row["total_before"], row["total_after"], row["stratum"]) == (6, 23, "all transactions")
+    assert row["explanation"] == "transaction 100 (user_transaction) upgraded module 0x1::m"
+
+
+def test_changes_that_cannot_be_distinguished_are_a_set():
+    """Two changes with one transaction between: the cause is mixed, its parts are both, and both are named."""
+    other = Change(101, Cause.SCHEDULE, "changed the gas schedule")
+    _, [row] = judged(
+        frame_of([9, 9, 9, 9] * 25 + [9, 9] * 50, execution_gas_units=[4] * 101 + [21] * 99)[
+            lambda frame: frame["ledger_version"] != 100
+        ].reset_index(drop=True),
+        UPGRADE,
+        other,
+    )
+    assert (row["cause"], set(row["cause_parts"])) == (Cause.MIXED, {Cause.CODE, Cause.SCHEDULE})
+    assert (row["version_before"], row["version_after"], row["exact"]) == (99, 101, False)
+    assert "one of 2 changes that these transactions cannot distinguish" in row["explanation"]
+    assert "one of 2 changes" in row["uncertain"]
+
+
+@pytest.mark.fault(
+    "a study whose timeline cannot be read", "its committed transactions are said to be not judged, and why"
+)
+def test_nothing_is_judged_against_a_timeline_that_is_not_complete():
+    """Without the timeline a shift has no cause and a constant level no meaning."""
+    notes, rows = judged(frame_of([4] * 200), unread=("the gas schedule: 403",))
+    assert rows == []
+    assert not notes.judged
+    assert notes.read_failed
+    assert notes.not_judged == "the timeline is not complete: the gas schedule: 403"
+    assert judge_call(frame_of([4] * 200), CALL, None, "0x1::m::pay", explain=causes_text)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("frame", "why"),
+    [
+        (frame_of([]), "no transaction of the function was read"),
+        (frame_of([4] * 15), "there are fewer than 16 transactions of each kind"),
+        (frame_of([4] * 40).drop(columns="authenticator"), "an earlier version of the toolkit read the transactions"),
+    ],
+)
+def test_what_cannot_be_judged_says_why(frame, why):
+    """No transactions, too few of them, or a run that lacks what distinguishes them."""
+    notes, rows = judged(frame)
+    assert rows == []
+    assert notes.not_judged.startswith(why)
+
+
+def test_few_transactions_next_to_a_change_are_not_compared():
+    """Three after the change do not show that it moved nothing."""
+    notes, rows = judged(frame_of([4] * 103), UPGRADE)
+    assert rows == []
+    assert [(one.version, one.strata) for one in notes.not_compared] == [(100, ("all transactions",))]
+    assert not notes.all_compared
+
+
+def test_notes_survive_the_manifest():
+    """What a manifest stores is what was found."""
+    mixed = frame_of([4] * 300, success=[n % 3 > 0 or n > 200 for n in range(300)], abort_code=None)
+    notes, _ = judged(mixed, UPGRADE)
+    assert notes.mix
+    assert CommittedCall.of_entry(notes.entry()) == notes
+
+
+def test_prices_hold_until_the_next_schedule():
+    """Before the first schedule its prices hold; a schedule without the price of a slot gives none."""
+    slot, byte = "txn.storage_fee_per_state_slot", "txn.storage_fee_per_state_byte"
+    prices = StoragePrices.of({10: {slot: 40_000, byte: 40}, 20: {slot: 400_000, byte: 400}})
+    assert [values.tolist() for values in prices.at(np.array([0, 10, 19, 20, 30]))] == [
+        [40_000, 40_000, 40_000, 400_000, 400_000],
+        [40, 40, 40, 400, 400],
+    ]
+    assert StoragePrices.of({10: {byte: 40}}) is None
+
+
+def ends(execution, **columns):
+    """Return the kinds at the end of a run."""
+    return end_kinds(frame_of(execution, **columns), after=0, until=10_000)
+
+
+def test_kinds_are_compared_with_themselves():
+    """A level that differs is a change with its bounds; the same level is none, whatever the mix is."""
+    kinds = [0, 1] * 50
+    before = ends([4, 9] * 50, slots_created=kinds)
+    after = ends([4, 19] * 50, slots_created=kinds)
+    found = {one.stratum: (one.changed, one.low, one.high) for one in compare_kinds(before, after)}
+    assert found == {"no new slots": (False, -1, 1), "1 new slot": (True, 9, 11)}
+    shifted = ends([9] * 80 + [4] * 20, slots_created=[1] * 80 + [0] * 20)
+    assert not any(one.changed for one in compare_kinds(before, shifted))
+
+
+def test_kinds_on_one_side_are_not_taken_for_changes():
+    """A kind that ends is the mix; if another begins meanwhile, what the call writes may have changed."""
+    before = ends([4, 9] * 50, slots_created=[0, 1] * 50)
+    ended = compare_kinds(before, ends([4] * 100))
+    assert {one.not_judged for one in ended} == {""}
+    turned = {one.not_judged != "" for one in compare_kinds(ends([4] * 100), ends([9] * 100, slots_created=[1] * 100))}
+    assert turned == {True}
