@@ -478,8 +478,8 @@ def _not_compared(
 ) -> tuple[NotCompared, ...]:
     """Return the kinds with too few transactions on a side of a change to know whether it moved them."""
     found: dict[int, dict[str, None]] = {}
-    for stratum, _, change in analysis.not_compared:
-        found.setdefault(change.ledger_version, {})[names.words(stratum)] = None
+    for missed, _, change in analysis.not_compared:
+        found.setdefault(change.ledger_version, {})[names.words(missed)] = None
     moved = {
         (side.name, change.ledger_version)
         for step in analysis.steps
