@@ -236,6 +236,10 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
         return _table(*inner)
     if origin is Object:
         return MoveType(f"0x1::object::Object<{inner[0].text}>")
+    if getattr(origin, "move_enum", None) is not None:
+        raise InputError(
+            f"{origin.__name__} is a variant, not a type: write the enum, {origin.move_declared().__name__}"
+        )
     describe = getattr(origin, "move_type", None)
     if describe is not None:
         described: MoveType = describe(inner)

@@ -10,6 +10,7 @@ from toolkit import embedded
 from toolkit.embedded import (
     T0,
     Enum,
+    Event,
     Module,
     Option,
     Resource,
@@ -274,3 +275,39 @@ def test_an_upgrade_may_add_variants_at_the_end():
     ledger.publish(More)
     with pytest.raises(InputError, match="an enum may get more variants"):
         ledger.publish(First)
+
+
+def test_a_variant_is_not_a_type():
+    """A field or parameter has the type of the enum."""
+    with pytest.raises(InputError, match="On is a variant, not a type: write the enum, Mode"):
+
+        class Wrong(Module, address="0x1a4c"):
+            @view
+            def level(self, mode: Lamps.Mode.On) -> u8:
+                return mode.level
+
+
+def test_an_event_may_be_an_enum():
+    """As `#[event] enum`; every variant is an event of one type."""
+
+    class Doors(Module, address="0x1a4d"):
+        class Moved(Event, Enum):
+            class Opened: ...
+
+            class Closed:
+                times: u64
+
+        @entry
+        def move(self, account: signer) -> None:
+            self.emit(Doors.Moved.Opened())
+            self.emit(Doors.Moved.Closed(times=2))
+
+    struct = Doors.definition.abi.struct("Moved")
+    assert (struct.is_event, struct.is_enum, struct.abilities) == (True, True, ("drop", "store"))
+    ledger = embedded.Ledger()
+    ledger.publish(Doors)
+    events = ledger.commit("0x1a4d::doors::move", sender="0xb0b").output.events
+    assert [(event.type, event.data.hex()) for event in events[:2]] == [
+        ("0x1a4d::doors::Moved", "00"),
+        ("0x1a4d::doors::Moved", "010200000000000000"),
+    ]
