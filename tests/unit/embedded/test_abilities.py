@@ -85,11 +85,20 @@ class Stranger(Module, address="0x5712", uses=[Till]):
         return self.use(Till).discount()
 
 
+class Namesake(Module, address="0x5713", name="desk", uses=[Till]):
+    """A module elsewhere with the name of the friend."""
+
+    @view
+    def discount(self) -> u64:
+        return self.use(Till).discount()
+
+
 @pytest.fixture(scope="module")
 def ledger():
     ledger = embedded.Ledger()
     ledger.publish(Till, Desk)
     ledger.publish(Stranger)
+    ledger.publish(Namesake)
     return ledger
 
 
@@ -114,6 +123,8 @@ def test_modules_call_what_they_may(ledger):
         ledger.view("0x7111::desk::peek")
     with pytest.raises(InputError, match="0x5712::stranger cannot call 0x7111::till::discount, which is friend"):
         ledger.view("0x5712::stranger::discount")
+    with pytest.raises(InputError, match="0x5713::desk cannot call"):
+        ledger.view("0x5713::desk::discount")
 
 
 def test_transactions_call_entry_functions_of_any_visibility(ledger):
