@@ -160,8 +160,12 @@ class Resimulation:
         from toolkit.frames._columns import rows_frame
         from toolkit.frames._schema import RESIMULATION
 
-        rows = [self._row(part) for part in _PARTS]
+        rows = self.rows()
         return rows_frame(RESIMULATION, {name: [row[name] for row in rows] for name in RESIMULATION.names})
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of the frame as dicts."""
+        return [self._row(part) for part in _PARTS]
 
     def _row(self, part: str) -> dict[str, Any]:
         sides = [_amounts(gas, part) for gas in self._gas]

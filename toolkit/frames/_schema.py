@@ -27,6 +27,7 @@ __all__ = [
     "OBSERVATIONS",
     "OUTCOME",
     "RESIMULATION",
+    "RESIMULATIONS",
     "RUN_TIMELINE",
     "SCHEDULE_DIFF",
     "STEPS",
@@ -585,6 +586,17 @@ RESIMULATION = Schema(
 )
 """One row per part of the gas of a committed transaction that is simulated again."""
 
+RESIMULATIONS = Schema(
+    "resimulations of a run",
+    (
+        _text("label", "the call as people name it", required=True),
+        _text("node", "URL of the node", required=True),
+        *RESIMULATION,
+        Column("changes_between", pa.list_(pa.string()), "changes of the run's timeline from the transaction on"),
+    ),
+)
+"""One row per part of each committed transaction of a run that is simulated again."""
+
 
 FORECAST = Schema(
     "forecast",
@@ -669,6 +681,7 @@ _SCHEMAS = (
     COMPARISON,
     SCHEDULE_DIFF,
     RESIMULATION,
+    RESIMULATIONS,
     FORECAST,
 )
 

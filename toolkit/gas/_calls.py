@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Call", "CallEntry", "CallFields", "Grid", "expanded", "read_calls"]
 
+_KINDS = ("view", "simulate", "committed", "resimulate")
 _MAX_CALLS = 10_000
 _MAX_GRID_CALLS = 1_000
 _MAX_VALUE = 40
@@ -47,7 +48,7 @@ _STUDY_PRICE = 100
 
 
 class CallFields(FileModel):
-    """The keys of a call; exactly one of `view`, `simulate` and `committed` names its function."""
+    """The keys of a call; exactly one of `view`, `simulate`, `committed` and `resimulate` names its function."""
 
     label: str = ""
     """Its name in frames and reports; the function's by default."""
@@ -57,6 +58,9 @@ class CallFields(FileModel):
     """An entry function, simulated at the head, whatever the plan."""
     committed: str | None = None
     """An entry function whose committed transactions are read, successful or not."""
+    resimulate: str | None = None
+    """An entry function whose committed transactions are read, as of `committed`; `run.resimulate()` simulates the last
+    of them again."""
     type_arguments: tuple[str, ...] = ()
     """Move types of a view or simulation; of committed transactions, only those with these types are observed."""
     arguments: tuple[Any, ...] = ()
@@ -101,7 +105,12 @@ class CallFields(FileModel):
     @property
     def function(self) -> str:
         """The function that is called."""
-        return str(self.view or self.simulate or self.committed)
+        return str(self.view or self.simulate or self.committed or self.resimulate)
+
+    @property
+    def reads_committed(self) -> bool:
+        """Whether committed transactions are read."""
+        return self.committed is not None or self.resimulate is not None
 
     @property
     def name(self) -> str:
@@ -114,9 +123,9 @@ class Call(CallFields):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        named = [name for name in ("view", "simulate", "committed") if getattr(self, name) is not None]
+        named = [name for name in _KINDS if getattr(self, name) is not None]
         if len(named) != 1:
-            raise ValueError(f"give exactly one of view, simulate, committed; got {named or 'none'}")
+            raise ValueError(f"give exactly one of {', '.join(_KINDS)}; got {named or 'none'}")
         if self.simulate is not None and self.sender is None:
             raise ValueError('`sender`: a simulation requires one, such as sender = "0xa11ce"; no key is needed')
         if self.simulate is None:
@@ -125,7 +134,7 @@ class Call(CallFields):
             self._refuse(
                 {"sender"} & self.model_fields_set, "only a simulation or committed transactions have this key"
             )
-        if self.committed is None:
+        if not self.reads_committed:
             self._refuse(_COMMITTED_ONLY & self.model_fields_set, "only committed transactions have this key")
         elif self.arguments:
             raise ValueError(
@@ -149,7 +158,7 @@ class Call(CallFields):
         found = _FIELD.match(text)
         if not found:
             return text
-        kind = next(name for name in ("view", "simulate", "committed") if getattr(self, name) is not None)
+        kind = next(name for name in _KINDS if getattr(self, name) is not None)
         key = kind if found[1] == "function" else found[1]
         place = f".{int(found[2]) + 1}" if found[2] else ""
         return f"`{key}{place}`: {text[found.end() :]}"
@@ -179,14 +188,14 @@ class Call(CallFields):
     def fingerprint(self) -> str:
         """Digest of the canonical request, and of the filters of committed transactions: 32 hex digits."""
         filters: dict[str, Any] = {"sender": self.only_sender, "success": self.success}
-        if self.committed is None or set(filters.values()) == {None}:
+        if not self.reads_committed or set(filters.values()) == {None}:
             return fingerprint(self.request, self.source)
         return fingerprint(self.request, self.source, filters)
 
     @cached_property
     def only_sender(self) -> str | None:
         """Canonical address of the account whose committed transactions are observed; None for all accounts."""
-        return None if self.sender is None or self.committed is None else parse_address(self.sender)
+        return None if self.sender is None or not self.reads_committed else parse_address(self.sender)
 
     def selects(self, sender: str, transaction: UserTransaction) -> bool:
         """Return whether a committed transaction of the function passes the filters of this call.

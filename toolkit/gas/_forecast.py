@@ -336,12 +336,7 @@ class _Schedules:
     def of_run(self, run: Run, name: str) -> Node:
         """Connect to a node of a run by its name, once."""
         if name not in self._nodes:
-            from toolkit.client._connect import connect
-            from toolkit.client._http import redacted_url
-
-            known = {redacted_url(one["target"]): one for one in run.study.connections()}
-            settings = known.get(name) or next((one for one in known.values() if len(known) == 1), {"target": name})
-            self._nodes[name] = self._stack.enter_context(connect(**settings))
+            self._nodes[name] = self._stack.enter_context(run.connect(name))
         return self._nodes[name]
 
     def of_simulation(self, simulation: Simulation) -> Node:

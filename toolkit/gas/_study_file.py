@@ -126,7 +126,7 @@ def file_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of study files."""
     schema = StudyFile.model_json_schema()
     call = schema["$defs"]["CallEntry"]
-    call["oneOf"] = [{"required": [name]} for name in ("view", "simulate", "committed")]
+    call["oneOf"] = [{"required": [name]} for name in ("view", "simulate", "committed", "resimulate")]
     by_grid = {"required": ["grid"], "properties": {"grid": {"required": ["sender"]}}}
     call |= {"if": {"required": ["simulate"]}, "then": {"anyOf": [{"required": ["sender"]}, by_grid]}}
     schema["$defs"]["Waiver"]["oneOf"] = [{"required": ["call"]}, {"required": ["source"]}]

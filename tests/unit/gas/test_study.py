@@ -191,7 +191,7 @@ MISTAKES = [
     ),
     pytest.param(
         edited('view = "0x1::coin::supply"', ""),
-        r"call 1 \('supply'\): give exactly one of view, simulate, committed",
+        r"call 1 \('supply'\): give exactly one of view, simulate, committed, resimulate",
         id="none",
     ),
     pytest.param(
