@@ -69,7 +69,7 @@ def test_state_that_it_created_itself_is_named(again):
     }
     [reason] = frame.loc["storage", "reasons"]
     assert "created state that exists now" in reason
-    assert "0x777" in found.explain()
+    assert "created state that exists now: 0x1::" in found.explain()
     assert again("0x777").to_frame()["comparable"].all()
 
 
