@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ import requests
 import toolkit
 from toolkit import embedded
 from toolkit.embedded._meter import release_names, released_schedule
+from toolkit.frames._balances import balance_frame
 from toolkit.move import Address, FunctionId, UInt, encode_bcs, parse_address
 from toolkit.wire import (
     Ed25519Signature,
@@ -31,6 +33,7 @@ from toolkit.wire import (
     SignedTransaction,
     SingleKeySignature,
     SingleSenderSignature,
+    decode_transactions,
 )
 
 BCS_IN = {"Content-Type": "application/x.aptos.signed_transaction+bcs"}
@@ -539,3 +542,50 @@ def test_a_multisig_payload_in_json(url):
     simulated = requests.post(f"{url}/transactions/simulate", json=body, timeout=10).json()[0]
     assert simulated["vm_status"] == "ACCOUNT_NOT_MULTISIG"
     assert simulated["payload"] == {"multisig_address": "0xb0b", "type": "multisig_payload"}
+
+
+APT = ["0x1::aptos_coin::AptosCoin"]
+CALLS = {
+    "account": ("0x1::aptos_account::transfer", (), lambda to, amount: (to, amount)),
+    "coin": ("0x1::coin::transfer", APT, lambda to, amount: (to, amount)),
+    "asset": ("0x1::primary_fungible_store::transfer", ["0x1::fungible_asset::Metadata"], lambda to, amount: ("0xa", to, amount)),
+    "migration": ("0x1::coin::migrate_to_fungible_store", APT, lambda *_: ()),
+}  # fmt: skip
+
+
+def test_balance_changes_are_what_the_balances_say():
+    """Coins, migrated accounts and new ones, in transfers of coins and of the asset, and migrations: each counts once."""
+    ledger, compared = embedded.Ledger(), 0
+    number = 0x5E00
+
+    def account(state):
+        nonlocal number
+        number += 1
+        address = hex(number)
+        if state != "new":
+            ledger.fund(address, 10**10)
+        if state == "migrated":
+            assert ledger.commit("0x1::coin::migrate_to_fungible_store", sender=address, type_arguments=APT).success
+        return address
+
+    def held(address):
+        return ledger.view("0x1::coin::balance", [address], APT)[0][0]
+
+    with embedded.serve(ledger) as url:
+        for before, receiver in itertools.product(("coins", "migrated"), ("coins", "migrated", "new")):
+            for name, types, arguments in CALLS.values():
+                both = account(before), account(receiver)
+                was = [held(one) for one in both]
+                done = ledger.commit(name, *arguments(both[1], 7), sender=both[0], type_arguments=types)
+                answer = requests.get(f"{url}/transactions", params={"start": done.version, "limit": 1}, timeout=10)
+                changes = balance_frame(decode_transactions(answer.content)[0])
+                found = dict.fromkeys(both, 0)
+                for row in changes.itertuples():
+                    found[hex(int(row.owner, 16))] += int(row.change)
+                assert list(found.values()) == [held(one) - old for one, old in zip(both, was, strict=True)], (
+                    before,
+                    receiver,
+                    name,
+                )
+                compared += 1
+    assert compared == 24

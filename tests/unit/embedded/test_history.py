@@ -16,9 +16,9 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 
 #: What histories must hash to, by seed and versions, on every platform and Python.
 DIGESTS = {
-    (7, 5_000): "351780f48c4a51f28db56ace2e23660380abc04f3a5d13d1161dadea2d776dfc",
-    (7, 1_000): "0f035f1ed76b8cca0bb08355e828ddedefbfba3c9b695c33bbd428a0efbc5da7",
-    (11, 300): "d50c2bef2f2f597119b21ab8648a4916dd84ac71a94d4d145dfb024febe14ded",
+    (7, 5_000): "7f8ac52654ef3a3ecf3efed736c8faefd723b667e420aad29573d00e57230e29",
+    (7, 1_000): "8f8c208ccc48f0c5373518bf2cf7ac7d8899f7f53a65bb26c9620f463c453131",
+    (11, 300): "abfd2c98e6660275c0e9af8801a052e9c7a07641ab30152387d4a0698cdb4ff5",
 }
 
 

@@ -129,6 +129,14 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         account: address
         amount: u64
 
+    class CoinStoreDeletion(Event):
+        """A coin store was deleted, because its coins became the paired fungible asset."""
+
+        coin_type: String
+        event_handle_creation_address: address
+        deleted_deposit_event_handle_creation_number: u64
+        deleted_withdraw_event_handle_creation_number: u64
+
     ECOIN_INFO_ADDRESS_MISMATCH = invalid_argument(
         1, "Address of account which is used to initialize a coin `CoinType`"
     )
@@ -211,11 +219,21 @@ class Coin(Module, address="0x1", code_bytes=12_000):
         paired = self.paired_metadata(coin_type)
         if paired is None:
             self.abort(self.EPAIRED_FUNGIBLE_ASSET_NOT_FOUND)
-        amount = 0
-        if self.exists(Coin.CoinStore, account, coin_type):
-            amount = self.move_from(Coin.CoinStore, account, coin_type).coin.value
-        self._count(coin_type, -amount)
-        self.use(PrimaryFungibleStore).mint(paired, account, amount)
+        if not self.exists(Coin.CoinStore, account, coin_type):
+            return
+        store = self.move_from(Coin.CoinStore, account, coin_type)
+        if store.coin.value:
+            deposits, withdrawals = store.deposit_events.guid.id, store.withdraw_events.guid.id
+            deleted = Coin.CoinStoreDeletion(
+                coin_type=self.type_name(coin_type),
+                event_handle_creation_address=deposits.addr,
+                deleted_deposit_event_handle_creation_number=deposits.creation_num,
+                deleted_withdraw_event_handle_creation_number=withdrawals.creation_num,
+            )
+            self.emit(deleted)
+        # As on chain the coins become the asset without events of a withdrawal and a deposit.
+        self._count(coin_type, -store.coin.value)
+        self.use(PrimaryFungibleStore).mint(paired, account, store.coin.value, silent=True)
 
     @public
     def register(self, coin_type: TypeArgument, account: signer) -> None:
