@@ -303,8 +303,8 @@ CONFIGURING = {
     "v1.38.1": lambda ledger: ledger.set_gas_schedule("v1.38.1"),
     "v1.41.1": lambda ledger: ledger.set_gas_schedule("v1.41.1"),
     "v1.45.1": lambda ledger: ledger.set_gas_schedule("v1.45.1"),
-    "on": lambda ledger: ledger.set_features(enable=[60]),
-    "off": lambda ledger: ledger.set_features(disable=[60]),
+    "on": lambda ledger: ledger.set_features(enable=[61]),
+    "off": lambda ledger: ledger.set_features(disable=[61]),
 }
 PUBLISHED = {"base": Base, "base 2": OtherBase, "spare": Spare, "spare 2": OtherSpare, "caller 2": WiderCaller}
 
