@@ -380,9 +380,7 @@ def orderless(ledger: embedded.Ledger) -> Charges:
 
 
 X1 = (
-    Case(
-        "transfer, receiver without a store", Real(2), sent(TRANSFER, "0xb0b1", 200_000_000, sender="0xa550c18"), True
-    ),
+    Case("transfer, receiver without a store", Real(2), sent(TRANSFER, "0xb0b1", 200_000_000, sender="0xa550c18")),
     Case("transfer, receiver with a store", Real(5), sent(TRANSFER, "0xb0b1", 10**9, sender="0xa550c18")),
     Case("publish weights", Real(53), published(Weights)),
     Case("publish lab", Real(56), published(Lab)),
