@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -10,8 +11,8 @@ import toolkit
 from tests.unit.gas.committed_ledger import HOME, short_case, story
 from toolkit import embedded, reports
 from toolkit.frames._columns import plain_columns
-
-SELL = f"{HOME}::shop::sell"
+from toolkit.frames._schema import STEPS
+from toolkit.gas.runs._store import RunStore
 
 
 def run_of(ledger, folder, *names, versions="0:-1"):
@@ -135,3 +136,24 @@ def test_figures_draw_levels_and_one_mark_per_kind(told):
     change = toolkit.plots.gas_change(run.steps)
     labels = [label.get_text() for label in change.get_yticklabels()]
     assert any(label.startswith("sell, succeeding: execution") for label in labels)
+
+
+def test_a_run_of_an_earlier_version_opens_and_says_that_it_did_not_judge(upgraded, tmp_path):
+    """Without the analysis in `run.json`, and with the columns that steps had: no call is said to be unchanged."""
+    run, _ = upgraded
+    folder = tmp_path / "old"
+    shutil.copytree(run.path, folder)
+    store = RunStore(folder)
+    manifest = store.manifest()
+    for plan in manifest["nodes"]:
+        del plan["committed_series"], plan["timeline"], plan["storage_prices"]
+    with store.locked():
+        store.write_steps(run.steps.iloc[:0][STEPS.names[: STEPS.names.index("transaction_function") + 1]])
+        store.write_manifest(manifest | {"steps_checksum": store.steps_checksum()})
+    old = toolkit.Run.open(folder)
+    assert list(old.steps.columns) == STEPS.names
+    first, second = old.explain().splitlines()
+    assert first == "no call was judged, so no step can be found"
+    assert "this run was completed without the analysis of committed transactions" in second
+    assert second.endswith("80 of sell (gas from 38 to 332).")
+    assert toolkit.compare(folder, run.path).gate("2%").verdict == "could not judge"

@@ -8,8 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from toolkit._present.text import visible
+from toolkit.frames._columns import rows_frame
+from toolkit.frames._schema import STEPS
 from toolkit.gas._observations import Cause, Change
-from toolkit.gas._sentences import causes_text
+from toolkit.gas._sentences import causes_text, change_text
+from toolkit.gas._steps import is_drift, rows_columns, step_groups
 from toolkit.gas.committed._steps import CommittedCall, StoragePrices, compare_kinds, end_kinds, judge_call
 
 CALL = CommittedCall("node", "pay", "mark")
@@ -149,3 +153,29 @@ def test_kinds_on_one_side_are_not_taken_for_changes():
     assert {one.not_judged for one in ended} == {""}
     turned = {one.not_judged != "" for one in compare_kinds(ends([4] * 100), ends([9] * 100, slots_created=[1] * 100))}
     assert turned == {True}
+
+
+def test_parts_and_kinds_of_one_change_are_one_group():
+    """The parts of a kind are one change of it, with the gas in all; other kinds are changes of the same group."""
+    kinds = np.arange(200) % 2
+    dear = np.arange(200) >= 100
+    frame = frame_of(np.where(dear, 21, 4), io_gas_units=np.where(dear, 9, 2), slots_created=kinds)
+    _, rows = judged(frame.assign(gas_used=frame["execution_gas_units"] + frame["io_gas_units"]), UPGRADE)
+    assert len(rows) == 4
+    [group] = step_groups(rows_frame(STEPS, rows_columns(rows)))
+    assert [[part.part for part in change.parts] for change in group.changes] == [["execution", "io"]] * 2
+    assert {(change.gas_before, change.gas_after) for change in group.changes} == {(6, 30)}
+    assert change_text(group.changes[0], visible) == (
+        "from 6 to 30 gas units (x5; execution from 4 to 21, +16 to +18; io from 2 to 9, +6 to +8; "
+        "20 transactions before and 20 after)"
+    )
+
+
+def test_steps_of_committed_transactions_are_never_a_drift():
+    """Five small steps of a view are a drift; of committed transactions growth was removed before, so each counts."""
+    _, [row] = judged(frame_of([100] * 100 + [110] * 100), UPGRADE)
+    steps = [row | {"version_before": place, "version_after": place + 1} for place in range(0, 60, 10)]
+    frame = rows_frame(STEPS, rows_columns(steps))
+    assert not is_drift(frame).any()
+    assert len(step_groups(frame)) == len(steps)
+    assert is_drift(frame.drop(columns="part")).all()
