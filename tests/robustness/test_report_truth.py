@@ -70,7 +70,8 @@ versions = "0:-1"
 """
 VIEW = '[[call]]\nlabel = "one"\nview = "0xc0de::counter::one"\n'
 SENTENCE = (
-    "Committed transactions were observed but not judged, because steps are found for views only: 10 of bump (gas from "
+    "Committed transactions were observed but not judged, because there are fewer than 16 transactions of each kind: "
+    "10 of bump (gas from "
 )
 
 
@@ -85,7 +86,8 @@ def made(costlier, folder, more=""):
 @pytest.mark.parametrize("more", ["", VIEW], ids=["committed alone", "with a view"])
 @pytest.mark.parametrize("ending", ["html", "md", "json"])
 @pytest.mark.fault(
-    "an entry function that became costlier, observed as committed", "the report says that it was not judged"
+    "an entry function that became costlier, observed as committed in too few transactions",
+    "the report says that it was not judged",
 )
 def test_a_report_says_what_was_not_judged(costlier, tmp_path, more, ending):
     """Not that nothing changed, above a chart with two levels."""

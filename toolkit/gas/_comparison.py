@@ -339,7 +339,9 @@ def _end_of(row: Mapping[str, Any], side: _Side) -> dict[Any, EndKind]:
         return {}
     plan = next(plan for plan in side.run.manifest["nodes"] if plan["node"] == call.node)
     prices = storage_prices(plan)
-    frame = series_frame([to_arrow(side.run.observations[columns_read()])], call.node, call.fingerprint, prices)
+    every = side.run.observations
+    rows = every.loc[every["fingerprint"] == call.fingerprint, columns_read()]
+    frame = series_frame([to_arrow(rows)], call.node, call.fingerprint, prices)
     steps = side.run.steps
     until = frame["ledger_version"].max() if side.until is None else side.until
     there = (

@@ -311,7 +311,7 @@ def _change_sentences(data: ReportData, name: Renderer) -> list[str]:
     swept, changed, span = data.swept, data.changed, data.span
     if not swept or span is None:
         if any(one.source == Source.COMMITTED for one in data.unjudged):
-            return ["No call was judged, so no change of gas can be seen."]
+            return ["Nothing was judged, so no change of gas can be seen."]
         return ["No view was answered at two ledger versions or more, so no change of gas can be seen."]
     versions = f"ledger versions {span[0]} to {span[1]}"
     if not changed:
