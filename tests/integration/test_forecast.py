@@ -331,6 +331,23 @@ def test_the_last_observation_of_each_call_of_a_run(folder, bench):
     assert frame["node"].eq(bench.node.url).all()
 
 
+def test_a_committed_call_of_a_run_ran_under_the_schedule_before_it(bench):
+    """The transaction that replaced the schedule was charged by the old one: forecast under the new one, it differs."""
+    now = bench.node.gas_schedule()
+    new = proposed_schedule(now, {"txn.min_transaction_gas_units": "x2"})
+    bench.replace(new)
+    version = bench.node.ledger().version
+    call = {
+        "label": "replace",
+        "committed": "0x1::gas_schedule::set_gas_schedule",
+        "versions": f"{version - 5}:{version}",
+    }
+    run = toolkit.Study(calls=[call], versions=[version], node=bench.node).run(progress=False)
+    found = toolkit.forecast(run, new, node=bench.node).set_index("part")
+    assert found.loc["execution", "low"] > found.loc["execution", "now"]
+    bench.replace(now)
+
+
 def test_the_command(folder, bench, command, tmp_path):
     """Totals as a table; all parts, JSON and files on request; a schedule as pairs, file or version."""
     shown = command("forecast", str(folder), "--schedule", "instr.*=x10")
