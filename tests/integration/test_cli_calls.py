@@ -16,7 +16,7 @@ import pytest
 import toolkit
 from toolkit import embedded
 from toolkit.cli import main
-from toolkit.cli._output import print_frame, write_frame
+from toolkit.cli._console import print_frame, write_frame
 
 APT = "0x1::aptos_coin::AptosCoin"
 SUPPLY = ("view", "0x1::coin::supply", "-t", APT)

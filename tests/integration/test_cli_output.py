@@ -10,7 +10,7 @@ import pytest
 
 from toolkit import embedded
 from toolkit.cli import main
-from toolkit.cli._output import write_frame
+from toolkit.cli._console import write_frame
 from toolkit.errors import InputError
 
 

@@ -16,7 +16,7 @@ from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit import errors
 from toolkit._present.data import csv_table
 from toolkit._present.text import HIDDEN
-from toolkit.cli._output import write_frame
+from toolkit.cli._console import write_frame
 from toolkit.dtypes import to_arrow
 from toolkit.gas._sentences import step_lines
 

@@ -14,7 +14,7 @@ from tests.unit.gas.observed import frame, manifest, row, table
 from tests.unit.plots import synthetic_run
 from toolkit import reports
 from toolkit._present.files import open_descriptor, read_file, replacing
-from toolkit.cli._output import write_frame, write_text
+from toolkit.cli._console import write_frame, write_text
 from toolkit.errors import StudyError, ToolkitError
 from toolkit.gas._study_file import write_starter
 from toolkit.gas.runs._lock import locked

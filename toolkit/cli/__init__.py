@@ -30,10 +30,11 @@ __all__ = ["app", "main"]
 
 BAD_INPUT, REFUSED, UNREACHABLE, STOPPED, INTERNAL, INTERRUPTED, UNHEARD = 2, 3, 4, 5, 70, 130, 141
 EXIT_CODES = (
-    "Exit codes: 0 success (failed rows, and simulations that would fail, are results), 1 a call regressed (compare), "
-    "2 bad input, or a file that cannot be read or written, 3 the node refused a request, 4 the node does not answer, "
+    "Exit codes: 0 success (failed rows, and simulations that would fail, are results), 1 a call regressed "
+    "(compare, snapshot --check), 2 bad input, or a file that cannot be read or written, 3 the node refused a request, "
+    "4 the node does not answer, "
     "5 the command was stopped (a full disk, no memory, a lost worker, a node that asks for a long wait; the same "
-    "command continues a run) or the node's ledger was replaced, 6 a gate could not judge a call (compare), "
+    "command continues a run) or the node's ledger was replaced, 6 a gate could not judge a call, "
     "70 an internal error, 130 interrupted, 141 the reader of the output was closed."
 )
 # Errors of the machine, not of the command or its files.
@@ -81,6 +82,7 @@ app.command()(calls.simulate)
 app.add_typer(study_app, name="study")
 app.command()(studies.report)
 app.command()(comparisons.compare)
+app.command()(comparisons.snapshot)
 app.command()(comparisons.schedule)
 app.command()(comparisons.timeline)
 app.command()(comparisons.forecast)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolkit.cli._options import (
+from toolkit.cli._console import (
     JsonOption,
     NodeOption,
     OutOption,
@@ -16,9 +16,14 @@ from toolkit.cli._options import (
     TypesOption,
     VersionOption,
     VersionsOption,
+    argument,
+    check_suffix,
     connected,
+    print_facts,
+    print_frame,
+    print_json,
+    write_frame,
 )
-from toolkit.cli._output import argument, check_suffix, print_facts, print_frame, print_json, write_frame
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Commands that compare: two runs, with a gate; gas schedules; the versions of a range; a run with other prices."""
+"""Commands that compare: runs and snapshots, with a gate; gas schedules; versions of a range; a run at other prices."""
 
 from __future__ import annotations
 
@@ -10,16 +10,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolkit.cli._options import JsonOption, NodeOption, OutOption, connected
-from toolkit.cli._output import check_suffix, print_frame, print_json, records, write_frame, write_text
+from toolkit.cli._console import (
+    JsonOption,
+    NodeOption,
+    OutOption,
+    QuietOption,
+    StudyNodeOption,
+    UseKeyOption,
+    check_suffix,
+    connected,
+    loaded_study,
+    print_frame,
+    print_json,
+    records,
+    write_frame,
+    write_text,
+)
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
     from toolkit.client._node import Node
     from toolkit.gas._comparison import Comparison
     from toolkit.gas._gate import Gate
+    from toolkit.gas._study import Run
 
-__all__ = ["NOT_JUDGED", "REGRESSED", "compare", "forecast", "schedule", "timeline"]
+__all__ = ["NOT_JUDGED", "REGRESSED", "compare", "forecast", "schedule", "snapshot", "timeline"]
 
 REGRESSED = 1
 """Exit code of a gate that found a regression; no other command returns it."""
@@ -36,6 +51,19 @@ class Format(StrEnum):
     TEXT = "text"
     MARKDOWN = "markdown"
     JSON = "json"
+    GITHUB = "github"
+
+
+class SnapshotFormat(StrEnum):
+    """The formats of the comparison with a snapshot."""
+
+    TEXT = "text"
+    GITHUB = "github"
+
+
+JunitOption = Annotated[
+    Path | None, typer.Option("--junit", help="File of JUnit XML to write, with one test case a call.")
+]
 
 
 def compare(  # noqa: PLR0917 - typer makes options of parameters
@@ -69,9 +97,11 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
         typer.Option(help="Compare view@version, simulate@now or committed only; FIRST,SECOND compares two of them."),
     ] = None,
     form: Annotated[
-        Format | None, typer.Option("--format", help="By default that of the ending of --out, or text.")
+        Format | None,
+        typer.Option("--format", help="By default that of the ending of --out, or text; github prints annotations."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write: .md, .json or .txt.")] = None,
+    junit: JunitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: a call could not be judged."""
@@ -89,15 +119,114 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     rules = rules or comparison.study
     named = {"causes": allow_cause, "removed": allow_removed}
     gate = _judged(comparison, fail_over, rules, waivers, {name: given for name, given in named.items() if given})
-    text = COMPARISON_FORMATS[written](comparison, gate)
+    if junit is not None and gate is None:
+        raise InputError("--junit requires limits to judge by: give --fail-over, or a study with thresholds")
+    if written == Format.GITHUB:
+        text = _annotations(comparison, gate, study)
+    else:
+        text = COMPARISON_FORMATS[written](comparison, gate)
     if out is None:
         print(text, end="")
     else:
         write_text(text, out)
         verdict = "" if gate is None else f"; gate {gate.verdict if gate.passed else gate.verdict.upper()}"
         print(f"Comparison: {out}{verdict}")
-    if gate is not None and not gate.passed:
+    _end(comparison, gate, junit)
+
+
+def _annotations(comparison: Comparison, gate: Gate | None, study: Path | None) -> str:
+    """Return annotations that are attached to the calls of the study file, if it is given."""
+    from toolkit.gas._study_file import label_lines
+    from toolkit.reports._to_programs import comparison_annotations
+
+    if study is None:
+        return comparison_annotations(comparison, gate)
+    found, keys = label_lines(study), comparison.calls[["node", "source", "label"]].itertuples(index=False, name=None)
+    lines = {(node, source, label): found[label] for node, source, label in keys if label in found}
+    return comparison_annotations(comparison, gate, file=str(study), lines=lines)
+
+
+def _end(comparison: Comparison, gate: Gate | None, junit: Path | None) -> None:
+    """Write the file of ``--junit``, and exit with the code of the gate."""
+    from toolkit.reports._to_programs import comparison_junit
+
+    if gate is None:
+        return
+    if junit is not None:
+        write_text(comparison_junit(comparison, gate).decode(), junit)
+    if not gate.passed:
         raise typer.Exit(REGRESSED if gate.regressions else NOT_JUDGED)
+
+
+def snapshot(
+    study: Annotated[str, typer.Argument(help="TOML file of a study, demo, or the folder of a run.")],
+    out: Annotated[Path, typer.Option(help="File of the snapshot.")] = Path("gas-snapshot.toml"),
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare with the file instead of writing it; exit codes as compare.")
+    ] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Print what changed since the file and why, instead of writing it.")
+    ] = False,
+    waivers: Annotated[
+        Path | None, typer.Option(help="TOML file of [[waiver]] entries, instead of those of the study.")
+    ] = None,
+    form: Annotated[
+        SnapshotFormat, typer.Option("--format", help="What --check prints; github prints annotations.")
+    ] = SnapshotFormat.TEXT,
+    junit: JunitOption = None,
+    nodes: StudyNodeOption = None,
+    use_api_key: UseKeyOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Write the gas of a study's calls to one short file, or compare it with such a file.
+
+    A rise over the thresholds of the study fails --check with exit code 1; without thresholds any rise does.
+    """
+    from toolkit._present.text import visible
+    from toolkit.gas import _snapshot as snapshots
+    from toolkit.gas._sentences import difference_lines, gate_lines, label_text
+    from toolkit.gas._study_file import read_waiver_file
+    from toolkit.reports._to_programs import comparison_annotations
+
+    if check and diff:
+        raise InputError("give either --check or --diff, not both; --check prints what changed too")
+    if not check and (junit is not None or waivers is not None or form != SnapshotFormat.TEXT):
+        raise InputError("--junit, --waivers and --format require --check")
+    before = snapshots.read_snapshot(out) if check or diff else None
+    excused = None if waivers is None else read_waiver_file(waivers)
+    run = _run_of(study, nodes, use_api_key=use_api_key, quiet=quiet)
+    if before is None:
+        made = snapshots.taken(run)
+        write_text(snapshots.snapshot_text(made), out)
+        print(f"Snapshot: {out} ({len(made.lines)} calls)")
+        return
+    comparison = snapshots.compare_snapshot(before, run, str(out))
+    gate = snapshots.check_snapshot(comparison, excused) if check else None
+    if form == SnapshotFormat.GITHUB:
+        print(comparison_annotations(comparison, gate, file=str(out), lines=before.places), end="")
+    else:
+        lines = [*(gate_lines(gate, label_text) if gate is not None else []), *map(_note, comparison.warnings)]
+        for line in [*lines, *difference_lines(comparison, label_text)]:
+            print(visible(line, 2_000))
+        if gate is not None and gate.passed and len(comparison.unchanged) < len(comparison.calls):
+            print(f"The gate passes, but gas is not that of {out}; write the snapshot again to keep it true.")
+    _end(comparison, gate, junit)
+
+
+def _note(text: str) -> str:
+    return f"note: {text}"
+
+
+def _run_of(study: str, nodes: list[str] | None, *, use_api_key: bool, quiet: bool) -> Run:
+    """Open the run in a folder, or run a study in a temporary folder."""
+    from toolkit.gas._study import Run
+
+    if Path(study).is_dir():
+        if nodes:
+            raise InputError(f"--node: {study} is a run, which has been read already; give the study file")
+        return Run.open(study)
+    return loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
 
 
 def _format(form: Format | None, out: Path | None, *, as_json: bool) -> str:

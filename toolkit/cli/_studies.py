@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolkit.cli._options import JsonOption, QuietOption, StudyNodeOption, UseKeyOption, loaded_study
-from toolkit.cli._output import print_json, records, write_text
+from toolkit.cli._console import (
+    JsonOption,
+    QuietOption,
+    StudyNodeOption,
+    UseKeyOption,
+    loaded_study,
+    print_json,
+    records,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

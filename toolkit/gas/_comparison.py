@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from toolkit.gas._study import Study
     from toolkit.gas.committed._steps import EndKind, KindDifference
 
-__all__ = ["KINDS", "Comparison", "compare"]
+__all__ = ["KINDS", "Comparison", "compare", "quantiles_of"]
 
 KINDS = ("changed", "unreachable", "added", "removed", "unchanged")
 """Kinds of calls, those that need attention first."""
@@ -77,8 +77,10 @@ class Comparison:
         The study of the after side, if that is a run; its thresholds and waivers are those to judge by.
     left_out : tuple of (str, str)
         Label and node of simulations that are not compared, because they were made after a requested version.
-    runs : tuple of Run or None
-        The runs of the two sides, if they are runs; the steps of the after run explain the changes.
+    explained_by : Run or None
+        The run of the after side if both sides are of one ledger, so that its steps explain the changes.
+    one_run : bool
+        Whether both sides are of one run, so that its steps are all there are.
     """
 
     calls: pd.DataFrame
@@ -86,7 +88,8 @@ class Comparison:
     names: tuple[str, str] = ("before", "after")
     study: Study | None = None
     left_out: tuple[tuple[str, str], ...] = ()
-    runs: tuple[Run | None, Run | None] = (None, None)
+    explained_by: Run | None = None
+    one_run: bool = False
 
     def _of(self, kind: str) -> pd.DataFrame:
         return self.calls[self.calls["kind"] == kind].reset_index(drop=True)
@@ -174,16 +177,12 @@ class Comparison:
             If a waiver or `allow` is not valid, or the steps of a run are damaged.
         """
         rules = Rules.of(threshold, study, waivers, allow)
-        steps = self._steps() if rules.allowed.causes else None
-        one_run = _one_run(*self.runs)
-        return judge(self.calls, rules, left_out=self.left_out, steps=steps, one_run=one_run, today=today)
+        return self.judged_by(rules, today=today)
 
-    def _steps(self) -> pd.DataFrame | None:
-        """Return the steps of the after run if both sides are runs of one ledger, else None."""
-        before, after = self.runs
-        if before is None or after is None or not _one_ledger(before, after):
-            return None
-        return after.steps
+    def judged_by(self, rules: Rules, *, today: date | None = None) -> Gate:
+        """Return the verdict by rules; see `gate`."""
+        steps = self.explained_by.steps if self.explained_by is not None and rules.allowed.causes else None
+        return judge(self.calls, rules, left_out=self.left_out, steps=steps, one_run=self.one_run, today=today)
 
     def __repr__(self) -> str:
         return comparison_text(self)
@@ -268,8 +267,16 @@ def compare(before: Any, after: Any, *, source: str | tuple[str, str] | None = N
         rows = [one for row in rows for one in _of_kinds(row, sides)]
     rows = [row | _causes_between(row, sides) for row in rows]
     table = {name: [row.get(name) for row in rows] for name in COMPARISON.names}
-    runs = sides[0].run, sides[1].run
-    return Comparison(rows_frame(COMPARISON, table), tuple(notes), names, sides[1].study, tuple(left_out), runs)
+    first_run, run = sides[0].run, sides[1].run
+    return Comparison(
+        rows_frame(COMPARISON, table),
+        tuple(notes),
+        names,
+        sides[1].study,
+        tuple(left_out),
+        explained_by=run if first_run is not None and run is not None and _one_ledger(first_run, run) else None,
+        one_run=_one_run(first_run, run),
+    )
 
 
 _NO_QUANTILES = {"count": 0} | dict.fromkeys(QUANTILES)
@@ -287,10 +294,10 @@ def _quantiles(
     if _one_run(first.run, last.run) and first.until is not None and (last.until is None or last.until > first.until):
         every[1] = every[1][every[1]["ledger_version"] > first.until]
     frames = (_of_source(frame, one) for frame, one in zip(every, pair or (None, None), strict=True))
-    return [_quantiles_of(frame, key) for frame in frames]
+    return [quantiles_of(frame, key) for frame in frames]
 
 
-def _quantiles_of(frame: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], dict[str, int | None]]:
+def quantiles_of(frame: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], dict[str, int | None]]:
     """Return the count and the quantiles by the values of `key`: the smallest gas that enough observations reach."""
     good = frame[frame["success"].fillna(value=False).astype(bool) & frame["gas_used"].notna()]
     found: dict[tuple[Any, ...], dict[str, int | None]] = {}

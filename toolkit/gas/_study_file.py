@@ -6,7 +6,7 @@ import re
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field
 
@@ -18,12 +18,28 @@ from toolkit.gas._file_model import FileModel, misspelt
 from toolkit.gas._gate import Allowed, Threshold, Waiver, read_waivers
 from toolkit.gas._versions import VersionChoice
 
-__all__ = ["SHIPPED", "StudyFile", "checked_keys", "file_schema", "read_toml", "read_waiver_file", "write_starter"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "SHIPPED",
+    "StudyFile",
+    "checked_keys",
+    "file_schema",
+    "label_lines",
+    "numbered_keys",
+    "read_toml",
+    "read_waiver_file",
+    "text_of",
+    "toml_of",
+    "write_starter",
+]
 
 SHIPPED = ("demo",)
 """Names of the studies that are part of the package."""
 
 _MAX_BYTES = 1_000_000
+_MAX_LINE = 2_000
 _STARTER = "starter.toml"
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 
@@ -71,7 +87,17 @@ def read_toml(source: str | Path, what: str) -> dict[str, Any]:
     StudyError
         If the file does not exist, cannot be read, is too large, or is not TOML.
     """
-    text = _text(source, what)
+    return toml_of(text_of(source, what), source, what)
+
+
+def toml_of(text: str, source: str | Path, what: str) -> dict[str, Any]:
+    """Return the content of a TOML file; `source` and `what` name it in messages.
+
+    Raises
+    ------
+    StudyError
+        If the text is not TOML.
+    """
     if _LONG_KEY.search(text):  # the time of tomllib is quadratic in the parts of a key
         raise StudyError(f"{what} {source}: a key must have at most 64 parts")
     try:
@@ -98,6 +124,31 @@ def read_waiver_file(source: str | Path) -> tuple[Waiver, ...]:
         return read_waivers(document.get("waiver", []))
     except InputError as error:
         raise StudyError(f"waivers {source}: {error}") from None
+
+
+def numbered_keys(text: str) -> Iterator[tuple[int, str, str, Any]]:
+    """Yield the keys of TOML that are on a line of their own: number of the line, table above, key and value.
+
+    It is for naming places in messages; keys of other forms are left out.
+    """
+    table = ""
+    for number, whole in enumerate(text.split("\n"), start=1):
+        line = whole.strip()
+        if line.startswith("["):
+            table = line
+        elif line and not line.startswith("#") and len(line) <= _MAX_LINE:
+            try:
+                found = tomllib.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            for key, value in found.items():
+                yield number, table, key, value
+
+
+def label_lines(path: str | Path) -> dict[str, int]:
+    """Return the line of each label in a study file; calls of grids, and those without a label, have none."""
+    keys = numbered_keys(text_of(path, "study"))
+    return {value: number for number, table, key, value in keys if table == "[[call]]" and key == "label"}
 
 
 def checked_keys(document: Any) -> None:
@@ -156,7 +207,8 @@ def write_starter(path: str | Path) -> Path:
     return place
 
 
-def _text(source: str | Path, what: str) -> str:
+def text_of(source: str | Path, what: str) -> str:
+    """Return the text of a TOML file; see `read_toml`."""
     if what == "study" and str(source) in SHIPPED:
         return resources.files("toolkit.gas").joinpath("studies", f"{source}.toml").read_text("utf-8")
     path = Path(source)

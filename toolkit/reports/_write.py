@@ -13,8 +13,8 @@ from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
 from toolkit.gas._sentences import comparison_text
 from toolkit.reports import _to_html as to_html
-from toolkit.reports import _to_json as to_json
 from toolkit.reports import _to_markdown as to_markdown
+from toolkit.reports import _to_programs as to_programs
 from toolkit.reports._data import build
 
 if TYPE_CHECKING:
@@ -40,12 +40,13 @@ RENDERERS = {
     ".html": to_html.render,
     ".htm": to_html.render,
     ".md": to_markdown.render,
-    ".json": to_json.render,
+    ".json": to_programs.render,
 }
 COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
     "text": _comparison_text,
     "markdown": to_markdown.comparison_markdown,
-    "json": to_json.comparison_json,
+    "json": to_programs.comparison_json,
+    "github": to_programs.comparison_annotations,
 }
 """Functions that render a comparison, by name of the format."""
 

@@ -20,8 +20,8 @@ from toolkit.gas._gate import Rules, judge
 from toolkit.gas._sentences import comparison_html, comparison_text
 from toolkit.gas._study import Study
 from toolkit.gas.runs._store import RunStore
-from toolkit.reports._to_json import comparison_json
 from toolkit.reports._to_markdown import comparison_markdown
+from toolkit.reports._to_programs import comparison_json
 from toolkit.reports._write import COMPARISON_FORMATS
 
 TODAY = date(2026, 6, 1)

@@ -32,7 +32,7 @@ def drawn_texts(ax: Axes) -> list[str]:
     svg = io.BytesIO()
     with mpl.rc_context({"svg.fonttype": "none"}):
         ax.figure.savefig(svg, format="svg")
-    root = ET.fromstring(svg.getvalue())  # noqa: S314 - written by the line above
+    root = ET.fromstring(svg.getvalue())
     return ["".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")]
 
 

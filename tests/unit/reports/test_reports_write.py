@@ -24,8 +24,8 @@ from toolkit._present.data import csv_table
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
 from toolkit.reports import _to_html as to_html
-from toolkit.reports import _to_json as to_json
 from toolkit.reports import _to_markdown as to_markdown
+from toolkit.reports import _to_programs as to_programs
 from toolkit.reports import build, write
 from toolkit.reports._data import same_series
 
@@ -275,7 +275,7 @@ def test_code_spans_hold_anything(text: str) -> None:
 
 def test_json_has_the_same_facts() -> None:
     """Format number, headline, events, calls, splits and failures, with exact integers."""
-    told = json.loads(to_json.render(build(made_up(hostile=True))))
+    told = json.loads(to_programs.render(build(made_up(hostile=True))))
     assert told["format"] == 1
     assert len(told["events"]) == 7
     assert told["calls"][2]["label"] == "<script>alert(1)</script>"

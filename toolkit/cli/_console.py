@@ -1,9 +1,12 @@
-"""What the commands print and write: facts, frames, files. Text from a node is escaped."""
+"""What the commands share: their options, and how they print and write facts, frames and files; text is escaped."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, BinaryIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
 
 from toolkit._present.data import cell_text, csv_table, json_rows, json_value
 from toolkit._present.files import replacing
@@ -13,14 +16,27 @@ from toolkit.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     import pandas as pd
 
+    from toolkit.client._node import Node
+    from toolkit.gas._study import Study
+
 __all__ = [
     "JSON_FORMAT",
+    "JsonOption",
+    "NodeOption",
+    "OutOption",
+    "QuietOption",
+    "StudyNodeOption",
+    "TypesOption",
+    "UseKeyOption",
+    "VersionOption",
+    "VersionsOption",
     "argument",
     "check_suffix",
+    "connected",
+    "loaded_study",
     "print_facts",
     "print_frame",
     "print_json",
@@ -36,6 +52,41 @@ _MAX_ROWS = 40
 _MAX_CELL = 60
 _MAX_FACT = 2_000
 _MAX_QUOTED = 40
+
+
+NodeOption = Annotated[
+    str, typer.Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.", show_default=True)
+]
+StudyNodeOption = Annotated[
+    list[str] | None,
+    typer.Option("--node", help="Node to read instead of that of the study; may be repeated. It gets the API key."),
+]
+UseKeyOption = Annotated[
+    bool,
+    typer.Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to hosts that the study file names by URL."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON; integers beyond 2^53 are text.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show a progress bar.")]
+TypesOption = Annotated[list[str] | None, typer.Option("--type", "-t", help="Type argument; may be repeated.")]
+VersionOption = Annotated[int | None, typer.Option(min=0, help="Ledger version to read; the head by default.")]
+VersionsOption = Annotated[str | None, typer.Option(help="Version plan, such as 0:-1/200; one row per version.")]
+OutOption = Annotated[
+    Path | None, typer.Option(help="Write the rows to a .parquet, .csv or .jsonl file; folders are created.")
+]
+
+
+def connected(where: str) -> Node:
+    """Connect to the node of ``--node``."""
+    from toolkit.client._connect import connect
+
+    return connect(where)
+
+
+def loaded_study(source: str, nodes: list[str] | None, *, use_api_key: bool) -> Study:
+    """Load the study of a command. Nodes that are named on the command line get the API key, as in other commands."""
+    from toolkit.gas._study import Study
+
+    return Study.load(source, nodes=nodes or None, use_api_key=use_api_key or bool(nodes))
 
 
 def argument(text: str) -> Any:

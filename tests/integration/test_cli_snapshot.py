@@ -1,0 +1,131 @@
+"""The command `snapshot` as a build runs it, and the workflow of README in a pretend CI: its commands and exit codes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.integration.test_cli import one_clear_line, toolkit_command
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDY = """
+title = "Guarded"
+[versions]
+plan = "3490:3510/3"
+[[call]]
+label = "size"
+view = "0xcafe::registry::size"
+[[call]]
+label = "price"
+view = "0xfa17::vault::share_price"
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Make a fresh folder with a study and its committed snapshot."""
+    (tmp_path / "study.toml").write_text(STUDY)
+    done = toolkit_command("snapshot", "study.toml", "--quiet", cwd=tmp_path)
+    assert (done.returncode, done.stdout.strip()) == (0, "Snapshot: gas-snapshot.toml (2 calls)"), done.stderr
+    return tmp_path
+
+
+def edit(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def workflow():
+    """Return the steps of the workflow in README that run a command."""
+    found = re.search(r"```yaml\n(name: gas\n.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL)
+    steps = yaml.safe_load(found[1])["jobs"]["gas"]["steps"]
+    return [step for step in steps if "run" in step]
+
+
+def pretend_ci(folder):
+    """Run the workflow as a code-hosting service does; return the exit codes and the output of each command."""
+    failed, codes, output = False, {}, {}
+    for step in workflow():
+        words = shlex.split(step["run"])
+        if words[0] == "pip" or (failed and step.get("if") not in {"failure()", "always()"}):
+            continue
+        if not failed and step.get("if") == "failure()":
+            continue
+        assert words[0] == "ledger-toolkit"
+        done = toolkit_command(*words[1:], cwd=folder)
+        codes[step["run"]], output[step["run"]] = done.returncode, done.stdout
+        failed = failed or done.returncode != 0
+        assert "Traceback" not in done.stderr
+    return codes, output
+
+
+def test_the_workflow_of_the_readme_passes_and_fails(project):
+    """Nothing changed: it passes. A call became dearer: it fails, with an annotation, a test case and the cause."""
+    codes, output = pretend_ci(project)
+    assert list(codes.values()) == [0, 0]
+    assert list(output.values())[-1].splitlines()[-1].startswith("gate passed")
+    edit(project / "gas-snapshot.toml", '"size" = 14', '"size" = 2')
+    edit(project / "gas-snapshot.toml", "ledger_version = 3510", "ledger_version = 3490")
+    codes, output = pretend_ci(project)
+    assert list(codes.values()) == [0, 1, 0]
+    number = (project / "gas-snapshot.toml").read_text().splitlines().index('"size" = 2') + 1
+    check, diff = list(output.values())[1:]
+    start = f"::error file=gas-snapshot.toml,line={number},title=Gas regression::size: from 2 to 14 gas units"
+    assert check.startswith(start)
+    assert "gas schedule: " in diff
+    suite = ET.parse(project / "gas.xml").getroot().find("testsuite")
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+
+
+def test_a_snapshot_is_checked_from_the_study_or_from_a_run(project, command):
+    """Both are the same; `--diff` never fails a build, and a fall passes with the advice to write the file again."""
+    assert command("study", "run", "study.toml", "--out", "x", "--quiet", cwd=project).returncode == 0
+    edit(project / "gas-snapshot.toml", '"size" = 14', '"size" = 20')
+    for source in ("study.toml", "x"):
+        done = command("snapshot", source, "--check", "--quiet", cwd=project)
+        assert done.returncode == 0
+        assert "size: from 20 to 14 gas units" in done.stdout
+        assert "write the snapshot again" in done.stdout
+    edit(project / "gas-snapshot.toml", '"size" = 20', '"size" = 2')
+    assert command("snapshot", "x", "--check", cwd=project).returncode == 1
+    assert command("snapshot", "x", "--diff", cwd=project).returncode == 0
+    assert command("snapshot", "x", cwd=project).returncode == 0
+    assert command("snapshot", "x", "--check", cwd=project).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["study.toml", "--check", "--out", "none.toml"], "No such file"),
+        (["study.toml", "--check", "--out", "study.toml"], "expected format, title or [[nodes]], got 'versions'"),
+        (["study.toml", "--check", "--diff"], "not both"),
+        (["study.toml", "--junit", "x.xml"], "require --check"),
+        (["study.toml", "--format", "github"], "require --check"),
+        (["none.toml"], "No such file"),
+        ([".", "--check"], "is not a run folder"),
+    ],
+)
+def test_bad_input_is_exit_2_and_one_line(project, command, arguments, words):
+    """Before anything is read from a node."""
+    assert words in one_clear_line(command("snapshot", *arguments, cwd=project), 2)
+
+
+def test_compare_prints_annotations_and_junit(project, command):
+    """Attached to the call in the study file; without limits there is nothing to write."""
+    edit(project / "study.toml", "[versions]", "[thresholds]\npercent = 1\n[versions]")
+    assert command("study", "run", "study.toml", "--out", "x", "--quiet", cwd=project).returncode == 0
+    options = ["--study", "study.toml", "--format", "github", "--junit", "out/gas.xml"]
+    done = command("compare", "x@3490", "x", *options, cwd=project)
+    assert done.returncode == 1
+    number = (project / "study.toml").read_text().splitlines().index('label = "size"') + 1
+    assert f"::error file=study.toml,line={number},title=Gas regression::size: from 2 to 14" in done.stdout
+    assert ET.parse(project / "out" / "gas.xml").getroot().find("testsuite").get("failures") == "2"
+    edit(project / "study.toml", "[thresholds]\npercent = 1\n", "")
+    done = command("compare", "x@3490", "x", "--study", "study.toml", "--junit", "gas.xml", cwd=project)
+    assert "--junit requires limits" in one_clear_line(done, 2)

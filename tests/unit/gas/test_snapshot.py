@@ -1,0 +1,222 @@
+"""Snapshots: one short file that says what the calls of a study cost, read back exactly, also after anyone edited it."""
+
+from __future__ import annotations
+
+import random
+import warnings
+
+import pytest
+
+from tests.unit.gas.observed import change_manifest
+from toolkit import FindSteps, Run, Study
+from toolkit.errors import StudyError, ToolkitError
+from toolkit.gas._sentences import difference_lines, label_text
+from toolkit.gas._snapshot import check_snapshot, compare_snapshot, read_snapshot, snapshot_text, taken
+
+SIZE, PRICE = "0xcafe::registry::size", "0xfa17::vault::share_price"
+HOSTILE = 'a "b" \\ \u202e # [nodes.view]'
+CALLS = {
+    "size": {"view": SIZE},
+    HOSTILE: {"view": PRICE},
+    "missing": {"view": "0xcafe::registry::record_of", "arguments": ["nobody"]},
+    "transfer": {"simulate": "0x1::aptos_account::transfer", "sender": "0xa11ce", "arguments": ["0xb0b", 100]},
+    "taken": {"simulate": "0xcafe::registry::register", "sender": "0xb0b", "arguments": ["alice"]},
+    "registrations": {"committed": "0xcafe::registry::register", "versions": "4900:4999"},
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Run views, simulations and committed transactions on the embedded node."""
+    study = Study(title="Watched", calls=CALLS, versions=FindSteps("3400:-1"))
+    return study.run(tmp_path_factory.mktemp("run") / "x", progress=False)
+
+
+@pytest.fixture(scope="module")
+def text(run):
+    return snapshot_text(taken(run))
+
+
+@pytest.fixture
+def edited(text, tmp_path):
+    """Write the snapshot with a replacement; return its path."""
+
+    def edit(*pairs):
+        changed = text
+        for old, new in pairs:
+            assert old in changed
+            changed = changed.replace(old, new, 1)
+        (tmp_path / "s.toml").write_text(changed, "utf-8")
+        return tmp_path / "s.toml"
+
+    return edit
+
+
+def test_a_snapshot_has_a_line_for_each_call(run, text):
+    """Sorted, with the schedule that was in force; the bytes are the same for the same run."""
+    lines = text.splitlines()
+    assert len([line for line in lines if line.startswith('"')]) == len(CALLS)
+    views = lines[lines.index("[nodes.view]") + 1 : lines.index("[nodes.simulate]") - 1]
+    assert views == sorted(views)
+    assert '"size" = 14' in lines
+    assert '"missing" = { fails = "invalid_input" }' in lines
+    assert any(line.startswith('"registrations" = { p50 = ') for line in lines)
+    assert "feature_version = 49" in lines
+    assert snapshot_text(taken(Run.open(run.path))) == text
+
+
+def test_a_snapshot_comes_back_exactly(run, text, edited):
+    """Also a label with quotes, brackets and characters that a reader would not see."""
+    assert "\u202e" not in text
+    found = read_snapshot(edited())
+    assert snapshot_text(found) == text
+    assert {line.label for line in found.lines} == set(CALLS)
+    lines = text.splitlines()
+    for (_, _, label), number in found.places.items():
+        assert label[:4].replace('"', '\\"')[:3] in lines[number - 1]
+    comparison = compare_snapshot(found, run)
+    assert len(comparison.unchanged) == len(comparison.calls) == len(CALLS)
+    assert check_snapshot(comparison).passed
+    assert difference_lines(comparison, label_text) == [f"no call changed ({len(CALLS)} calls)"]
+
+
+def test_a_rise_since_the_snapshot_fails_and_is_explained(run, edited):
+    """The steps of the run after the version of the snapshot, with their cause."""
+    found = read_snapshot(edited(('"size" = 14', '"size" = 2'), ("ledger_version = 4999", "ledger_version = 3450")))
+    comparison = compare_snapshot(found, run)
+    gate = check_snapshot(comparison)
+    assert [(one.label, one.gas_before, one.gas_after) for one in gate.regressions] == [("size", 2, 14)]
+    first, second = difference_lines(comparison, label_text)
+    assert first == "size: from 2 to 14 gas units (x7)"
+    assert second.startswith("  at version 3502")
+    assert "gas schedule: transaction 3502" in second
+    assert "the snapshot is of version 3450, the run of 4999" in comparison.warnings
+
+
+def test_the_rules_of_the_study_hold(run, edited):
+    """Thresholds give the tolerance; allowed causes, waivers and calls that may disappear excuse."""
+    found = read_snapshot(edited(('"size" = 14', '"size" = 2'), ("ledger_version = 4999", "ledger_version = 3450")))
+    for options in (
+        {"thresholds": "600%"},
+        {"allow": {"causes": ["schedule"]}},
+        {"waivers": [{"call": "si*", "reason": "known", "expires": "2999-01-01"}]},
+    ):
+        compared = compare_snapshot(found, with_rules(run, **options))
+        assert check_snapshot(compared).passed, options
+    assert not check_snapshot(compare_snapshot(found, with_rules(run, allow={"causes": ["state"]}))).passed
+    gone = compare_snapshot(read_snapshot(edited(('"size" = 14', '"size" = 14\n"old" = 5'))), run)
+    assert [one.label for one in check_snapshot(gone).regressions] == ["old"]
+    assert "old: disappeared; it was: 5 gas units" in difference_lines(gone, label_text)
+
+
+def with_rules(run, **options):
+    """Return the run, whose study has other rules."""
+    other = Run.open(run.path)
+    other.__dict__["study"] = Study(title="Watched", calls=CALLS, versions=FindSteps("3400:-1"), **options)
+    return other
+
+
+def test_committed_transactions_are_judged_by_their_median(run, edited):
+    """By the limits of p50 if there are any, else by those of the call: a median does not depend on one transaction."""
+    median = next(line.gas for line in taken(run).lines if line.label == "registrations")
+    found = read_snapshot(edited((f"p50 = {median}", f"p50 = {median - 10}")))
+    reason = check_snapshot(compare_snapshot(found, run)).regressions[0].reason
+    assert reason.startswith(f"from {median - 10:,} to {median:,} gas units (+10")
+    assert check_snapshot(compare_snapshot(found, with_rules(run, thresholds=[0, "p50:10"]))).passed
+    assert not check_snapshot(compare_snapshot(found, with_rules(run, thresholds=["900%", "p50:9"]))).passed
+    unjudged = check_snapshot(compare_snapshot(found, with_rules(run, thresholds="p90:9")))
+    assert unjudged.verdict == "could not judge"
+
+
+def test_another_gas_schedule_is_named(run, edited):
+    """A difference that nobody's contract made."""
+    schedule = next(facts.schedule for facts in taken(run).nodes)
+    found = read_snapshot(edited((schedule, "0" * 32), ("feature_version = 49", "feature_version = 42")))
+    note = compare_snapshot(found, run).warnings[-1]
+    assert note.startswith("the gas schedule differs (feature version 42, then 49)")
+
+
+def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
+    """A call would be missing, and the next check would call it new."""
+    import shutil
+
+    shutil.copytree(run.path, tmp_path / "x")
+    change_manifest(tmp_path / "x", complete=False)
+    with pytest.raises(StudyError, match="requires a complete run"):
+        taken(Run.open(tmp_path / "x"))
+    silent = Run.open(run.path)
+    frame = silent.observations.copy()
+    frame.loc[frame["label"] == "transfer", "error_code"] = "http_503"
+    silent.__dict__["observations"] = frame
+    with pytest.raises(StudyError, match=r"call 'transfer' got no answer \(http_503\)"):
+        taken(silent)
+
+
+@pytest.mark.fault("a snapshot edited by hand, with values of the wrong kind", "exit code 2: line, expected, got")
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("format = 1", "format = 2", r"line 3, `format`: expected 1, the format of this version, got 2"),
+        ("format = 1", "format = true", r"line 3, `format`: expected 1, .*, got True"),
+        ("format = 1\n", "", "expected format = 1, got no such line; is it a snapshot"),
+        ("title = ", "name = ", r"line 4, `name`: expected format, title or \[\[nodes\]\], got 'name'"),
+        ('title = "Watched"', "title = 5", r"line 4, `title`: expected text, got 5"),
+        ("[[nodes]]", "[nodes]", r"expected \[\[nodes\]\] with two brackets"),
+        ("chain_id = 4", 'chain_id = "4"', r"line 8, `chain_id`: expected a whole number from 0 to 255, got '4'"),
+        ("chain_id = 4", "chain_id = 256", r"expected a whole number from 0 to 255, got 256"),
+        ("chain_id = 4\n", "", r"\[\[nodes\]\] 1 requires `chain_id`, which is missing"),
+        ("model = true", "model = 1", r"line 9, `model`: expected true or false, got 1"),
+        ("chain_id = 4", "chain = 4", r"line 8, `chain`: expected node, chain_id, .*, got 'chain'"),
+        (
+            '"size" = 14',
+            '"size" = -1',
+            r"line \d+, `size`: expected gas to be a whole number from 0 to 2\^64-1, got -1",
+        ),
+        ('"size" = 14', '"size" = 1.5', r"`size`: expected a number of gas units, or \{ fails = \"CODE\" \}, got 1\.5"),
+        ('"size" = 14', '"size" = true', r"`size`: expected a number of gas units"),
+        ('"size" = 14', '"size" = 18446744073709551616', r"expected gas to be a whole number from 0 to 2\^64-1"),
+        ('"size" = 14', '"size" = 14\n"size" = 15', r"not TOML: Cannot overwrite a value \(at line 1[0-9]"),
+        ('"size" = 14', '"size" = { gas = "x" }', r"`size`: expected gas to be a whole number"),
+        ('"size" = 14', '"size" = { cost = 1 }', r"`size`: expected .*, got 'cost = 1'"),
+        ("{ p50 = ", "{ p50 = 1.5 #", "not TOML"),
+        (", count = ", ", number = ", r"`registrations`: expected \{ p50 = 38, count = 120 \}, got 'number = "),
+        ("[nodes.view]", "[nodes.views]", r"expected node, chain_id, .*, got 'views'"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_line(edited, old, new, message):
+    """What was expected and what was got, so that whoever edited the file can mend it."""
+    with pytest.raises(StudyError, match=message):
+        read_snapshot(edited((old, new)))
+
+
+@pytest.mark.fault("a snapshot with bytes changed, cut or doubled", "one clear error, or a valid snapshot")
+def test_any_bytes_are_a_snapshot_or_a_clear_error(text, tmp_path):
+    """Nothing else: 300 files with random damage."""
+    chance, path, messages = random.Random(7), tmp_path / "s.toml", []
+    for _ in range(300):
+        content = bytearray(text.encode())
+        for _ in range(chance.randint(1, 4)):
+            place = chance.randrange(len(content))
+            content[place : place + chance.randint(0, 9)] = bytes(chance.choices(b'[]{}="\\\n#.,-019azZ\x00\xff', k=3))
+        path.write_bytes(bytes(content))
+        try:
+            read_snapshot(path)
+        except ToolkitError as error:
+            messages.append(str(error))
+    assert len(messages) > 100
+    assert all(str(path) in message and "\n" not in message for message in messages)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"a." * 200 + b"b = 1", b"x = [" * 2_000, b"#" * 1_000_001])
+def test_a_file_of_another_kind_is_refused(tmp_path, content):
+    """Empty, binary, deep, or too large."""
+    (tmp_path / "s.toml").write_bytes(content)
+    with pytest.raises(StudyError, match=r"s\.toml"):
+        read_snapshot(tmp_path / "s.toml")
+
+
+def test_no_warning_escapes(run, edited):
+    """What a comparison would warn of is in its own warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare_snapshot(read_snapshot(edited(("chain_id = 4", "chain_id = 5"))), run)

@@ -1,0 +1,504 @@
+"""Snapshots: the gas of a study's calls as one short file that is reviewed and committed like code.
+
+`snapshot_text` writes what a run read last, `read_snapshot` reads such a file, which anyone may have edited, and
+`compare_snapshot` compares it with a run. Both sides are made into snapshots first, so that the difference is that of
+the files.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from toolkit._present.messages import shorten
+from toolkit._present.text import HIDDEN, visible
+from toolkit.errors import InputError, StudyError
+from toolkit.frames._columns import plain_columns, rows_frame
+from toolkit.frames._schema import OBSERVATIONS
+from toolkit.gas._comparison import Comparison, compare, quantiles_of
+from toolkit.gas._gate import Rules, Threshold
+from toolkit.gas._observations import Source, is_no_answer, last_observations
+from toolkit.gas._study_file import numbered_keys, text_of, toml_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import date
+    from pathlib import Path
+
+    import pandas as pd
+
+    from toolkit.gas._gate import Gate
+    from toolkit.gas._study import Run, Study
+
+__all__ = [
+    "Line",
+    "NodeFacts",
+    "Snapshot",
+    "check_snapshot",
+    "compare_snapshot",
+    "read_snapshot",
+    "snapshot_text",
+    "taken",
+]
+
+FORMAT = 1
+_HEAD = (
+    "# Gas of the calls of a study, in gas units. `ledger-toolkit snapshot STUDY` writes this file, and\n"
+    "# `ledger-toolkit snapshot STUDY --check` compares a new run with it. Review its changes like those of code.\n"
+)
+_SECTIONS = {"view": Source.VIEW, "simulate": Source.SIMULATE, "committed": Source.COMMITTED}
+_FACTS: Mapping[str, type] = {
+    "node": str,
+    "chain_id": int,
+    "model": bool,
+    "ledger_version": int,
+    "feature_version": int,
+    "schedule": str,
+    "node_build": str,
+}
+_REQUIRED = ("node", "chain_id", "model", "ledger_version")
+_LINE_KEYS: Mapping[str, type] = {"gas": int, "fails": str, "p50": int, "count": int}
+_KINDS = {str: "text", int: "a whole number", bool: "true or false"}
+_MAX_U64 = 2**64 - 1
+_MAX_CHAIN = 255
+_MAX_FAILURE = 200
+_UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What was read of one node, for explaining a difference.
+
+    Attributes
+    ----------
+    node : str
+    chain_id : int
+    model : bool
+        True for the embedded node, whose gas is a model.
+    ledger_version : int
+        Last version of the run.
+    feature_version : int or None
+        Gas feature version at that version.
+    schedule : str or None
+        Digest of the gas schedule at that version.
+    node_build : str or None
+    """
+
+    node: str
+    chain_id: int
+    model: bool
+    ledger_version: int
+    feature_version: int | None = None
+    schedule: str | None = None
+    node_build: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The gas of one call.
+
+    Attributes
+    ----------
+    node, label : str
+    source : Source
+    gas : int or None
+        Gas units; of committed transactions the median of the successful ones.
+    fails : str or None
+        Error code or VM status of a call that fails.
+    count : int or None
+        Number of committed transactions of the median.
+    """
+
+    node: str
+    source: Source
+    label: str
+    gas: int | None
+    fails: str | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The gas of the calls of a study on its nodes.
+
+    Attributes
+    ----------
+    title : str
+    nodes : tuple of NodeFacts
+    lines : tuple of Line
+    places : mapping
+        Number of the line in the file by node, source and label; empty if the snapshot was not read from a file.
+    """
+
+    title: str
+    nodes: tuple[NodeFacts, ...]
+    lines: tuple[Line, ...]
+    places: Mapping[tuple[str, str, str], int]
+
+
+def taken(run: Run) -> Snapshot:
+    """Return the snapshot of a run: the last observation of each call, and the median of committed transactions.
+
+    Parameters
+    ----------
+    run : Run
+
+    Returns
+    -------
+    Snapshot
+
+    Raises
+    ------
+    StudyError
+        If the run is not complete, or a call got no answer, because a snapshot must not lack a call without saying so.
+    """
+    if not run.complete:
+        raise StudyError(f"{run.path}: a snapshot requires a complete run; run the same study into the folder again")
+    observations = run.observations
+    committed = observations["source"] == Source.COMMITTED
+    lines = [_line(row) for row in _plain(last_observations(observations[~committed]))]
+    lines += _committed_lines(observations[committed])
+    lines.sort(key=lambda line: (line.node, line.source, line.label))
+    return Snapshot(run.study.title, tuple(_facts(plan) for plan in run.manifest["nodes"]), tuple(lines), {})
+
+
+def _plain(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    columns = plain_columns(frame, ["node", "source", "label", "gas_used", "success", "error_code", "vm_status"])
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def _line(row: Mapping[str, Any]) -> Line:
+    label, error = row["label"], row["error_code"]
+    if is_no_answer(error):
+        raise StudyError(
+            f"call {visible(label)!r} got no answer ({error}); run the study again, then take the snapshot"
+        )
+    fails = error or (row["vm_status"] or "no reason reported" if row["success"] is False else None)
+    if fails is None and row["gas_used"] is None:
+        raise StudyError(f"call {visible(label)!r}: the node reported no gas, which a snapshot requires")
+    gas = None if error else row["gas_used"]
+    return Line(row["node"], Source(row["source"]), label, gas, None if fails is None else visible(fails, _MAX_FAILURE))
+
+
+def _committed_lines(frame: pd.DataFrame) -> Iterator[Line]:
+    silent = frame[frame["error_code"].map(is_no_answer).astype(bool)]
+    if len(silent):
+        label = silent["label"].iloc[0]
+        raise StudyError(f"transactions of {visible(label)!r} could not be read; run the study again")
+    for (node, label), found in quantiles_of(frame, ["node", "label"]).items():
+        yield Line(node, Source.COMMITTED, label, found["p50"], count=found["count"])
+
+
+def _facts(plan: Mapping[str, Any]) -> NodeFacts:
+    schedule = ((plan.get("provenance") or {}).get("gas_schedule") or {}).get("last") or {}
+    return NodeFacts(
+        node=plan["node"],
+        chain_id=plan["chain_id"],
+        model=bool(plan.get("model")),
+        ledger_version=plan["last"],
+        feature_version=schedule.get("feature_version"),
+        schedule=schedule.get("digest"),
+        node_build=plan.get("node_build"),
+    )
+
+
+def snapshot_text(snapshot: Snapshot) -> str:
+    """Return a snapshot as the text of its file: TOML, one line a call, sorted; equal for equal snapshots.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If a label has a character that UTF-8 cannot encode.
+    """
+    parts = [_HEAD, f"format = {FORMAT}\ntitle = {_text(snapshot.title)}\n"]
+    for facts in snapshot.nodes:
+        known = ((name, getattr(facts, name)) for name in _FACTS)
+        parts.append("\n[[nodes]]\n" + "".join(f"{name} = {_value(one)}\n" for name, one in known if one is not None))
+        for section, source in _SECTIONS.items():
+            lines = [line for line in snapshot.lines if line.node == facts.node and line.source == source]
+            if lines:
+                parts.append(f"\n[nodes.{section}]\n" + "".join(map(_line_text, lines)))
+    return "".join(parts)
+
+
+def _line_text(line: Line) -> str:
+    if line.count is not None:
+        value = f"{{ p50 = {line.gas}, count = {line.count} }}"
+    elif line.fails is not None:
+        gas = "" if line.gas is None else f"gas = {line.gas}, "
+        value = f"{{ {gas}fails = {_text(line.fails)} }}"
+    else:
+        value = str(line.gas)
+    return f"{_text(line.label)} = {value}\n"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _text(value) if isinstance(value, str) else str(value)
+
+
+def _text(text: str) -> str:
+    """Return text as a basic string of TOML; what a reader would not see is escaped."""
+    shown = []
+    for character in text:
+        kind = unicodedata.category(character)
+        if kind == "Cs":
+            raise InputError(f"{shorten(text)}: a character that UTF-8 cannot encode")
+        if character in '"\\':
+            shown.append(f"\\{character}")
+        elif kind in HIDDEN:
+            shown.append(f"\\u{ord(character):04X}" if ord(character) < 0x10000 else f"\\U{ord(character):08X}")  # noqa: PLR2004
+        else:
+            shown.append(character)
+    return f'"{"".join(shown)}"'
+
+
+def read_snapshot(path: str | Path) -> Snapshot:
+    """Read the file of a snapshot, which may have been edited by anyone.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Snapshot
+
+    Raises
+    ------
+    StudyError
+        If the file cannot be read, is not TOML, or a value in it cannot be used; the message has the line, what was
+        expected and what was got.
+    """
+    text = text_of(path, "snapshot")
+    return _Reader(str(path), _line_numbers(text)).snapshot(toml_of(text, path, "snapshot"))
+
+
+class _Reader:
+    """Reads the content of a snapshot and raises errors with the place in the file."""
+
+    def __init__(self, path: str, numbers: Mapping[tuple[int, str, str], int]) -> None:
+        self.path, self.numbers = path, numbers
+
+    def fail(self, expected: str, got: Any, *, node: int = -1, section: str = "", key: str = "") -> StudyError:
+        number = self.numbers.get((node, section, key))
+        line = f", line {number}" if number is not None else ""
+        place = f", `{visible(key, 80)}`" if key else ""
+        return StudyError(f"snapshot {self.path}{line}{place}: expected {expected}, got {shorten(got)}")
+
+    def snapshot(self, document: Mapping[str, Any]) -> Snapshot:
+        tables = self.head(document)
+        nodes: list[NodeFacts] = []
+        lines: list[Line] = []
+        places: dict[tuple[str, str, str], int] = {}
+        for place, table in enumerate(tables):
+            facts = self.facts(place, table)
+            if facts.node in {one.node for one in nodes}:
+                raise self.fail("each node once", facts.node, node=place, key="node")
+            nodes.append(facts)
+            for section, source in _SECTIONS.items():
+                for label, value in self.calls(place, table, section).items():
+                    lines.append(self.line(place, section, facts.node, label, value))
+                    number = self.numbers.get((place, section, label))
+                    if number is not None:
+                        places[facts.node, source, label] = number
+        lines.sort(key=lambda line: (line.node, line.source, line.label))
+        return Snapshot(str(document.get("title", "")), tuple(nodes), tuple(lines), places)
+
+    def head(self, document: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Check the keys of the whole file and return the tables of its nodes."""
+        for key, value in document.items():
+            if key not in {"format", "title", "nodes"}:
+                raise self.fail("format, title or [[nodes]]", key, key=key)
+            if key == "format" and (type(value) is not int or value != FORMAT):
+                raise self.fail(f"{FORMAT}, the format of this version", value, key=key)
+            if key == "title" and not isinstance(value, str):
+                raise self.fail("text", value, key=key)
+        if "format" not in document:
+            raise StudyError(f"snapshot {self.path}: expected format = {FORMAT}, got no such line; is it a snapshot?")
+        tables = document.get("nodes")
+        if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+            raise self.fail("[[nodes]] with two brackets, once for each node", tables, key="nodes")
+        return tables
+
+    def calls(self, place: int, table: Mapping[str, Any], section: str) -> dict[str, Any]:
+        """Return the calls of a section."""
+        calls = table.get(section, {})
+        if not isinstance(calls, dict):
+            raise self.fail(f"a table [nodes.{section}]", calls, node=place, key=section)
+        return calls
+
+    def facts(self, place: int, table: Mapping[str, Any]) -> NodeFacts:
+        known: dict[str, Any] = {}
+        for key, value in table.items():
+            if key in _SECTIONS:
+                continue
+            if key not in _FACTS:
+                raise self.fail(
+                    f"{', '.join(_FACTS)}, or [nodes.{'] or [nodes.'.join(_SECTIONS)}]", key, node=place, key=key
+                )
+            kind = _FACTS[key]
+            limit = _MAX_CHAIN if key == "chain_id" else _MAX_U64
+            if type(value) is not kind or (isinstance(value, int) and not 0 <= value <= limit):
+                bounds = f" from 0 to {limit}" if kind is int else ""
+                raise self.fail(f"{_KINDS[kind]}{bounds}", value, node=place, key=key)
+            known[key] = value
+        for key in _REQUIRED:
+            if key not in known:
+                raise StudyError(f"snapshot {self.path}: [[nodes]] {place + 1} requires `{key}`, which is missing")
+        return NodeFacts(**known)
+
+    def line(self, place: int, section: str, node: str, label: str, value: Any) -> Line:
+        def bad(expected: str, got: Any) -> StudyError:
+            return self.fail(expected, got, node=place, section=section, key=label)
+
+        forms = (
+            "{ p50 = 38, count = 120 }" if section == "committed" else 'a number of gas units, or { fails = "CODE" }'
+        )
+        table = {"gas": value} if type(value) is int and section != "committed" else value
+        if not isinstance(table, dict) or not table:
+            raise bad(forms, value)
+        for key, one in table.items():
+            kind = _LINE_KEYS.get(key)
+            wanted = {"p50", "count"} if section == "committed" else {"gas", "fails"}
+            if kind is None or key not in wanted:
+                raise bad(forms, f"{key} = {one}")
+            if type(one) is not kind or (isinstance(one, int) and not 0 <= one <= _MAX_U64):
+                raise bad(f"{key} to be {_KINDS[kind]}{' from 0 to 2^64-1' if kind is int else ''}", one)
+        if section == "committed":
+            if table.keys() != {"p50", "count"} or not table["count"]:
+                raise bad(f"{forms} with a count of 1 or more", table)
+            return Line(node, Source.COMMITTED, label, table["p50"], count=table["count"])
+        return Line(node, _SECTIONS[section], label, table.get("gas"), table.get("fails"))
+
+
+def _line_numbers(text: str) -> dict[tuple[int, str, str], int]:
+    """Return the line of each key by position of the node, section and key; the first of equal ones."""
+    found: dict[tuple[int, str, str], int] = {}
+    headers = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip().startswith("[[")]
+    for number, table, key, _ in numbered_keys(text):
+        section = "" if table.startswith("[[") else table.removeprefix("[nodes.").removesuffix("]")
+        found.setdefault((bisect_left(headers, number) - 1, section, key), number)
+    return found
+
+
+def _frame(snapshot: Snapshot, study: Study) -> pd.DataFrame:
+    """Return a snapshot as an observation frame; a call has the fingerprint of the study's call of its name."""
+    marks = {(call.source, call.name): call.fingerprint for call in study.calls}
+    nodes = {facts.node: facts for facts in snapshot.nodes}
+    rows = []
+    for line in snapshot.lines:
+        facts = nodes[line.node]
+        failed_view = line.fails is not None and line.source == Source.VIEW
+        rows.append(
+            dict.fromkeys(OBSERVATIONS.names)
+            | {
+                "label": line.label,
+                "fingerprint": marks.get((line.source, line.label), f"not in the study: {line.label}"),
+                "source": line.source,
+                "node": line.node,
+                "node_build": facts.node_build,
+                "model": facts.model,
+                "chain_id": facts.chain_id,
+                "ledger_version": facts.ledger_version,
+                "gas_used": line.gas,
+                "success": line.fails is None,
+                "error_code": line.fails if failed_view else None,
+                "vm_status": None if failed_view else line.fails,
+                "observed_at": _UNKNOWN_TIME,
+                "toolkit_version": "",
+            }
+        )
+    return rows_frame(OBSERVATIONS, {name: [row[name] for row in rows] for name in OBSERVATIONS.names})
+
+
+def compare_snapshot(snapshot: Snapshot, run: Run, name: str = "snapshot") -> Comparison:
+    """Compare a snapshot with a run.
+
+    Parameters
+    ----------
+    snapshot : Snapshot
+    run : Run
+    name : str, default "snapshot"
+        Name of the snapshot in texts, such as its path.
+
+    Returns
+    -------
+    Comparison
+        Calls are matched by label. Its warnings say what differs besides gas: the gas schedule, the node, the version.
+
+    Raises
+    ------
+    StudyError
+        If the run is not complete, or a call got no answer.
+    """
+    now = taken(run)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = compare(_frame(snapshot, run.study), _frame(now, run.study))
+    facts = {one.node: one for one in snapshot.nodes}
+    one_ledger = all(one.node in facts and one.chain_id == facts[one.node].chain_id for one in now.nodes)
+    notes = [
+        *found.warnings,
+        *(note for one in now.nodes if one.node in facts for note in _differences(facts[one.node], one)),
+    ]
+    return replace(
+        found,
+        warnings=tuple(notes),
+        names=(name, run.study.title),
+        study=run.study,
+        explained_by=run if one_ledger else None,
+    )
+
+
+def _differences(before: NodeFacts, after: NodeFacts) -> Iterator[str]:
+    """Say what was read under another gas schedule or at another version."""
+    where = f"the snapshot is of version {before.ledger_version}, the run of {after.ledger_version}"
+    if before.schedule != after.schedule and before.schedule and after.schedule:
+        features = f"feature version {before.feature_version}, then {after.feature_version}"
+        yield f"the gas schedule differs ({features}): gas differs for that alone; {where}"
+    elif before.ledger_version != after.ledger_version:
+        yield where
+
+
+def check_snapshot(comparison: Comparison, waivers: Sequence[Any] | None = None, today: date | None = None) -> Gate:
+    """Judge a comparison with a snapshot by the rules of the run's study.
+
+    Without thresholds any rise is a regression. The median of committed transactions is judged by the limits of ``p50``
+    if there are any, else by those of the call.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Made by `compare_snapshot`.
+    waivers : sequence of Waiver or mapping, optional
+        Instead of those of the study.
+    today : date, optional
+        Today's date in UTC by default.
+
+    Returns
+    -------
+    Gate
+    """
+    study = comparison.study
+    rules = Rules.of(None if study and study.thresholds else 0, study, waivers)
+    own = dict(rules.own)
+    for label in comparison.calls.loc[comparison.calls["source"] == Source.COMMITTED, "label"]:
+        limits = rules.own.get(label) or rules.threshold
+        median = limits.p50 or limits if limits else None
+        if median is not None and (median.gas_units is not None or median.percent is not None):
+            own[label] = Threshold(gas_units=median.gas_units, percent=median.percent)
+    return comparison.judged_by(replace(rules, own=own), today=today)

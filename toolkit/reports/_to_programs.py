@@ -1,0 +1,231 @@
+"""Reports and comparisons for programs: JSON, JUnit XML, and annotations of a build on a code-hosting service.
+
+Integers beyond 2^53 are text in JSON, since many readers would round them. JUnit XML is written with the standard
+library: it has few elements, and no library removes the control characters that XML does not accept.
+"""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET  # nosec B405 - it only writes
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+from toolkit._present.data import json_value
+from toolkit._present.text import visible
+from toolkit.dtypes import to_arrow
+from toolkit.gas._sentences import (
+    change_text,
+    counts_text,
+    gate_lines,
+    group_text,
+    label_text,
+    not_steps_sentences,
+)
+from toolkit.reports._data import headline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._gate import Gate, NotJudged, Regression
+    from toolkit.gas._steps import StepGroup
+    from toolkit.reports._data import ReportData
+
+__all__ = ["FORMAT", "comparison_annotations", "comparison_json", "comparison_junit", "render"]
+
+FORMAT = 1
+"""Version of the format; it increases when a name or a meaning changes, not when a name is added."""
+_MAX_LINE = 1_000
+
+
+def render(data: ReportData) -> str:
+    """Return a report as JSON: the names of `ReportData`, ``format``, ``headline`` and ``not_steps``.
+
+    Parameters
+    ----------
+    data : ReportData
+        Its frames are left out; the Parquet files of the run have them.
+
+    Returns
+    -------
+    str
+        ASCII, indented. Text from users and the chain is not changed.
+    """
+    content: dict[str, Any] = {"format": FORMAT, "headline": headline(data, visible)}
+    for entry in fields(data):
+        if entry.name not in {"observations", "steps", "events"}:
+            content[entry.name] = _plain(getattr(data, entry.name))
+    content["events"] = [_group(group) for group in data.events]
+    content["not_steps"] = not_steps_sentences(data.committed, visible)
+    return json.dumps(json_value(content), indent=2, ensure_ascii=True) + "\n"
+
+
+def comparison_json(comparison: Comparison, gate: Gate | None = None) -> str:
+    """Return a comparison as JSON, with every call.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    gate : Gate, optional
+
+    Returns
+    -------
+    str
+        ASCII, indented.
+    """
+    content: dict[str, Any] = {
+        "format": FORMAT,
+        "before": comparison.names[0],
+        "after": comparison.names[1],
+        "warnings": list(comparison.warnings),
+        "counts": comparison.counts,
+        "left_out": [label for label, _ in comparison.left_out],
+        "gate": None if gate is None else _gate(gate),
+        "calls": json_value(to_arrow(comparison.calls).to_pylist()),
+    }
+    return json.dumps(content, indent=1, ensure_ascii=True) + "\n"
+
+
+def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
+    """Return the verdict of a gate as JUnit XML: one test case a call.
+
+    A regression is a failure, and a call that could not be judged an error. Calls that are waived or allowed are
+    skipped, with the reason. The output of the suite has the verdict in words.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    gate : Gate
+
+    Returns
+    -------
+    bytes
+        UTF-8; equal for equal verdicts.
+    """
+    suite = ET.Element("testsuite", name=_line(f"gas: {comparison.names[0]} compared with {comparison.names[1]}"))
+    outcomes: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    for key in comparison.calls[["label", "source", "node"]].itertuples(index=False, name=None):
+        outcomes.setdefault(key, [])
+    for kind, ones in (("failure", gate.regressions), ("error", gate.not_judged)):
+        for one in ones:
+            outcomes.setdefault((one.label, one.source, one.node), []).append((kind, one.reason))
+    for one in (*gate.waived, *gate.allowed):
+        text = f"{one.reason} ({_why_excused(one)})"
+        outcomes.setdefault((one.label, one.source, one.node), []).append(("skipped", text))
+    for (label, source, node), found in outcomes.items():
+        case = ET.SubElement(suite, "testcase", name=_line(label), classname=_line(f"{source} on {node}"), time="0")
+        if found:  # committed calls may have several, one for each kind of transaction; the worst is first
+            texts = [_line(text) for _, text in found]
+            ET.SubElement(case, found[0][0], message=texts[0]).text = "\n".join(texts)
+    for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(name, str(len(suite.findall(f".//{tag}"))))
+    suite.set("time", "0")
+    ET.SubElement(suite, "system-out").text = "\n".join(_line(line) for line in gate_lines(gate, label_text))
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root)
+    text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def comparison_annotations(
+    comparison: Comparison,
+    gate: Gate | None = None,
+    *,
+    file: str | None = None,
+    lines: Mapping[tuple[str, str, str], int] | None = None,
+) -> str:
+    """Return the verdict of a gate as workflow commands of GitHub, which become annotations of a pull request.
+
+    Text from users and the chain is only in the commands, escaped, since a line that starts with ``::`` or contains
+    ``##[`` would be read as a command itself.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    gate : Gate, optional
+        Without a gate there are only notices of what differs.
+    file : str, optional
+        The file that the annotations are attached to: a study or a snapshot.
+    lines : mapping, optional
+        Line in `file` by node, source and label.
+
+    Returns
+    -------
+    str
+        One command a line, and a last line with the verdict.
+    """
+    commands: list[str] = []
+
+    def add(level: str, title: str, text: str, one: Regression | NotJudged | None = None) -> None:
+        line = None if one is None or lines is None else lines.get((one.node, one.source, one.label))
+        given = {"file": file, "line": None if line is None else str(line), "title": title}
+        shown = ",".join(f"{name}={_property(value)}" for name, value in given.items() if value is not None)
+        commands.append(f"::{level} {shown}::{_escaped_data(_line(text))}")
+
+    if gate is not None:
+        for one in gate.regressions:
+            add("error", "Gas regression", f"{one.label}: {one.reason}", one)
+        for missing in gate.not_judged:
+            add("error", "Gas not judged", f"{missing.label}: {missing.reason}", missing)
+        for excused in (*gate.allowed, *gate.waived):
+            add("warning", "Gas rise excused", f"{excused.label}: {excused.reason} ({_why_excused(excused)})", excused)
+    for note in (*comparison.warnings, *(gate.notes if gate is not None else ())):
+        add("notice", "Gas comparison", note)
+    commands.append(counts_text(comparison) if gate is None else gate_lines(gate, label_text)[0])
+    return "\n".join(commands) + "\n"
+
+
+def _why_excused(one: Regression | NotJudged) -> str:
+    if one.waiver is not None:
+        return f"waived until {one.waiver.expires}: {one.waiver.reason}"
+    return str(getattr(one, "allowed", None) or "")
+
+
+def _line(text: str) -> str:
+    """Return text on one line without characters that XML or a terminal do not accept."""
+    return visible(text, _MAX_LINE)
+
+
+def _escaped_data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped_data(_line(text)).replace(":", "%3A").replace(",", "%2C")
+
+
+def _group(group: StepGroup) -> dict[str, Any]:
+    """Return a group of steps with the texts of `Run.explain`."""
+    changes = [asdict(change) | {"text": change_text(change, visible)} for change in group.changes]
+    return asdict(group) | {"text": group_text(group, visible), "changes": changes}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, (str, int)) else asdict(value)
+
+
+def _gate(gate: Gate) -> dict[str, Any]:
+    limits = {label: threshold.model_dump(exclude_none=True) for label, threshold in gate.rules.own.items()}
+    general = gate.rules.threshold
+    return {
+        "passed": gate.passed,
+        "verdict": gate.verdict,
+        "judged": gate.judged,
+        "threshold": None if general is None else general.model_dump(exclude_none=True),
+        "thresholds_of_calls": limits,
+        "allow": gate.rules.allowed.model_dump(mode="json"),
+        "regressions": [_regression(one) for one in gate.regressions],
+        "not_judged": [_regression(one) for one in gate.not_judged],
+        "allowed": [_regression(one) for one in gate.allowed],
+        "waived": [_regression(one) for one in gate.waived],
+        "notes": list(gate.notes),
+    }
+
+
+def _regression(one: Regression | NotJudged) -> Any:
+    waiver = None if one.waiver is None else one.waiver.model_dump(mode="json", exclude_none=True)
+    return json_value(asdict(one) | {"waiver": waiver})
