@@ -125,8 +125,8 @@ def comparison_junit(comparison: Comparison, gate: Gate) -> bytes:
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
-    text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+    content: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return content + b"\n"
 
 
 def comparison_annotations(
