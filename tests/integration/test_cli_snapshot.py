@@ -70,13 +70,13 @@ def test_the_workflow_of_the_readme_passes_and_fails(project):
     codes, output = pretend_ci(project)
     assert list(codes.values()) == [0, 0]
     assert list(output.values())[-1].splitlines()[-1].startswith("gate passed")
-    edit(project / "gas-snapshot.toml", '"size" = 14', '"size" = 2')
+    edit(project / "gas-snapshot.toml", '"size" = 21', '"size" = 3')
     edit(project / "gas-snapshot.toml", "ledger_version = 3510", "ledger_version = 3490")
     codes, output = pretend_ci(project)
     assert list(codes.values()) == [0, 1, 0]
-    number = (project / "gas-snapshot.toml").read_text().splitlines().index('"size" = 2') + 1
+    number = (project / "gas-snapshot.toml").read_text().splitlines().index('"size" = 3') + 1
     check, diff = list(output.values())[1:]
-    start = f"::error file=gas-snapshot.toml,line={number},title=Gas regression::size: from 2 to 14 gas units"
+    start = f"::error file=gas-snapshot.toml,line={number},title=Gas regression::size: from 3 to 21 gas units"
     assert check.startswith(start)
     assert "gas schedule: " in diff
     suite = ET.parse(project / "gas.xml").getroot().find("testsuite")
@@ -86,13 +86,13 @@ def test_the_workflow_of_the_readme_passes_and_fails(project):
 def test_a_snapshot_is_checked_from_the_study_or_from_a_run(project, command):
     """Both are the same; `--diff` never fails a build, and a fall passes with the advice to write the file again."""
     assert command("study", "run", "study.toml", "--out", "x", "--quiet", cwd=project).returncode == 0
-    edit(project / "gas-snapshot.toml", '"size" = 14', '"size" = 20')
+    edit(project / "gas-snapshot.toml", '"size" = 21', '"size" = 30')
     for source in ("study.toml", "x"):
         done = command("snapshot", source, "--check", "--quiet", cwd=project)
         assert done.returncode == 0
-        assert "size: from 20 to 14 gas units" in done.stdout
+        assert "size: from 30 to 21 gas units" in done.stdout
         assert "write the snapshot again" in done.stdout
-    edit(project / "gas-snapshot.toml", '"size" = 20', '"size" = 2')
+    edit(project / "gas-snapshot.toml", '"size" = 30', '"size" = 3')
     assert command("snapshot", "x", "--check", cwd=project).returncode == 1
     assert command("snapshot", "x", "--diff", cwd=project).returncode == 0
     assert command("snapshot", "x", cwd=project).returncode == 0
@@ -124,7 +124,7 @@ def test_compare_prints_annotations_and_junit(project, command):
     done = command("compare", "x@3490", "x", *options, cwd=project)
     assert done.returncode == 1
     number = (project / "study.toml").read_text().splitlines().index('label = "size"') + 1
-    assert f"::error file=study.toml,line={number},title=Gas regression::size: from 2 to 14" in done.stdout
+    assert f"::error file=study.toml,line={number},title=Gas regression::size: from 3 to 21" in done.stdout
     assert ET.parse(project / "out" / "gas.xml").getroot().find("testsuite").get("failures") == "2"
     edit(project / "study.toml", "[thresholds]\npercent = 1\n", "")
     done = command("compare", "x@3490", "x", "--study", "study.toml", "--junit", "gas.xml", cwd=project)

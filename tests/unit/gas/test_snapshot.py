@@ -58,7 +58,7 @@ def test_a_snapshot_has_a_line_for_each_call(run, text):
     assert len([line for line in lines if line.startswith('"')]) == len(CALLS)
     views = lines[lines.index("[nodes.view]") + 1 : lines.index("[nodes.simulate]") - 1]
     assert views == sorted(views)
-    assert '"size" = 14' in lines
+    assert '"size" = 21' in lines
     assert '"missing" = { fails = "invalid_input" }' in lines
     assert any(line.startswith('"registrations" = { p50 = ') for line in lines)
     assert "feature_version = 49" in lines
@@ -82,12 +82,12 @@ def test_a_snapshot_comes_back_exactly(run, text, edited):
 
 def test_a_rise_since_the_snapshot_fails_and_is_explained(run, edited):
     """The steps of the run after the version of the snapshot, with their cause."""
-    found = read_snapshot(edited(('"size" = 14', '"size" = 2'), ("ledger_version = 4999", "ledger_version = 3450")))
+    found = read_snapshot(edited(('"size" = 21', '"size" = 3'), ("ledger_version = 4999", "ledger_version = 3450")))
     comparison = compare_snapshot(found, run)
     gate = check_snapshot(comparison)
-    assert [(one.label, one.gas_before, one.gas_after) for one in gate.regressions] == [("size", 2, 14)]
+    assert [(one.label, one.gas_before, one.gas_after) for one in gate.regressions] == [("size", 3, 21)]
     first, second = difference_lines(comparison, label_text)
-    assert first == "size: from 2 to 14 gas units (x7)"
+    assert first == "size: from 3 to 21 gas units (x7)"
     assert second.startswith("  at version 3502")
     assert "gas schedule: transaction 3502" in second
     assert "the snapshot is of version 3450, the run of 4999" in comparison.warnings
@@ -95,7 +95,7 @@ def test_a_rise_since_the_snapshot_fails_and_is_explained(run, edited):
 
 def test_the_rules_of_the_study_hold(run, edited):
     """Thresholds give the tolerance; allowed causes, waivers and calls that may disappear excuse."""
-    found = read_snapshot(edited(('"size" = 14', '"size" = 2'), ("ledger_version = 4999", "ledger_version = 3450")))
+    found = read_snapshot(edited(('"size" = 21', '"size" = 3'), ("ledger_version = 4999", "ledger_version = 3450")))
     for options in (
         {"thresholds": "600%"},
         {"allow": {"causes": ["schedule"]}},
@@ -104,7 +104,7 @@ def test_the_rules_of_the_study_hold(run, edited):
         compared = compare_snapshot(found, with_rules(run, **options))
         assert check_snapshot(compared).passed, options
     assert not check_snapshot(compare_snapshot(found, with_rules(run, allow={"causes": ["state"]}))).passed
-    gone = compare_snapshot(read_snapshot(edited(('"size" = 14', '"size" = 14\n"old" = 5'))), run)
+    gone = compare_snapshot(read_snapshot(edited(('"size" = 21', '"size" = 21\n"old" = 5'))), run)
     assert [one.label for one in check_snapshot(gone).regressions] == ["old"]
     assert "old: disappeared; it was: 5 gas units" in difference_lines(gone, label_text)
 
@@ -168,16 +168,16 @@ def test_a_run_that_lacks_answers_makes_no_snapshot(run, tmp_path, monkeypatch):
         ("model = true", "model = 1", r"line 9, `model`: expected true or false, got 1"),
         ("chain_id = 4", "chain = 4", r"line 8, `chain`: expected node, chain_id, .*, got 'chain'"),
         (
-            '"size" = 14',
+            '"size" = 21',
             '"size" = -1',
             r"line \d+, `size`: expected gas to be a whole number from 0 to 2\^64-1, got -1",
         ),
-        ('"size" = 14', '"size" = 1.5', r"`size`: expected a number of gas units, or \{ fails = \"CODE\" \}, got 1\.5"),
-        ('"size" = 14', '"size" = true', r"`size`: expected a number of gas units"),
-        ('"size" = 14', '"size" = 18446744073709551616', r"expected gas to be a whole number from 0 to 2\^64-1"),
-        ('"size" = 14', '"size" = 14\n"size" = 15', r"not TOML: Cannot overwrite a value \(at line 1[0-9]"),
-        ('"size" = 14', '"size" = { gas = "x" }', r"`size`: expected gas to be a whole number"),
-        ('"size" = 14', '"size" = { cost = 1 }', r"`size`: expected .*, got 'cost = 1'"),
+        ('"size" = 21', '"size" = 1.5', r"`size`: expected a number of gas units, or \{ fails = \"CODE\" \}, got 1\.5"),
+        ('"size" = 21', '"size" = true', r"`size`: expected a number of gas units"),
+        ('"size" = 21', '"size" = 18446744073709551616', r"expected gas to be a whole number from 0 to 2\^64-1"),
+        ('"size" = 21', '"size" = 21\n"size" = 15', r"not TOML: Cannot overwrite a value \(at line 1[0-9]"),
+        ('"size" = 21', '"size" = { gas = "x" }', r"`size`: expected gas to be a whole number"),
+        ('"size" = 21', '"size" = { cost = 1 }', r"`size`: expected .*, got 'cost = 1'"),
         ("{ p50 = ", "{ p50 = 1.5 #", "not TOML"),
         (", count = ", ", number = ", r"`registrations`: expected \{ p50 = 38, count = 120 \}, got 'number = "),
         ("[nodes.view]", "[nodes.views]", r"expected node, chain_id, .*, got 'views'"),
