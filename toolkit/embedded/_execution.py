@@ -40,8 +40,8 @@ MAX_ORDERLESS_EXPIRATION_S = 100
 """Seconds after ledger time at which a transaction with a nonce may expire.
 
 Networks announce 60. The framework's prologue adds a slack for clocks that differ and for nodes that are behind: 5 at
-first, 40 since 2025 (``MAX_EXP_TIME_SECONDS_FOR_ORDERLESS_TXNS`` of ``transaction_validation.move``). The recordings
-agree: 61 seconds are accepted, 600 are refused.
+first, 40 since 2025 (``MAX_EXP_TIME_SECONDS_FOR_ORDERLESS_TXNS`` of ``transaction_validation.move``). In the recordings
+61 seconds are accepted; 600 are refused by nodes of today.
 """
 
 _OBJECT = "0x1::object::Object<"
