@@ -111,7 +111,7 @@ def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file,
     """kill -9 in the midst of reading: what was written stays, the same command goes on, and the digests are equal."""
     out, kept = tmp_path / "run", 0
     for wanted in (1_000, 2_000):
-        silent_after(1_400)
+        silent_after(1_600)
         with command(study_file, out) as process:
             wait_for(out, wanted)
             process.send_signal(signal.SIGKILL)
@@ -136,7 +136,7 @@ def test_a_run_killed_twice_ends_with_the_rows_of_an_undisturbed_one(study_file,
 def test_an_interrupt_keeps_what_came_and_says_how_to_go_on(study_file, whole, server, silent_after, tmp_path):
     """Ctrl-C: one line, code 130; meanwhile a second run into the folder is refused at once; then it goes on."""
     out = tmp_path / "run"
-    silent_after(1_400)
+    silent_after(1_600)
     with command(study_file, out) as process:
         wait_for(out, 1_000)
         with pytest.raises(
@@ -168,7 +168,7 @@ def test_a_full_disk_loses_nothing_that_was_written(study_file, whole, tmp_path)
     kept = rows_in(out)
     assert 0 < kept < 2_000
     names = sorted(place.name for place in out.rglob("*") if place.is_file())
-    assert names == ["part-00000000.parquet", "run.json", "run.json.copy"]
+    assert names == ["part-00000000.parquet", "run.json", "run.json.copy", "timeline.parquet"]
     run = toolkit.Study.load(study_file).run(out, progress=False)
     assert run.manifest["resumed_rows"] == kept
     assert run.digest == whole.digest
