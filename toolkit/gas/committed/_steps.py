@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -201,6 +202,12 @@ class CommittedCall:
         return tuple(cls.of_entry(entry) for plan in plans for entry in plan.get("committed_series", ()))
 
 
+def _small(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Return unsigned integers with 0 for null, in the smallest type that holds them."""
+    values = column.fill_null(0).to_numpy()
+    return np.asarray(values.astype(np.min_scalar_type(int(values.max(initial=0)))))
+
+
 def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices: StoragePrices | None) -> pd.DataFrame:
     """Return the committed transactions of one call as the frame that `analyse` reads, and ``gas_used``.
 
@@ -217,30 +224,37 @@ def series_frame(tables: Iterable[pa.Table], node: str, fingerprint: str, prices
     DataFrame
         By version. Transactions without a split of their gas are left out.
     """
-    found = []
+    # Each part is converted as it is read: Arrow does not give back the memory of a million rows at once.
+    pieces: dict[str, list[Any]] = {}
+    valid: Counter[str] = Counter()
     for table in tables:
         mine = pc.and_(pc.equal(table["node"], node), pc.equal(table["fingerprint"], fingerprint))
         good = pc.and_(table["error_code"].is_null(), table["execution_gas_units"].is_valid())
         chosen = table.filter(pc.and_(pc.and_(mine, good), pc.equal(table["source"], Source.COMMITTED)))
-        found.append(chosen.drop_columns(["node", "fingerprint", "source", "error_code"]))
-    if not found:
+        for name in (one for one in chosen.column_names if one not in {"node", "fingerprint", "source", "error_code"}):
+            column = chosen[name]
+            valid[name] += len(column) - column.null_count
+            plain = pa.types.is_integer(column.type) and name != "abort_code"
+            pieces.setdefault(name, []).append(_small(column) if plain else column.combine_chunks())
+    pa.default_memory_pool().release_unused()
+    if not pieces:
         return pd.DataFrame({"ledger_version": np.empty(0, np.int64)})
-    table = pa.concat_tables(found).unify_dictionaries()
-    table = table.take(pc.sort_indices(table["ledger_version"]))
-    versions = table["ledger_version"].to_numpy().astype(np.int64)
+    versions = np.concatenate(pieces.pop("ledger_version")).astype(np.int64)
+    order = np.argsort(versions, kind="stable")
+    versions = versions[order]
     frame = pd.DataFrame({"ledger_version": versions})
-    for name in table.column_names[1:]:
-        column = table[name]
-        if column.null_count == len(table) and len(table):
+    for name in list(pieces):
+        parts = pieces.pop(name)
+        if not valid[name] and len(versions):
             continue  # a run of an earlier version, or nothing to state
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            frame[name] = column.dictionary_encode().to_pandas()
-        elif pa.types.is_dictionary(column.type) or pa.types.is_boolean(column.type):
-            frame[name] = column.to_pandas()
-        elif name == "abort_code":
+        if isinstance(parts[0], np.ndarray):
+            frame[name] = np.concatenate(parts).astype(np.int64)[order]
+            continue
+        column = pa.chunked_array(parts).take(pa.array(order))
+        if name == "abort_code":
             frame[name] = pd.arrays.IntegerArray(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
         else:
-            frame[name] = column.fill_null(0).to_numpy().astype(np.int64)
+            frame[name] = column.unify_dictionaries().to_pandas()
     if prices is not None:
         slot, byte = prices.at(versions)
         fees = frame["storage_fee_octas"].to_numpy(np.int64)

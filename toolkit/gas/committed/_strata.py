@@ -128,7 +128,9 @@ class Observations:
                 raise InputError(f"observations: {name} must not be null, got null in row {row}")
         versions = frame["ledger_version"].to_numpy(np.int64)
         order = np.argsort(versions, kind="stable")
-        self.frame = frame.iloc[order].reset_index(drop=True)
+        if (order[1:] < order[:-1]).any():
+            frame = frame.iloc[order]
+        self.frame = frame.reset_index(drop=True)
         self.versions: NDArray[np.int64] = versions[order]
         self.parts: dict[Part, NDArray[np.float64]] = {
             part: self._number(part.column) for part in Part if part.column in frame.columns
