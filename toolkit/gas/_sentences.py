@@ -177,7 +177,7 @@ def series_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list
 
 
 def not_compared_sentences(committed: Sequence[CommittedCall], name: Renderer) -> list[str]:
-    """Return which kinds of committed transactions could not be compared, because there are too few of them."""
+    """Return which committed transactions could not be compared: not read, or too few of their kind."""
     return _about_calls(committed, name, _not_compared_of)
 
 
@@ -200,6 +200,10 @@ def _about_calls(
 
 
 def _not_compared_of(call: CommittedCall, name: Renderer) -> Iterator[str]:
+    if call.missing:
+        yield f"{plural(call.missing, 'range')} of versions could not be read; its transactions are not compared"
+    elif call.versions_read < call.versions:
+        yield f"a sample of {call.versions_read:,} of {plural(call.versions, 'ledger version')} was read"
     for missed in call.not_compared:
         kinds = listed((name(stratum, _MAX_LABEL) for stratum in missed.strata), _MAX_LISTED)
         yield f"not compared at version {missed.version}, because too few transactions are next to it: {kinds}"

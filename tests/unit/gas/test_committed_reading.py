@@ -99,7 +99,8 @@ def test_a_sample_is_evenly_spaced_pages_and_pages_around_the_change():
     assert len(run.observations) == 550
     ranges = [[3200, 3399] if at == 3300 else [at, at + 99] for at in even]
     assert committed_read(run) == {"ranges": ranges, "rows": 550}
-    assert sample_size(run.manifest["nodes"][0], study.calls[0]) == (1_100, HEAD)
+    assert sample_size(run.manifest["nodes"][0], study.calls[0]) == (1_100, HEAD, 0)
+    assert f"a sample of 1,100 of {HEAD:,} ledger versions was read" in run.explain()
 
 
 def test_a_side_is_read_until_its_strata_have_enough():

@@ -146,6 +146,10 @@ class CommittedCall:
         Why steps of the call are not known; empty if it was judged.
     read_failed : bool
         Whether that is because something could not be read; another attempt may succeed.
+    versions, versions_read : int
+        Number of ledger versions of the call's range, and how many of them were read.
+    missing : int
+        Number of ranges of versions that could not be read.
     small : int
         Number of transactions of kinds with fewer than 8 transactions, which are not compared.
     not_compared : tuple of NotCompared
@@ -162,6 +166,9 @@ class CommittedCall:
     changes: int = 0
     not_judged: str = ""
     read_failed: bool = False
+    versions: int = 0
+    versions_read: int = 0
+    missing: int = 0
     small: int = 0
     not_compared: tuple[NotCompared, ...] = ()
     weak: tuple[WeakShift, ...] = ()
@@ -176,8 +183,8 @@ class CommittedCall:
 
     @property
     def all_compared(self) -> bool:
-        """Whether every kind of transaction was compared at every change."""
-        return self.judged and not self.not_compared and not self.small
+        """Whether every kind of transaction was compared at every change, and no version is missing."""
+        return self.judged and not self.not_compared and not self.small and not self.missing
 
     def entry(self) -> dict[str, Any]:
         """Return the entry of a manifest."""

@@ -6,7 +6,7 @@ of the timeline, in rounds: a side of a change is read on until the strata of th
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -187,8 +187,8 @@ def count_rows(calls: Iterable[Call], known: Mapping[str, NDArray[np.uint64]], r
     return sum(len(_among(versions, *one)) for one in ranges for versions in arrays)
 
 
-def sample_size(plan: Mapping[str, Any], call: Call) -> tuple[int, int]:
-    """Return how many versions of a committed call's range were read, and how many it has.
+def sample_size(plan: Mapping[str, Any], call: Call) -> tuple[int, int, int]:
+    """Return how many versions of a committed call's range were read, how many it has, and how many ranges failed.
 
     Parameters
     ----------
@@ -199,8 +199,8 @@ def sample_size(plan: Mapping[str, Any], call: Call) -> tuple[int, int]:
     first, last = committed_range(plan, call)
     entry = plan.get("committed_read", {})
     ranges = [(low, high) for low, high in entry.get("ranges", [(first, entry.get("to", last))])]
-    missing = [(low, high) for low, high in entry.get("missing", ())]
-    return _count(_within(_without(ranges, missing), first, last)), last + 1 - first
+    missing = [(low, high) for low, high in entry.get("missing", ()) if low <= last and high >= first]
+    return _count(_within(_without(ranges, missing), first, last)), last + 1 - first, len(missing)
 
 
 # the timeline ---------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def found_timeline(node: Node, plan: Mapping[str, Any], calls: Sequence[Call]) -
     return timeline, {"timeline": about, "storage_prices": prices}
 
 
-_ABOUT = ("first", "last", "modules", "requests", "unread", "initial", "not_seen")
+_ABOUT = ("first", "last", "first_time", "last_time", "modules", "requests", "unread", "initial", "not_seen")
 
 
 def _storage_prices(evidence: Evidence, timeline: Timeline) -> dict[str, Any] | str:
@@ -345,7 +345,8 @@ def judge_committed(store: RunStore, study: Study, plan: dict[str, Any], shard: 
         frame = series_frame(tables, plan["node"], call.fingerprint, prices)
         note, found = judge_call(frame, about, timeline, call.function, explain=causes_text)
         rows += found
-        notes.append(note.entry())
+        read, versions, missing = sample_size(plan, call)
+        notes.append(replace(note, versions=versions, versions_read=read, missing=missing).entry())
     plan["committed_series"] = notes
     return rows
 
