@@ -24,7 +24,7 @@ CALLS = {
 def results(run):
     """What a user sees of a run, but for when it was read."""
     rows = run.observations.drop(columns="observed_at")
-    return run.digest, run.steps.to_csv(), rows.to_csv(), run.explain()
+    return run.digest, run.steps.to_csv(), rows.to_csv(), run.timeline.to_csv(), run.explain()
 
 
 def opened(folder):
@@ -71,7 +71,13 @@ def damaged(data, rnd):
 def test_a_damaged_file_never_changes_results_in_silence(small, tmp_path):
     """Opened, each file in turn gives the results as they were, or an error that names it and says what to do."""
     _, folder, whole = small
-    assert names(folder) == ["parts/part-00000000.parquet", "run.json", "run.json.copy", "steps.parquet"]
+    assert names(folder) == [
+        "parts/part-00000000.parquet",
+        "run.json",
+        "run.json.copy",
+        "steps.parquet",
+        "timeline.parquet",
+    ]
     copy = tmp_path / "run"
     shutil.copytree(folder, copy)
     rnd = random.Random(10)
@@ -95,7 +101,9 @@ def test_a_damaged_file_never_changes_results_in_silence(small, tmp_path):
 @pytest.mark.fault(
     "a damaged file in a run folder, and the study run again", "what can be rebuilt is, to the same rows"
 )
-@pytest.mark.parametrize("name", ["parts/part-00000000.parquet", "run.json", "run.json.copy", "steps.parquet"])
+@pytest.mark.parametrize(
+    "name", ["parts/part-00000000.parquet", "run.json", "run.json.copy", "steps.parquet", "timeline.parquet"]
+)
 def test_a_rerun_rebuilds_what_was_damaged(small, tmp_path, name):
     """Rows are read again, steps found again, run.json restored from its copy; then all is as it was."""
     study, folder, whole = small

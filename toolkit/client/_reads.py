@@ -444,7 +444,9 @@ def _transaction_by_hash(connection: Connection, text: str) -> PreparedCall[Any]
     """Prepare the read of a transaction by its hash; the answer is not stored, since it may be pending."""
     digits = text.lower().removeprefix("0x")
     if len(digits) != _HASH_DIGITS or not set(digits) <= set("0123456789abcdef"):
-        raise InputError(f"expected a ledger version, or a transaction hash of 64 hex digits, got {shorten(text)}")
+        raise InputError(
+            f"{shorten(text)} is not a ledger version: expected a whole number, or a transaction hash of 64 hex digits"
+        )
     asked = f"transaction 0x{digits}"
     request = connection.request("GET", path("transactions", "by_hash", f"0x{digits}"))
     return PreparedCall(request, asked, lambda answer: _only_transaction(answer, asked))

@@ -77,7 +77,7 @@ def test_a_wrong_number_of_arguments_says_what_is_expected():
     with pytest.raises(InputError) as caught:
         encoded("all", 5)
     text = str(caught.value)
-    assert text.startswith("0x1::m::all: expected 7 arguments [integer<u8>, string<u64>, string<u256>, boolean, ")
+    assert text.startswith("0x1::m::all: expected 7 arguments (u8, u64, u256, bool, address, vector<u8>, ")
     assert text.endswith("got 1")
 
 
@@ -90,14 +90,14 @@ def test_a_wrong_number_of_type_arguments_says_so():
 @pytest.mark.parametrize(
     ("place", "value", "words"),
     [
-        (0, 256, "integer<u8>"),
-        (0, -1, "integer<u8>"),
-        (0, True, "integer<u8>"),
-        (1, 2**64, "string<u64>"),
-        (1, 1.0, "string<u64>"),
-        (3, 1, "boolean"),
-        (4, "alice", "string<address>"),
-        (6, 5, "string"),
+        (0, 256, "expected u8"),
+        (0, -1, "expected u8"),
+        (0, True, "expected u8"),
+        (1, 2**64, "expected u64"),
+        (1, 1.0, "expected u64"),
+        (3, 1, "expected bool"),
+        (4, "alice", "expected address"),
+        (6, 5, "expected 0x1::string::String"),
     ],
 )
 def test_an_argument_that_does_not_fit_is_named_by_its_place(place, value, words):
