@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -54,7 +55,7 @@ def get(played):
 def _of_lab(transaction: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the changes of the contract's resources and deleted items; ledger times and handles differ."""
     changes = []
-    for change in transaction["changes"]:
+    for change in copy.deepcopy(transaction["changes"]):  # the recording is shared by all tests
         if change["type"] in {"write_resource", "delete_resource"} and "::lab::" in json.dumps(change):
             change.get("data", {}).get("data", {}).pop("at", None)
             changes.append(change)

@@ -213,8 +213,18 @@ def log_all(caplog):
 
 
 def all_leaks(texts):
-    """Return the leaks of named texts."""
-    return [f"{name}: {leak}" for name, text in texts for leak in leaks(text)]
+    """Return the leaks of named texts, each with the text around it."""
+    found = [
+        (name, leak, text if isinstance(text, str) else text.decode("latin-1"))
+        for name, text in texts
+        for leak in leaks(text)
+    ]
+    return [f"{name}: {leak}: {_around(text, leak.rpartition(': ')[2])}" for name, leak, text in found]
+
+
+def _around(text, piece):
+    at = text.lower().find(piece)
+    return text[max(0, at - 200) : at + 100]
 
 
 def test_the_search_finds_the_canaries():
