@@ -123,6 +123,7 @@ class Credentials:
         """Mask the message and the column of an error that quotes an answer, in place; return the error."""
         error.args = tuple(self.mask(part) if isinstance(part, str) else part for part in error.args)
         error.column = None if error.column is None else self.mask(error.column)
+        error.__cause__ = error.__context__ = None  # they quote the answer too
         return error
 
     @cached_property
