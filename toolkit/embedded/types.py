@@ -532,13 +532,13 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
         names |= nested | own if own_name_wins else own | nested
     try:
         found = inspect.get_annotations(owner, globals=scope, locals=names, eval_str=True)
-        # An annotation in quotes is still text if annotations are text already (`from __future__ import annotations`).
-        return {
-            name: eval(kind, scope, names) if isinstance(kind, str) else kind  # noqa: S307 - as the line above
-            for name, kind in found.items()
-        }
+        if any(isinstance(kind, str) for kind in found.values()):
+            # Quoted annotations are still text if all annotations are (`from __future__ import annotations`).
+            quoted = type("Quoted", (), {"__annotations__": found})
+            found = inspect.get_annotations(quoted, globals=scope, locals=names, eval_str=True)
     except NameError as error:
         raise InputError(f"{where}: an annotation uses a name that is not defined: {error}") from None
+    return found
 
 
 @functools.cache
