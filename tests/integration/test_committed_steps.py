@@ -102,7 +102,7 @@ def test_too_few_transactions_after_the_step_are_not_judged(tmp_path):
 
 
 def test_the_story_has_exactly_its_steps(told):
-    """An upgrade of one function, a schedule that moves all kinds; growth and the shift of the mix are no steps."""
+    """An upgrade of one function, a schedule that moves all kinds; growth and the shift of the mix are not steps."""
     run, what = told
     found = {
         (label, kind, after, cause)

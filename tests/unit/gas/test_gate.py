@@ -358,7 +358,7 @@ def test_a_rise_without_known_steps_is_never_allowed(run, tmp_path):
 
 
 def test_a_call_that_fails_now_is_never_allowed_by_its_cause():
-    """Its users cannot pay for it any more: that is no matter of cost."""
+    """Its users cannot pay for it any more: the price is not the reason."""
     steps = rows_frame(STEPS, {name: [] for name in STEPS.names})
     calls = compare(frame(row(1)), frame(row(2, error="invalid_input"))).calls
     found = judge(calls, Rules.of("2%", allow={"causes": ["state"]}), steps=steps, one_run=True)
