@@ -202,8 +202,15 @@ def study_file(folder, url):
 
 
 def chain(error):
-    """Return what a traceback of an error shows, and its repr and pickle."""
-    return "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error)) + repr(pickle.dumps(error))
+    """Return what a traceback of an error shows, and repr and pickle of it and of the errors behind it.
+
+    Those behind it count even if tracebacks do not show them: a process that imported Dask pickles them (tblib).
+    """
+    texts = "".join(traceback.format_exception(error))
+    while error is not None:
+        texts += f"{error!r}{vars(error)!r}{pickle.dumps(error)!r}"
+        error = error.__cause__ or error.__context__
+    return texts
 
 
 def log_all(caplog):

@@ -120,10 +120,13 @@ class Credentials:
         return "".join([*shown, text[reached:]])
 
     def mask_error(self, error: SchemaError) -> SchemaError:
-        """Mask the message and the column of an error that quotes an answer, in place; return the error."""
+        """Mask the message and the column of an error that quotes an answer, in place; return the error.
+
+        The errors behind it quote the answer too and are removed. Tracebacks do not show them, but Dask pickles them.
+        """
         error.args = tuple(self.mask(part) if isinstance(part, str) else part for part in error.args)
         error.column = None if error.column is None else self.mask(error.column)
-        error.__cause__ = error.__context__ = None  # they quote the answer too
+        error.__cause__ = error.__context__ = None
         return error
 
     @cached_property

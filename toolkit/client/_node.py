@@ -26,7 +26,7 @@ from toolkit.client._retry import Pace
 from toolkit.client._snapshot import Snapshot
 from toolkit.client._transport import SessionTransport
 from toolkit.client._versions import as_version, as_version_or_head, first_version_from, moment
-from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError
+from toolkit.errors import Forbidden, InputError, NodeError, NotFound
 from toolkit.wire import SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
@@ -339,11 +339,7 @@ class Node(Reads):
         """Send a call; raise if its types could not be looked up, since a single read cannot do so later."""
         if call.untyped is not None:
             raise call.untyped.with_traceback(None)
-        try:
-            return self._connection.perform(call)
-        except SchemaError as error:
-            self._credentials.mask_error(error)
-            raise
+        return self._connection.perform(call)
 
     def simulate(
         self, request: SimulationRequest | EntryFunction, *, sender: str | None = None, **options: Any
