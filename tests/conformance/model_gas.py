@@ -564,13 +564,16 @@ def sentence(rows: list[Row]) -> str:
     """Return the measured deviation in a sentence, which reports and notebooks state."""
     factor = {part: _rounded_up(value) for part, value in worst(rows).items()}
     tenfold = {part: _rounded_up(value) for part, value in worst(rows, schedule="instructions x10").items()}
-    calls = len({row.call for row in rows})
+    calls, tenfold_calls = (
+        len({row.call for row in rows if row.schedule == schedule}) for schedule in ("v43", "instructions x10")
+    )
     refunds = "equal" if factor["refund"] == tenfold["refund"] == "1.00" else f"within {factor['refund']}"
     return (
         f"For {calls} calls recorded on a real node at gas schedule version 43, its execution gas is within a factor of "
         f"{factor['execution']} of the real figure, input and output {factor['io']}, storage {factor['storage']}, the "
         f"gas of views {factor['view']} ({tenfold['execution']}, {tenfold['io']}, {tenfold['storage']} and "
-        f"{tenfold['view']} when that node charged tenfold for instructions); refunds are {refunds}."
+        f"{tenfold['view']} for {tenfold_calls} calls when that node charged tenfold for instructions); refunds are "
+        f"{refunds}."
     )
 
 

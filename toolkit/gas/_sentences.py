@@ -330,7 +330,7 @@ def group_sentence(group: StepGroup, name: Renderer) -> str:
     place, change = place_text(group), group.changes[0]
     node = f" on {name(group.node, _MAX_LABEL)}" if group.node else ""
     kinds = sum(one.label == change.label for one in group.changes) - 1
-    others = len({one.label for one in group.changes} - {change.label}) if change.parts else len(group.changes) - 1
+    others = len({one.label for one in group.changes} - {change.label})
     too = [plural(kinds, "other kind") + " of its transactions"] if change.parts and kinds else []
     too += [plural(others, "other call")] if others else []
     also = f"; {' and '.join(too)} changed there too" if too else ""
