@@ -153,15 +153,25 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Write the pending rows in one transaction."""
+        """Write the pending rows in one transaction. If it is interrupted, the rows stay pending."""
         if not self.usable:
             return
+        rows: dict[bytes, Row] = {}
+        touched: dict[bytes, int] = {}
         with self._db_lock:
-            with self._pending_lock:
-                rows, touched = list(self._pending.values()), list(self._touched.items())
-                self._drop_pending()
-            if rows or touched:
-                self._guarded(lambda db: self._write(db, rows, touched))
+            try:
+                with self._pending_lock:
+                    rows, touched = self._pending, self._touched
+                    self._drop_pending()
+                if rows or touched:
+                    self._guarded(lambda db: self._write(db, list(rows.values()), [*touched.items()]))
+            except (KeyboardInterrupt, SystemExit):
+                # A user stops a sweep at any moment; a write is a large part of its time if answers are few bytes.
+                with self._pending_lock:
+                    self._pending, self._touched = {**rows, **self._pending}, {**touched, **self._touched}
+                    self._pending_bytes = sum(len(row[2]) + len(row[3]) for row in self._pending.values())
+                    self._flush_later()
+                raise
 
     def clear(self) -> None:
         """Delete every row and free the space."""

@@ -56,6 +56,35 @@ def filled(place, key_of, answer, entries=300):
             cache.put(key_of(version), answer(b"[%d]" % version))
 
 
+@pytest.mark.parametrize("moment", ["before", "within"])
+def test_an_interrupted_write_loses_no_answer(place, key_of, answer, monkeypatch, moment):
+    """The stop button during a write: every answer is read at once, and is in the file when the cache is closed."""
+    whole, last = cache_file.Store._write, cache_file.BATCH_ROWS - 1
+
+    def stopped(store, db, rows, touched):
+        monkeypatch.setattr(cache_file.Store, "_write", whole)
+        if moment == "within":
+            monkeypatch.setattr(cache_file.Store, "_trim", lambda *_: signal.raise_signal(signal.SIGINT))
+            with contextlib.suppress(KeyboardInterrupt):
+                whole(store, db, rows, touched)
+            monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with AnswerCache(place) as cache:
+        for version in range(last):
+            assert cache.put(key_of(version), answer(b"[%d]" % version))
+        monkeypatch.setattr(cache_file.Store, "_write", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            cache.put(key_of(last), answer(b"[%d]" % last))
+        assert len(cache.get_many(map(key_of, range(last + 1)))) == last + 1
+        assert cache.put(key_of(last + 1), answer(b"[1]"))
+        assert cache.stats().entries == last + 2
+    with AnswerCache(place) as cache:
+        found = cache.get_many(map(key_of, range(last + 2)))
+    assert [found[key_of(version)].body for version in (0, last)] == [b"[0]", b"[%d]" % last]
+    assert len(found) == last + 2
+
+
 def test_the_bound_holds_and_the_unused_go_first(place, key_of, answer, clock):
     """A full cache stays within its bound: what was not used for longest is gone, what was used is there."""
     source = random.Random(1)
