@@ -107,7 +107,7 @@ def compare(  # noqa: PLR0917 - typer makes options of parameters
     """Compare two runs, or a run at two versions. Exit code 1: a call regressed; 6: a call could not be judged."""
     from toolkit.gas._comparison import compare as compared
     from toolkit.gas._study import Study
-    from toolkit.reports._write import COMPARISON_FORMATS
+    from toolkit.reports._to_html import COMPARISON_FORMATS
 
     written = _format(form, out, as_json=as_json)
     pair: Any = source.split(",") if source and "," in source else source

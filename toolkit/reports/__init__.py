@@ -1,7 +1,7 @@
 """Reports of a run: collected as data, then written as HTML, Markdown or JSON."""
 
 from toolkit.reports._data import ReportData, build
-from toolkit.reports._write import write
+from toolkit.reports._to_html import write
 
 __all__ = ["ReportData", "build", "write"]
 

@@ -1,6 +1,7 @@
-"""A report as one HTML page without external content, light or dark as the system of the reader.
+"""Reports as files: HTML pages here, other formats by their modules; comparisons in their formats.
 
-The page has one script, which saves its data as CSV, and which its content security policy names by digest.
+A page is one file without external content, light or dark as the system of the reader. It has one script,
+which saves its data as CSV, and which its content security policy names by digest.
 """
 
 from __future__ import annotations
@@ -10,20 +11,25 @@ import gzip
 import hashlib
 from functools import partial
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from toolkit._present.data import csv_table
+from toolkit._present.files import replacing
+from toolkit._present.messages import shorten
 from toolkit._present.numbers import number, octas_as_apt, version_range
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
+from toolkit.errors import InputError
 from toolkit.gas._sentences import (
     CAUSE_LABELS,
     MAX_EXPLANATION,
     MAX_GROUPS,
     SOURCE_LABELS,
+    comparison_text,
     not_steps_sentences,
     short_change,
     unjudged_sentences,
@@ -33,16 +39,22 @@ from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
 from toolkit.plots._style import CAUSE_MARKS
 from toolkit.reports import _figures as figures
-from toolkit.reports._data import failure_kind, headline, no_steps, place_cell, same_series
+from toolkit.reports import _to_markdown as to_markdown
+from toolkit.reports import _to_programs as to_programs
+from toolkit.reports._data import build, failure_kind, headline, no_steps, place_cell, same_series
 from toolkit.reports._provenance import digest_text, schedule_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    import pandas as pd
+
+    from toolkit.gas._comparison import Comparison
+    from toolkit.gas._gate import Gate
     from toolkit.gas._steps import StepChange
-    from toolkit.reports._data import ReportData
+    from toolkit.reports._data import ReportData, RunLike
 
-__all__ = ["render"]
+__all__ = ["COMPARISON_FORMATS", "render", "write"]
 
 MAX_CSV_ROWS = 200_000
 """Rows of a frame in the page, about 2 MB; larger frames are written beside the page, and are in the Parquet files."""
@@ -161,3 +173,93 @@ def _data_uri(text: str) -> str:
     """Return text compressed, as a URI; equal text gives an equal URI, since the time of compression is left out."""
     body = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
     return f"data:application/gzip;base64,{body}"
+
+
+# reports as files ----------------------------------------------------------------------------------------------------
+
+_CSV_ROWS = 50_000
+
+
+def _comparison_text(comparison: Comparison, gate: Gate | None = None) -> str:
+    return comparison_text(comparison, gate) + "\n"
+
+
+RENDERERS = {
+    ".html": render,
+    ".htm": render,
+    ".md": to_markdown.render,
+    ".json": to_programs.render,
+}
+COMPARISON_FORMATS: dict[str, Callable[[Comparison, Gate | None], str]] = {
+    "text": _comparison_text,
+    "markdown": to_markdown.comparison_markdown,
+    "json": to_programs.comparison_json,
+    "github": to_programs.comparison_annotations,
+}
+"""Functions that render a comparison, by name of the format."""
+
+
+def write(run: RunLike, path: str | Path, *, csv: Literal["inside", "beside"] = "inside") -> Path:
+    """Write the report of a run as HTML, Markdown or JSON, by the ending of `path`.
+
+    Each file is written completely or not at all.
+
+    Parameters
+    ----------
+    run : RunLike
+        A `toolkit.Run`.
+    path : str or Path
+        Ends in ``.html``, ``.md`` or ``.json``. Missing folders are created.
+    csv : {"inside", "beside"}, default "inside"
+        Where a page has its data: compressed in the page, which is then one file (frames of more than 200,000 rows are
+        left out), or in files beside it, such as ``report.observations.csv`` and ``report.steps.csv``. Pages only.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        If the ending or `csv` is another one, or a file cannot be written: it is a folder or a device, say.
+    SchemaError
+        If a column is missing in a frame of the run.
+    StudyError
+        If a part of the run is damaged.
+    """
+    target = Path(path)
+    rendered = RENDERERS.get(target.suffix.lower())
+    if rendered is None:
+        ending = visible(repr(target.suffix), 40) if target.suffix else "no ending"
+        raise InputError(f"report: expected a path ending in .html, .md or .json, got {ending} ({visible(path)})")
+    if csv not in {"inside", "beside"} or (csv == "beside" and rendered is not render):
+        raise InputError(f"report: csv must be 'inside', or for a page 'beside', got {shorten(csv)}")
+    data = build(run)
+    if csv == "inside":
+        _put(target, [rendered(data)])
+        return target
+    names = {name: f"{target.stem}.{name}.csv" for name in ("observations", "steps")}
+    for name, beside in names.items():
+        _put(target.with_name(beside), _csv_parts(getattr(data, name)))
+    _put(target, [render(data, beside=names)])
+    return target
+
+
+def _csv_parts(frame: pd.DataFrame) -> Iterator[str]:
+    """Return a frame as CSV in parts, so that a large one is not in memory as text."""
+    for start in range(0, max(len(frame), 1), _CSV_ROWS):
+        part = csv_table(to_arrow(frame.iloc[start : start + _CSV_ROWS]))
+        yield part if start == 0 else part.partition("\r\n")[2]
+
+
+def _put(target: Path, parts: Iterable[str]) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target) as file:
+            file.writelines(part.encode() for part in parts)
+    except OSError as error:
+        raise InputError(
+            f"report: {visible(target)} cannot be written ({error.strerror or error}); "
+            f"name a file in a folder that can be written to"
+        ) from error

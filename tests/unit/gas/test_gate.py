@@ -20,9 +20,9 @@ from toolkit.gas._gate import Rules, judge
 from toolkit.gas._sentences import comparison_html, comparison_text
 from toolkit.gas._study import Study
 from toolkit.gas.runs._store import RunStore
+from toolkit.reports._to_html import COMPARISON_FORMATS
 from toolkit.reports._to_markdown import comparison_markdown
 from toolkit.reports._to_programs import comparison_json
-from toolkit.reports._write import COMPARISON_FORMATS
 
 TODAY = date(2026, 6, 1)
 WAIVER = {"call": "a", "reason": "known", "expires": "2026-06-01"}

@@ -311,7 +311,7 @@ def test_a_frame_too_large_for_a_page_is_only_spoken_of(monkeypatch: pytest.Monk
 def test_the_data_may_be_beside_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole CSV files that the page links, however large; equal to those in the page."""
     monkeypatch.setattr("toolkit.reports._to_html.MAX_CSV_ROWS", 100)
-    monkeypatch.setattr("toolkit.reports._write._CSV_ROWS", 300)
+    monkeypatch.setattr("toolkit.reports._to_html._CSV_ROWS", 300)
     path = write(made_up(), tmp_path / "a report.html", csv="beside")
     names = ["a report.html", "a report.observations.csv", "a report.steps.csv"]
     assert sorted(entry.name for entry in tmp_path.iterdir()) == names
