@@ -27,9 +27,19 @@ from pandas.api.types import is_integer, is_list_like, pandas_dtype
 from toolkit.dtypes import _limbs as limbs
 from toolkit.dtypes import _reductions as reductions
 from toolkit.dtypes._arithmetic import WideOperators, plain_number
-from toolkit.dtypes._arrow import WideIntType, wide_to_text, wide_type
-from toolkit.dtypes._convert import storage_from
-from toolkit.dtypes._storage import KINDS, WideKind, byte_matrix, common_kind, shown, to_int, to_ints, whole
+from toolkit.dtypes._arrow import WideIntType, wide_from_text, wide_to_text, wide_type
+from toolkit.dtypes._storage import (
+    KINDS,
+    WideKind,
+    byte_matrix,
+    common_kind,
+    from_ints,
+    misfit,
+    shown,
+    to_int,
+    to_ints,
+    whole,
+)
 from toolkit.errors import InexactError, SchemaError
 
 if TYPE_CHECKING:
@@ -166,7 +176,7 @@ class WideIntDtype(ExtensionDtype):
         return f"WideIntDtype({self.name!r})"
 
     def __from_arrow__(self, array: pa.Array | pa.ChunkedArray) -> WideIntArray:
-        return WideIntArray(storage_from(whole(array), self._wide), self)
+        return WideIntArray(_storage_from(whole(array), self._wide), self)
 
     def _get_common_dtype(self, dtypes: list[Any]) -> WideIntDtype | None:
         """Return the dtype that holds the integers of all dtypes, or None, for which pandas uses Python objects."""
@@ -217,7 +227,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         dtype = pandas_dtype(dtype)
         if not isinstance(dtype, WideIntDtype):
             raise TypeError(f"cannot build a wide integer array of dtype {dtype}")
-        return cls(storage_from(scalars, dtype.wide), dtype)
+        return cls(_storage_from(scalars, dtype.wide), dtype)
 
     @classmethod
     def _from_sequence_of_strings(cls, strings: Any, *, dtype: Any, copy: bool = False) -> WideIntArray:
@@ -296,7 +306,7 @@ class WideIntArray(WideOperators, ExtensionArray):
 
     def boxed(self, value: Any) -> pa.Scalar:
         """Return one Python value as it is stored."""
-        return storage_from([value], self._dtype.wide)[0]
+        return _storage_from([value], self._dtype.wide)[0]
 
     def __getitem__(self, item: Any) -> Any:
         item = _plain(item)
@@ -320,7 +330,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         key = check_array_indexer(self, _plain(key))
         count = len(self)
         rows: NDArray[np.intp] = np.arange(count)
-        new = storage_from(value if is_list_like(value) else [value], self._dtype.wide)
+        new = _storage_from(value if is_list_like(value) else [value], self._dtype.wide)
         source = np.arange(count, count + len(new))
         rows[key] = source if is_list_like(value) else count
         self.storage = pa.concat_arrays([self.storage, new]).take(pa.array(rows))
@@ -482,7 +492,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         if dtype == self._dtype:
             return self.copy() if copy else self
         if isinstance(dtype, WideIntDtype):
-            return type(self)(storage_from(self, dtype.wide), dtype)
+            return type(self)(_storage_from(self, dtype.wide), dtype)
         if isinstance(dtype, (pd.StringDtype, pd.ArrowDtype)):
             arrow = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else pa.large_string()
             floating = pa.types.is_floating(arrow)
@@ -646,6 +656,78 @@ def _plain(item: Any) -> Any:
             raise IndexError("too many indices for array.")
         return parts[0] if parts else slice(None)
     return slice(None) if item is Ellipsis else item
+
+
+# conversion of values of any kind to storage --------------------------------------------------------------------------
+
+
+def _storage_from(values: Any, kind: WideKind) -> pa.FixedSizeBinaryArray:
+    """Return the values as storage of `kind`.
+
+    Parameters
+    ----------
+    values : array-like
+        Wide arrays, Arrow arrays, pandas or numpy arrays, or a sequence of ints and digit strings.
+        None, NaN, NaT and ``pd.NA`` are missing.
+    kind : WideKind
+        Type to store.
+
+    Returns
+    -------
+    pyarrow.FixedSizeBinaryArray, length n
+
+    Raises
+    ------
+    SchemaError
+        If a value is not an integer (floats and bools are not), or out of range.
+    """
+    if isinstance(values, (pd.Series, pd.Index)):
+        values = values.array
+    if hasattr(values, "__arrow_array__"):
+        values = values.__arrow_array__()
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        return _from_arrow(whole(values), kind)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and values.ndim == 1:
+        return limbs.pack_checked(limbs.words_of(values), kind, None)
+    return _from_objects(list(values), kind)
+
+
+def _from_arrow(array: pa.Array, kind: WideKind) -> pa.FixedSizeBinaryArray:
+    """Convert wide, text and integer Arrow data."""
+    valid = pc.is_valid(array) if array.null_count else None
+    if isinstance(array.type, WideIntType):
+        if array.type.wide == kind:
+            return array.storage
+        return limbs.pack_checked(limbs.unpack(array.storage, array.type.wide), kind, valid)
+    if array.type == pa.binary(kind.width):
+        return array  # storage from a file that was read without the extension type
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        return wide_from_text(array, wide_type(kind.name)).storage
+    if pa.types.is_integer(array.type):
+        filled = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+        return limbs.pack_checked(limbs.words_of(filled), kind, valid)
+    return _from_objects(array.to_pylist(), kind)
+
+
+def _from_objects(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:
+    """Convert Python objects one by one."""
+    missing = pd.isna(np.array([*values, None], dtype=object))[:-1]
+    values = [None if absent else value for value, absent in zip(values, missing, strict=True)]
+    if any(isinstance(value, str) for value in values):
+        return _from_mixed(values, kind)
+    return from_ints(values, kind)
+
+
+def _from_mixed(values: list[Any], kind: WideKind) -> pa.FixedSizeBinaryArray:
+    """Convert values some of which are number text."""
+    rows = [row for row, value in enumerate(values) if isinstance(value, str)]
+    try:
+        read = wide_from_text([values[row] for row in rows], wide_type(kind.name)).storage
+    except SchemaError as error:
+        raise misfit(values[rows[error.rows[0]]], kind, row=rows[error.rows[0]]) from None
+    for row, data in zip(rows, read.to_pylist(), strict=True):
+        values[row] = to_int(data, kind)
+    return from_ints(values, kind)
 
 
 WideIntArray._add_arithmetic_ops()
