@@ -513,14 +513,14 @@ def test_a_whole_history_in_frames(node, recordings):
     """All 316 transactions with their changes and events become three frames whose cells equal the walk."""
     frames = toolkit.fetch_transactions(node, versions="0:-1", progress=False)
     history = recordings.history.transactions
-    assert frames.transactions["version"].tolist() == list(range(316))
+    assert frames.transactions["ledger_version"].tolist() == list(range(316))
     for name in ("gas_used", "sequence_number", "max_gas_amount", "gas_unit_price", "expiration_timestamp_secs"):
         wanted = [int(one[name]) if name in one else None for one in history]
         assert [None if value is None else int(value) for value in frames.transactions[name].astype(object).where(frames.transactions[name].notna(), None)] == wanted  # fmt: skip
     for name in ("hash", "type", "success", "vm_status"):
         assert frames.transactions[name].tolist() == [one[name] for one in history]
     changes = [(v, c) for v, one in enumerate(history) for c in one["changes"]]
-    assert list(zip(frames.changes["version"], frames.changes["type"], strict=True)) == [
+    assert list(zip(frames.changes["ledger_version"], frames.changes["type"], strict=True)) == [
         (v, c["type"]) for v, c in changes
     ]
     written = frames.changes[frames.changes["type"] == "write_resource"]

@@ -13,7 +13,7 @@ from toolkit.wire import decode_transactions
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-U64_OF_TRANSACTION = ("version", "gas_used", "sequence_number", "max_gas_amount", "gas_unit_price")
+U64_OF_TRANSACTION = ("gas_used", "sequence_number", "max_gas_amount", "gas_unit_price")
 CHANGE_KINDS = {
     "write_resource",
     "delete_resource",
@@ -102,6 +102,7 @@ def test_every_recorded_transaction_becomes_rows(recorded, capsys):
         assert len(head) == 1, name
         assert len(change_rows) == len(item["changes"]), name
         assert len(event_rows) == len(item.get("events", [])), name
+        assert str(head["ledger_version"].iloc[0]) == item["version"], name
         for field in U64_OF_TRANSACTION:
             if field in item:
                 assert str(head[field].iloc[0]) == item[field], (name, field)

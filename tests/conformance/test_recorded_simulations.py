@@ -133,7 +133,7 @@ def test_refused_requests(outcomes):
             "estimate_gas_unit_price" in message,
         )
         assert any(right) or "single_sender" in message, exchange
-        assert result.transactions["version"].tolist() == [315]
+        assert result.transactions["ledger_version"].tolist() == [315]
         kinds["sent in the form that nodes accept"] += 1
     for exchange, error in others:
         if exchange.status == 200:

@@ -194,7 +194,7 @@ def test_transactions_recover_too(client, faults):
     """Pages come whole."""
     faults.schedule([None, "cut", "503"])
     frames = toolkit.fetch_transactions(client, versions="0:-1", progress=False)
-    assert frames.transactions["version"].tolist() == list(range(400))
+    assert frames.transactions["ledger_version"].tolist() == list(range(400))
 
 
 def test_a_timeout_is_an_unreachable_node(server, faults):

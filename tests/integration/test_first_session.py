@@ -212,7 +212,7 @@ def test_fetch_simulations_keeps_order_and_pairs_errors(node):
 def test_fetch_transactions_reads_the_committed_ones(node, ledger):
     """Committed transactions come whole and in order, across pages."""
     frames = toolkit.fetch_transactions(node, versions="100:349", progress=False)
-    assert frames.transactions["version"].tolist() == list(range(100, 350))
+    assert frames.transactions["ledger_version"].tolist() == list(range(100, 350))
     assert set(frames.transactions["type"]) >= {"user_transaction", "block_metadata_transaction"}
     users = frames.transactions[frames.transactions["type"] == "user_transaction"]
     assert (users["gas_used"] == users["total_charge_gas_units"]).all()

@@ -118,7 +118,7 @@ def test_committed_transactions_are_all_there(run, ledger, node):
     rows = run.observations[run.observations["source"] == "committed"]
     frames = toolkit.fetch_transactions(node, versions=f"0:{ledger.head}", progress=False)
     wanted = frames.transactions["function"].str.endswith("::registry::register").fillna(value=False)
-    assert rows["ledger_version"].tolist() == frames.transactions.loc[wanted, "version"].tolist()
+    assert rows["ledger_version"].tolist() == frames.transactions.loc[wanted, "ledger_version"].tolist()
     assert not rows["success"].all()
 
 

@@ -248,7 +248,7 @@ def test_pages_of_transactions(replay):
     """Each version of a page is one row, whatever one of its transactions holds; the others are as they were."""
     node = replay.node()
     fetch = lambda: toolkit.fetch_transactions(node, versions=f"{FIRST}:{LAST}", progress=False)  # noqa: E731
-    truth = fetch().transactions.set_index("version")["hash"]
+    truth = fetch().transactions.set_index("ledger_version")["hash"]
     where = f"/transactions?start={FIRST}&limit={LAST - FIRST + 1}"
     page = json.loads(replay.body(where))
     place = next(number for number, one in enumerate(page) if one["type"] == "user_transaction")
@@ -260,8 +260,8 @@ def test_pages_of_transactions(replay):
         whole = json.dumps([*page[:place], "@one@", *page[place + 1 :]]).encode().replace(b'"@one@"', one)
         replay.bend = lambda request, whole=whole: whole if request.url.endswith(where) else None
         rows = only_ours(fetch, path, name).transactions
-        assert rows["version"].tolist() == list(range(FIRST, LAST + 1)) or path[:1] == ("version",), (path, name)
-        read = rows[rows["error_code"].isna()].set_index("version")["hash"]
+        assert rows["ledger_version"].tolist() == list(range(FIRST, LAST + 1)) or path[:1] == ("version",), (path, name)
+        read = rows[rows["error_code"].isna()].set_index("ledger_version")["hash"]
         assert read.reindex(others).equals(truth.reindex(others)), (path, name)
     replay.bend = lambda _: None
 

@@ -80,7 +80,7 @@ def test_no_committed_transaction_is_lost(proxy, whole, connect, change):
     if versions == VERSIONS:
         assert run.digest == whole.digest
         frame = toolkit.fetch_transactions(node, versions=versions, progress=False).transactions
-        assert frame["version"].tolist() == list(range(600))
+        assert frame["ledger_version"].tolist() == list(range(600))
         assert frame["error_code"].isna().all()
 
 
@@ -143,7 +143,7 @@ def test_a_node_that_repeats_itself_ends(proxy, connect):
     proxy.change = transactions_changed(same)
     node = connect(proxy.url, max_in_flight=1)
     frame = toolkit.fetch_transactions(node, versions="0:299", progress=False).transactions
-    assert frame["version"].tolist() == list(range(300))
+    assert frame["ledger_version"].tolist() == list(range(300))
     assert frame["error_code"].isna().tolist() == [True] * 100 + [False] * 200
     assert len([one for one in proxy.requests if one.path == "/v1/transactions"]) == 5
 

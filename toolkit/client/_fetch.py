@@ -498,7 +498,7 @@ def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True)
     --------
     >>> import toolkit
     >>> frames = toolkit.fetch_transactions(toolkit.connect(), versions="0:9", progress=False)
-    >>> frames.transactions["version"].tolist()
+    >>> frames.transactions["ledger_version"].tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
     node = checked_node(node)
@@ -520,7 +520,7 @@ def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True)
     if guard is not None and found:
         guard.check_at_end()
     ordered = [found[version] for version in sorted(found)]
-    return TransactionFrames(*transaction_frames(ordered, failures=sorted(failures.items()), by="version"))
+    return TransactionFrames(*transaction_frames(ordered, failures=sorted(failures.items()), by="ledger_version"))
 
 
 def block_times(node: Node, versions: Sequence[int], *, show: bool) -> dict[int, datetime]:

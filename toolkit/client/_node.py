@@ -435,7 +435,7 @@ class Node(Reads):
         >>> import toolkit
         >>> node = toolkit.connect()
         >>> found = toolkit.fetch_transactions(node, versions="4000:4020", progress=False).transactions
-        >>> version = int(found.dropna(subset="sender")["version"].iloc[0])
+        >>> version = int(found.dropna(subset="sender")["ledger_version"].iloc[0])
         >>> node.resimulate(version).version_gap > 0
         True
         """

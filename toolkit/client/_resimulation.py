@@ -94,7 +94,7 @@ class Resimulation:
     >>> import toolkit
     >>> node = toolkit.connect()
     >>> found = toolkit.fetch_transactions(node, versions="4000:4020", progress=False).transactions
-    >>> again = node.resimulate(int(found.dropna(subset="sender")["version"].iloc[0]))
+    >>> again = node.resimulate(int(found.dropna(subset="sender")["ledger_version"].iloc[0]))
     >>> again.to_frame()["part"].tolist()
     ['execution', 'io', 'storage', 'refund', 'total']
     """

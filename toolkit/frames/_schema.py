@@ -234,7 +234,7 @@ TRANSACTIONS = Schema(
     "transactions",
     (
         _u64("request", "position of the request in a batch", source="caller"),
-        _u64("version", "ledger version; for a simulation the head it ran on", source="version"),
+        _u64("ledger_version", "its version; for a simulation the head it ran on", source="version"),
         _text("hash", "transaction hash", source="hash"),
         _text("type", "kind of transaction; user_transaction for a simulation", source="type"),
         Column("success", pa.bool_(), "whether the transaction succeeded", source="success"),
@@ -277,7 +277,7 @@ CHANGES = Schema(
     "state changes",
     (
         _u64("request", "position of the request in a batch", source="caller"),
-        _u64("version", "ledger version of the transaction", source="version"),
+        _u64("ledger_version", "version of the transaction", source="version"),
         _u64("change_index", "position among the transaction's changes"),
         _text("type", "kind of state change", source="changes[].type"),
         _text("address", "account whose state changes", source="changes[].address"),
@@ -297,7 +297,7 @@ EVENTS = Schema(
     "events",
     (
         _u64("request", "position of the request in a batch", source="caller"),
-        _u64("version", "ledger version of the transaction", source="version"),
+        _u64("ledger_version", "version of the transaction", source="version"),
         _u64("event_index", "position among the transaction's events"),
         _text("type", "type of the event", source="events[].type"),
         _text("account_address", "account of the handle; 0x0 for a module event", source="events[].guid"),

@@ -42,7 +42,7 @@ def transaction_frames(
     *,
     requests: Sequence[int] | None = None,
     failures: Sequence[tuple[int, Failure]] = (),
-    by: Literal["request", "version"] = "request",
+    by: Literal["request", "ledger_version"] = "request",
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return the frames of transactions, state changes and events.
 
@@ -55,7 +55,7 @@ def transaction_frames(
         Position of each transaction's request in a batch; null by default.
     failures : sequence of (int, Failure), optional
         Requests or versions without a transaction. They are separate rows, in the order of `by`.
-    by : {"request", "version"}, default "request"
+    by : {"request", "ledger_version"}, default "request"
         Whether the numbers of `failures` are requests or versions.
 
     Returns
@@ -66,7 +66,7 @@ def transaction_frames(
     _, (rows, changes, events) = checked_rows(transactions)
     numbers: list[int | None] = [None] * len(transactions) if requests is None else list(requests)
     head = {name: values for name, values in rows.items() if name in TRANSACTIONS.names}
-    head["timestamp"] = rows["timestamp_us"]
+    head |= {"ledger_version": rows["version"], "timestamp": rows["timestamp_us"]}
     head["request"] = numbers
     problems = rows["problem"]
     head.update(outcome_columns([problem and Failure(None, "schema_error", problem) for problem in problems]))
@@ -74,6 +74,7 @@ def transaction_frames(
         head = _with_failures(head, failures, by)
     for part in (changes, events):
         part["request"] = [numbers[place] for place in part.pop("transaction_index")]
+        part["ledger_version"] = part.pop("version")
     return rows_frame(TRANSACTIONS, head), rows_frame(CHANGES, changes), rows_frame(EVENTS, events)
 
 
@@ -188,12 +189,12 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
     True
     """
     changes = getattr(source, "changes", source)
-    if not {"handle", "key", "version", "type"} <= set(getattr(changes, "columns", ())):
+    if not {"handle", "key", "ledger_version", "type"} <= set(getattr(changes, "columns", ())):
         raise InputError(
             f"source must be a frame of state changes or an object that has one, got {type(source).__name__}"
         )
     wanted = parse_table_handle(handle)
-    columns = plain_columns(changes, ["handle", "key", "version", "type"])
+    columns = plain_columns(changes, ["handle", "key", "ledger_version", "type"])
     found: dict[bytes, dict[str, Any]] = {}
     rows = [row for row in zip(*columns.values(), strict=True) if row[0] == wanted and row[1] is not None]
     rows.sort(key=lambda row: row[2] or 0)  # the sort is stable, so the order within a version is preserved

@@ -105,7 +105,7 @@ def test_a_page_without_transactions_is_rows_that_say_so(body):
     """Each version that was asked for is a row with its version and an error code."""
     node, _ = a_node({"GET /transactions": bad(body)})
     rows = fetch_transactions(node, versions="5:7", progress=False).transactions
-    assert rows["version"].tolist() == [5, 6, 7]
+    assert rows["ledger_version"].tolist() == [5, 6, 7]
     assert rows["error_code"].tolist() == ["schema_error"] * 3
 
 

@@ -302,7 +302,7 @@ class TestTransactions:
         """250 versions are three pages, none beyond the last wanted version."""
         node, fake = node_with({"GET /transactions": self.page})
         frames = fetch_transactions(node, versions="100:349", progress=False)
-        assert frames.transactions["version"].tolist() == list(range(100, 350))
+        assert frames.transactions["ledger_version"].tolist() == list(range(100, 350))
         pages = sorted((int(query["start"]), int(query["limit"])) for query, _ in fake.sent("GET /transactions"))
         assert pages == [(100, 100), (200, 100), (300, 50)]
         assert len(frames.events) == 250
@@ -311,7 +311,7 @@ class TestTransactions:
         """Of a sparse plan only the wanted versions are kept, ordered and once each."""
         node, fake = node_with({"GET /transactions": self.page})
         frames = fetch_transactions(node, versions=[900, 5, 40, 5], progress=False)
-        assert frames.transactions["version"].tolist() == [5, 40, 900]
+        assert frames.transactions["ledger_version"].tolist() == [5, 40, 900]
         assert len(fake.sent("GET /transactions")) == 2
 
     def test_a_page_that_fails_is_rows(self):
@@ -325,19 +325,19 @@ class TestTransactions:
         node, _ = node_with({"GET /transactions": page})
         frames = fetch_transactions(node, versions="100:349", progress=False)
         frame = frames.transactions
-        assert frame["version"].tolist() == list(range(100, 350))
-        failed = frame[frame["version"].between(200, 299)]
+        assert frame["ledger_version"].tolist() == list(range(100, 350))
+        failed = frame[frame["ledger_version"].between(200, 299)]
         assert set(failed["error_code"]) == {"invalid_input"}
         assert set(failed["error_message"]) == {"no such page"}
         assert failed["hash"].isna().all()
-        assert frame[~frame["version"].between(200, 299)]["error_code"].isna().all()
+        assert frame[~frame["ledger_version"].between(200, 299)]["error_code"].isna().all()
         assert len(frames.events) == 150
 
     def test_of_a_sparse_plan_only_wanted_versions_fail(self):
         """A page read for three versions fails as three rows."""
         node, _ = node_with({"GET /transactions": refused(400, "invalid_input", "no", head=ledger())})
         frame = fetch_transactions(node, versions=[5, 50, 90], progress=False).transactions
-        assert frame["version"].tolist() == [5, 50, 90]
+        assert frame["ledger_version"].tolist() == [5, 50, 90]
         assert frame["error_code"].tolist() == ["invalid_input"] * 3
 
     def test_a_node_with_smaller_pages_is_read_on(self):
@@ -346,7 +346,7 @@ class TestTransactions:
             {"GET /transactions": lambda query, _: self.page(query | {"limit": min(25, int(query["limit"]))}, _)}
         )
         frames = fetch_transactions(node, versions="100:299", progress=False)
-        assert frames.transactions["version"].tolist() == list(range(100, 300))
+        assert frames.transactions["ledger_version"].tolist() == list(range(100, 300))
         assert frames.transactions["error_code"].isna().all()
         assert len(fake.sent("GET /transactions")) == 8
 
@@ -360,16 +360,16 @@ class TestTransactions:
 
         node, _ = node_with({"GET /transactions": holed})
         frame = fetch_transactions(node, versions="100:159", progress=False).transactions
-        assert frame["version"].tolist() == list(range(100, 160))
+        assert frame["ledger_version"].tolist() == list(range(100, 160))
         missing = frame[frame["error_code"].notna()]
-        assert missing["version"].tolist() == [107, 109, *range(150, 160)]
+        assert missing["ledger_version"].tolist() == [107, 109, *range(150, 160)]
         assert missing["error_message"].str.contains("leaves this version out").all()
 
     def test_a_node_that_repeats_itself_is_not_asked_for_ever(self):
         """The same transactions whatever is asked: those are not wanted, and the wanted ones are rows."""
         node, fake = node_with({"GET /transactions": answer([user_transaction(7)])})
         frame = fetch_transactions(node, versions="100:102", progress=False).transactions
-        assert frame["version"].tolist() == [100, 101, 102]
+        assert frame["ledger_version"].tolist() == [100, 101, 102]
         assert frame["error_code"].notna().all()
         assert len(fake.sent("GET /transactions")) == 2
 
@@ -387,7 +387,7 @@ class TestTransactions:
         frame = fetch_transactions(node, versions="100:103", progress=False).transactions
         assert frame["raw"].notna().tolist() == [False, True, False, False]
         assert "of_the_future" in frame["raw"][1]
-        assert frame["version"].isna().tolist() == [False, True, False, False]
+        assert frame["ledger_version"].isna().tolist() == [False, True, False, False]
         assert frame["error_code"].isna().tolist() == [True, True, True, False]
 
     def test_a_closed_node_is_told_at_once(self):

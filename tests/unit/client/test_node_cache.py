@@ -440,7 +440,7 @@ class TestOffline:
             )
             assert isinstance(batch.results[0], OfflineMiss)
             missed = fetch_transactions(node, versions="100:109", progress=False).transactions
-            assert missed["version"].tolist() == list(range(100, 110))
+            assert missed["ledger_version"].tolist() == list(range(100, 110))
             assert missed["error_message"].str.startswith("transactions 100 to 109: offline").all()
 
     def test_kept_refusals_stay_refusals(self, place):

@@ -172,7 +172,7 @@ def test_transactions_are_not_clipped_by_what_views_answer(recwarn):
     node.probe()
     frames = fetch_transactions(node, versions="0:2", progress=False)
     assert fake.sent("GET /transactions")[-1][0] == {"start": "0", "limit": "3"}
-    assert frames.transactions["version"].tolist() == [0, 1, 2]
+    assert frames.transactions["ledger_version"].tolist() == [0, 1, 2]
     assert not recwarn.list
 
 

@@ -144,7 +144,7 @@ def test_changes_in_another_order_give_the_same():
     handle = "0x" + "0" * 61 + "abc"
     changes = pd.DataFrame(
         {
-            "version": pd.array([5, 9], dtype="uint64[pyarrow]"),
+            "ledger_version": pd.array([5, 9], dtype="uint64[pyarrow]"),
             "type": ["write_table_item", "delete_table_item"],
             "handle": [handle] * 2,
             "key": pd.Series([b"\x01a"] * 2, dtype=object),

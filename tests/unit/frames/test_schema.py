@@ -170,7 +170,7 @@ def test_no_float_becomes_an_integer(value):
 def test_columns_of_different_lengths_are_a_schema_error():
     """Columns of different lengths are told by name."""
     with pytest.raises(SchemaError, match="gas_used"):
-        rows_frame(TRANSACTIONS, {"version": [1, 2], "gas_used": [1]})
+        rows_frame(TRANSACTIONS, {"ledger_version": [1, 2], "gas_used": [1]})
 
 
 def test_a_required_column_that_is_left_out_is_said_so():

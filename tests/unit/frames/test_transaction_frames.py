@@ -35,7 +35,7 @@ def test_a_simulation_is_a_row_with_its_split():
     """Gas, split, sender and function of one simulation."""
     rows, changes, events = transaction_frames(simulated(user_transaction()), requests=[0])
     row = rows.iloc[0]
-    assert (row["request"], row["version"], row["gas_used"], row["success"]) == (0, 1_000, 9, True)
+    assert (row["request"], row["ledger_version"], row["gas_used"], row["success"]) == (0, 1_000, 9, True)
     assert (row["execution_gas_units"], row["io_gas_units"], row["storage_fee_octas"]) == (5, 3, 100)
     assert row["function"] == "0x1::aptos_account::transfer"
     assert row["payload_type"] == "entry_function_payload"
@@ -60,7 +60,7 @@ def test_refused_requests_stand_where_they_were_asked():
         simulated(user_transaction(7), user_transaction(8)), requests=[1, 3], failures=failures
     )
     assert plain(rows["request"]) == [0, 1, 2, 3]
-    assert plain(rows["version"]) == [None, 7, None, 8]
+    assert plain(rows["ledger_version"]) == [None, 7, None, 8]
     assert plain(rows["error_message"]) == ["first", None, "third", None]
     assert plain(rows["vm_error_code"]) == [5, None, None, None]
     assert plain(rows["status"]) == [400, None, None, None]
@@ -159,7 +159,7 @@ def test_recorded_transactions_of_every_kind_become_frames(shared_data):
         document = json.loads(place.read_text())
         rows, changes, events = transaction_frames(committed(document))
         assert len(rows) == 1
-        assert plain(rows["version"]) == [int(document["version"])]
+        assert plain(rows["ledger_version"]) == [int(document["version"])]
         assert plain(rows["gas_used"]) == [int(document["gas_used"])]
         assert len(changes) == len(document.get("changes", []))
         assert len(events) == len(document.get("events", []))
