@@ -16,7 +16,7 @@ import pytest
 from proxy import DROP
 
 import toolkit
-from toolkit.client import _forking as forking
+from toolkit.client._transport import fork_safe_lock
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a POSIX system")
@@ -113,7 +113,7 @@ def test_a_forked_child_reads(url):
 
 def test_a_lock_is_free_in_a_forked_child():
     """Whoever held it in the parent."""
-    lock, done = forking.lock(), threading.Event()
+    lock, done = fork_safe_lock(), threading.Event()
     begun = threading.Event()
 
     def hold():

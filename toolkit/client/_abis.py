@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from toolkit.client import _forking as forking
 from toolkit.client._retry import Outages, is_outage
+from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, OfflineMiss, SchemaError
 from toolkit.move import (
     FunctionId,
@@ -142,7 +142,7 @@ class AbiStore:
         self._silent: set[tuple[str, str, int]] = set()
         self._refused = False
         self._outages: Outages[ModuleKey] = Outages(clock)
-        self._lock = forking.lock()
+        self._lock = fork_safe_lock()
 
     def at(self, version: int, *, lenient: bool = False) -> AbisAt:
         """Return the modules at a version.

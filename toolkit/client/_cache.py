@@ -21,9 +21,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 
-from toolkit.client import _forking as forking
 from toolkit.client._cache_file import Row, Store, warn_caller
 from toolkit.client._http import Answer, is_nearby
+from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import InputError, OfflineMiss, SchemaError
 from toolkit.wire import decode_error_body, decode_node_info, ledger_headers
 
@@ -256,7 +256,7 @@ class AnswerCache:
         if bound < MIN_BYTES:
             raise InputError(f"max_bytes={max_bytes!r:.80}: expected at least {MIN_BYTES:,}; cache=None stores nothing")
         self._store = Store(path, max_bytes=bound, clock=clock, only_ours=only_ours)
-        self._lock = forking.lock()
+        self._lock = fork_safe_lock()
         self._hits = self._misses = self._stored = 0
         # Pending answers are written when this object is freed, at the latest when the interpreter exits.
         self._finalizer = weakref.finalize(self, self._store.close)
@@ -404,7 +404,7 @@ class NodeCache:
         self.offline = offline
         self._owner = f"shared {shared}" if shared is not None else f"host {_origin(url)}"
         self._identity: _Identity | None = None
-        self._index_lock = forking.lock()
+        self._index_lock = fork_safe_lock()
         # An offline session reads the chain and the head from the node's description, which is stored by URL.
         self._description = key(0, 0, "GET", url, owner=self._owner)
 

@@ -17,13 +17,13 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from toolkit import __version__
-from toolkit.client import _forking as forking
 from toolkit.client._batch import run_in_threads
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import CLOSED, Answer, Request
 from toolkit.client._node_errors import advertised_archive, masked_refusal, not_sent, refusal
 from toolkit.client._retry import Outages, Pace, RetryPolicy
+from toolkit.client._transport import renew_in_forks
 from toolkit.errors import (
     ClosedError,
     InputError,
@@ -157,7 +157,7 @@ class Connection:
         self._credentials = credentials
         self._archives: dict[str, Transport] = {}
         self._archive_outages: Outages[str] = Outages(clock)
-        forking.register(self)
+        renew_in_forks(self)
 
     def renew_after_fork(self) -> None:
         """Replace the closing event, whose lock another thread of the parent may have held."""

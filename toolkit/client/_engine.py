@@ -17,13 +17,13 @@ from http import HTTPStatus
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from toolkit.client import _forking as forking
 from toolkit.client import _http as http
 from toolkit.client._credentials import Credentials
 from toolkit.client._curl_transport import Transfers
 from toolkit.client._http import CLOSED, Answer, Request, redacted_url
 from toolkit.client._node_errors import not_sent
 from toolkit.client._retry import Pace, RetryPolicy
+from toolkit.client._transport import fork_safe_lock, renew_in_forks
 from toolkit.errors import ClosedError, InputError, NodeUnreachable, ToolkitError
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class _Driver:
     ) -> None:
         self._connect = connect
         self._window, self._pace, self._chance, self._clock = window, pace, chance, clock
-        self._lock = forking.lock()
+        self._lock = fork_safe_lock()
         self._commands: deque[list[_Job] | _Run] = deque()
         self._stopped = False
         self._thread: threading.Thread | None = None
@@ -302,7 +302,7 @@ class _Driver:
         self._turn_at: float | None = None
         self._full = self._pausing = False
         _drivers.add(self)
-        forking.register(self)
+        renew_in_forks(self)
 
     # called by other threads ------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from toolkit.client import _forking as forking
+from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import HopelessError, NodeError, NodeUnreachable, OfflineMiss, VersionPruned
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Pace:
         self.held = False
         self._paused_until = self._refused_until = float("-inf")
         self._asked_since: float | None = None
-        self._lock = forking.lock()
+        self._lock = fork_safe_lock()
 
     def turn_s(self) -> float:
         """Take the next turn to send a request; return the seconds until then, pauses included."""

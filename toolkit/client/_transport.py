@@ -1,24 +1,27 @@
-"""The transport over `requests`, for single requests; several threads may share it."""
+"""The transport over `requests`, for single requests; several threads may share it.
+
+Locks, threads and sockets cannot be used in a forked child process; they are renewed there, see `renew_in_forks`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import logging
+import os
 import socket
 import ssl
 import threading
 import time
 import weakref
 from http.client import HTTPException, HTTPResponse, IncompleteRead
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 from requests.cookies import RequestsCookieJar
 
-from toolkit.client import _forking as forking
 from toolkit.client import _http as http
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import Answer, Hop, Request
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from http.cookiejar import Cookie
 
-__all__ = ["SessionTransport"]
+__all__ = ["SessionTransport", "fork_safe_lock", "renew_in_forks"]
 
 _CHUNK = 64 * 1024
 _MIN_COUNTED = 1024 * 1024
@@ -48,6 +51,41 @@ _KINDS: dict[type[Exception], str] = {
     Exception: "{}",
 }
 """Message by the class of an error of `requests` or of its root cause; the first match is used."""
+
+
+class Renewable(Protocol):
+    """An object that must be renewed before a forked child can use it."""
+
+    def renew_after_fork(self) -> None:
+        """Replace what belongs to the parent; called in the child before other code runs."""
+        ...
+
+
+_renewables: weakref.WeakSet[Renewable] = weakref.WeakSet()
+_locks: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
+
+
+def renew_in_forks(renewable: Renewable) -> None:
+    """Call `renew_after_fork` of an object in every forked child while the object lives."""
+    _renewables.add(renewable)
+
+
+def fork_safe_lock() -> threading.RLock:
+    """Return a reentrant lock that is free in a forked child even if a thread of the parent held it at the fork."""
+    made = threading.RLock()
+    _locks.add(made)
+    return made
+
+
+def _renew() -> None:
+    for held in list(_locks):
+        held._at_fork_reinit()  # type: ignore[attr-defined] # noqa: SLF001 - as the standard library does with its own locks
+    for renewable in list(_renewables):
+        renewable.renew_after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_renew)
 
 
 class SessionTransport:
@@ -80,12 +118,12 @@ class SessionTransport:
         self._credentials = Credentials(api_key, login)
         self._timeout_s = timeout_s
         self._clock = clock
-        self._lock = forking.lock()
+        self._lock = fork_safe_lock()
         self._closed = False
         self._idle: list[requests.Session] = []
         self._exchanges: set[_Exchange] = set()
         self._budget = ByteBudget(http.MAX_BYTES_IN_FLIGHT)
-        forking.register(self)
+        renew_in_forks(self)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a transport holds sockets and credentials and cannot be pickled; pickle the node instead")
