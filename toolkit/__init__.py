@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "client._connect": "connect",
+    "client._contracts": "Contract",
     "client._fetch": "fetch_simulations fetch_table_items fetch_transactions fetch_views",
     "client._node": "Node",
     "client._snapshot": "Snapshot",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from toolkit import widgets as widgets
     from toolkit import wire as wire
     from toolkit.client._connect import connect as connect
+    from toolkit.client._contracts import Contract as Contract
     from toolkit.client._fetch import fetch_simulations as fetch_simulations
     from toolkit.client._fetch import fetch_table_items as fetch_table_items
     from toolkit.client._fetch import fetch_transactions as fetch_transactions

@@ -1,4 +1,4 @@
-"""Commands that send requests: info, probe, view, table-item, simulate."""
+"""Commands that send requests: info, probe, module, view, table-item, simulate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from toolkit.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["info", "probe", "simulate", "table_item", "view"]
+__all__ = ["info", "module", "probe", "simulate", "table_item", "view"]
 
 
 class SimulationRows(StrEnum):
@@ -67,6 +67,23 @@ def probe(
     with connected(where) as reached:
         found = reached.probe()
     print_facts(found.facts(), as_json=as_json)
+
+
+def module(
+    name: Annotated[str, typer.Argument(metavar="MODULE", help="address::module")],
+    ledger_version: VersionOption = None,
+    where: NodeOption = "embedded",
+    as_json: JsonOption = False,
+) -> None:
+    """Print the functions, structs and errors of a module, with their Move signatures."""
+    with connected(where) as reached:
+        contract = reached.contract(name, ledger_version=ledger_version)
+        if not as_json:
+            print(contract)
+            return
+        from toolkit.client._contracts import module_content
+
+        print_json(module_content(contract))
 
 
 def view(  # noqa: PLR0917 - typer makes options of parameters

@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from toolkit._present.notebook import facts_html
 from toolkit.client._arguments import listed_keys, listed_requests, named_calls
 from toolkit.client._batch import progress_bar, send_all, send_all_typed
 from toolkit.client._calls import needs_sequence_number, viewed_sequence_number
-from toolkit.client._node import Node
-from toolkit.client._reads import NO_ACCOUNT
+from toolkit.client._reads import NO_ACCOUNT, Reads
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client._snapshot import Snapshot
 from toolkit.client._transaction_pages import pages_of, read_transactions
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._calls import PreparedCall, PreparedView
+    from toolkit.client._node import Node  # for typing only: contracts of a Node fetch views
     from toolkit.client._results import Simulation
     from toolkit.client._versions import ResolvedPlan
     from toolkit.move import Layout
@@ -556,9 +556,9 @@ def checked_node(node: Any) -> Node:
     """Return a node; raise InputError for anything else, with what to do for a snapshot."""
     if isinstance(node, Snapshot):
         raise InputError(f"expected a Node, got a Snapshot; use its .node and versions={node.ledger_version}")
-    if not isinstance(node, Node):
+    if not isinstance(node, Reads):  # only a Node is one
         raise InputError(f"expected a Node, as toolkit.connect returns it, got {node!r:.80}")
-    return node
+    return cast("Node", node)
 
 
 def _outcomes(

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from toolkit.client._calls import Encoding, PreparedCall
+    from toolkit.client._contracts import Contract
     from toolkit.client._http import Transport
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._results import Simulation, TableItem, ViewResult
@@ -485,6 +486,42 @@ class Node(Reads):
         if version < 0:
             raise InputError(f"version {ledger_version} does not exist: counted from the head it is below 0")
         return Snapshot(self, version)
+
+    def contract(self, module: str, *, ledger_version: int | None = None) -> Contract:
+        """Return a module as an object whose methods are its functions.
+
+        Parameters
+        ----------
+        module : str
+            ``address::module``.
+        ledger_version : int, optional
+            Version whose ABI and state are read; the head by default.
+
+        Returns
+        -------
+        Contract
+
+        Raises
+        ------
+        InputError
+            If `module` is not the id of a module, or the node gives no ABI of it.
+        NotFound
+            If the module does not exist.
+        NodeError, NodeUnreachable
+            If the node refuses otherwise, or does not answer.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> registry = toolkit.connect().contract("0xcafe::registry")
+        >>> registry
+        <Contract 0xcafe::registry: 3 views, 3 entry functions, 4 structs>
+        >>> registry.size.at(4_000), registry.at(4_000).size()
+        (521, 521)
+        """
+        from toolkit.client._contracts import contract_of
+
+        return contract_of(self, module, as_version_or_head(ledger_version))
 
     # many calls -------------------------------------------------------------------------------------------------
 

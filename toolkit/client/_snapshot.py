@@ -10,6 +10,7 @@ from toolkit.errors import NotAtPast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.client._contracts import Contract
     from toolkit.client._node import Node  # for typing only: Node.at returns a Snapshot
     from toolkit.client._results import Simulation, TableItem, ViewResult
     from toolkit.move import ModuleAbi
@@ -75,6 +76,16 @@ class Snapshot:
             As `Node.module` does.
         """
         return self.node.module(address, name, ledger_version=self.ledger_version)
+
+    def contract(self, module: str) -> Contract:
+        """Return a module at this version as an object whose methods are its functions; see `Node.contract`.
+
+        Raises
+        ------
+        InputError, NotFound, NodeError, NodeUnreachable
+            As `Node.contract` does.
+        """
+        return self.node.contract(module, ledger_version=self.ledger_version)
 
     def resource(self, address: str, tag: str) -> Any:
         """Return a resource at this version; see `Node.resource`.

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from toolkit.move._abi import ErrorAbi as ErrorAbi
     from toolkit.move._abi import FieldAbi as FieldAbi
     from toolkit.move._abi import FunctionAbi as FunctionAbi
     from toolkit.move._abi import GenericParam as GenericParam
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     from toolkit.move._type_tags import wire_type as wire_type
 
 _HOMES = {
-    "_abi": "FieldAbi FunctionAbi GenericParam ModuleAbi StructAbi VariantAbi decode_module_abi",
+    "_abi": "ErrorAbi FieldAbi FunctionAbi GenericParam ModuleAbi StructAbi VariantAbi decode_module_abi",
     "_address": "address_from_bytes address_to_bytes parse_address wire_address",
     "_argument_decoding": "decode_argument",
     "_argument_encoding": "encode_argument",

@@ -1,4 +1,7 @@
-"""Module ABIs as nodes print them: functions, structs and enums. Fields that older nodes omit have defaults."""
+"""Module ABIs as nodes print them: functions, structs and enums. Fields that older nodes omit have defaults.
+
+Error constants are in the metadata of the module's bytecode, which nodes print beside the ABI.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import msgspec
 from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
 from toolkit.move._address import parse_address
+from toolkit.move._bcs import Reader
 from toolkit.move._json_text import parse_json
 from toolkit.move._type_tags import TypeTag, is_signer, parse_type_tag
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "ErrorAbi",
     "FieldAbi",
     "FunctionAbi",
     "GenericParam",
@@ -25,6 +30,10 @@ __all__ = [
     "VariantAbi",
     "decode_module_abi",
 ]
+
+_MAGIC = bytes.fromhex("a11ceb0b")
+_METADATA_TABLE = 0x10
+_METADATA_KEYS = frozenset({b"aptos::metadata_v0", b"aptos::metadata_v1"})
 
 
 class GenericParam(msgspec.Struct, frozen=True):
@@ -126,6 +135,17 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
     params: tuple[str, ...] = ()
     return_: tuple[str, ...] = ()
 
+    @property
+    def signature(self) -> str:
+        """The function as Move declares it, without names of parameters: ``record_of(0x1::string::String): u64``."""
+        kinds = ", ".join(
+            f"T{index}{': ' if one.constraints else ''}{' + '.join(one.constraints)}"
+            for index, one in enumerate(self.generic_type_params)
+        )
+        results = ", ".join(self.return_)
+        returned = f": {results if len(self.return_) == 1 else f'({results})'}" if self.return_ else ""
+        return f"{self.name}{f'<{kinds}>' if kinds else ''}({', '.join(self.params)}){returned}"
+
     @cached_property
     def parameters(self) -> tuple[TypeTag, ...]:
         """Types of the arguments that a caller passes: the parameters without signers.
@@ -161,6 +181,24 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
         return tuple(parse_type_tag(text, abi=True) for text in self.return_)
 
 
+class ErrorAbi(msgspec.Struct, frozen=True):
+    """An error constant of a module, from the metadata of its bytecode.
+
+    Parameters
+    ----------
+    code : int
+        Value of the constant: the lower bits of the code that transactions abort with, or all of it.
+    name : str
+        Name of the constant, such as ``E_TAKEN``.
+    description : str, default ""
+        The comment at its declaration.
+    """
+
+    code: int
+    name: str
+    description: str = ""
+
+
 class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
     """The ABI of a module, as `decode_module_abi` returns it.
 
@@ -176,6 +214,8 @@ class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
         Public, friend and entry functions.
     structs : tuple of StructAbi, default ()
         Structs and enums.
+    errors : tuple of ErrorAbi, default ()
+        Error constants; empty if the bytecode is not known or does not name them.
     """
 
     address: str
@@ -183,6 +223,7 @@ class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
     friends: tuple[str, ...] = ()
     exposed_functions: tuple[FunctionAbi, ...] = ()
     structs: tuple[StructAbi, ...] = ()
+    errors: tuple[ErrorAbi, ...] = ()
 
     @cached_property
     def _functions(self) -> dict[str, FunctionAbi]:
@@ -212,7 +253,7 @@ def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
     Returns
     -------
     ModuleAbi
-        With a canonical address.
+        With a canonical address, and with the error constants that the bytecode of the response names.
 
     Raises
     ------
@@ -227,11 +268,45 @@ def decode_module_abi(data: bytes | Mapping[str, Any]) -> ModuleAbi:
     ('0x1', (Primitive(name='u8'),))
     """
     value: Any = parse_json(data, "module ABI") if isinstance(data, bytes) else data
+    errors: tuple[ErrorAbi, ...] = ()
     if isinstance(value, dict) and "abi" in value:
+        errors = _errors_in(value.get("bytecode"))
         value = value["abi"]
+    if isinstance(value, dict):
+        value = value | {"errors": ()}  # ABIs have no such field; a node that adds one does not decide what it means
     try:
         abi = msgspec.convert(value, ModuleAbi)
         address = parse_address(abi.address)
     except (msgspec.MsgspecError, RecursionError, ValueError) as error:
         raise SchemaError(f"not a module ABI: {shorten(str(error), 200)}") from None
-    return msgspec.structs.replace(abi, address=address)
+    return msgspec.structs.replace(abi, address=address, errors=errors)
+
+
+def _errors_in(bytecode: object) -> tuple[ErrorAbi, ...]:
+    """Return the error constants that the metadata of bytecode names; none if it cannot be read.
+
+    The format is that of ``move-binary-format``: magic, version, table headers (kind, offset, size), tables. Only the
+    table of metadata is read.
+    """
+    try:
+        data = bytes.fromhex(bytecode.removeprefix("0x")) if isinstance(bytecode, str) else b""
+        if not data.startswith(_MAGIC):
+            return ()
+        reader = Reader(data, len(_MAGIC) + 4)
+        headers = [(reader.u8(), reader.uleb128(), reader.uleb128()) for _ in range(reader.uleb128())]
+        start = reader.position
+        for kind, offset, size in headers:
+            if kind == _METADATA_TABLE:
+                return _errors_of(Reader(data[start + offset : start + offset + size]))
+    except (SchemaError, ValueError):
+        pass
+    return ()
+
+
+def _errors_of(table: Reader) -> tuple[ErrorAbi, ...]:
+    """Return the error constants of a table of metadata: keys and values, of which one starts with a map of errors."""
+    while table.remaining:
+        key, value = table.bytes(), Reader(table.bytes())
+        if key in _METADATA_KEYS:
+            return tuple(ErrorAbi(value.u64(), value.string(), value.string()) for _ in range(value.uleb128()))
+    return ()

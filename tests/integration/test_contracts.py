@@ -1,0 +1,85 @@
+"""Contracts as objects over the embedded node, and the command `module`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import toolkit
+
+
+@pytest.fixture
+def registry(node):
+    return node.contract("0xcafe::registry")
+
+
+def test_the_first_session_with_a_contract(node, registry):
+    """Values at the head and at a version, frames over versions, simulations, requests: one line each."""
+    record = registry.record_of("alice")
+    assert record == node.view("0xcafe::registry::record_of", ["alice"]).value
+    assert record["owner"] == toolkit.address("0xa11ce")
+    assert registry.size.at(1_000) == registry.at(1_000).size() == node.at(1_000).view("0xcafe::registry::size").value
+    assert registry.record_of.at(1_000, "alice") == registry.at(1_000).record_of("alice") == record
+    frame = registry.size.over("0:-1/200", progress=False)
+    assert len(frame) == 200
+    assert str(frame["value"].dtype) == "uint64[pyarrow]"
+    assert registry.record_of.over("1000:-1/3", "alice", progress=False)["value"].notna().all()
+    simulation = registry.register("carol", sender="0xb0b")
+    assert simulation.success
+    assert simulation.events_of("0xcafe::registry::Registered")["name"].tolist() == ["carol"]
+    requests = [registry.register.request(name, sender="0xb0b") for name in ("carol", "alice")]
+    batch = toolkit.fetch_simulations(node, requests, progress=False)
+    assert batch.transactions["success"].tolist() == [True, False]
+    steps = registry.size.over(toolkit.FindSteps("1000:1300"), progress=False)
+    assert steps["ledger_version"].is_monotonic_increasing
+
+
+def test_the_size_before_the_module_existed_is_a_row_and_an_error(node, registry):
+    """A frame has failed reads as rows; a single read says that the module does not exist."""
+    with pytest.raises(toolkit.NotFound, match=r"0xcafe::registry does not exist at version 0"):
+        registry.size.at(0)
+    with pytest.raises(toolkit.NotFound, match="does not exist at version 0"):
+        node.at(0).contract("0xcafe::registry")
+    assert registry.size.over([0], progress=False)["error_code"].notna().all()
+
+
+def test_type_arguments_are_a_keyword(node):
+    """With as many as the function has."""
+    coin = node.contract("0x1::coin")
+    apt = ["0x1::aptos_coin::AptosCoin"]
+    assert coin.balance("0xb0b", type_arguments=apt) == coin.balance.at(-1, "0xb0b", type_arguments=apt) > 0
+    with pytest.raises(toolkit.InputError, match=r"expected 1 type argument, got 0; .*balance<T0>\(address\): u64"):
+        coin.balance("0xb0b")
+
+
+def test_the_command_prints_the_table_of_the_object(command, url, registry):
+    """As text and as JSON; at a version too."""
+    done = command("module", "0xcafe::registry", "--node", url)
+    assert done.returncode == 0
+    assert done.stdout == f"{registry}\n"
+    assert re.search(r"record_of +view +\(0x1::string::String\): Record", done.stdout)
+    done = command("module", "0xcafe::registry", "--node", url, "--ledger-version", "1000", "--json")
+    content = json.loads(done.stdout)
+    assert (content["module"], content["ledger_version"]) == ("0xcafe::registry", 1_000)
+    assert {one["name"]: one["kind"] for one in content["functions"]}["register"] == "entry"
+    assert content["structs"][0]["fields"][0] == {"name": "owner", "type": "address"}
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "text"),
+    [
+        (["0xcafe"], 2, "expected a module, such as 0xcafe::registry, got '0xcafe'; its modules are registry"),
+        (["0xcafe::registri"], 3, "does not exist at version 4999 of .*; did you mean 0xcafe::registry?"),
+        (["0xcafe::registry::size"], 2, "got the function '0xcafe::registry::size'; write 0xcafe::registry"),
+        (["0xcafe::registry", "--ledger-version", "0"], 3, "does not exist at version 0"),
+        (["0xcafe::registry", "--ledger-version", "9999999"], 3, "9999999"),
+    ],
+)
+def test_errors_of_the_command_are_one_line(command, url, given, code, text):
+    """With the exit codes of the other commands."""
+    done = command("module", *given, "--node", url)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert re.search(text, done.stderr)
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,677 @@
+"""Modules as objects: functions as methods with signature and documentation from the ABI, and tables of all that."""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import suppress
+from difflib import get_close_matches
+from html import escape
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from toolkit._present.notebook import literal
+from toolkit._present.numbers import plural
+from toolkit._present.tables import html_table, text_table
+from toolkit._present.text import distinct_addresses, listed, short_addresses, visible
+from toolkit.client._abis import encode_arguments
+from toolkit.client._fetch import fetch_views
+from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
+from toolkit.move import ModuleId, wire_address
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pandas as pd
+
+    from toolkit.client._node import Node  # for typing only: a Node makes these
+    from toolkit.client._results import Simulation
+    from toolkit.client._versions import FindSteps, Versions
+    from toolkit.move import FieldAbi, FunctionAbi, GenericParam, ModuleAbi, StructAbi
+
+__all__ = ["Contract", "contract_of", "module_content"]
+
+_MAX_NAMED = 12
+_MAX_CELL = 600
+_MAX_DOC = 2_000
+_SIMILAR = 0.6
+_SIGNERS = frozenset({"signer", "&signer"})
+_NOT_FOUND_STATUS = 404
+_CODE = "background:none;white-space:normal;overflow-wrap:anywhere"
+
+
+class Contract:
+    """A module of a node: its functions are methods. `Node.contract` and `Snapshot.contract` return one.
+
+    View functions return their values, entry functions are simulated: nothing is ever signed or submitted. Names that
+    Python does not allow as attributes, or that are attributes of this class, are items: ``contract["import"]``.
+
+    Attributes
+    ----------
+    node : Node
+    id : str
+        ``address::module``.
+    abi : ModuleAbi
+        Functions, structs and errors, at `ledger_version` or at the node's head when the contract was made.
+    ledger_version : int or None
+        The version whose state is read; None reads the head.
+
+    Notes
+    -----
+    A view function ``f`` has
+
+    - ``contract.f(*arguments)``, its value; a tuple if it returns several;
+    - ``contract.f.at(ledger_version, *arguments)``, its value at a version;
+    - ``contract.f.over(versions, *arguments)``, a frame as of `fetch_views`, with its options ``flatten``, ``times``
+      and ``progress``;
+    - ``contract.f.call(*arguments)``, the `ViewFunction`, for `Node.view`, `fetch_views` and studies.
+
+    An entry function ``g`` has
+
+    - ``contract.g(*arguments, sender=...)``, the simulation at the node's head, with the fields of `SimulationRequest`
+      as further options;
+    - ``contract.g.request(*arguments, sender=...)``, the `SimulationRequest`, for `fetch_simulations`;
+    - ``contract.g.call(*arguments)``, the `EntryFunction`.
+
+    Arguments are Python values without the signers, by position, since ABIs have no names of parameters; they are
+    checked by the ABI before anything is sent. Type arguments are a keyword: ``type_arguments=["u64"]``.
+    ``help(contract.f)`` shows all of that, ``print(contract)`` the tables that a notebook shows.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> book = toolkit.connect().contract("0xb00c::order_book")
+    >>> book.depth.at(25), book.at(25).depth()
+    (0, 0)
+    >>> book.place(True, 100, 5, sender="0xa11ce").success
+    True
+    """
+
+    def __init__(self, node: Node, abi: ModuleAbi, *, abi_version: int, ledger_version: int | None = None) -> None:
+        self.node = node
+        self.abi = abi
+        self.id = f"{wire_address(abi.address)}::{abi.name}"
+        self.ledger_version = ledger_version
+        self._abi_version = abi_version
+        self._functions = {function.name: function for function in abi.exposed_functions}
+
+    def at(self, ledger_version: int) -> Contract:
+        """Return the contract at one ledger version: with the ABI and the state of that version.
+
+        Parameters
+        ----------
+        ledger_version : int
+            Negative numbers count from the head: -1 is the head.
+
+        Returns
+        -------
+        Contract
+
+        Raises
+        ------
+        InputError
+            If it is not a ledger version.
+        NotFound
+            If the module does not exist at that version.
+        NodeError, NodeUnreachable
+            If the version or the module cannot be read.
+        """
+        return self.node.at(ledger_version).contract(self.id)
+
+    def __getattr__(self, name: str) -> Any:
+        # Python and IPython look for names with a leading underscore to find out what an object can do: a contract must
+        # not decide what they find. An object that is being unpickled does not have `_functions` yet.
+        if name.startswith("_"):
+            raise AttributeError(f"a Contract has no attribute {name!r}; a function is also contract[{name!r}]")
+        if name not in self._functions:
+            raise AttributeError(self._unknown(name))
+        return _method(self, self._functions[name])
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._functions:
+            raise InputError(self._unknown(name))
+        return _method(self, self._functions[name])
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names of the functions."""
+        return iter(self._functions)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def __dir__(self) -> list[str]:
+        own = {"abi", "at", "id", "ledger_version", "node"}
+        return sorted(own | {name for name in self._functions if _is_attribute(name)})
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._functions)
+
+    def __repr__(self) -> str:
+        kinds = [_kind(function) for function in self.abi.exposed_functions]
+        views, entries = kinds.count("view"), sum("entry" in kind for kind in kinds)
+        counts = (
+            f"{plural(views, 'view')}, {plural(entries, 'entry function')}, {plural(len(self.abi.structs), 'struct')}"
+        )
+        pinned = "" if self.ledger_version is None else f", ledger_version={self.ledger_version}"
+        return f"<Contract {self._title()}: {counts}{pinned}>"
+
+    def __str__(self) -> str:
+        lines = [f"{self._title()} {self._where()}"]
+        for title, head, rows in _sections(self.abi):
+            lines += ["", title, *text_table(rows, head=head, indent="  ")]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<strong>{escape(self._title())}</strong> {escape(self._where())}"]
+        for title, head, rows in _sections(self.abi):
+            cells = [[_html_cell(cell, place) for place, cell in enumerate(row)] for row in rows]
+            summary = f"<summary>{escape(title)}</summary>"
+            parts.append(f"<details open>{summary}{html_table(cells, head=head)}</details>")
+        return literal("".join(parts))
+
+    def _title(self) -> str:
+        return visible(short_addresses(self.id))
+
+    def _where(self) -> str:
+        return f"at ledger version {self._abi_version} of {visible(self.node.name, 120)}"
+
+    def _unknown(self, name: object) -> str:
+        """Return the message for a function that does not exist."""
+        names = [visible(known, 80) for known in self._functions]
+        close = get_close_matches(str(name), names, n=1, cutoff=_SIMILAR)
+        meant = f"; did you mean `{close[0]}`?" if close else "."
+        have = f"Its functions: {listed(names, _MAX_NAMED)}." if names else "It has no functions that can be called."
+        version = "" if self.ledger_version is None else f" at version {self.ledger_version}"
+        return f"{self.id} has no function {visible(repr(name), 80)}{version}{meant} {have}"
+
+
+class ContractFunction:
+    """A function of a contract; this class is for those that a node cannot call.
+
+    Attributes
+    ----------
+    id : str
+        ``address::module::function``.
+    abi : FunctionAbi
+    """
+
+    def __init__(self, contract: Contract, abi: FunctionAbi) -> None:
+        self._contract = contract
+        self.abi = abi
+        self.id = f"{contract.id}::{abi.name}"
+        self.__name__ = abi.name
+        self.__doc__ = self._documentation()
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Raise an error that says who can call the function.
+
+        Raises
+        ------
+        InputError
+            Always.
+        """
+        del arguments, options
+        who = {"public": "other modules", "friend": "friends of its module"}.get(self.abi.visibility, "its own module")
+        raise InputError(
+            f"{self.id} is neither a view nor an entry function: only {who} can call it. "
+            f"Views and entry functions: {listed(_callable_names(self._contract.abi), _MAX_NAMED) or 'none'}"
+        )
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        parameters = [
+            inspect.Parameter(f"arg{place}", inspect.Parameter.POSITIONAL_ONLY, annotation=_MoveText(kind))
+            for place, kind in enumerate(_parameters(self.abi))
+        ]
+        return inspect.Signature([*parameters, *self._options()], return_annotation=self._returned())
+
+    def __repr__(self) -> str:
+        return f"<{self._what()} {visible(short_addresses(f'{self._contract.id}::{self.abi.signature}'), 400)}>"
+
+    def _repr_html_(self) -> str:
+        title, *lines = (self.__doc__ or "").splitlines()
+        paragraphs = "".join(f"<br>{escape(line)}" for line in lines if line)
+        return literal(f"<code>{escape(title)}</code>{paragraphs}")
+
+    def _what(self) -> str:
+        return f"{self.abi.visibility} function"
+
+    def _usage(self) -> list[str]:
+        """Return the lines of the documentation that depend on the kind of function."""
+        return ["", "It is neither a view nor an entry function, so a node cannot call it."]
+
+    def _options(self) -> list[inspect.Parameter]:
+        generic = self.abi.generic_type_params
+        kind = inspect.Parameter.KEYWORD_ONLY
+        return [inspect.Parameter("type_arguments", kind)] if generic else []
+
+    def _returned(self) -> _MoveText:
+        return _MoveText(_returns(self.abi))
+
+    def _documentation(self) -> str:
+        arguments, signers = _parameters(self.abi), len(self.abi.params) - len(_parameters(self.abi))
+        lines = [self.abi.signature, "", f"{self._what()[:1].upper()}{self._what()[1:]} of {self._contract.id}.", ""]
+        lines.append(f"Arguments, by position: {', '.join(arguments) or 'none'}.")
+        if self.abi.generic_type_params:
+            lines.append(f"Type arguments, as type_arguments=[...]: {_generics(self.abi.generic_type_params)}.")
+        if signers > 1:
+            lines.append(f"Signers: sender=... and, as secondary_signers=[...], {signers - 1} more.")
+        return "\n".join(visible(line, _MAX_DOC) for line in [*lines, *self._usage()])
+
+    def _checked(self, arguments: Sequence[Any], type_arguments: Sequence[str]) -> None:
+        """Raise an error that quotes the function's signature if the arguments do not fit the ABI."""
+        contract = self._contract
+        abis = contract.node.abis.at(contract._abi_version)  # noqa: SLF001 - of the same module
+        try:
+            encode_arguments(self.abi, type_arguments, arguments, abis, where=self.id)
+        except InputError as error:
+            raise InputError(f"{error}; the function is {self.abi.signature}") from None
+        except SchemaError as error:
+            raise SchemaError(f"{error}; the function is {self.abi.signature}", column=error.column) from None
+
+
+class ContractView(ContractFunction):
+    """A view function of a contract.
+
+    Attributes
+    ----------
+    id : str
+        ``address::module::function``.
+    abi : FunctionAbi
+    """
+
+    def __call__(self, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> Any:
+        """Run the view and return its value; a tuple if it returns several.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the arguments do not fit the function.
+        NodeError, NodeUnreachable
+            As `Node.view` does.
+        """
+        call = self.call(*arguments, type_arguments=type_arguments, **named)
+        return self._contract.node.view(call, ledger_version=self._contract.ledger_version).value
+
+    def at(self, ledger_version: int, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> Any:
+        """Run the view at one ledger version and return its value.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the arguments do not fit the function as it is at that version.
+        NotFound
+            If the module does not exist at that version.
+        NodeError, NodeUnreachable
+            As `Node.view` does.
+        """
+        return self._contract.at(ledger_version)[self.abi.name](*arguments, type_arguments=type_arguments, **named)
+
+    def over(
+        self,
+        versions: Versions | FindSteps,
+        *arguments: Any,
+        type_arguments: Sequence[str] = (),
+        flatten: bool = False,
+        times: bool = False,
+        progress: bool = True,
+        **named: Any,
+    ) -> pd.DataFrame:
+        """Run the view at many ledger versions.
+
+        Parameters
+        ----------
+        versions : version plan or FindSteps
+            As in `fetch_views`.
+        *arguments
+            As in a call.
+        type_arguments : sequence of str, optional
+            Move types.
+        flatten, times, progress : bool
+            As in `fetch_views`.
+
+        Returns
+        -------
+        DataFrame
+            As `fetch_views` returns it; a read that fails is a row.
+
+        Raises
+        ------
+        InputError, SchemaError, NodeError, NodeUnreachable, LedgerChanged
+            As `fetch_views` does.
+        """
+        call = self.call(*arguments, type_arguments=type_arguments, **named)
+        return fetch_views(self._contract.node, call, versions, flatten=flatten, times=times, progress=progress)
+
+    def call(self, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> ViewFunction:
+        """Return the call without sending it.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the arguments do not fit the function.
+        """
+        if named:
+            raise InputError(_named(self, named))
+        call = ViewFunction(self.id, arguments, type_arguments=type_arguments)
+        self._checked(call.arguments, call.type_arguments)
+        return call
+
+    def __getattr__(self, name: str) -> NoReturn:
+        also = "; a view does not change the ledger and is not simulated" if name == "request" else ""
+        raise AttributeError(f"the view function {self.id} has at, over and call, not {name!r}{also}")
+
+    def _what(self) -> str:
+        return "view function"
+
+    def _usage(self) -> list[str]:
+        name = self.abi.name
+        more = ", ..." if _parameters(self.abi) else ""
+        return [
+            f"Returns: {_returns(self.abi)}.",
+            "",
+            f"{name}({more[2:]}) returns the value, {name}.at(ledger_version{more}) that at a version,",
+            f"{name}.over(versions{more}) a frame, {name}.call({more[2:]}) the ViewFunction.",
+        ]
+
+
+class ContractEntry(ContractFunction):
+    """An entry function of a contract. It is simulated, never submitted.
+
+    Attributes
+    ----------
+    id : str
+        ``address::module::function``.
+    abi : FunctionAbi
+    """
+
+    def __call__(
+        self, *arguments: Any, sender: str | None = None, type_arguments: Sequence[str] = (), **options: Any
+    ) -> Simulation:
+        """Simulate the call at the node's head. Nothing is signed, submitted or stored.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the arguments do not fit the function, or an option is not one of `SimulationRequest`.
+        NotAtPast
+            If the contract is pinned to a version: a node simulates at its head only.
+        NodeError, NodeUnreachable
+            As `Node.simulate` does.
+        """
+        contract = self._contract
+        request = self.request(*arguments, sender=sender, type_arguments=type_arguments, **options)
+        if contract.ledger_version is not None:
+            contract.node.at(contract.ledger_version).simulate(request)
+        return contract.node.simulate(request)
+
+    def request(
+        self, *arguments: Any, sender: str | None = None, type_arguments: Sequence[str] = (), **options: Any
+    ) -> SimulationRequest:
+        """Return the request without sending it.
+
+        Parameters
+        ----------
+        *arguments
+            Python values, without the signers.
+        sender : str
+            Account that would send the transaction; no key is needed.
+        type_arguments : sequence of str, optional
+            Move types.
+        **options
+            Further fields of `SimulationRequest`, by name.
+
+        Returns
+        -------
+        SimulationRequest
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the arguments do not fit the function, or an option is not one of `SimulationRequest`.
+        """
+        if sender is None:
+            raise InputError(
+                f"{self.id} is an entry function: pass sender=, the account that would send the transaction; "
+                f"no key is needed. The function is {self.abi.signature}"
+            )
+        return SimulationRequest(self.call(*arguments, type_arguments=type_arguments), sender=sender, **options)
+
+    def call(self, *arguments: Any, type_arguments: Sequence[str] = (), **named: Any) -> EntryFunction:
+        """Return the payload without sending it.
+
+        Raises
+        ------
+        InputError, SchemaError
+            If the arguments do not fit the function.
+        """
+        if named:
+            raise InputError(_named(self, named))
+        call = EntryFunction(self.id, arguments, type_arguments=type_arguments)
+        self._checked(call.arguments, call.type_arguments)
+        return call
+
+    def __getattr__(self, name: str) -> NoReturn:
+        also = "; a node simulates at its head only" if name in {"at", "over"} else ""
+        raise AttributeError(f"the entry function {self.id} has request and call, not {name!r}{also}")
+
+    def _what(self) -> str:
+        return _kind(self.abi) + " function"
+
+    def _usage(self) -> list[str]:
+        name = self.abi.name
+        more = "..., " if _parameters(self.abi) else ""
+        return [
+            "Returns: a Simulation.",
+            "",
+            f"{name}({more}sender=...) simulates it at the node's head; nothing is signed, submitted or stored.",
+            f"{name}.request({more}sender=...) returns the SimulationRequest, {name}.call({more[:-2]})",
+            "the EntryFunction.",
+        ]
+
+    def _options(self) -> list[inspect.Parameter]:
+        sender = inspect.Parameter("sender", inspect.Parameter.KEYWORD_ONLY)
+        return [sender, *super()._options(), inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)]
+
+    def _returned(self) -> _MoveText:
+        return _MoveText("Simulation")
+
+
+def contract_of(node: Node, module: str, ledger_version: int | None = None) -> Contract:
+    """Return a module of a node as an object; see `Node.contract`."""
+    wanted = _module_id(node, module, ledger_version)
+    version = node.ledger().version if ledger_version is None else ledger_version
+    abi = node.abis.at(version).module_abi(wanted.address, wanted.name)
+    if abi is None:
+        raise _unavailable(node, wanted, version)
+    return Contract(node, abi, abi_version=version, ledger_version=ledger_version)
+
+
+def _module_id(node: Node, module: object, ledger_version: int | None) -> ModuleId:
+    """Return the id of a module; raise InputError for an account or a function, with what to write."""
+    text = module if isinstance(module, str) else ""
+    if text and "::" not in text:
+        names = _module_names(node, text, ledger_version)
+        has = f"; its modules are {listed(names, _MAX_NAMED)}" if names else ""
+        such = f"{text[:80]}::{names[0]}" if names else "0x1::coin"
+        raise InputError(f"expected a module, such as {such}, got {text[:80]!r}{has}")
+    if text.count("::") > 1 and "<" not in text:
+        raise InputError(f"expected a module, got the function {text[:200]!r}; write {text.rpartition('::')[0][:200]}")
+    return ModuleId.parse(module)  # type: ignore[arg-type]  # checked by it
+
+
+def _module_names(node: Node, address: str, ledger_version: int | None) -> list[str]:
+    """Return the names of an account's modules for a message; none if the node does not list them."""
+    with suppress(InputError, NodeError, NodeUnreachable, SchemaError):
+        return [visible(name, 80) for name in node.module_names(address, ledger_version=ledger_version)]
+    return []
+
+
+def _unavailable(node: Node, wanted: ModuleId, version: int) -> InputError | NotFound:
+    """Return the error for a module without ABI: it does not exist, or the node does not describe it."""
+    known = node.abis.known(wanted.address, wanted.name, version)
+    if not known.answered or known.digest is not None:
+        return InputError(
+            f"{node.name} gives no ABI of {wanted.wire}, so its functions are not known; call them with node.view and "
+            "node.simulate, or pass the ABI as toolkit.connect(..., abis=...)"
+        )
+    names = _module_names(node, wanted.address, version)
+    close = get_close_matches(wanted.name, names, n=1, cutoff=_SIMILAR)
+    meant = f"; did you mean {wire_address(wanted.address)}::{close[0]}?" if close else ""
+    have = f"; its account has {listed(names, _MAX_NAMED)}" if names and not close else ""
+    return NotFound(
+        f"module {wanted.wire} does not exist at version {version} of {node.name}{meant}{have}",
+        status=_NOT_FOUND_STATUS,
+        error_code="module_not_found",
+    )
+
+
+def _method(contract: Contract, abi: FunctionAbi) -> ContractFunction:
+    kind = ContractView if abi.is_view else ContractEntry if abi.is_entry else ContractFunction
+    return kind(contract, abi)
+
+
+def _is_attribute(name: str) -> bool:
+    """Return whether a function can be written as an attribute."""
+    return name.isidentifier() and not name.startswith("_") and not iskeyword(name) and not hasattr(Contract, name)
+
+
+class _MoveText(str):
+    """A Move type as an annotation: shown as it is, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return visible(self, 400)
+
+
+def _named(function: ContractFunction, named: dict[str, Any]) -> str:
+    given = ", ".join(visible(f"{name}=", 60) for name in named)
+    return (
+        f"{function.id} got {given}: ABIs have no names of parameters, so pass arguments by position; "
+        f"the function is {function.abi.signature}"
+    )
+
+
+# tables --------------------------------------------------------------------------------------------------------------
+
+
+def module_content(contract: Contract) -> dict[str, Any]:
+    """Return the functions, structs and errors of a contract as JSON can hold them."""
+    abi = contract.abi
+    return {
+        "node": contract.node.name,
+        "module": contract.id,
+        "ledger_version": contract._abi_version,  # noqa: SLF001 - of the same module
+        "functions": [
+            {
+                "name": function.name,
+                "kind": _kind(function),
+                "signature": function.signature,
+                "type_parameters": [list(one.constraints) for one in function.generic_type_params],
+                "parameters": list(function.params),
+                "returns": list(function.return_),
+            }
+            for function in _ordered(abi)
+        ],
+        "structs": [
+            {
+                "name": struct.name,
+                "kind": _struct_kind(struct),
+                "abilities": list(struct.abilities),
+                "type_parameters": [list(one.constraints) for one in struct.generic_type_params],
+                "fields": [{"name": field.name, "type": field.type} for field in struct.fields],
+                "variants": [
+                    {"name": one.name, "fields": [{"name": field.name, "type": field.type} for field in one.fields]}
+                    for one in struct.variants
+                ],
+            }
+            for struct in abi.structs
+        ],
+        "errors": [{"code": one.code, "name": one.name, "description": one.description} for one in abi.errors],
+    }
+
+
+def _sections(abi: ModuleAbi) -> list[tuple[str, tuple[str, ...], list[list[str]]]]:
+    """Return title, column names and rows of each table that has rows; the module's own types without its id."""
+    functions = [[one.name, _kind(one), one.signature[len(one.name) :]] for one in _ordered(abi)]
+    structs = [
+        [f"{one.name}{_brackets(one.generic_type_params)}", _struct_kind(one), ", ".join(one.abilities), _members(one)]
+        for one in abi.structs
+    ]
+    errors = [[str(one.code), one.name, one.description] for one in abi.errors]
+    tables = [
+        ("Functions", ("name", "kind", "signature"), functions),
+        ("Structs", ("name", "kind", "abilities", "fields"), structs),
+        ("Errors", ("code", "name", "description"), errors),
+    ]
+    own = f"{wire_address(abi.address)}::{abi.name}::"
+    texts = [cell.replace(own, "") for _, _, rows in tables for row in rows for cell in row]
+    short: Callable[[str], str] = distinct_addresses(texts)
+    return [
+        (title, head, [[visible(short(cell.replace(own, "")), _MAX_CELL) for cell in row] for row in rows])
+        for title, head, rows in tables
+        if rows
+    ]
+
+
+def _ordered(abi: ModuleAbi) -> list[FunctionAbi]:
+    """Return the functions: views, then entry functions, then those that only modules can call."""
+    return sorted(abi.exposed_functions, key=lambda one: (not one.is_view, not one.is_entry, one.name))
+
+
+def _callable_names(abi: ModuleAbi) -> list[str]:
+    return [visible(one.name, 80) for one in _ordered(abi) if one.is_view or one.is_entry]
+
+
+def _kind(function: FunctionAbi) -> str:
+    """Return what a function is: ``view``, ``entry``, ``private entry``, ``public``, ``friend``."""
+    if function.is_view:
+        return "view"
+    if function.is_entry:
+        return "entry" if function.visibility == "public" else f"{function.visibility} entry"
+    return function.visibility
+
+
+def _struct_kind(struct: StructAbi) -> str:
+    if struct.is_event:
+        return "event"
+    return f"{'enum' if struct.is_enum else 'struct'}{', resource' if 'key' in struct.abilities else ''}"
+
+
+def _members(struct: StructAbi) -> str:
+    """Return the fields of a struct, or the variants of an enum with theirs."""
+    if struct.variants:
+        shown = [(one.name, _fields(one.fields)) for one in struct.variants]
+        return ", ".join(f"{name} {{ {fields} }}" if fields else name for name, fields in shown)
+    return _fields(struct.fields)
+
+
+def _fields(fields: Sequence[FieldAbi]) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in fields)
+
+
+def _generics(parameters: Sequence[GenericParam]) -> str:
+    return ", ".join(
+        f"{'phantom ' if one.is_phantom else ''}T{place}{': ' if one.constraints else ''}{' + '.join(one.constraints)}"
+        for place, one in enumerate(parameters)
+    )
+
+
+def _brackets(parameters: Sequence[GenericParam]) -> str:
+    return f"<{_generics(parameters)}>" if parameters else ""
+
+
+def _parameters(function: FunctionAbi) -> list[str]:
+    """Return the types of the arguments that a caller passes, as text of the ABI, which may not be types."""
+    return [text for text in function.params if text not in _SIGNERS]
+
+
+def _returns(function: FunctionAbi) -> str:
+    results = ", ".join(function.return_)
+    return results if len(function.return_) == 1 else f"({results})" if results else "nothing"
+
+
+def _html_cell(cell: str, place: int) -> str:
+    text = escape(cell)
+    return text if place == 1 else f'<code style="{_CODE}">{text}</code>'
