@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
+from toolkit._present.messages import shorten
+from toolkit._present.text import visible
 from toolkit.errors import InputError
 from toolkit.move import ModuleAbi
 from toolkit.wire import SimulationRequest, ViewFunction
@@ -20,6 +24,9 @@ __all__ = [
     "listed_requests",
     "named_calls",
 ]
+
+_MAX_ARGUMENT = 80
+"""Characters of an argument in the name of a call; an address has 66."""
 
 
 def check_encoding(encoding: object) -> None:
@@ -67,7 +74,7 @@ def check_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:
 
 
 def named_calls(calls: Any) -> dict[str, ViewFunction]:
-    """Return view calls by name: the caller's, or the function's, with a number if a function is called again."""
+    """Return view calls by name: the caller's, or the function's, with its arguments if it is called several times."""
     if isinstance(calls, str | ViewFunction):
         call = _view("calls", calls)
         return {call.function: call}
@@ -82,12 +89,21 @@ def named_calls(calls: Any) -> dict[str, ViewFunction]:
     else:
         if isinstance(calls, bytes) or not isinstance(calls, Iterable):
             _view("calls", calls)
-        for place, given in enumerate(calls):
-            call = _view(f"call {place}", given)
-            named[call.function if call.function not in named else f"{call.function} #{len(named)}"] = call
+        listed = [_view(f"call {place}", given) for place, given in enumerate(calls)]
+        often = Counter(call.function for call in listed)
+        for place, call in enumerate(listed):
+            name = call.function if often[call.function] == 1 else _with_arguments(call)
+            named[name if name not in named else f"{name} #{place}"] = call
     if not named:
         raise InputError("fetch_views needs at least one call")
     return named
+
+
+def _with_arguments(call: ViewFunction) -> str:
+    """Return a call as people write it; a long argument is cut."""
+    types = f"<{', '.join(call.type_arguments)}>" if call.type_arguments else ""
+    texts = [one if isinstance(one, str) else json.dumps(one, default=shorten) for one in call.arguments]
+    return f"{call.function}{types}({', '.join(visible(text, _MAX_ARGUMENT) for text in texts)})"
 
 
 def listed_keys(keys: Any) -> list[Any]:

@@ -146,7 +146,8 @@ def fetch_views(
     node : Node
     calls : str, ViewFunction, mapping of str to either, or sequence of either
         A text is a function that takes no arguments.
-        With a mapping or sequence the frame has a ``call`` column: the mapping's names, or the functions'.
+        With a mapping or sequence the frame has a ``call`` column: the mapping's names, or the functions', with their
+        arguments if a function is called several times.
     versions : version plan or FindSteps, optional
         ``"a:b/n"``, ``"a:b:step"``, ``"-n:"``, dates, a list or a range; the head by default. Both ends are
         included, -1 is the head, and the head is read once, before anything is fetched. With `FindSteps` each call is

@@ -173,7 +173,12 @@ def view_frame(
     else:
         values = [text_column("value", [record.raw for record in records], source="return values")]
     table = _inserted(table, values, after="head_version")
-    return to_pandas(table if named else table.drop_columns(["call"]))
+    if named:
+        return to_pandas(table)
+    frame = to_pandas(table.drop_columns(["call"]))
+    if records and records[0].call is not None:
+        frame.attrs["toolkit"]["gas_used"]["call"] = records[0].call  # for figures, which name the call
+    return frame
 
 
 def item_frame(

@@ -1,15 +1,27 @@
-"""Observation frames split by call: one `CallSeries` per call, source and node."""
+"""Readings of gas in any form that the toolkit returns, as observation frames split by call.
+
+`as_observations` makes an observation frame of frames of views and transactions and of simulations; `series_of` splits
+it into one `CallSeries` per call, source and node.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from toolkit._present.text import visible
-from toolkit.errors import InputError, SchemaError
+from toolkit._present.messages import shorten
+from toolkit._present.text import distinct_addresses, listed, visible
+from toolkit.errors import InputError, SchemaError, ToolkitError
+from toolkit.frames._columns import compact_json, plain_columns
+from toolkit.gas._observations import Part, Source
+from toolkit.move._json_text import parse_json
+from toolkit.wire import GasBreakdown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +31,11 @@ if TYPE_CHECKING:
 __all__ = [
     "MODEL_NOTICE",
     "CallSeries",
+    "as_observations",
+    "call_names",
     "call_order",
     "columns_of",
+    "described",
     "is_model",
     "records",
     "require",
@@ -39,6 +54,10 @@ MAX_COLUMNS = 1_500
 """Assumed width of a figure in pixels; more than four vertices in one pixel column show nothing more."""
 
 _MAX_NAMED = 12
+_GAS_COLUMNS = ("label", "source", "ledger_version", "gas_used")
+_FUNCTION = re.compile(r"(0x[0-9a-f]{1,64})::(\w+)::(\w+)\b(?!::)(.*)", re.DOTALL)
+_MAX_LABEL = 34
+_MAX_ARGUMENT = 16
 
 
 @dataclass(frozen=True)
@@ -49,6 +68,8 @@ class CallSeries:
     ----------
     label, source, node : str
         As in the observation frame; `node` is empty if all rows come from one node.
+    name : str
+        The label as figures show it, see `call_names`.
     position : int
         Position of the call among all calls of the frame; it determines the colour.
     versions, gas : ndarray of float64, shape (n,)
@@ -62,6 +83,7 @@ class CallSeries:
     label: str
     source: str
     node: str
+    name: str
     position: int
     versions: NDArray[np.float64]
     gas: NDArray[np.float64]
@@ -159,6 +181,234 @@ def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:
         )
 
 
+# readings in other forms ----------------------------------------------------------------------------------------------
+
+
+def as_observations(given: Any, *, figure: str, columns: Sequence[str] = _GAS_COLUMNS) -> pd.DataFrame:
+    """Return readings of gas in any form that the toolkit returns as an observation frame.
+
+    Parameters
+    ----------
+    given : DataFrame, or an object with ``transactions``, or a GasBreakdown, or an iterable or mapping of these
+        ``run.observations``; a frame of `fetch_views`; ``transactions`` of `fetch_transactions`, `fetch_simulations` or
+        a simulation, or what has them. Errors in an iterable, such as the ``results`` of simulations, are left out. The
+        names of a mapping are the labels.
+    figure : str
+        Name of the figure, for messages.
+    columns : sequence of str
+        Columns that the figure needs.
+
+    Returns
+    -------
+    DataFrame
+        With the columns ``label``, ``source``, ``ledger_version``, ``gas_used`` and more. The label of a transaction is
+        the name of its function; that of a simulation also has the arguments and the sender if they differ.
+
+    Raises
+    ------
+    InputError
+        If `given` is something else; the message says what is expected.
+    """
+    frame = _observation_frame(given)
+    if frame is None:
+        raise InputError(f"{figure}: expected {_EXPECTED}, got {described(given)}")
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise InputError(f"{figure}: expected {_EXPECTED}; the column {missing[0]!r} is missing in {described(given)}")
+    return frame
+
+
+_EXPECTED = (
+    "run.observations, a frame of fetch_views, or fetch_transactions(...), fetch_simulations(...) or simulations "
+    "(or their frame `transactions`)"
+)
+
+
+def described(given: Any) -> str:
+    """Return what was passed to a figure, for a message."""
+    if not isinstance(given, pd.DataFrame):
+        more = "; pass its `observations`" if hasattr(given, "observations") else ""
+        return f"{shorten(given) if isinstance(given, str) else type(given).__name__}{more}"
+    columns = visible(listed(map(str, given.columns), _MAX_NAMED) or "none", 300)
+    hint = ""
+    if {"gas_before", "gas_after"} <= set(given.columns):
+        hint = " (gas_change draws changes; gas_by_version takes them as steps=)"
+    return f"a frame with the columns {columns}{hint}"
+
+
+def _observation_frame(given: Any) -> pd.DataFrame | None:
+    if isinstance(given, pd.DataFrame):
+        return _of_frame(given)
+    if isinstance(given, GasBreakdown):
+        return _of_breakdowns([given])
+    if isinstance(getattr(given, "transactions", None), pd.DataFrame):
+        return _of_transactions(given.transactions)
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        return None
+    return _of_mapping(given) if isinstance(given, Mapping) else _of_several(given)
+
+
+def _of_mapping(given: Mapping[Any, Any]) -> pd.DataFrame | None:
+    found = {str(name): _observation_frame(one) for name, one in given.items() if not isinstance(one, ToolkitError)}
+    named = [frame.assign(label=name) for name, frame in found.items() if frame is not None]
+    return pd.concat(named, ignore_index=True) if named and len(named) == len(found) else None
+
+
+def _of_several(given: Iterable[Any]) -> pd.DataFrame | None:
+    items = [one for one in given if not isinstance(one, ToolkitError)]
+    if items and all(isinstance(one, GasBreakdown) for one in items):
+        return _of_breakdowns(items)
+    frames = [getattr(one, "transactions", None) for one in items]
+    if not frames or not all(isinstance(frame, pd.DataFrame) for frame in frames):
+        return None
+    return _of_transactions(pd.concat(frames, ignore_index=True))
+
+
+def _of_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
+    columns = set(frame.columns)
+    if "label" in columns:
+        return None if "gas_before" in columns else frame
+    if {"request", "function", "payload"} <= columns:
+        return _of_transactions(frame)
+    if not {"ledger_version", "gas_used"} <= columns:
+        return None
+    about = frame.attrs.get("toolkit", {}).get("gas_used", {})
+    read = frame[frame["ledger_version"].notna()]
+    named = read["call"] if "call" in columns else call_names([about.get("call", "the call")])[0]
+    return read.assign(label=named, source=Source.VIEW.value)
+
+
+def _of_breakdowns(found: Sequence[GasBreakdown]) -> pd.DataFrame:
+    names = ["the transaction"] if len(found) == 1 else [f"transaction {place}" for place in range(len(found))]
+    return pd.DataFrame(
+        {
+            "label": names,
+            "source": Source.SIMULATE.value,
+            "ledger_version": 0,
+            "gas_used": [one.total_charge_gas_units for one in found],
+            "gas_unit_price": [one.gas_unit_price for one in found],
+            **{part.column: [getattr(one, part.column) for one in found] for part in Part},
+        }
+    )
+
+
+def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the user transactions of a frame as observations; others pay nothing, and refused ones have no gas."""
+    paid = frame[(frame["type"] == "user_transaction") & frame["gas_used"].notna()]
+    simulated = paid["request"].notna()
+    columns = plain_columns(paid, ["function", "payload", "payload_type", "sender"])
+    calls = [_called(*row) for row in zip(*columns.values(), strict=True)]
+    names = call_names([call.function for call in calls])
+    labels = _with_arguments(names, calls, simulated.tolist())
+    made = paid.rename(columns={"version": "ledger_version"}).assign(
+        label=labels,
+        source=np.where(simulated, Source.SIMULATE.value, Source.COMMITTED.value),
+        type_arguments=[", ".join(call.type_arguments) for call in calls],
+    )
+    return made.rename(columns={"timestamp": "ledger_timestamp"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """The function of a transaction, with texts of its arguments and its sender."""
+
+    function: str
+    type_arguments: tuple[str, ...]
+    arguments: tuple[str, ...]
+    sender: str
+
+
+def _called(function: str | None, payload: str | None, kind: str | None, sender: str | None) -> _Called:
+    """Return what a transaction calls; without a function its kind of payload is the name."""
+    content = parse_json(payload, "payload") if payload else {}
+    inner = content.get("transaction_payload") or content  # of a multisig payload
+    types, arguments = inner.get("type_arguments") or (), inner.get("arguments") or ()
+    name = function or inner.get("function") or (kind or "transaction").removesuffix("_payload").replace("_", " ")
+    return _Called(
+        str(name),
+        tuple(map(str, types)),
+        tuple(one if isinstance(one, str) else compact_json(one) for one in arguments),
+        str(sender or ""),
+    )
+
+
+def _with_arguments(names: Sequence[str], calls: Sequence[_Called], simulated: Sequence[bool]) -> list[str]:
+    """Return the names of functions; those of simulations with the arguments that differ between them."""
+    short = distinct_addresses(
+        text for call, one in zip(calls, simulated, strict=True) if one for text in (*call.arguments, call.sender)
+    )
+    groups: dict[str, list[int]] = {}
+    for place, one in enumerate(simulated):
+        if one:
+            groups.setdefault(calls[place].function, []).append(place)
+    labels = list(names)
+    for places in groups.values():
+        rows = [(*calls[place].type_arguments, *calls[place].arguments) for place in places]
+        width = max(map(len, rows))
+        differing = [n for n in range(width) if len({row[n : n + 1] for row in rows}) > 1]
+        senders = len({calls[place].sender for place in places}) > 1
+        for place, row in zip(places, rows, strict=True):
+            texts = [visible(short(row[n]), _MAX_ARGUMENT) for n in differing if n < len(row)]
+            shown = f"({', '.join(texts)})" if differing else ""
+            labels[place] += shown + (f" by {short(calls[place].sender)}" if senders else "")
+    return _numbered(labels, [call if one else None for call, one in zip(calls, simulated, strict=True)])
+
+
+def _numbered(labels: Sequence[str], calls: Sequence[_Called | None]) -> list[str]:
+    """Return labels that fit in a figure; different calls whose labels would look the same have a number."""
+    fitting = [visible(label, _MAX_LABEL) for label in labels]
+    alike: dict[str, dict[_Called | None, int]] = {}
+    for label, call in zip(fitting, calls, strict=True):
+        numbers = alike.setdefault(label, {})
+        numbers.setdefault(call, len(numbers) + 1)
+    return [
+        label if len(alike[label]) == 1 else f"{visible(label, _MAX_LABEL - 5)} #{alike[label][call]}"
+        for label, call in zip(fitting, calls, strict=True)
+    ]
+
+
+def call_names(labels: Sequence[str]) -> list[str]:
+    """Return the labels of calls as figures show them: functions by their last name, addresses short but different.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        All labels that are shown together. Those that are not ids of functions are not changed.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> call_names(["0x1::coin::supply", "0xcafe::shop::sell", "my call"])
+    ['supply', 'sell', 'my call']
+    >>> call_names(["0x1::coin::transfer", "0x1::aptos_account::transfer"])
+    ['coin::transfer', 'aptos_account::transfer']
+    """
+    found = [_FUNCTION.fullmatch(label) for label in labels]
+    functions = {match.group(1, 2, 3) for match in found if match is not None}
+    taken = Counter(label for label, match in zip(labels, found, strict=True) if match is None)
+    names = taken + Counter(name for _, _, name in functions)
+    modules = Counter(f"{module}::{name}" for _, module, name in functions)
+    short = distinct_addresses(labels)
+
+    def named(label: str, match: re.Match[str] | None) -> str:
+        if match is None:
+            return label
+        _, module, name, rest = match.groups()
+        if names[name] == 1:
+            return name + short(rest)
+        return (f"{module}::{name}" if modules[f"{module}::{name}"] == 1 else short(label[: match.end(3)])) + short(
+            rest
+        )
+
+    return [named(label, match) for label, match in zip(labels, found, strict=True)]
+
+
+# series ---------------------------------------------------------------------------------------------------------------
+
+
 def call_order(frame: pd.DataFrame, calls: Sequence[str] | None) -> dict[str, int]:
     """Return the requested labels in order, each with its position among all calls of a frame.
 
@@ -166,7 +416,7 @@ def call_order(frame: pd.DataFrame, calls: Sequence[str] | None) -> dict[str, in
     ----------
     frame : DataFrame
     calls : sequence of str, optional
-        All calls by default.
+        Labels, or names as figures show them; all calls by default.
 
     Raises
     ------
@@ -176,12 +426,15 @@ def call_order(frame: pd.DataFrame, calls: Sequence[str] | None) -> dict[str, in
     positions = {str(label): place for place, label in enumerate(frame["label"].unique())}
     if calls is None:
         return positions
-    wanted = [calls] if isinstance(calls, str) else list(calls)
-    for label in wanted:
-        if label not in positions:
-            known = ", ".join(repr(visible(one, 40)) for one in list(positions)[:_MAX_NAMED]) or "none"
-            raise InputError(f"calls: {visible(repr(label), 60)} is not the label of a call; there are: {known}")
-    return {label: positions[label] for label in wanted}
+    shown = dict(zip(call_names(list(positions)), positions, strict=True))
+    order: dict[str, int] = {}
+    for label in [calls] if isinstance(calls, str) else calls:
+        known = label if label in positions else shown.get(label)
+        if known is None:
+            there = ", ".join(repr(visible(one, 40)) for one in list(positions)[:_MAX_NAMED]) or "none"
+            raise InputError(f"calls: {visible(repr(label), 60)} is not the label of a call; there are: {there}")
+        order[known] = positions[known]
+    return order
 
 
 def is_model(frame: pd.DataFrame) -> bool:
@@ -212,26 +465,30 @@ def series_of(observations: pd.DataFrame, calls: Sequence[str] | None = None) ->
     InputError
         If `calls` contains a label that the frame does not have.
     """
-    require(observations, ("label", "source", "ledger_version", "gas_used"), what="figures of gas by version")
+    require(observations, _GAS_COLUMNS, what="figures of gas by version")
     order = call_order(observations, calls)
+    labels = [str(label) for label in observations["label"].unique()]
+    names = dict(zip(labels, call_names(labels), strict=True))
     rows = observations[observations["label"].isin(list(order))]
     several = "node" in rows.columns and len(rows["node"].unique()) > 1
     keys = ["label", "source", "node"] if several else ["label", "source"]
     found = [
-        _series(group.sort_values("ledger_version", kind="stable"), *map(str, key), position=order[str(key[0])])
+        _series(group, *map(str, key), name=names[str(key[0])], position=order[str(key[0])])
         for key, group in rows.groupby(keys, sort=True)
     ]
     rank = {label: place for place, label in enumerate(order)}
     return sorted(found, key=lambda series: rank[series.label])
 
 
-def _series(rows: pd.DataFrame, label: str, source: str, node: str = "", *, position: int) -> CallSeries:
+def _series(rows: pd.DataFrame, label: str, source: str, node: str = "", *, name: str, position: int) -> CallSeries:
+    rows = rows.sort_values("ledger_version", kind="stable")
     success = rows["success"] if "success" in rows.columns else rows["gas_used"].notna()
     errors = rows["error_code"].dropna() if "error_code" in rows.columns else pd.Series(dtype=object)
     return CallSeries(
         label=label,
         source=source,
         node=node,
+        name=name,
         position=position,
         versions=rows["ledger_version"].to_numpy(dtype=np.float64),
         gas=rows["gas_used"].to_numpy(dtype=np.float64, na_value=np.nan),

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from toolkit._present.numbers import number
 from toolkit.gas._observations import Source
-from toolkit.gas._series import is_model, records, require
+from toolkit.gas._series import as_observations, call_names, is_model, records
+from toolkit.gas.committed._steps import kinds_of
 from toolkit.plots import _style as style
-from toolkit.plots._labels import figure_text
+from toolkit.plots._labels import figure_text, legend_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,9 +34,15 @@ COLUMNS = (
 )
 MIN_NAMED_SHARE = 0.06
 """A part narrower than this share of the axis has no room for its number."""
+MAX_BARS = 40
+MAX_KINDS = 6
+"""Kinds of the committed transactions of a call that are drawn; of more the most frequent are."""
+MEAN_OF = 20
+"""Number of the last transactions of a kind whose mean is drawn."""
+NUMBERS = ("total", "execution", "io", "storage")
 
 
-def gas_breakdown(observations: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+def gas_breakdown(transactions: Any, *, ax: Axes | None = None) -> Axes:
     """Draw what the gas of each transaction was spent on, as stacked bars.
 
     Storage is paid in octas; it is drawn in gas units at the gas unit price of the transaction. The number at the end
@@ -43,25 +51,38 @@ def gas_breakdown(observations: pd.DataFrame, *, ax: Axes | None = None) -> Axes
 
     Parameters
     ----------
-    observations : DataFrame
-        As `Run.observations`. Columns ``label``, ``source``, ``ledger_version``, ``gas_used``, ``execution_gas_units``,
-        ``io_gas_units`` (gas units), ``storage_fee_octas`` (octas) and ``gas_unit_price`` (octas per gas unit);
-        ``success`` and ``model`` if present. Rows without a split (views) are left out. Of several rows of one call
-        and source the one of the last version is drawn.
+    transactions : DataFrame, TransactionFrames, Simulation, GasBreakdown, Run.observations, or several of them
+        Simulations (one, a list, or a mapping of names to simulations), `fetch_simulations` or `fetch_transactions` or
+        their frame ``transactions``, ``simulation.gas``, or ``run.observations``. Rows without a split (views) are left
+        out. A call that was simulated several times is drawn once, as it was last. The committed transactions of a call
+        have a bar for each kind (such as those that take new storage), at the mean of its last 20 transactions. Of more
+        than 40 bars those of most gas are drawn.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        x in gas units; one bar per call and source, in order of calls.
+        x in gas units; one bar per call and source, and per kind of committed transactions, in order of calls.
 
     Raises
     ------
-    SchemaError
-        If a column is missing.
+    InputError
+        If `transactions` is something else, or a frame of it lacks a column.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from matplotlib.figure import Figure
+    >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
+    >>> simulation = toolkit.connect().simulate(call, sender="0xa11ce")
+    >>> axes = toolkit.plots.gas_breakdown(simulation, ax=Figure().subplots())
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['transfer']
     """
-    parts = breakdown(observations)
+    observations = as_observations(transactions, figure="gas_breakdown", columns=COLUMNS)
+    every = breakdown(observations)
+    parts = _largest(every)
     with style.drawing(ax, width=9, height=1.5 + 0.42 * max(len(parts), 1)) as axes:
         axes.set_xlabel("gas used (gas units)")
         axes.set_title("What the gas was spent on")
@@ -69,60 +90,81 @@ def gas_breakdown(observations: pd.DataFrame, *, ax: Axes | None = None) -> Axes
         axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
         axes.xaxis.set_major_formatter(style.GAS_NUMBERS)
         if parts.empty:
-            style.nothing(axes, "no simulations")
+            style.nothing(axes, "no simulations and no committed transactions")
             return axes
-        _draw_bars(axes, parts)
-        if is_model(observations):
-            style.note(axes, style.MODEL_NOTE, below_pt=36)
+        legend_rows = _draw_bars(axes, parts)
+        notes = [f"the {len(parts)} bars of most gas, of {len(every):,}"] if len(parts) < len(every) else []
+        notes += [style.MODEL_NOTE] if is_model(observations) else []
+        if notes:
+            style.note(axes, " · ".join(notes), below_pt=36 + 14 * legend_rows)
     return axes
 
 
 def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return the last gas split of each call and source, with all parts in gas units.
+    """Return the gas split of each call and source with all parts in gas units; of committed transactions by kind.
 
     Parameters
     ----------
     observations : DataFrame
-        As `gas_breakdown` takes.
+        As `Run.observations`; with the column ``slots_created`` the kinds of committed transactions have it too.
 
     Returns
     -------
     DataFrame
-        ``label``, ``source``, ``count`` (rows of that call and source with a split), ``success`` (bool), ``total``,
-        ``execution``, ``io`` and ``storage`` (float64, gas units). Storage is 0 if the gas unit price is 0, since
-        nothing is charged then.
-
-    Raises
-    ------
-    SchemaError
-        If a column is missing.
+        ``label``, ``source``, ``kind`` (empty if the call has one), ``count`` (transactions of that kind), ``mean_of``
+        (transactions that the numbers are the mean of), ``success`` (bool), ``total``, ``execution``, ``io`` and
+        ``storage`` (float64, gas units). Storage is 0 if the gas unit price is 0, since nothing is charged then.
     """
-    require(observations, COLUMNS, what="figures of the gas split")
-    rows = observations[observations["execution_gas_units"].notna()]
-    rows = rows.sort_values("ledger_version", kind="stable")
+    rows = observations[observations["execution_gas_units"].notna()].sort_values("ledger_version", kind="stable")
+    committed = rows["source"] == Source.COMMITTED
     keys = ["label", "source"]
-    count = rows.groupby(keys, sort=False)["label"].transform("size")
-    last = rows.assign(count=count).drop_duplicates(keys, keep="last")
-    order = {label: place for place, label in enumerate(observations["label"].unique())}
-    last = last.assign(_order=last["label"].map(order)).sort_values(["_order", "source"], kind="stable")
-    price = last["gas_unit_price"].to_numpy(dtype=np.float64, na_value=0)
-    octas = last["storage_fee_octas"].to_numpy(dtype=np.float64, na_value=0)
-    success = last["success"] if "success" in last.columns else pd.Series(data=True, index=last.index)
+    alone = rows[~committed]
+    counts = alone.groupby(keys, sort=False)["label"].transform("size")
+    last = alone.assign(count=counts).drop_duplicates(keys, keep="last")
+    found = [_parts(last).assign(kind="", count=last["count"].to_numpy(dtype=np.int64), mean_of=1)]
+    for _, mine in rows[committed].groupby("label", sort=False):
+        for kind, those in kinds_of(mine)[:MAX_KINDS]:
+            parts = _parts(those.tail(MEAN_OF))
+            numbers = parts[list(NUMBERS)].mean().to_frame().T
+            about = {"kind": kind, "count": len(those), "mean_of": len(parts)}
+            found.append(
+                parts[["label", "source", "success"]].tail(1).reset_index(drop=True).join(numbers).assign(**about)
+            )
+    labels = list(observations["label"].unique())
+    every = pd.concat(found, ignore_index=True)
+    place = every["label"].map({label: place for place, label in enumerate(labels)})
+    order = every.assign(place=place).sort_values(["place", "source"], kind="stable").index
+    names = dict(zip(labels, call_names(labels), strict=True))
+    return every.loc[order].assign(label=every["label"].map(names)).reset_index(drop=True)
+
+
+def _parts(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return label, source, success and the parts of the gas of each row, in gas units."""
+    price = rows["gas_unit_price"].to_numpy(dtype=np.float64, na_value=0)
+    octas = rows["storage_fee_octas"].to_numpy(dtype=np.float64, na_value=0)
+    success = rows["success"] if "success" in rows.columns else pd.Series(data=True, index=rows.index)
     return pd.DataFrame(
         {
-            "label": last["label"].to_numpy(dtype=object),
-            "source": last["source"].to_numpy(dtype=object),
-            "count": last["count"].to_numpy(dtype=np.int64),
+            "label": rows["label"].to_numpy(dtype=object),
+            "source": rows["source"].to_numpy(dtype=object),
             "success": success.fillna(value=False).to_numpy(dtype=np.bool_),
-            "total": last["gas_used"].to_numpy(dtype=np.float64, na_value=0),
-            "execution": last["execution_gas_units"].to_numpy(dtype=np.float64),
-            "io": last["io_gas_units"].to_numpy(dtype=np.float64, na_value=0),
+            "total": rows["gas_used"].to_numpy(dtype=np.float64, na_value=0),
+            "execution": rows["execution_gas_units"].to_numpy(dtype=np.float64),
+            "io": rows["io_gas_units"].to_numpy(dtype=np.float64, na_value=0),
             "storage": np.divide(octas, price, out=np.zeros_like(octas), where=price > 0),
         }
     )
 
 
-def _draw_bars(ax: Axes, parts: pd.DataFrame) -> None:
+def _largest(parts: pd.DataFrame) -> pd.DataFrame:
+    if len(parts) <= MAX_BARS:
+        return parts
+    chosen = np.argsort(-parts["total"].to_numpy(), kind="stable")[:MAX_BARS]
+    return parts.iloc[np.sort(chosen)].reset_index(drop=True)
+
+
+def _draw_bars(ax: Axes, parts: pd.DataFrame) -> int:
+    """Draw the bars; return the number of rows of the legend."""
     places = np.arange(len(parts))
     left = np.zeros(len(parts))
     widest = float(parts[["total", *style.PART_COLOURS]].assign(total=parts["total"]).max().max()) or 1.0
@@ -136,13 +178,14 @@ def _draw_bars(ax: Axes, parts: pd.DataFrame) -> None:
         left += width
     for place, row, end in zip(places, records(parts), left, strict=True):
         failed = "" if row["success"] else " · execution failed"
-        text = f"{number(row['total'])}{failed}"
+        text = f"{number(round(row['total'], 1))}{failed}"
         style.beside(ax, text, (float(end), float(place)), points=5, gid="total")
     ax.set_yticks(places, [_bar_name(row) for row in records(parts)], color=style.INK)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(parts) - 0.5, -0.5)
     ax.set_xlim(0, 1.16 * widest)
-    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0.2, handlelength=1.0)
+    handles = [Patch(color=colour, label=name) for name, colour in style.PART_COLOURS.items()]
+    return legend_below(ax, handles)
 
 
 def _name_part(ax: Axes, bar: Rectangle, value: float, *, dark: bool) -> None:
@@ -161,8 +204,9 @@ def _bar_name(row: dict[str, Any]) -> str:
     label, source = figure_text(row["label"], 34), row["source"]
     if source == Source.SIMULATE:
         return label
-    return (
-        f"{label}\n(last of {row['count']:,} committed)"
-        if source == Source.COMMITTED
-        else f"{label}\n({figure_text(source)})"
-    )
+    if source != Source.COMMITTED:
+        return f"{label}\n({figure_text(source)})"
+    count, mean_of = row["count"], row["mean_of"]
+    which = f"mean of the last {mean_of} of {count:,}" if mean_of < count else f"mean of {count}"
+    kind = f"{figure_text(row['kind'], 40)} " if row["kind"] else ""
+    return f"{label}\n{kind}({which if count > 1 else 'one transaction'})"

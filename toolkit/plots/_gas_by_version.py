@@ -11,11 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
-from toolkit._present.numbers import change_place, plural
+from toolkit._present.numbers import change_place, number, plural
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import CAUSE_LABELS
-from toolkit.gas._series import CallSeries, call_order, columns_of, is_model, require, series_of
+from toolkit.gas._series import CallSeries, as_observations, call_order, columns_of, is_model, require, series_of
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, is_drift
 from toolkit.plots import _style as style
 from toolkit.plots._labels import (
@@ -44,12 +44,19 @@ LEVEL_COLUMNS = ("label", "stratum", "version_first", "version_last", "gas_first
 MAX_LEVELS = 6
 FAINT = 0.4
 """Opacity of transactions whose levels are drawn as lines."""
+MAX_LINES = 12
+"""Calls in one pair of axes; more calls have small axes of their own."""
+MAX_IN_THREE_COLUMNS = 24
+PANEL_HEIGHT = 1.15
+"""Height of a row of small axes, in inches."""
+TITLE_LENGTH = 108
+"""Characters that fit above a row of small axes."""
 MAX_LARGE_DOTS = 150
 """More transactions than this are drawn as smaller dots, which do not merge into a bar."""
 
 
 def gas_by_version(
-    observations: pd.DataFrame,
+    observations: Any,
     *,
     steps: pd.DataFrame | None = None,
     levels: pd.DataFrame | None = None,
@@ -63,13 +70,15 @@ def gas_by_version(
     Views are lines, which step at a change between adjacent versions. Between readings further apart the version of
     the change is not known, and the line is a slope. Simulations are diamonds, committed transactions dots; a cross is
     a failed execution. Readings without a result are bars at the bottom. The axis is logarithmic if gas differs by a
-    factor of 20 or more.
+    factor of 20 or more. A name at the end of each line says which call it is. More than 12 calls have small axes of
+    their own, `Axes.child_axes`, each with the first and last gas of the call.
 
     Parameters
     ----------
-    observations : DataFrame
-        One row per reading, as `Run.observations`. Columns ``label``, ``source``, ``ledger_version`` and ``gas_used``
-        (gas units); ``success``, ``error_code``, ``node`` and ``model`` if present.
+    observations : DataFrame, TransactionFrames, Simulation, or several of them
+        `Run.observations`; a frame of `fetch_views`, or a mapping of names to frames; what `fetch_transactions` or
+        `fetch_simulations` returns, or its frame ``transactions``; simulations. Gas is in gas units. Functions are
+        shown by their name, simulations with the arguments that differ. Transactions of the chain itself are left out.
     steps : DataFrame, optional
         As `Run.steps`. Each step is marked with the colour and shape of its cause. An interval is a band with a hollow
         mark in the middle. Marks of committed transactions are at the mean gas of the transactions compared.
@@ -85,7 +94,8 @@ def gas_by_version(
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     calls : sequence of str, optional
-        Labels to draw; all by default. The colour of a call does not depend on the others drawn.
+        Labels, or names as the figure shows them; all by default. The colour of a call does not depend on the others
+        drawn.
 
     Returns
     -------
@@ -95,57 +105,145 @@ def gas_by_version(
     Raises
     ------
     SchemaError
-        If a column is missing.
+        If `steps`, `levels` or `timeline` lacks a column.
     InputError
-        If `calls` contains a label that the frame does not have, or `x` is "time" and fewer than two times are known.
+        If `observations` is something else or lacks a column, `calls` contains a label that it does not have, or `x` is
+        "time" and fewer than two times are known.
 
     Examples
     --------
-    >>> import pandas as pd, toolkit
+    >>> import toolkit
     >>> from matplotlib.figure import Figure
-    >>> frame = pd.DataFrame(
-    ...     {"label": "supply", "source": "view@version", "ledger_version": [1, 2, 3], "gas_used": [5, 5, 50]}
-    ... )
+    >>> call = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> frame = toolkit.fetch_views(toolkit.connect(), call, "0:-1/20", progress=False)
     >>> toolkit.plots.gas_by_version(frame, ax=Figure().subplots()).get_title(loc="left")
     'Gas of supply by ledger version'
     """
+    observations = as_observations(observations, figure="gas_by_version")
     found = series_of(observations, calls)
     if steps is not None:
         require(steps, STEP_COLUMNS, what="marks of changes")
         steps = steps[steps["label"].isin(list(call_order(observations, calls)))]
     lines = [] if levels is None else _level_lines(levels, found)
     times = _known_times(observations, steps, timeline) if _is_time(x) else None
-    with style.drawing(ax, width=9, height=max(4.4, 1.8 + 0.24 * len(found))) as axes:
-        for series in found:
-            _draw_series(axes, series, faint=any(line.series is series for line in lines))
-        for line in lines:
-            _draw_level(axes, line)
-        failing = [series for series in found if series.failures()]
-        changes = [] if timeline is None else style.timeline_marks(timeline, *_span(found))
-        strip = style.TIMELINE_ROW * style.timeline_rows(changes)
-        _set_axes(axes, found, rug_rows=min(len(failing), MAX_RUG_ROWS), strip=strip)
-        if times is not None:
-            style.date_axis(axes, *times)
-            axes.set_xlabel(_time_label(found, times[0]))
-        _draw_rug(axes, failing, named=len(found) > 1, above=strip)
-        style.draw_timeline(axes, changes, share=strip)
-        marks = None if steps is None or steps.empty else _marks(steps)
-        if marks is not None:
-            _draw_steps(axes, marks)
+    marks = None if steps is None or steps.empty else _marks(steps)
+    changes = [] if timeline is None else style.timeline_marks(timeline, *_span(found))
+    chart = _Chart(found, lines, marks, changes, times)
+    with style.drawing(ax, width=9, height=chart.height) as axes:
+        axes.set_title(_title(found, x), pad=20 if chart.panels else None)
+        if chart.panels:
+            _draw_panels(axes, chart)
+        else:
+            _draw_chart(axes, chart, _span(found))
         legend_rows = _add_legend(axes, found, marks, changes)
-        axes.set_title(_title(found, x))
         if is_model(observations):
             style.note(axes, style.MODEL_NOTE, below_pt=36 + 14 * legend_rows)
-        if len(found) > 1 or len(lines) > 1:
+        if not chart.panels and (len(found) > 1 or len(lines) > 1):
             place_end_labels(axes, _end_labels(found, lines))
-        if marks is not None:
+        if not chart.panels and marks is not None:
             _add_captions(axes, marks)
     return axes
 
 
+class _Chart(NamedTuple):
+    """What is drawn."""
+
+    found: Sequence[CallSeries]
+    lines: Sequence[_Level]
+    marks: pd.DataFrame | None
+    changes: Sequence[style.TimelineMark]
+    times: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    panel: bool = False
+
+    @property
+    def labels(self) -> list[str]:
+        return list(dict.fromkeys(series.label for series in self.found))
+
+    @property
+    def panels(self) -> bool:
+        """Whether there are too many calls for one pair of axes."""
+        return len(self.labels) > MAX_LINES
+
+    @property
+    def columns(self) -> int:
+        return 3 if len(self.labels) <= MAX_IN_THREE_COLUMNS else 4
+
+    @property
+    def height(self) -> float:
+        if self.panels:
+            return 1.2 + PANEL_HEIGHT * -(-len(self.labels) // self.columns)
+        return max(4.4, 1.8 + 0.24 * len(self.found))
+
+    def of(self, label: str) -> _Chart:
+        """Return what is drawn of one call."""
+        marks = None if self.marks is None else self.marks[self.marks["label"] == label]
+        return self._replace(
+            found=[series for series in self.found if series.label == label],
+            lines=[line for line in self.lines if line.series.label == label],
+            marks=None if marks is None or marks.empty else marks,
+            panel=True,
+        )
+
+
+def _draw_chart(ax: Axes, chart: _Chart, span: tuple[float, float]) -> None:
+    """Draw readings, levels, failures, steps and the timeline on one pair of axes."""
+    for series in chart.found:
+        _draw_series(ax, series, faint=any(line.series is series for line in chart.lines), dashed=not chart.panel)
+    for line in chart.lines:
+        _draw_level(ax, line, dashed=not chart.panel)
+    failing = [series for series in chart.found if series.failures()]
+    strip = style.TIMELINE_ROW * style.timeline_rows(chart.changes)
+    _set_axes(ax, chart.found, span, rug_rows=min(len(failing), MAX_RUG_ROWS), strip=strip)
+    if chart.times is not None:
+        style.date_axis(ax, *chart.times)
+        ax.set_xlabel(_time_label(chart.found, chart.times[0]))
+    _draw_rug(ax, failing, named=len(chart.found) > 1, above=strip)
+    style.draw_timeline(ax, chart.changes, share=strip)
+    if chart.marks is not None:
+        _draw_steps(ax, chart.marks)
+
+
+def _draw_panels(host: Axes, chart: _Chart) -> None:
+    """Draw each call on small axes of its own inside `host`, with its name, and its first and last gas."""
+    columns, count = chart.columns, len(chart.labels)
+    rows = -(-count // columns)
+    across, down = 0.065, 0.34 / rows
+    width, height = (1 - across * (columns - 1)) / columns, (1 - down * (rows - 1)) / rows
+    host.set(xticks=[], yticks=[])
+    host.spines[:].set_visible(False)
+    for place, label in enumerate(chart.labels):
+        row, column = divmod(place, columns)
+        ax = host.inset_axes((column * (width + across), 1 - height - row * (height + down), width, height))
+        style.dress(ax)
+        ax.set_gid("panel")
+        mine = chart.of(label)
+        _draw_chart(ax, mine, _span(chart.found))
+        ax.set(xlabel="", ylabel="")
+        if chart.times is None:
+            ax.xaxis.set_major_locator(MaxNLocator(nbins=3, integer=True, min_n_ticks=1))
+        if place + columns < count:
+            ax.tick_params(labelbottom=False)
+        ax.tick_params(labelsize=7, length=2)
+        name, gas = figure_text(mine.found[0].name, TITLE_LENGTH // columns), _ends(mine.found[0])
+        ax.set_title(name, loc="left", fontsize=8, fontweight="normal", color=style.INK, pad=3)
+        if len(name) + len(gas) < TITLE_LENGTH // columns:
+            ax.set_title(gas, loc="right", fontsize=7.5, fontweight="normal", color=style.MUTED, pad=3)
+    host.set_xlabel("ledger version" if chart.times is None else _time_label(chart.found, chart.times[0]), labelpad=18)
+    host.set_ylabel("gas used (gas units)", labelpad=30)
+
+
+def _ends(series: CallSeries) -> str:
+    """Return the first and last gas of a view; committed transactions differ by what they do."""
+    known = series.gas[series.answered]
+    if not len(known) or series.source == Source.COMMITTED:
+        return ""
+    first, last = number(float(known[0])), number(float(known[-1]))
+    return first if first == last else f"{first} → {last}"
+
+
 def _title(found: Sequence[CallSeries], x: str) -> str:
     if len({series.label for series in found}) == 1:
-        return f"Gas of {figure_text(found[0].label, 48)} by ledger {x}"
+        return f"Gas of {figure_text(found[0].name, 48)} by ledger {x}"
     return f"Gas by ledger {x}"
 
 
@@ -228,12 +326,12 @@ def _level_lines(levels: pd.DataFrame, found: Sequence[CallSeries]) -> list[_Lev
     return lines
 
 
-def _draw_level(ax: Axes, line: _Level) -> None:
+def _draw_level(ax: Axes, line: _Level, *, dashed: bool) -> None:
     ax.plot(
         line.versions,
         line.gas,
         color=style.call_colour(line.series.position),
-        linestyle=style.call_dashes(line.series.position),
+        linestyle=style.call_dashes(line.series.position if dashed else 0),
         linewidth=1.6,
         solid_joinstyle="miter",
         gid="level-line",
@@ -241,7 +339,7 @@ def _draw_level(ax: Axes, line: _Level) -> None:
     )
 
 
-def _draw_series(ax: Axes, series: CallSeries, *, faint: bool) -> None:
+def _draw_series(ax: Axes, series: CallSeries, *, faint: bool, dashed: bool) -> None:
     colour = style.call_colour(series.position)
     if series.source == Source.VIEW:
         x, y = series.line()
@@ -249,7 +347,7 @@ def _draw_series(ax: Axes, series: CallSeries, *, faint: bool) -> None:
             x,
             y,
             color=colour,
-            linestyle=style.call_dashes(series.position),
+            linestyle=style.call_dashes(series.position if dashed else 0),
             linewidth=1.6,
             solid_joinstyle="miter",
             gid="gas-line",
@@ -299,19 +397,18 @@ def _draw_lonely(ax: Axes, series: CallSeries, colour: str) -> None:
         )
 
 
-def _set_axes(ax: Axes, found: Sequence[CallSeries], *, rug_rows: int, strip: float) -> None:
+def _set_axes(ax: Axes, found: Sequence[CallSeries], span: tuple[float, float], *, rug_rows: int, strip: float) -> None:
     values = np.concatenate([series.gas[series.answered] for series in found] or [np.array([])])
-    versions = np.concatenate([series.versions for series in found] or [np.array([])])
     ax.set_xlabel("ledger version")
     ax.set_ylabel("gas used (gas units)")
     style.grid(ax, "y")
     ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
     ax.xaxis.set_major_formatter(style.VERSION_NUMBERS)
-    if len(versions) == 0:
+    if not any(len(series.versions) for series in found):
         ax.text(0.5, 0.5, "no observations", transform=ax.transAxes, ha="center", color=style.MUTED)
         return
-    width = versions.max() - versions.min() or 1.0
-    ax.set_xlim(versions.min() - 0.015 * width, versions.max() + 0.015 * width)
+    width = span[1] - span[0] or 1.0
+    ax.set_xlim(span[0] - 0.015 * width, span[1] + 0.015 * width)
     _set_gas_scale(ax, values, share=rug_rows * RUG_STRIP + strip + 0.02 * (rug_rows > 0 or strip > 0))
 
 
@@ -374,7 +471,7 @@ def _name_rug(ax: Axes, series: CallSeries, runs: Sequence[tuple[float, float]],
     at_right = right - runs[-1][1] > 0.4 * (right - left)
     error = figure_text(series.error or "no gas in the answer", 28)
     ax.annotate(
-        f"{figure_text(series.label, 24)}: {error}" if named else error,
+        f"{figure_text(series.name, 24)}: {error}" if named else error,
         xy=(runs[-1][1] if at_right else runs[0][0], y),
         xycoords=("data", "axes fraction"),
         xytext=(7 if at_right else -7, 0),
@@ -521,7 +618,7 @@ def _level_name(line: _Level, *, named: bool) -> str:
 
 
 def _name(series: CallSeries) -> str:
-    label = figure_text(series.label, 34)
+    label = figure_text(series.name, 34)
     return f"{label} · {figure_text(series.node, 20)}" if series.node else label
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.lines import Line2D
 
 from toolkit._present.numbers import change_place
+from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import CAUSE_LABELS, short_change
-from toolkit.gas._series import is_model, records, require
+from toolkit.gas._series import call_names, described, is_model, records
 from toolkit.gas._steps import ALL_TRANSACTIONS, STEP_COLUMNS, StepChange, merge_drift
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text, legend_below
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = ["MAX_ROWS", "gas_change"]
@@ -47,8 +48,8 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    SchemaError
-        If a column is missing.
+    InputError
+        If `changes` is not a frame of changes, or lacks a column.
 
     Examples
     --------
@@ -59,11 +60,14 @@ def gas_change(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in axes.texts]
     ['x10']
     """
-    require(changes, ("label", "gas_before", "gas_after"), what="figures of changes")
+    given: Any = changes
+    if not isinstance(given, pd.DataFrame) or not {"label", "gas_before", "gas_after"} <= set(given.columns):
+        raise InputError(f"gas_change: expected run.steps or the calls of toolkit.compare, got {described(given)}")
     if set(STEP_COLUMNS) <= set(changes.columns):
         changes = merge_drift(changes)
     known = changes[changes["gas_before"].notna() & changes["gas_after"].notna()]
-    rows = _largest(known)
+    names = dict(zip(labels := list(known["label"].unique()), call_names(labels), strict=True))
+    rows = _largest(known.assign(label=known["label"].map(names)))
     with style.drawing(ax, width=9, height=1.8 + 0.27 * max(len(rows), 2)) as axes:
         axes.set_xlabel("gas used (gas units)")
         axes.set_title("Gas before and after")

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.patches import Patch
 
 from toolkit._present.numbers import number
 from toolkit.gas._observations import Source
-from toolkit.gas._series import is_model, series_of
+from toolkit.gas._series import as_observations, is_model, series_of
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
@@ -31,9 +30,9 @@ FAILED_ALPHA = 0.4
 
 
 def gas_distribution(
-    observations: pd.DataFrame,
+    observations: Any,
     *,
-    source: str = Source.COMMITTED.value,
+    source: str | None = None,
     ax: Axes | None = None,
     calls: Sequence[str] | None = None,
 ) -> Axes:
@@ -44,16 +43,15 @@ def gas_distribution(
 
     Parameters
     ----------
-    observations : DataFrame
-        As `Run.observations`. Columns ``label``, ``source``, ``ledger_version`` and ``gas_used`` (gas units);
-        ``success``, ``node`` and ``model`` if present.
-    source : str, default "committed"
-        The source that is drawn; sources are never mixed. The distribution of views (``view@version``) depends on the
-        versions that were chosen.
+    observations : DataFrame, TransactionFrames, Simulation, or several of them
+        As in `gas_by_version`.
+    source : str, optional
+        The source that is drawn, since sources are never mixed: by default ``committed``, or the only one there is. The
+        distribution of views (``view@version``) depends on the versions that were chosen.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
     calls : sequence of str, optional
-        Labels to draw; all by default.
+        Labels, or names as the figure shows them; all by default.
 
     Returns
     -------
@@ -62,12 +60,20 @@ def gas_distribution(
 
     Raises
     ------
-    SchemaError
-        If a column is missing.
     InputError
-        If `calls` contains a label that the frame does not have.
+        If `observations` is something else or lacks a column, or `calls` contains a label that it does not have.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from matplotlib.figure import Figure
+    >>> paid = toolkit.fetch_transactions(toolkit.connect(), "-300:", progress=False)
+    >>> toolkit.plots.gas_distribution(paid, ax=Figure().subplots()).get_xlabel()
+    'gas used (gas units)'
     """
+    observations = as_observations(observations, figure="gas_distribution")
     every = series_of(observations, calls)
+    source = source or _only_source(every)
     found = [series for series in every if series.source == source and series.answered.any()]
     with style.drawing(ax, width=9, height=1.5 + 0.62 * max(len(found), 1)) as axes:
         axes.set_xlabel("gas used (gas units)")
@@ -80,6 +86,12 @@ def gas_distribution(
         if is_model(observations):
             style.note(axes, style.MODEL_NOTE, below_pt=36)
     return axes
+
+
+def _only_source(every: Sequence[CallSeries]) -> str:
+    """Return the source of all series; committed transactions if there are several."""
+    sources = {series.source for series in every if series.answered.any()}
+    return sources.pop() if len(sources) == 1 else Source.COMMITTED.value
 
 
 def _draw_rows(ax: Axes, found: Sequence[CallSeries]) -> None:
@@ -137,7 +149,7 @@ def _name_median(ax: Axes, median: float, foot: float) -> None:
 
 def _row_name(series: CallSeries) -> str:
     where = f" · {figure_text(series.node, 24)}" if series.node else ""
-    return f"{figure_text(series.label, 30)}\n{int(series.answered.sum()):,} readings{where}"
+    return f"{figure_text(series.name, 30)}\n{int(series.answered.sum()):,} readings{where}"
 
 
 def _edges(ax: Axes, values: NDArray[np.float64]) -> NDArray[np.float64]:

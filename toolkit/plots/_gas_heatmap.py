@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from toolkit._present.numbers import times
 from toolkit.gas._observations import Source
 from toolkit.gas._sentences import CAUSE_LABELS
-from toolkit.gas._series import is_model, series_of
+from toolkit.gas._series import as_observations, is_model, series_of
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text
 
@@ -48,7 +48,7 @@ class _Row(NamedTuple):
 
 
 def gas_heatmap(
-    observations: pd.DataFrame,
+    observations: Any,
     *,
     timeline: pd.DataFrame | None = None,
     ax: Axes | None = None,
@@ -61,15 +61,14 @@ def gas_heatmap(
 
     Parameters
     ----------
-    observations : DataFrame
-        As `Run.observations`; rows of ``view@version`` are drawn. Columns ``label``, ``source``, ``ledger_version`` and
-        ``gas_used`` (gas units); ``success``, ``error_code``, ``node`` and ``model`` if present.
+    observations : DataFrame, or several of them
+        As in `gas_by_version`; rows of ``view@version`` are drawn.
     timeline : DataFrame, optional
         As `toolkit.timeline` returns it. Its changes are marked below the rows, with the colours and shapes of causes.
     ax : Axes, optional
         Axes to draw on; by default a new figure. The colour bar uses some of its width.
     calls : sequence of str, optional
-        Labels to draw; all by default.
+        Labels, or names as the figure shows them; all by default.
 
     Returns
     -------
@@ -79,10 +78,21 @@ def gas_heatmap(
     Raises
     ------
     SchemaError
-        If a column is missing.
+        If `timeline` lacks a column.
     InputError
-        If `calls` contains a label that the frame does not have.
+        If `observations` is something else or lacks a column, or `calls` contains a label that it does not have.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from matplotlib.figure import Figure
+    >>> calls = ["0x1::chain_id::get", "0x1::timestamp::now_seconds"]
+    >>> frame = toolkit.fetch_views(toolkit.connect(), calls, "0:-1/20", typed=False, progress=False)
+    >>> axes = toolkit.plots.gas_heatmap(frame, ax=Figure().subplots())
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['get', 'now_seconds']
     """
+    observations = as_observations(observations, figure="gas_heatmap")
     found = [series for series in series_of(observations, calls) if series.source == Source.VIEW]
     with style.drawing(ax, width=9, height=1.7 + 0.3 * max(len(found), 2)) as axes:
         axes.set_xlabel("ledger version")
@@ -101,7 +111,7 @@ def gas_heatmap(
 
 
 def _row(series: CallSeries, edges: NDArray[np.float64]) -> _Row:
-    name = figure_text(series.label, 34) + (f"\n({figure_text(series.node, 34)})" if series.node else "")
+    name = figure_text(series.name, 34) + (f"\n({figure_text(series.node, 34)})" if series.node else "")
     known = series.gas[series.answered]
     with np.errstate(divide="ignore"):
         gas = np.log2(np.maximum(series.gas, 1) / max(float(known[0]), 1) if len(known) else series.gas)

@@ -16,9 +16,9 @@ from toolkit.plots._style import BLACK, INK, MUTED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
-    from matplotlib.lines import Line2D
     from matplotlib.text import Annotation
 
 __all__ = ["Caption", "EndLabel", "figure_text", "legend_below", "place_captions", "place_end_labels", "spread"]
@@ -223,14 +223,14 @@ def _free(taken: Sequence[tuple[float, float]], span: tuple[float, float]) -> bo
     return all(span[1] <= low or span[0] >= high for low, high in taken)
 
 
-def legend_below(ax: Axes, handles: Sequence[Line2D]) -> int:
+def legend_below(ax: Axes, handles: Sequence[Artist]) -> int:
     """Draw a legend below the axes and its label, in as few rows as fit.
 
     Parameters
     ----------
     ax : Axes
         Its limits and labels must be set.
-    handles : sequence of Line2D
+    handles : sequence of Artist
         Entries; their labels are the text.
 
     Returns
@@ -245,7 +245,7 @@ def legend_below(ax: Axes, handles: Sequence[Line2D]) -> int:
     return -(-len(handles) // columns)
 
 
-def _legend(ax: Axes, handles: Sequence[Line2D], columns: int) -> Legend:
+def _legend(ax: Axes, handles: Sequence[Artist], columns: int) -> Legend:
     figure = ax.get_figure(root=True)
     under = ax.transAxes + ScaledTranslation(0, -34 / 72, figure.dpi_scale_trans) if figure else ax.transAxes
     return ax.legend(
@@ -262,7 +262,7 @@ def _legend(ax: Axes, handles: Sequence[Line2D], columns: int) -> Legend:
     )
 
 
-def _fitting_columns(ax: Axes, handles: Sequence[Line2D]) -> int:
+def _fitting_columns(ax: Axes, handles: Sequence[Artist]) -> int:
     """Return the maximum number of columns with which a legend fits; a wider one is cut off, or shrinks the axes."""
     figure = ax.get_figure(root=True)
     if figure is None or len(handles) == 1:

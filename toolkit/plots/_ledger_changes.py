@@ -9,8 +9,9 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from toolkit._present.numbers import number, plural, times
-from toolkit._present.text import short_addresses
-from toolkit.gas._series import require
+from toolkit._present.text import distinct_addresses
+from toolkit.errors import InputError
+from toolkit.gas._series import described
 from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text
 from toolkit.wire import ChangeKind
@@ -59,10 +60,10 @@ def schedule_changes(diff: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    SchemaError
-        If a column is missing.
+    InputError
+        If `diff` is not a frame of `toolkit.schedule_diff`.
     """
-    require(diff, ("name", "kind", "before", "after"), what="figures of schedule changes")
+    diff = _frame(diff, ("name", "kind", "before", "after"), "schedule_changes: expected toolkit.schedule_diff(...)")
     groups = _schedule_groups(diff)
     shown = groups[:MAX_ROWS]
     with style.drawing(ax, width=9, height=1.6 + 0.38 * max(len(shown), 2)) as axes:
@@ -77,6 +78,14 @@ def schedule_changes(diff: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         if len(groups) > len(shown):
             style.note(axes, f"the first {len(shown)} of {len(groups)} parts of the schedule", below_pt=36)
     return axes
+
+
+def _frame(given: Any, columns: Sequence[str], expected: str) -> pd.DataFrame:
+    """Return a frame, or the state changes of an object; raise InputError for anything else."""
+    frame = given if isinstance(given, pd.DataFrame) else getattr(given, "changes", None)
+    if not isinstance(frame, pd.DataFrame) or not set(columns) <= set(frame.columns):
+        raise InputError(f"{expected}, got {described(given)}")
+    return frame
 
 
 def _schedule_groups(diff: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -147,14 +156,13 @@ def _name_others(ax: Axes, rows: pd.DataFrame, place: int) -> None:
         )
 
 
-def state_changes(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+def state_changes(changes: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the number of state changes of each resource type, table and module, stacked by kind.
 
     Parameters
     ----------
-    changes : DataFrame
-        As `Simulation.changes`, or the changes of `fetch_simulations` and `fetch_transactions`. Columns ``type``,
-        ``resource_type``, ``module`` and ``handle``.
+    changes : DataFrame, Simulation or TransactionFrames
+        A simulation, what `fetch_simulations` or `fetch_transactions` returns, or the frame ``changes`` of one.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
@@ -165,10 +173,19 @@ def state_changes(changes: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
 
     Raises
     ------
-    SchemaError
-        If a column is missing.
+    InputError
+        If `changes` is something else, or lacks a column.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from matplotlib.figure import Figure
+    >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
+    >>> simulation = toolkit.connect().simulate(call, sender="0xa11ce")
+    >>> toolkit.plots.state_changes(simulation, ax=Figure().subplots()).get_title(loc="left")
+    'What is written'
     """
-    require(changes, STATE_COLUMNS, what="figures of state changes")
+    changes = _frame(changes, STATE_COLUMNS, "state_changes: expected a frame of state changes, or what has one")
     counts = _state_counts(changes)
     shown = counts.head(MAX_ROWS)
     with style.drawing(ax, width=9, height=1.5 + 0.3 * max(len(shown), 2)) as axes:
@@ -192,6 +209,8 @@ def _state_counts(changes: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame()
     columns = [changes[name].astype(object).where(changes[name].notna(), None).tolist() for name in STATE_COLUMNS]
     rows = [(kind, _what(*rest)) for kind, *rest in zip(*columns, strict=True)]
+    short = distinct_addresses({what for _, what in rows})
+    rows = [(kind, short(what)) for kind, what in rows]
     counts = pd.crosstab(pd.Series([what for _, what in rows]), pd.Series([kind for kind, _ in rows]))
     kinds = [*(kind for kind in KIND_COLOURS if kind in counts), *(kind for kind in counts if kind not in KIND_COLOURS)]
     order = np.argsort(-counts.sum(axis=1).to_numpy(), kind="stable")
@@ -200,10 +219,10 @@ def _state_counts(changes: pd.DataFrame) -> pd.DataFrame:
 
 def _what(resource: Any, module: Any, handle: Any) -> str:
     if resource is not None:
-        return short_addresses(str(resource))
+        return str(resource)
     if module is not None:
-        return f"module {short_addresses(str(module))}"
-    return f"table {short_addresses(str(handle))}" if handle is not None else "something else"
+        return f"module {module}"
+    return f"table {handle}" if handle is not None else "something else"
 
 
 def _draw_state(ax: Axes, counts: pd.DataFrame) -> None:

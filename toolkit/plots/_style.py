@@ -53,7 +53,12 @@ BLUE, VERMILLION, GREEN, PURPLE = "#0072b2", "#d55e00", "#009e73", "#cc79a7"
 ORANGE, SKY = "#e69f00", "#56b4e9"
 BLACK = "#010101"  # not #000000: SVG omits its default colour, so a dark page could not replace it
 GREY = "#8c959f"
-PALETTE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+PALETTE = ("#4138ce", "#a38137", "#eb47a9", "#4f1236", "#7783fe", "#a50c1f", "#734377", "#210784")
+"""Colours of calls, none of them the colour of a cause.
+
+On white their contrast is 3.2 or more. Their least distance is 12.9 (Euclidean, in OKLab times 100) for normal vision,
+protanopia, deuteranopia and tritanopia (Machado et al. 2009); from the causes' colours it is 9 for normal vision.
+"""
 DASHES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.2, 1.5, 1.2)))
 
 PART_COLOURS = {"execution": BLUE, "io": ORANGE, "storage": GREEN}

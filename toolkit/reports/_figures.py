@@ -29,6 +29,7 @@ __all__ = ["COLOURS", "MAX_CALLS", "before_after", "one_call", "overview", "spen
 MAX_CALLS = 40
 """Maximum number of calls with a separate figure; browsers cannot open a page with hundreds of figures."""
 
+_CALL_COLOURS = ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy")
 COLOURS = {
     style.INK: "ink",
     style.MUTED: "muted",
@@ -43,6 +44,7 @@ COLOURS = {
     style.BLACK: "black",
     style.GREY: "grey",
     style.ON_DARK: "on-bar",
+    **dict(zip(style.PALETTE, _CALL_COLOURS, strict=True)),
 }
 """Name of the CSS variable of the page that replaces each colour."""
 

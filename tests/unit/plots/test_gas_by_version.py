@@ -32,7 +32,9 @@ def artists(ax: Axes, gid: str) -> list:
 def reading(versions: list[int], gas: list[float]) -> CallSeries:
     """A series of readings that succeeded where they have gas."""
     known = np.asarray(gas, dtype=float)
-    return CallSeries("call", "view@version", "", 0, np.asarray(versions, dtype=float), known, ~np.isnan(known), "")
+    return CallSeries(
+        "call", "view@version", "", "call", 0, np.asarray(versions, dtype=float), known, ~np.isnan(known), ""
+    )
 
 
 def test_line_steps_between_adjacent_versions_and_slopes_between_others() -> None:
@@ -253,7 +255,7 @@ def test_an_unknown_call_is_refused_with_those_there_are() -> None:
 
 def test_a_missing_column_is_named() -> None:
     """A frame that is not of observations is refused by the column it lacks."""
-    with pytest.raises(SchemaError, match="need the column 'gas_used'"):
+    with pytest.raises(InputError, match="the column 'gas_used' is missing in a frame with the columns label, "):
         gas_by_version(synthetic_run.observations().drop(columns="gas_used"))
 
 

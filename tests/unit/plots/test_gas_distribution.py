@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
-from toolkit.errors import SchemaError
+from toolkit.errors import InputError
 from toolkit.plots import gas_distribution
 from toolkit.plots._gas_distribution import HEIGHT
 
@@ -67,5 +67,5 @@ def test_one_reading_and_hostile_labels_are_drawn() -> None:
 
 def test_a_missing_column_is_named() -> None:
     """A frame without gas is refused by the column it lacks."""
-    with pytest.raises(SchemaError, match="'gas_used'"):
+    with pytest.raises(InputError, match="'gas_used'"):
         gas_distribution(synthetic_run.observations().drop(columns="gas_used"))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import InputError
 from toolkit.plots import gas_heatmap
 
 pytestmark = pytest.mark.usefixtures("figures")
@@ -90,7 +90,7 @@ def test_hostile_labels_are_shown_literally() -> None:
 
 def test_bad_input_is_named() -> None:
     """A frame of something else, and a call that is not there."""
-    with pytest.raises(SchemaError, match="'label'"):
+    with pytest.raises(InputError, match=r"expected run.observations, .* got a frame with the columns a$"):
         gas_heatmap(pa.table({"a": [1]}).to_pandas())
     with pytest.raises(InputError, match="'nothing' is not the label of a call"):
         gas_heatmap(synthetic_run.observations(), calls=["nothing"])

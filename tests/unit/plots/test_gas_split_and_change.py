@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
-from toolkit.errors import SchemaError
+from toolkit.errors import InputError
 from toolkit.plots import gas_breakdown, gas_change
 from toolkit.plots._gas_breakdown import breakdown
 
@@ -38,18 +38,23 @@ def test_storage_is_nothing_at_price_zero() -> None:
     assert (parts["storage"] == 0).all()
 
 
-def test_bars_stack_the_parts_of_the_last_transaction_of_each_call() -> None:
-    """Widths are the parts; views have none; of committed transactions the last is drawn."""
+def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
+    """Widths are the parts; views have none; committed transactions have a bar for each kind, at its recent mean."""
     ax = gas_breakdown(synthetic_run.observations())
     widths = [[bar.get_width() for bar in container] for container in ax.containers]
     parts = breakdown(synthetic_run.observations())
-    assert widths == [parts[name].tolist() for name in ("execution", "io", "storage")]
+    assert widths == [pytest.approx(parts[name].tolist()) for name in ("execution", "io", "storage")]
     assert [label.get_text() for label in ax.get_yticklabels()] == [
         "transfer 100",
         "register a taken name",
-        "registrations\n(last of 52 committed)",
+        "registrations\nsucceeding (mean of the last 20 of 41)",
+        "registrations\nfailing (mean of 11)",
     ]
-    assert texts(ax, "total") == ["998", "93 · execution failed", "483"]
+    committed = synthetic_run.observations().query("source == 'committed'")
+    good = committed[committed["success"]]["gas_used"].tail(20)
+    assert parts["total"].tolist()[:3] == [998, 93, good.astype(float).mean()]
+    assert texts(ax, "total")[:2] == ["998", "93 · execution failed"]
+    assert texts(ax, "total")[3].endswith("execution failed")
     assert "gas units" in ax.get_xlabel()
 
 
@@ -57,7 +62,7 @@ def test_views_alone_have_no_breakdown() -> None:
     """A frame without splits says so."""
     frame = synthetic_run.observations()
     ax = gas_breakdown(frame[frame["source"] == "view@version"])
-    assert [text.get_text() for text in ax.texts] == ["no simulations"]
+    assert [text.get_text() for text in ax.texts] == ["no simulations and no committed transactions"]
 
 
 def test_dumbbells_stand_at_gas_before_and_after() -> None:
@@ -111,7 +116,7 @@ def test_hostile_labels_break_nothing() -> None:
 
 def test_a_missing_column_is_named() -> None:
     """Frames of something else are refused by the column they lack."""
-    with pytest.raises(SchemaError, match="need the column 'io_gas_units'"):
+    with pytest.raises(InputError, match="the column 'io_gas_units' is missing"):
         gas_breakdown(synthetic_run.observations().drop(columns="io_gas_units"))
-    with pytest.raises(SchemaError, match="need the column 'gas_after'"):
+    with pytest.raises(InputError, match=r"expected run.steps or .*, got a frame with the columns label, gas_before$"):
         gas_change(pd.DataFrame({"label": [], "gas_before": []}))

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.plots.synthetic_hostile import drawn_texts, literal
-from toolkit.errors import SchemaError
+from toolkit.errors import InputError
 from toolkit.plots import schedule_changes, state_changes
 
 pytestmark = pytest.mark.usefixtures("figures")
@@ -62,7 +62,7 @@ def test_hostile_types_are_shown_literally() -> None:
 def test_no_changes_are_said_and_a_missing_column_is_named() -> None:
     """Both ends of nothing."""
     assert [text.get_text() for text in state_changes(changes([])).texts] == ["no state changes"]
-    with pytest.raises(SchemaError, match="'type'"):
+    with pytest.raises(InputError, match=r"expected a frame of state changes, .* with the columns a$"):
         state_changes(pd.DataFrame({"a": [1]}))
 
 

@@ -41,6 +41,7 @@ __all__ = [
     "compare_kinds",
     "end_kinds",
     "judge_call",
+    "kinds_of",
     "series_frame",
     "stratum_words",
 ]
@@ -291,6 +292,36 @@ def stratum_words(stratum: Stratum, strata: Sequence[Stratum]) -> str:
     differing = {name for one in others for name, _ in one.key if len({other.value(name) for other in others}) > 1}
     words = [text for name, value in stratum.key if name in differing and (text := _WORDS[name](value))]
     return ", ".join(words) or ALL_TRANSACTIONS
+
+
+def kinds_of(frame: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return the committed transactions of one call by kind, the most frequent kind first.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Observations of transactions with a split of their gas. Without the column ``slots_created``, whose values
+        follow from the gas schedule, those that pay for storage are another kind than those that do not.
+
+    Returns
+    -------
+    list of (str, DataFrame)
+        The kind in words, empty if there is one, and its transactions by version.
+    """
+    observations = Observations(frame)
+    strata, rows = observations.strata(), observations.frame
+    kinds = [(stratum_words(stratum, strata), rows.iloc[stratum.rows]) for stratum in strata]
+    if "slots_created" not in frame.columns:
+        paying = [(those["storage_fee_octas"] > 0).to_numpy(np.bool_) for _, those in kinds]
+        if len(set(np.concatenate(paying).tolist())) > 1:
+            kinds = [
+                (text if words == ALL_TRANSACTIONS else f"{words}, {text}", those[paid == pays])
+                for (words, those), paid in zip(kinds, paying, strict=True)
+                for pays, text in ((False, "no new storage"), (True, "new storage"))
+                if (paid == pays).any()
+            ]
+    kinds.sort(key=lambda kind: -len(kind[1]))
+    return [("" if words == ALL_TRANSACTIONS else words, those) for words, those in kinds]
 
 
 def _slots_text(count: object, what: str) -> str:

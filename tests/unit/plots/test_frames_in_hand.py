@@ -1,0 +1,277 @@
+"""Figures take the frames and results that the toolkit returns, with labels that tell calls apart."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+import toolkit
+from tests.unit.plots import synthetic_run
+from toolkit.errors import InputError, NotFound
+from toolkit.gas._series import as_observations, call_names
+from toolkit.plots import (
+    gas_breakdown,
+    gas_by_version,
+    gas_change,
+    gas_distribution,
+    gas_heatmap,
+    schedule_changes,
+    state_changes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.axes import Axes
+
+pytestmark = pytest.mark.usefixtures("figures")
+
+SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+TRANSFER = "0x1::aptos_account::transfer"
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[toolkit.Node]:
+    """The embedded node."""
+    with toolkit.connect() as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def paid(node: toolkit.Node) -> Any:
+    """Transactions of the second half of the history."""
+    return toolkit.fetch_transactions(node, "2500:3300", progress=False)
+
+
+def texts(ax: Axes, gid: str) -> list[str]:
+    """Texts of one kind."""
+    return [artist.get_text() for artist in ax.findobj(lambda artist: artist.get_gid() == gid)]
+
+
+def bars(ax: Axes) -> list[str]:
+    """Names of the bars."""
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def transfer(to: str, octas: int = 100, sender: str = "0xa11ce") -> toolkit.SimulationRequest:
+    """A request."""
+    return toolkit.SimulationRequest(toolkit.EntryFunction(TRANSFER, arguments=[to, octas]), sender=sender)
+
+
+def test_a_frame_of_one_view_is_named_by_its_function(node: toolkit.Node) -> None:
+    """The frame has no column for the call, and the figure still says which it is, also after a selection of rows."""
+    frame = toolkit.fetch_views(node, SUPPLY, "0:-1/20", progress=False)
+    assert "call" not in frame.columns
+    assert gas_by_version(frame).get_title(loc="left") == "Gas of supply by ledger version"
+    ax = gas_by_version(frame[frame["ledger_version"] > 1_000])
+    assert ax.get_title(loc="left") == "Gas of supply by ledger version"
+    (line,) = ax.findobj(lambda artist: artist.get_gid() == "gas-line")
+    assert set(line.get_ydata()) <= set(frame["gas_used"].astype(float))
+
+
+def test_views_of_one_function_are_told_apart_by_their_arguments(node: toolkit.Node) -> None:
+    """The frame has them in the names of the calls, and so has the figure, with short addresses."""
+    accounts = ["0x" + "ab" * 31 + "01", "0x" + "ab" * 31 + "02"]
+    calls = [toolkit.ViewFunction("0x1::account::exists_at", [one]) for one in accounts]
+    frame = toolkit.fetch_views(node, calls, "0:-1/5", progress=False)
+    assert frame["call"].unique().tolist() == [f"0x1::account::exists_at({one})" for one in accounts]
+    names = texts(gas_by_version(frame), "end-label")
+    assert len(set(names)) == 2
+    assert all(name.startswith("exists_at(0xab") and len(name) < 34 for name in names)
+    assert bars(gas_heatmap(frame)) == names
+    assert texts(gas_by_version(frame, calls=[names[1]]), "end-label") == []
+
+
+def test_a_mapping_of_frames_is_named_by_its_keys(node: toolkit.Node) -> None:
+    """Frames of calls that were fetched apart are drawn together."""
+    frames = {
+        "coins": toolkit.fetch_views(node, SUPPLY, "0:-1/10", progress=False),
+        "time": toolkit.fetch_views(node, "0x1::timestamp::now_seconds", "0:-1/10", progress=False),
+    }
+    assert texts(gas_by_version(frames), "end-label") == ["coins", "time"]
+
+
+def test_simulations_are_named_by_the_arguments_that_differ(node: toolkit.Node) -> None:
+    """A bar for each request, in order; what is equal in all is not written."""
+    batch = toolkit.fetch_simulations(node, [transfer("0xb0b"), transfer("0xca401")], progress=False)
+    for given in (batch, batch.transactions, batch.results, list(batch.results)):
+        ax = gas_breakdown(given)
+        assert bars(ax) == ["transfer(0xb0b)", "transfer(0xca401)"]
+        assert texts(ax, "total") == [f"{one.gas_used:,}" for one in batch.results]
+    senders = toolkit.fetch_simulations(node, [transfer("0xcafe"), transfer("0xcafe", sender="0xb0b")], progress=False)
+    assert bars(gas_breakdown(senders)) == ["transfer by 0xa11ce", "transfer by 0xb0b"]
+    assert bars(gas_breakdown({"a": batch.results[0], "b": batch.results[1]})) == ["a", "b"]
+    assert bars(gas_breakdown(batch.results[0].gas)) == ["the transaction"]
+    assert bars(gas_breakdown([one.gas for one in batch.results])) == ["transaction 0", "transaction 1"]
+    assert gas_by_version(batch).get_xlabel() == "ledger version"
+
+
+def test_errors_among_simulations_are_left_out(node: toolkit.Node) -> None:
+    """A refused request has no gas."""
+    good = node.simulate(transfer("0xb0b").payload, sender="0xa11ce")
+    refused = toolkit.fetch_simulations(node, [transfer("0xb0b", octas=-1)], progress=False)
+    assert bars(gas_breakdown([good, refused.results[0]])) == ["transfer"]
+    assert bars(gas_breakdown(refused)) == []
+
+
+def test_long_arguments_that_look_the_same_have_numbers(node: toolkit.Node) -> None:
+    """Two names that would be cut to the same text stay different."""
+    names = [f"{'a' * 60}{place}" for place in range(3)]
+    calls = [toolkit.EntryFunction("0xcafe::registry::register", [name]) for name in names]
+    batch = toolkit.fetch_simulations(
+        node, [toolkit.SimulationRequest(call, sender="0xb0b") for call in calls], progress=False
+    )
+    assert len(set(as_observations(batch, figure="x")["label"])) == 3
+    assert [name[-3:] for name in bars(gas_breakdown(batch))] == [" #1", " #2", " #3"]
+
+
+def test_committed_transactions_are_one_series_a_function(paid: Any) -> None:
+    """Those that pay nothing are left out; the gas is that of the frame."""
+    made = as_observations(paid, figure="x")
+    users = paid.transactions[paid.transactions["type"] == "user_transaction"]
+    assert made["gas_used"].tolist() == users["gas_used"].tolist()
+    assert set(made["source"]) == {"committed"}
+    assert {"register", "aptos_account::transfer", "registry::transfer"} <= set(made["label"])
+    for figure in (gas_by_version, gas_distribution):
+        for given in (paid, paid.transactions):
+            assert figure(given, calls=["register"]).get_xlabel()
+    one = gas_by_version(paid, calls=["register"])
+    assert one.get_title(loc="left") == "Gas of register by ledger version"
+
+
+def test_committed_transactions_have_a_bar_for_each_kind(paid: Any) -> None:
+    """A transfer to a new account pays for its storage, another does not: they are not one bar."""
+    made = as_observations(paid, figure="x")
+    mine = made[made["label"] == "aptos_account::transfer"]
+    ax = gas_breakdown(mine)
+    kinds = dict(zip((name.partition("\n")[2] for name in bars(ax)), texts(ax, "total"), strict=True))
+    stored = mine[(mine["storage_fee_octas"] > 0) & mine["success"]].tail(20)["gas_used"].astype(float)
+    (total,) = (text for kind, text in kinds.items() if kind.startswith("succeeding, new storage"))
+    assert float(total.replace(",", "")) == pytest.approx(stored.mean(), abs=0.06)
+    assert any("no new storage" in kind for kind in kinds)
+
+
+def test_of_many_bars_those_of_most_gas_are_drawn(node: toolkit.Node) -> None:
+    """And the figure says of how many."""
+    frame = toolkit.fetch_simulations(node, [transfer("0xb0b")], progress=False).transactions
+    many = pd.concat([frame] * 50, ignore_index=True)
+    payloads = [payload.replace('"100"', f'"{place}"') for place, payload in enumerate(many["payload"])]
+    ax = gas_breakdown(many.assign(payload=payloads, gas_used=range(50)))
+    assert len(bars(ax)) == 40
+    assert "transfer(49)" in bars(ax)
+    assert texts(ax, "note") == ["the 40 bars of most gas, of 50"]
+
+
+def test_state_changes_take_what_has_them(node: toolkit.Node, paid: Any) -> None:
+    """A simulation and the result of a fetch are as good as their frame."""
+    simulation = node.simulate(transfer("0xb0b").payload, sender="0xa11ce")
+    assert bars(state_changes(simulation)) == bars(state_changes(simulation.changes))
+    assert bars(state_changes(paid)) == bars(state_changes(paid.changes))
+
+
+def test_resources_of_addresses_that_differ_in_the_middle_are_not_counted_together() -> None:
+    """Their short forms would be equal."""
+    types = [f"0x{'a' * 20}{middle}{'b' * 20}::m::R" for middle in "12"]
+    frame = pd.DataFrame({"type": "write_resource", "resource_type": types, "module": None, "handle": None})
+    assert len(set(bars(state_changes(frame)))) == 2
+
+
+@pytest.mark.parametrize("figure", [gas_by_version, gas_breakdown, gas_distribution, gas_heatmap])
+def test_something_else_is_refused_with_what_is_expected(figure: Any, paid: Any) -> None:
+    """The message names the figure, the frames that it takes, and what it got."""
+    for given, got in (
+        (paid.events, "a frame with the columns request, "),
+        ("0x1::m::f", "'0x1::m::f'"),
+        ([1, 2], "list"),
+        ([], "list"),
+        ([NotFound("x", status=404)], "list"),
+        (None, "NoneType"),
+        (synthetic_run.steps(), "gas_change draws changes"),
+    ):
+        with pytest.raises(InputError, match=f"^{figure.__name__}: expected run.observations, a frame of fetch_views"):
+            figure(given)
+        with pytest.raises(InputError) as error:
+            figure(given)
+        assert got in str(error.value)
+
+
+def test_figures_of_changes_say_what_they_expect(paid: Any) -> None:
+    """A frame of readings is not one of changes."""
+    for figure, expected in (
+        (gas_change, "run.steps"),
+        (schedule_changes, "toolkit.schedule_diff"),
+        (state_changes, "state changes"),
+    ):
+        with pytest.raises(InputError, match=f"^{figure.__name__}: expected .*{expected}"):
+            figure(paid.transactions)
+
+
+def test_names_of_functions_are_as_short_as_they_can_be() -> None:
+    """The last name alone, if it is not another's; labels that people chose stay."""
+    one, two = "0x" + "c" * 63 + "1", "0x" + "c" * 63 + "2"
+    assert call_names(["0x1::coin::supply", "supply"]) == ["coin::supply", "supply"]
+    names = call_names([f"{one}::shop::sell", f"{two}::shop::sell"])
+    assert len(set(names)) == 2
+    assert all(name.endswith("::shop::sell") and len(name) < 34 for name in names)
+    assert call_names(["0x1::coin::balance<0x1::aptos_coin::AptosCoin>(0xb0b)"]) == [
+        "balance<0x1::aptos_coin::AptosCoin>(0xb0b)"
+    ]
+    assert call_names(["what 0x1::coin::supply says"]) == ["what 0x1::coin::supply says"]
+
+
+# many calls -----------------------------------------------------------------------------------------------------------
+
+
+def many(count: int) -> pd.DataFrame:
+    """Readings of so many calls, each with a step."""
+    rows = [
+        {
+            "label": f"call {call}",
+            "source": "view@version",
+            "ledger_version": version,
+            "gas_used": call + 2 + version // 50,
+        }
+        for call in range(count)
+        for version in range(0, 100, 5)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_names_at_the_ends_of_twelve_lines_do_not_overlap() -> None:
+    """Up to twelve calls share the axes, and no two have the same colour and dashes."""
+    ax = gas_by_version(many(12))
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.texts if text.get_gid() == "end-label"]
+    assert len(boxes) == 12
+    heights = sorted((box.y0 + box.y1) / 2 for box in boxes)
+    size = 8 * ax.figure.dpi / 72
+    assert min(b - a for a, b in pairwise(heights)) >= 0.95 * size
+    lines = ax.findobj(lambda artist: artist.get_gid() == "gas-line")
+    assert len({(line.get_color(), line.get_linestyle(), str(line._dash_pattern)) for line in lines}) == 12
+
+
+@pytest.mark.parametrize("count", [13, 30])
+def test_more_calls_have_axes_of_their_own(count: int) -> None:
+    """Each is named above its axes, with the first and last gas, its own scale and the same versions."""
+    frame = many(count)
+    steps = pd.DataFrame(
+        {"label": ["call 1"], "version_before": [49], "version_after": [50], "exact": [True], "gas_before": [3],
+         "gas_after": [4], "cause": ["code"]}
+    )  # fmt: skip
+    ax = gas_by_version(frame, steps=steps)
+    ax.figure.canvas.draw()
+    panels = ax.child_axes
+    assert [panel.get_title(loc="left") for panel in panels] == [f"call {call}" for call in range(count)]
+    assert [panel.get_title(loc="right") for panel in panels[:2]] == ["2 → 3", "3 → 4"]
+    assert len({panel.get_xlim() for panel in panels}) == 1
+    assert [len(panel.findobj(lambda artist: artist.get_gid() == "gas-line")) for panel in panels] == [1] * count
+    marked = [n for n, one in enumerate(panels) if one.findobj(lambda artist: artist.get_gid() == "change-code")]
+    assert marked == [1]
+    boxes = [panel.get_window_extent() for panel in panels]
+    assert not any(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[place + 1 :])
+    assert all(ax.figure.bbox.x0 <= box.x0 and box.x1 <= ax.figure.bbox.x1 for box in boxes)
+    plt.close("all")
