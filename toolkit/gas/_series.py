@@ -300,7 +300,7 @@ def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
     calls = [_called(*row) for row in zip(*columns.values(), strict=True)]
     names = call_names([call.function for call in calls])
     labels = _with_arguments(names, calls, simulated.tolist())
-    made = paid.rename(columns={"version": "ledger_version"}).assign(
+    made = paid.assign(
         label=labels,
         source=np.where(simulated, Source.SIMULATE.value, Source.COMMITTED.value),
         type_arguments=[", ".join(call.type_arguments) for call in calls],

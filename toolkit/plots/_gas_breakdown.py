@@ -126,7 +126,7 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
         for kind, those in kinds_of(mine)[:MAX_KINDS]:
             parts = _parts(those.tail(MEAN_OF))
             numbers = parts[list(NUMBERS)].mean().to_frame().T
-            about = {"kind": kind, "count": len(those), "mean_of": len(parts)}
+            about: dict[str, Any] = {"kind": kind, "count": len(those), "mean_of": len(parts)}
             found.append(
                 parts[["label", "source", "success"]].tail(1).reset_index(drop=True).join(numbers).assign(**about)
             )
