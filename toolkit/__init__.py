@@ -15,6 +15,7 @@ from toolkit._present.notebook import show_frames_literally as _show_frames_lite
 __version__ = "0.1.0"
 
 _HOMES = {
+    "client._accounts": "Account",
     "client._connect": "connect",
     "client._contracts": "Contract",
     "client._fetch": "fetch_simulations fetch_table_items fetch_transactions fetch_views",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from toolkit import reports as reports
     from toolkit import widgets as widgets
     from toolkit import wire as wire
+    from toolkit.client._accounts import Account as Account
     from toolkit.client._connect import connect as connect
     from toolkit.client._contracts import Contract as Contract
     from toolkit.client._fetch import fetch_simulations as fetch_simulations

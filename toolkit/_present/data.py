@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from datetime import datetime
+from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ def json_value(value: Any) -> Any:
     Parameters
     ----------
     value : object
-        Integers beyond 2^53 become text, bytes hex, times ISO 8601, tuples lists, keys text.
+        Integers beyond 2^53 and decimals become text, bytes hex, times ISO 8601, tuples lists, keys text.
 
     Returns
     -------
@@ -45,6 +46,8 @@ def json_value(value: Any) -> Any:
         return "0x" + value.hex()
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     return str(value) if _is_integer(value) and abs(value) > MAX_EXACT_INTEGER else value
 
 

@@ -2,13 +2,68 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-__all__ = ["html_table", "markdown_table", "text_table"]
+__all__ = ["Listing", "html_table", "markdown_table", "text_table"]
+
+_Entry = TypeVar("_Entry")
+
+
+class Listing(tuple[_Entry, ...]):
+    """A tuple of dataclass instances of one class that is shown as a table, in a notebook and as text.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Pet:
+    ...     name: str
+    ...     legs: int
+    >>> Listing([Pet("rex", 4)])
+    name  legs
+    rex      4
+    """
+
+    __slots__ = ()
+
+    def _cells(self) -> tuple[list[str], list[list[str]], set[int]]:
+        """Return the head, the rows and the positions of numbers."""
+        from toolkit._present.text import visible
+
+        entry: Any = self[0]
+        names = [one.name for one in fields(entry)]
+        values = [[getattr(entry, name) for name in names] for entry in self]
+        rows = [[visible(_cell(name, one), 120) for name, one in zip(names, row, strict=True)] for row in values]
+        right = {place for place, value in enumerate(values[0]) if isinstance(value, int)}
+        return [name.replace("_", " ") for name in names], rows, right
+
+    def __repr__(self) -> str:
+        if not self:
+            return "()"
+        head, rows, right = self._cells()
+        return "\n".join(text_table(rows, head=head, right=right))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        from toolkit._present.notebook import literal
+
+        if not self:
+            return literal("none")
+        head, rows, right = self._cells()
+        return literal(html_table([[escape(cell) for cell in row] for row in rows], head=head, right=right))
+
+
+def _cell(name: str, value: Any) -> str:
+    """Return a value as text; quantities have separators, ledger versions and other identifiers do not."""
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) and name not in {"version", "sequence_number"} else str(value)
 
 
 def text_table(

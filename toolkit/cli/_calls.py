@@ -1,7 +1,8 @@
-"""Commands that send requests: info, probe, module, view, table-item, simulate."""
+"""Commands that send requests: info, probe, module, account, view, table-item, simulate."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,14 +23,17 @@ from toolkit.cli._console import (
     print_facts,
     print_frame,
     print_json,
+    records,
     write_frame,
 )
-from toolkit.errors import InputError
+from toolkit.errors import InputError, NodeError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["info", "module", "probe", "simulate", "table_item", "view"]
+    from toolkit.client._accounts import Account
+
+__all__ = ["account", "info", "module", "probe", "simulate", "table_item", "view"]
 
 
 class SimulationRows(StrEnum):
@@ -84,6 +88,80 @@ def module(
         from toolkit.client._contracts import module_content
 
         print_json(module_content(contract))
+
+
+def account(
+    address: Annotated[
+        str | None, typer.Argument(help="Account, contract or object; without it those of the embedded node.")
+    ] = None,
+    asset: Annotated[
+        list[str] | None, typer.Option(help="Coin type or address of a fungible asset to read too; may be repeated.")
+    ] = None,
+    ledger_version: VersionOption = None,
+    where: NodeOption = "embedded",
+    as_json: JsonOption = False,
+) -> None:
+    """Print what an address has: modules, resources, coins and fungible assets, in whole coins, exactly.
+
+    Without an address: the accounts and contracts of the embedded node.
+    """
+    if address is None:
+        if where != "embedded":
+            raise InputError("account requires an ADDRESS: a node cannot list its accounts, except the embedded one")
+        _print_listings(as_json=as_json)
+        return
+    with connected(where) as reached:
+        found = reached.account(address, assets=asset or (), ledger_version=ledger_version)
+        name = reached.name
+    facts = {
+        "node": name,
+        "address": found.address,
+        "kind": found.kind.value,
+        "ledger_version": found.ledger_version,
+        "sequence_number": found.sequence_number,
+        "authentication_key": found.authentication_key,
+    }
+    frames = {what: _listed(found, what) for what in ("balances", "modules", "resources")}
+    if as_json:
+        parts = {what: None if frame is None else records(frame) for what, frame in frames.items()}
+        print_json({**facts, **parts, "notes": list(found.notes)})
+        return
+    from toolkit.frames._display import show
+
+    print_facts(facts | {f"not read ({place})": note for place, note in enumerate(found.notes, 1)}, as_json=False)
+    for what, columns in _ACCOUNT_COLUMNS.items():
+        frame = frames[what]
+        if frame is not None and len(frame):
+            print(f"\n{what}\n{show(frame, rows=_MAX_LISTED, columns=columns)}")
+
+
+_MAX_LISTED = 200
+_ACCOUNT_COLUMNS = {
+    "balances": ["symbol", "amount", "balance", "standard", "asset"],
+    "modules": ["name", "package", "entry_functions", "view_functions", "structs", "size_bytes"],
+    "resources": ["resource_type", "json_bytes"],
+}
+
+
+def _listed(found: Account, what: str) -> pd.DataFrame | None:
+    """Return a frame of an account; None if the node does not list it, which is in the account's notes."""
+    try:
+        frame: pd.DataFrame = getattr(found, what)
+    except NodeError:
+        return None
+    return frame
+
+
+def _print_listings(*, as_json: bool) -> None:
+    """Print the accounts and contracts of the embedded node."""
+    from toolkit.client._http import embedded_ledger
+
+    ledger = embedded_ledger()
+    accounts, contracts = ledger.accounts, ledger.contracts
+    if as_json:
+        print_json({"accounts": [asdict(one) for one in accounts], "contracts": [asdict(one) for one in contracts]})
+        return
+    print(f"{contracts!r}\n\n{accounts!r}")
 
 
 def view(  # noqa: PLR0917 - typer makes options of parameters

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from toolkit._present.notebook import facts_html
+from toolkit.client._accounts import NO_ACCOUNT
 from toolkit.client._arguments import listed_keys, listed_requests, named_calls
 from toolkit.client._batch import progress_bar, send_all, send_all_typed
 from toolkit.client._calls import needs_sequence_number, viewed_sequence_number
-from toolkit.client._reads import NO_ACCOUNT, Reads
+from toolkit.client._reads import Reads
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client._snapshot import Snapshot
 from toolkit.client._transaction_pages import pages_of, read_transactions

@@ -25,6 +25,7 @@ from toolkit.wire import parse_headers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from toolkit.embedded import Ledger  # for typing only: it is started on use
     from toolkit.wire import AnswerHeaders
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Request",
     "Transport",
     "base_url",
+    "embedded_ledger",
     "embedded_url",
     "environment_key",
     "is_nearby",
@@ -205,13 +207,21 @@ def is_nearby(url: str) -> bool:
 
 
 @cache
+def embedded_ledger() -> Ledger:
+    """Return the ledger of the embedded node, which is made once per process."""
+    from toolkit import embedded
+
+    return embedded.Ledger.with_history()
+
+
+@cache
 def embedded_url() -> str:
     """Start the embedded node, once per process, and return its URL."""
     import atexit
 
     from toolkit import embedded
 
-    server = embedded.start(embedded.Ledger.with_history())
+    server = embedded.start(embedded_ledger())
     atexit.register(server.stop)
     return server.url
 

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from toolkit.client._abis import AbiStore
+from toolkit.client._accounts import NO_ACCOUNT, read_account, read_asset
 from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_text
 from toolkit.client._cache import AnswerCache, NodeCache
 from toolkit.client._calls import (
@@ -21,7 +22,7 @@ from toolkit.client._calls import (
 from toolkit.client._connection import Connection
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import base_url, embedded_url, environment_key, login_of, redacted_url
-from toolkit.client._reads import NO_ACCOUNT, Probe, Reads, probe
+from toolkit.client._reads import Probe, Reads, probe
 from toolkit.client._retry import Pace
 from toolkit.client._snapshot import Snapshot
 from toolkit.client._transport import SessionTransport
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from toolkit.client._accounts import Account, Asset
     from toolkit.client._calls import Encoding, PreparedCall
     from toolkit.client._contracts import Contract
     from toolkit.client._http import Transport
@@ -395,7 +397,7 @@ class Node(Reads):
         ledger, number = self.ledger(), 0
         if needs_sequence_number(request):
             try:
-                number = self.account(request.sender).sequence_number
+                number = self.sequence_number(request.sender)
             except (NotFound, Forbidden) as error:
                 number = 0 if error.error_code == NO_ACCOUNT else self._viewed_sequence_number(request.sender)
         return self._connection.perform(self.prepare_simulation(request, ledger=ledger, sequence_number=number))
@@ -522,6 +524,83 @@ class Node(Reads):
         from toolkit.client._contracts import contract_of
 
         return contract_of(self, module, as_version_or_head(ledger_version))
+
+    def account(self, address: str, *, assets: Iterable[str] = (), ledger_version: int | None = None) -> Account:
+        """Return what an address has: modules, resources, coins and fungible assets.
+
+        Parameters
+        ----------
+        address : str
+            Of an account, a contract or an object.
+        assets : iterable of str, optional
+            Coin types, or addresses of fungible assets, whose balances are read too. A node cannot list the fungible
+            stores of an account: without this, those of the gas coin and of assets that are paired with the account's
+            coins are read.
+        ledger_version : int, optional
+            Version whose state is read; the head by default.
+
+        Returns
+        -------
+        Account
+            With `sequence_number` and `authentication_key`, the frames `modules`, `resources` and `balances`, and in
+            ``notes`` what the node does not offer. An address where nothing is stored has the kind ``nothing`` on nodes
+            that give every address a sequence number.
+
+        Raises
+        ------
+        NotFound
+            If nothing is at the address, on nodes that say so.
+        InputError
+            If the address or an asset is not valid.
+        NodeError, NodeUnreachable, SchemaError
+            If the node refuses otherwise, does not answer, or an answer cannot be decoded.
+
+        Notes
+        -----
+        Source: ``GET /v1/accounts/{address}``, and ``/resources`` and ``/modules`` below it, all pages; about 6
+        requests, and 3 for each further asset.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> node = toolkit.connect()
+        >>> gold = node.view("0x901d::gold::metadata").value
+        >>> node.account("0x901d", assets=[gold]).balances["symbol"].tolist()
+        ['APT', 'GOLD']
+        """
+        return read_account(self, address, as_version_or_head(ledger_version), assets)
+
+    def asset(self, asset: str, *, ledger_version: int | None = None) -> Asset:
+        """Return name, symbol and decimals of a coin or fungible asset.
+
+        Parameters
+        ----------
+        asset : str
+            Coin type, or the address of the fungible asset's metadata.
+        ledger_version : int, optional
+            Version whose state is read; the head by default.
+
+        Returns
+        -------
+        Asset
+            Its ``decimals`` are None if the ledger has no such asset.
+
+        Raises
+        ------
+        InputError
+            If `asset` is neither a coin type nor an address.
+        NodeError, NodeUnreachable, SchemaError
+            If the node refuses, does not answer, or an answer cannot be decoded.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> apt = toolkit.connect().asset("0x1::aptos_coin::AptosCoin")
+        >>> apt.symbol, apt.decimals
+        ('APT', 8)
+        """
+        given = as_version_or_head(ledger_version)
+        return read_asset(self, asset, self.ledger().version if given is None else given)
 
     # many calls -------------------------------------------------------------------------------------------------
 

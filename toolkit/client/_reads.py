@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html
 from toolkit.client._abis import abi_of
+from toolkit.client._accounts import ABSENT, prepare_page
 from toolkit.client._calls import PreparedCall
 from toolkit.client._connection import bcs_body, json_body, path, pinned
 from toolkit.client._versions import as_version, as_version_or_head
@@ -41,14 +42,9 @@ if TYPE_CHECKING:
     from toolkit.move import ModuleAbi
     from toolkit.wire import AccountInfo, BlockInfo, GasPriceEstimate, LedgerState, NodeInfo
 
-__all__ = ["ABSENT", "NO_ACCOUNT", "Probe", "Reads", "probe"]
+__all__ = ["Probe", "Reads", "probe"]
 
 _GAS_SCHEDULE = "0x1::gas_schedule::GasScheduleV2"
-NO_ACCOUNT = "account_not_found"
-"""Error code that says that an account does not exist; other refusals say that the node does not offer accounts."""
-ABSENT = frozenset({"module_not_found", NO_ACCOUNT, "resource_not_found", "state_value_not_found"})
-"""Error codes that say that something does not exist at a version, and nothing else."""
-
 _VIEW = "0x1::timestamp::now_microseconds"
 """A view of the framework without arguments: it answers at every version that can be read."""
 _HASH_DIGITS = 64
@@ -65,8 +61,21 @@ class Reads:
     abis: AbiStore
 
     def prepare_account(self, address: str) -> PreparedCall[AccountInfo]:
-        """Prepare the read of an account at the head."""
-        return _account(self._connection, address)
+        """Prepare the read of an account's sequence number and authentication key at the head."""
+        call = _account(self._connection, address)
+        return PreparedCall(call.request, call.asked, lambda answer: call.finish(answer)[0])
+
+    def sequence_number(self, address: str) -> int:
+        """Return the sequence number of an account at the head.
+
+        Raises
+        ------
+        NotFound
+            If the account does not exist.
+        NodeError, NodeUnreachable
+            If the node refuses otherwise, or does not answer.
+        """
+        return self._connection.perform(self.prepare_account(address)).sequence_number
 
     def prepare_block(self, ledger_version: int) -> PreparedCall[BlockInfo]:
         """Prepare the read of the block that holds a version."""
@@ -219,18 +228,10 @@ class Reads:
                 raise
             return None
 
-    def account(self, address: str, *, ledger_version: int | None = None) -> AccountInfo:
-        """Return the sequence number and authentication key of an account.
-
-        Parameters
-        ----------
-        address : str
-        ledger_version : int, optional
-            Version whose state is read; the head by default.
-
-        Returns
-        -------
-        AccountInfo
+    def account_and_head(
+        self, address: str, ledger_version: int | None = None
+    ) -> tuple[AccountInfo, LedgerState | None]:
+        """Return the sequence number and authentication key of an account, and the node's head when it answered.
 
         Raises
         ------
@@ -239,7 +240,13 @@ class Reads:
         NodeError, NodeUnreachable
             If the node refuses otherwise, or does not answer.
         """
-        return self._connection.perform(_account(self._connection, address, as_version_or_head(ledger_version)))
+        return self._connection.perform(_account(self._connection, address, ledger_version))
+
+    def account_page(
+        self, address: str, what: str, ledger_version: int, start: str | None = None
+    ) -> tuple[list[Any], str | None]:
+        """Return a page of the ``modules`` or ``resources`` of an account, and the start of the next page."""
+        return self._connection.perform(prepare_page(self._connection, address, what, ledger_version, start))
 
     def block(self, ledger_version: int) -> BlockInfo:
         """Return the block that holds a version, without its transactions.
@@ -385,11 +392,18 @@ def _node_info(connection: Connection) -> PreparedCall[NodeInfo]:
     return PreparedCall(connection.request("GET", ""), "node info", lambda answer: decode_node_info(answer.body))
 
 
-def _account(connection: Connection, address: str, version: int | None = None) -> PreparedCall[AccountInfo]:
-    """Prepare the read of an account's sequence number and authentication key; its answer is never stored."""
+def _account(
+    connection: Connection, address: str, version: int | None = None
+) -> PreparedCall[tuple[AccountInfo, LedgerState | None]]:
+    """Prepare the read of an account's sequence number and authentication key; its answer is never stored.
+
+    The result has the node's head too.
+    """
     address = wire_address(parse_address(address))
     request = pinned(connection.request("GET", path("accounts", address)), version)
-    return PreparedCall(request, f"account {address}", lambda answer: decode_account(answer.body))
+    return PreparedCall(
+        request, f"account {address}", lambda answer: (decode_account(answer.body), answer.parsed.ledger)
+    )
 
 
 def _module_path(address: str, name: str) -> str:
@@ -645,7 +659,7 @@ def _further_reads(node: Node, head: int) -> dict[str, Callable[[], Any]]:
         "node info": lambda: node.info().node_role or None,  # the role is not in the headers of POST operations
         "module": lambda: node.module("0x1", "timestamp", ledger_version=head),
         "resource": lambda: node.resource("0x1", "0x1::timestamp::CurrentTimeMicroseconds", ledger_version=head),
-        "account": lambda: node.account("0x1"),
+        "account": lambda: node.account_and_head("0x1"),
         "block by version": lambda: node.block(head),
         "transaction by version": lambda: node.transaction(head),
         "transactions by page": lambda: node.transactions(head, 1),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from toolkit.errors import NotAtPast
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from toolkit.client._accounts import Account
     from toolkit.client._contracts import Contract
     from toolkit.client._node import Node  # for typing only: Node.at returns a Snapshot
     from toolkit.client._results import Simulation, TableItem, ViewResult
@@ -96,6 +97,16 @@ class Snapshot:
             As `Node.resource` does.
         """
         return self.node.resource(address, tag, ledger_version=self.ledger_version)
+
+    def account(self, address: str, *, assets: Iterable[str] = ()) -> Account:
+        """Return what an address has at this version; see `Node.account`.
+
+        Raises
+        ------
+        NotFound, InputError, NodeError, NodeUnreachable, SchemaError
+            As `Node.account` does.
+        """
+        return self.node.account(address, assets=assets, ledger_version=self.ledger_version)
 
     def gas_schedule(self) -> GasSchedule:
         """Return the gas schedule at this version; see `Node.gas_schedule`.

@@ -19,6 +19,7 @@ from pandas.api.types import is_list_like
 
 from toolkit.dtypes import _limbs as limbs
 from toolkit.dtypes import _reductions as reductions
+from toolkit.dtypes._reductions import is_missing
 from toolkit.dtypes._storage import byte_matrix, common_kind, from_ints, from_matrix, shown, to_ints
 from toolkit.errors import InputError, SchemaError
 
@@ -307,15 +308,16 @@ def exact_diff(series: pd.Series, periods: int = 1, *, by: Any = None) -> pd.Ser
     return wide.diff(periods) if by is None else wide.groupby(by).diff(periods)
 
 
-def scaled(series: pd.Series, decimals: int = 8, *, exact: bool = False) -> pd.Series:
+def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = False) -> pd.Series:
     """Divide a column of integers by ``10**decimals``, such as octas to coins.
 
     Parameters
     ----------
     series : Series, length n
         Integers of any width.
-    decimals : int, default 8
-        Decimal places of the unit (octas in a coin: 8).
+    decimals : int or Series of int, default 8
+        Decimal places of the unit (octas in a coin: 8), or those of each row, such as of its asset. A row with missing
+        decimals is missing.
     exact : bool, default False
         Return decimals, which are exact. By default floats, for plots: about 16 digits of them are correct.
 
@@ -323,14 +325,15 @@ def scaled(series: pd.Series, decimals: int = 8, *, exact: bool = False) -> pd.S
     -------
     Series, length n
         Floats (``float64``, NaN for missing rows), or decimals (``decimal128(38, decimals)`` or, of u128 to i256
-        columns, ``decimal256(76, decimals)``, as an ``ArrowDtype``). ``attrs["toolkit"]`` records the division.
+        columns, ``decimal256(76, decimals)``, as an ``ArrowDtype``; with the largest decimals of the rows).
+        ``attrs["toolkit"]`` records the division.
 
     Raises
     ------
     SchemaError
         If the column has values other than integers, or one with more digits than the decimals have.
     InputError
-        If `decimals` is not a non-negative int, or above 38 for decimals.
+        If `decimals` is not a non-negative int, or above 38 for decimals, or a Series with another index.
 
     Examples
     --------
@@ -340,26 +343,45 @@ def scaled(series: pd.Series, decimals: int = 8, *, exact: bool = False) -> pd.S
     [1.5]
     >>> scaled(octas, exact=True).tolist()
     [Decimal('1.50000000')]
+    >>> scaled(pd.Series([150, 7]), pd.Series([2, 0]), exact=True).tolist()
+    [Decimal('1.50'), Decimal('7.00')]
     """
-    places: object = decimals
-    if isinstance(places, bool) or not isinstance(places, int) or places < 0:
-        raise InputError(f"decimals must be a non-negative int, got {shown(decimals)}")
     series = pd.Series(series)
+    places, same = _places(decimals, series), not isinstance(decimals, pd.Series)
     if exact:
-        return _decimals(series, decimals)
+        return _decimals(series, places, same=same)
     if series.dtype == object:
         values = np.array([np.nan if pd.isna(value) else float(value) for value in series], np.float64)
         _integers(series)
     else:
         values = limbs.to_float(_column_words(series, "scaled"))
         values[series.isna().to_numpy(dtype=bool)] = np.nan
-    result = pd.Series(values / 10.0**decimals, index=series.index, name=series.name)
-    result.attrs["toolkit"] = {str(series.name): {"typing": f"float64, divided by 10**{decimals}, not exact"}}
+    powers = np.array([np.nan if place is None else 10.0**place for place in places], np.float64)
+    result = pd.Series(values / powers, index=series.index, name=series.name)
+    how = places[0] if same else "decimals"
+    result.attrs["toolkit"] = {str(series.name): {"typing": f"float64, divided by 10**{how}, not exact"}}
     return result
 
 
-def _decimals(series: pd.Series, decimals: int) -> pd.Series:
-    """Return a column of integers divided by a power of ten as decimals."""
+def _places(decimals: int | pd.Series, values: pd.Series) -> list[int | None]:
+    """Return the decimal places, checked: one number, or one of each row, None for missing ones."""
+    if not isinstance(decimals, pd.Series):
+        given: object = decimals
+        if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+            raise InputError(f"decimals must be a non-negative int, got {shown(decimals)}")
+        return [given]
+    if not decimals.index.equals(values.index):
+        raise InputError("decimals must have the index of the values; take both from one frame")
+    places = [None if is_missing(place) else place for place in decimals.tolist()]
+    for place in places:  # a column with missing rows may have become one of floats
+        if place is not None and (isinstance(place, bool) or place != int(place) or place < 0):
+            raise InputError(f"decimals must be non-negative ints, got {shown(place)}")
+    return [None if place is None else int(place) for place in places]
+
+
+def _decimals(series: pd.Series, places: list[int | None], *, same: bool) -> pd.Series:
+    """Return a column of integers divided by powers of ten as decimals."""
+    decimals = max((place for place in places if place is not None), default=0)
     if decimals > _MAX_DECIMALS:
         raise InputError(f"decimals must be at most {_MAX_DECIMALS} for exact results, got {decimals}")
     if series.dtype == object:
@@ -371,7 +393,10 @@ def _decimals(series: pd.Series, decimals: int) -> pd.Series:
     kind = pa.decimal256(precision, decimals) if long else pa.decimal128(precision, decimals)
     values = [None if pd.isna(value) else Decimal(int(value)) for value in series.tolist()]
     with localcontext(Context(prec=_MAX_DIGITS + 2 * _MAX_DECIMALS)) as context:
-        quotients = [None if value is None else value.scaleb(-decimals, context) for value in values]
+        quotients = [
+            None if value is None or place is None else value.scaleb(-place, context)
+            for value, place in zip(values, places * len(values) if same else places, strict=True)
+        ]
     try:
         array = pa.array(quotients, kind)
     except pa.ArrowInvalid:
@@ -383,7 +408,8 @@ def _decimals(series: pd.Series, decimals: int) -> pd.Series:
             rows=[row],
         ) from None
     result = pd.Series(pd.arrays.ArrowExtensionArray(array), index=series.index, name=series.name)
-    result.attrs["toolkit"] = {str(series.name): {"typing": f"{kind}, divided by 10**{decimals}"}}
+    how = decimals if same else "decimals"
+    result.attrs["toolkit"] = {str(series.name): {"typing": f"{kind}, divided by 10**{how}"}}
     return result
 
 

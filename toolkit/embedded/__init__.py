@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from toolkit.embedded._contract import script as script
     from toolkit.embedded._contract import view as view
     from toolkit.embedded._ledger import Ledger as Ledger
+    from toolkit.embedded._reader import LedgerAccount as LedgerAccount
     from toolkit.embedded._reader import Milestone as Milestone
+    from toolkit.embedded._reader import PublishedContract as PublishedContract
     from toolkit.embedded._transaction import CommittedTransaction as CommittedTransaction
     from toolkit.embedded._transaction import LedgerBlock as LedgerBlock
     from toolkit.embedded._vm_status import AbortCode as AbortCode
@@ -95,7 +97,7 @@ _HOMES = {
     "http._node": "Access Limits",
     "http._server": "Server serve start",
     "_ledger": "Ledger",
-    "_reader": "Milestone",
+    "_reader": "LedgerAccount Milestone PublishedContract",
     "_transaction": "CommittedTransaction LedgerBlock",
     "types": (
         "T0 T1 Enum Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 i256 "

@@ -9,10 +9,13 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from toolkit._present.tables import Listing
 from toolkit.embedded._code import read_resource
 from toolkit.embedded._execution import run_view
-from toolkit.embedded._state import table_key
+from toolkit.embedded._state import module_key, resource_key, table_key
 from toolkit.embedded._vm_status import VmError
+from toolkit.embedded.framework import ACCOUNT_NAMES
+from toolkit.embedded.framework._account import Account
 from toolkit.errors import InputError
 from toolkit.move import (
     FunctionId,
@@ -22,6 +25,7 @@ from toolkit.move import (
     parse_address,
     parse_table_handle,
     parse_type_tag,
+    wire_address,
 )
 from toolkit.move._type_tags import SIGNED, UNSIGNED
 from toolkit.wire import EncodedScript, ScriptArgument
@@ -37,8 +41,17 @@ if TYPE_CHECKING:
     from toolkit.move import Layout, TypeTag
     from toolkit.wire import LedgerState
 
-__all__ = ["UNIX_EPOCH", "LedgerReader", "Milestone", "MilestoneKind", "encode_arguments", "encode_script"]
-__all__ += ["script_arguments"]
+__all__ = [
+    "UNIX_EPOCH",
+    "LedgerAccount",
+    "LedgerReader",
+    "Milestone",
+    "MilestoneKind",
+    "PublishedContract",
+    "encode_arguments",
+    "encode_script",
+    "script_arguments",
+]
 
 # Kinds of script arguments by Move type; other values are sent as BCS.
 _SCRIPT_KINDS = {text: text for text in ("bool", "address", *UNSIGNED, *SIGNED)} | {"vector<u8>": "bytes"}
@@ -77,6 +90,51 @@ class Milestone:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerAccount:
+    """An account of a ledger, as `Ledger.accounts` lists it.
+
+    Parameters
+    ----------
+    address : str
+        Short form, such as ``0xa11ce``.
+    name : str
+        What it is: ``alice``, ``bob``, ``framework``, ``minting``, or the modules it published; empty for others.
+    octas : int
+        Balance of the gas coin, as coin and as fungible asset.
+    sequence_number : int
+        Number of transactions it sent.
+    """
+
+    address: str
+    name: str
+    octas: int
+    sequence_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedContract:
+    """A published module, as `Ledger.contracts` lists it.
+
+    Parameters
+    ----------
+    contract : str
+        Module id, such as ``0xcafe::registry``.
+    about : str
+        First line of its docstring.
+    views, entries : tuple of str
+        Names of its view functions, and of the functions that transactions call.
+    version : int
+        Ledger version at which this code was published.
+    """
+
+    contract: str
+    about: str
+    views: tuple[str, ...]
+    entries: tuple[str, ...]
+    version: int
+
+
 class LedgerReader:
     """The reading methods of a ledger; `Ledger` adds the writing ones.
 
@@ -111,6 +169,61 @@ class LedgerReader:
         gas also changes with each order, at the versions of ``place``, which are changes of ``state``.
         """
         return tuple(self._milestones)
+
+    @property
+    def accounts(self) -> Listing[LedgerAccount]:
+        """The accounts at the head with their balances, those with a name first: tuple of LedgerAccount.
+
+        A notebook and ``print`` show them as a table. Objects, such as stores of fungible assets, are not listed.
+        """
+        head = self.head
+        code = self.chain.code_at(head)
+        kind = code.struct(Account.Account, ())
+        names = dict(ACCOUNT_NAMES)
+        for address, module in code.modules:
+            if address != "0x1":
+                names[address] = f"{names[address]}, {module}" if address in names else module
+        found = []
+        for address in self.chain.state.owners():
+            value = self.chain.state.read(resource_key(address, kind.tag), head)
+            if value is not None:
+                octas = self.view("0x1::coin::balance", [address], ["0x1::aptos_coin::AptosCoin"])[0][0]
+                sent = decode_bcs(kind.layout, value.data)["sequence_number"]
+                found.append(LedgerAccount(wire_address(address), names.get(address, ""), octas, sent))
+        return Listing(sorted(found, key=lambda one: (not one.name, int(one.address, 16))))
+
+    @property
+    def contracts(self) -> Listing[PublishedContract]:
+        """The modules published at the head, without those of the framework at 0x1: tuple of PublishedContract.
+
+        A notebook and ``print`` show them as a table.
+
+        Examples
+        --------
+        >>> from toolkit import embedded
+        >>> ledger = embedded.Ledger.with_history(versions=200)
+        >>> [one.contract for one in ledger.contracts][:3]
+        ['0x901d::gold', '0xb00c::order_book', '0xcafe::registry']
+        >>> ledger.contracts[2].views
+        ('handle', 'record_of', 'size')
+        """
+        head = self.head
+        found = []
+        for (address, name), definition in self.chain.code_at(head).modules.items():
+            if address == "0x1":
+                continue
+            marks = {function.name: function.mark for function in definition.functions.values()}
+            version, _ = self.chain.state.read_stamped(module_key(address, name), head)
+            found.append(
+                PublishedContract(
+                    contract=definition.wire_id,
+                    about=(definition.contract.__doc__ or "").strip().partition("\n")[0],
+                    views=tuple(name for name, mark in marks.items() if mark.is_view),
+                    entries=tuple(name for name, mark in marks.items() if mark.is_entry),
+                    version=version,
+                )
+            )
+        return Listing(sorted(found, key=lambda one: one.contract))
 
     @property
     def state(self) -> LedgerState:

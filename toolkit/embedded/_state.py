@@ -218,6 +218,10 @@ class VersionedState:
             if self.read(key, version) is not None:
                 yield key
 
+    def owners(self) -> tuple[str, ...]:
+        """Return the addresses and table handles that have keys."""
+        return tuple(self._owned)
+
     def prune(self, oldest: int) -> None:
         """Drop values that only versions below `oldest` can read."""
         while self._superseded and self._superseded[0][0] <= oldest:

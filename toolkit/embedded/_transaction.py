@@ -8,9 +8,10 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from toolkit._present.text import listed, visible
 from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
-from toolkit.move import Writer, parse_address
+from toolkit.move import Writer, parse_address, wire_address
 from toolkit.wire import (
     Ed25519Signature,
     EncodedModuleBundle,
@@ -43,6 +44,8 @@ __all__ = [
     "placeholder_signature",
 ]
 
+
+_MAX_NAMED = 5
 
 # Prefix of the hashed bytes of a transaction, as on chain; 0 is the variant of user transactions.
 _HASH_SALT = hashlib.sha3_256(b"APTOS::Transaction").digest() + b"\x00"
@@ -140,7 +143,7 @@ class Output(NamedTuple):
     tables: Mapping[str, TableTypes] = MappingProxyType({})  # by handle
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CommittedTransaction:
     """A committed transaction; each is one ledger version.
 
@@ -181,6 +184,16 @@ class CommittedTransaction:
     def gas_used(self) -> int:
         """Gas units charged, from the gas model."""
         return self.output.charges.total_charge_gas_units
+
+    def __repr__(self) -> str:
+        modules = [key for key in self.output.writes if key.kind == "module"]
+        published = [f"{wire_address(key.owner)}::{key.name!s}" for key in modules]
+        call = self.request.executable if self.request is not None else None
+        what = f"published {listed(published, _MAX_NAMED)}" if published else getattr(call, "function", self.kind)
+        how = "succeeded" if self.success else f"failed ({self.vm_status})"
+        return visible(
+            f"<CommittedTransaction version {self.version}: {what}, {how}, {self.gas_used:,} gas units>", 300
+        )
 
 
 @dataclass(frozen=True, slots=True)

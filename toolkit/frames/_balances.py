@@ -17,16 +17,16 @@ from toolkit.wire import FeePayerSignature, transaction_rows
 from toolkit.wire._u64 import parse_u64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
     from toolkit.wire import UserTransaction
 
-__all__ = ["balance_frame"]
+__all__ = ["APT", "APT_METADATA", "Stores", "balance_frame"]
 
 APT = "0x1::aptos_coin::AptosCoin"
-_APT_METADATA = "0xa"
+APT_METADATA = "0xa"
 _COIN_STORE = re.compile(r"0x1::coin::CoinStore<(.+)>")
 _SHAPE_ERRORS = (KeyError, TypeError, AttributeError, ToolkitError)
 """Errors of events and stores of another shape, on other chains; such events are ignored."""
@@ -56,19 +56,30 @@ class _Movement:
     after: int | None = None
 
 
-class _Stores:
-    """The stores that a transaction wrote, with their owners, assets and balances."""
+class Stores:
+    """The coin and fungible stores among resources, with their owners, assets and balances.
 
-    def __init__(self, changes: dict[str, list[Any]]) -> None:
+    Parameters
+    ----------
+    changes : dict of str to list
+        Columns ``address``, ``resource_type`` (canonical) and ``data`` (JSON), such as those of a transaction's writes.
+    """
+
+    def __init__(self, changes: Mapping[str, Sequence[Any]]) -> None:
         self.handles: dict[tuple[str, int], str] = {}
         self.coins: dict[tuple[str, str], int] = {}
         self.assets: dict[str, tuple[str, int]] = {}
         self.owners: dict[str, str] = {}
+        self._concurrent: dict[str, int] = {}
         columns = (changes[name] for name in ("address", "resource_type", "data"))
         for address, resource, text in zip(*columns, strict=True):
             if resource is not None and text is not None:
                 with suppress(*_SHAPE_ERRORS):
                     self._note(address, resource, parse_json(text, "data"))
+        for store, amount in self._concurrent.items():  # the balance of the store itself is then 0
+            if store in self.assets:
+                asset, balance = self.assets[store]
+                self.assets[store] = asset, balance + amount
 
     def _note(self, address: str, resource: str, data: Any) -> None:
         coin = _COIN_STORE.fullmatch(resource)
@@ -80,6 +91,8 @@ class _Stores:
                 self.handles[address, number] = kind
         elif resource == "0x1::fungible_asset::FungibleStore":
             self.assets[address] = parse_address(data["metadata"]["inner"]), parse_u64(data["balance"], "balance")
+        elif resource == "0x1::fungible_asset::ConcurrentFungibleBalance":
+            self._concurrent[address] = parse_u64(data["balance"]["value"], "balance.value")
         elif resource == "0x1::object::ObjectCore":
             self.owners[address] = parse_address(data["owner"])
 
@@ -108,7 +121,7 @@ def balance_frame(transaction: UserTransaction) -> pd.DataFrame:
     fee of the payer is the fee.
     """
     _, changes, events = transaction_rows([transaction])
-    stores = _Stores(changes)
+    stores = Stores(changes)
     moved: dict[tuple[str, str], _Movement] = {}
     for owner, asset, standard, amount in _counted_once(list(_movements(events, stores)), transaction, stores):
         movement = moved.setdefault((owner, asset), _Movement(standard))
@@ -122,10 +135,10 @@ def balance_frame(transaction: UserTransaction) -> pd.DataFrame:
     return rows_frame(BALANCES, _columns(moved))
 
 
-def _counted_once(found: list[_Moved], transaction: UserTransaction, stores: _Stores) -> Iterator[_Moved]:
+def _counted_once(found: list[_Moved], transaction: UserTransaction, stores: Stores) -> Iterator[_Moved]:
     """Yield the movements without second reports of one of them, as some nodes emit."""
     split = transaction.gas_breakdown()
-    fee = None if split is None else (_payer(transaction), _APT_METADATA, "fungible asset", -split.net_octas)
+    fee = None if split is None else (_payer(transaction), APT_METADATA, "fungible asset", -split.net_octas)
     if found and found[-1] == fee and found[-1][3]:
         found = found[:-1]
     assets = Counter((owner, amount) for owner, _, standard, amount in found if standard == "fungible asset")
@@ -136,7 +149,7 @@ def _counted_once(found: list[_Moved], transaction: UserTransaction, stores: _St
         yield owner, asset, standard, amount
 
 
-def _movements(events: dict[str, list[Any]], stores: _Stores) -> Iterator[_Moved]:
+def _movements(events: dict[str, list[Any]], stores: Stores) -> Iterator[_Moved]:
     """Yield (owner, asset, standard, signed amount) for each event that moves a balance."""
     columns = (events[name] for name in ("type", "account_address", "creation_number", "data"))
     for kind, account, number, text in zip(*columns, strict=True):
@@ -146,7 +159,7 @@ def _movements(events: dict[str, list[Any]], stores: _Stores) -> Iterator[_Moved
                 yield _movement(direction, parse_json(text, "data"), account, number, stores)
 
 
-def _movement(direction: int, data: Any, account: str, number: int, stores: _Stores) -> _Moved:
+def _movement(direction: int, data: Any, account: str, number: int, stores: Stores) -> _Moved:
     amount = direction * parse_u64(data["amount"], "amount")
     if "store" in data:
         store = parse_address(data["store"])
@@ -162,7 +175,7 @@ def _canonical(coin_type: str) -> str:
     return str(parse_type_tag(coin_type))
 
 
-def _add_fee(transaction: UserTransaction, stores: _Stores, moved: dict[tuple[str, str], _Movement]) -> None:
+def _add_fee(transaction: UserTransaction, stores: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
     split = transaction.gas_breakdown()
     payer = _payer(transaction)
     # Transactions before 2023 have no FeeStatement: their fee was gas used times price, including storage.
@@ -170,7 +183,7 @@ def _add_fee(transaction: UserTransaction, stores: _Stores, moved: dict[tuple[st
     if payer == "0x0" or (split is None and not fee):
         return
     as_coin = (payer, APT) in stores.coins or split is None
-    key = (payer, APT if as_coin else _APT_METADATA)
+    key = (payer, APT if as_coin else APT_METADATA)
     moved.setdefault(key, _Movement("coin" if as_coin else "fungible asset")).fee += fee
 
 
@@ -184,7 +197,7 @@ def _payer(transaction: UserTransaction) -> str:
     return parse_address(transaction.sender)
 
 
-def _after(owner: str, asset: str, stores: _Stores) -> int | None:
+def _after(owner: str, asset: str, stores: Stores) -> int | None:
     if (owner, asset) in stores.coins:
         return stores.coins[owner, asset]
     held = [
@@ -193,7 +206,7 @@ def _after(owner: str, asset: str, stores: _Stores) -> int | None:
     return held[0] if len(held) == 1 else None
 
 
-def _owns(owner: str, store: str, stores: _Stores) -> bool:
+def _owns(owner: str, store: str, stores: Stores) -> bool:
     return stores.owners.get(store, store) == owner
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = [
+    "ACCOUNT_MODULES",
+    "ACCOUNT_RESOURCES",
     "BALANCES",
     "CHANGES",
     "COMPARISON",
@@ -21,6 +23,7 @@ __all__ = [
     "EVENTS",
     "FORECAST",
     "GROWTH",
+    "HOLDINGS",
     "KEYS",
     "LEVELS",
     "MIX",
@@ -328,6 +331,44 @@ BALANCES = Schema(
     ),
 )
 """One row per owner and asset whose balance a transaction changes."""
+
+ACCOUNT_MODULES = Schema(
+    "modules of an account",
+    (
+        _text("name", "name of the module; missing if the node cannot read its code", source="abi.name"),
+        _text("package", "package that it was published in", source="0x1::code::PackageRegistry"),
+        Column("entry_functions", pa.uint32(), "functions that transactions call", source="abi.exposed_functions"),
+        Column("view_functions", pa.uint32(), "view functions", source="abi.exposed_functions"),
+        Column("structs", pa.uint32(), "structs and enums", source="abi.structs"),
+        Column("size_bytes", pa.uint64(), "size of the code", "bytes", "bytecode", required=True),
+    ),
+)
+"""One row per module of an account."""
+
+ACCOUNT_RESOURCES = Schema(
+    "resources of an account",
+    (
+        _text("resource_type", "struct tag", source="type", required=True),
+        Column("json_bytes", pa.uint64(), "size of the fields as JSON", "bytes", "data", required=True),
+        _text("data", "the fields, as JSON text", source="data", required=True),
+    ),
+)
+"""One row per resource of an account; the members of a resource group are separate rows."""
+
+HOLDINGS = Schema(
+    "balances of an account",
+    (
+        _text("asset", "coin type, or the fungible asset's metadata address", required=True),
+        _text("standard", "coin or fungible asset", required=True),
+        _u64("balance", "what the store has", "base units", source="CoinStore or FungibleStore", required=True),
+        Column("decimals", pa.uint8(), "decimal places of a whole coin", source="CoinInfo or Metadata"),
+        _text("symbol", "symbol; anybody may choose any", source="CoinInfo or Metadata"),
+        _text("name", "name; anybody may choose any", source="CoinInfo or Metadata"),
+        _text("store", "address that has the store: the account for a coin, else an object"),
+        _text("owner", "owner of the store", required=True),
+    ),
+)
+"""One row per store of an account; followed by ``amount``, the balance in whole coins as decimals."""
 
 DIFF = Schema(
     "state diff",
@@ -669,6 +710,9 @@ _SCHEMAS = (
     CHANGES,
     EVENTS,
     BALANCES,
+    ACCOUNT_MODULES,
+    ACCOUNT_RESOURCES,
+    HOLDINGS,
     DIFF,
     KEYS,
     PLAN,

@@ -20,6 +20,7 @@ from toolkit.embedded.framework._values import (
     TableModule,
     TypeInfoModule,
 )
+from toolkit.move import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from toolkit.embedded._meter import Schedule
     from toolkit.embedded._session import Session
 
-__all__ = ["DEFAULT_ACCOUNTS", "FRAMEWORK", "FRAMEWORK_PACKAGE", "genesis"]
+__all__ = ["ACCOUNT_NAMES", "DEFAULT_ACCOUNTS", "FRAMEWORK", "FRAMEWORK_PACKAGE", "genesis"]
 
 FRAMEWORK_PACKAGE = "AptosFramework"
 """Name of the package of all framework modules."""
@@ -40,6 +41,14 @@ DEFAULT_ACCOUNTS: dict[str, int] = {
     "0xb0b": 10_000 * OCTAS_PER_APT,
 }
 """Accounts of a new ledger with their balances in octas: governance, the minting account, alice and bob."""
+
+ACCOUNT_NAMES = {
+    "0x1": "framework",
+    parse_address("0xa550c18"): "minting",
+    parse_address("0xa11ce"): "alice",
+    parse_address("0xb0b"): "bob",
+}
+"""What the accounts of every new ledger are, by canonical address."""
 
 FRAMEWORK: tuple[type[Module], ...] = (
     Account,

@@ -1,0 +1,586 @@
+"""What an address has at one ledger version: its kind, modules, resources, and the balances of its stores."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from toolkit._present.notebook import facts_html, literal
+from toolkit._present.text import listed, short_addresses, visible
+from toolkit.client._calls import PreparedCall
+from toolkit.client._connection import Connection, path
+from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError
+from toolkit.move import (
+    StructTag,
+    address_from_bytes,
+    address_to_bytes,
+    decode_module_abi,
+    parse_address,
+    parse_type_tag,
+    wire_address,
+)
+from toolkit.move._json_text import parse_json
+from toolkit.wire import ViewFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import pandas as pd
+
+    from toolkit.client._http import Answer
+    from toolkit.client._node import Node  # for typing only: a Node reads accounts
+    from toolkit.move import ModuleAbi
+
+__all__ = ["ABSENT", "NO_ACCOUNT", "Account", "AccountKind", "Asset", "prepare_page", "read_account", "read_asset"]
+
+NO_ACCOUNT = "account_not_found"
+"""Error code that says that an account does not exist; other refusals say that the node does not offer accounts."""
+ABSENT = frozenset({"module_not_found", NO_ACCOUNT, "resource_not_found", "state_value_not_found"})
+"""Error codes that say that something does not exist at a version, and nothing else."""
+
+_MAX_PAGES = 1_000
+_MAX_NAMED = 6
+_MAX_SHOWN = 12
+_MAX_DECIMALS = 255
+_FROM_OWNER = b"\xfc"
+"""Last byte of what is hashed to the address of an object that is derived from an owner and another object."""
+_NO_KEY = "0x" + 64 * "0"
+"""Authentication key of accounts that nobody can sign for, such as resource accounts."""
+
+
+class AccountKind(StrEnum):
+    """What an address is, by the resources that it has."""
+
+    ACCOUNT = "account"
+    RESOURCE_ACCOUNT = "resource account"
+    """An account without a key, which only its contract can act for."""
+    MULTISIG_ACCOUNT = "multisig account"
+    OBJECT = "object"
+    FUNGIBLE_ASSET = "fungible asset"
+    """An object that describes a fungible asset."""
+    FUNGIBLE_STORE = "fungible store"
+    """An object that has a balance of a fungible asset."""
+    NOTHING = "nothing"
+    """Nothing is stored at the address."""
+    UNKNOWN = "unknown"
+    """The node does not list the resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A coin or a fungible asset.
+
+    Attributes
+    ----------
+    asset : str
+        Coin type, or the address of the fungible asset's metadata.
+    standard : str
+        ``coin`` or ``fungible asset``.
+    name, symbol : str or None
+        As its creator chose them; anybody may choose those of another asset.
+    decimals : int or None
+        Decimal places of a whole coin; None if the ledger does not say.
+    """
+
+    asset: str
+    standard: str
+    name: str | None
+    symbol: str | None
+    decimals: int | None
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A module: its ABI, None if the node cannot read its code, and the size of the code."""
+
+    abi: ModuleAbi | None
+    size_bytes: int
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> _Module:
+        """Return the module of an answer ``{"bytecode", "abi"}``."""
+        abi = None if row.get("abi") is None else decode_module_abi(row)
+        return cls(abi, len(row["bytecode"].removeprefix("0x")) // 2)
+
+
+@dataclass(frozen=True, repr=False)
+class Account:
+    """What an address has at one ledger version; `Node.account` returns it. Nothing more is read later.
+
+    Attributes
+    ----------
+    address : str
+    ledger_version : int
+        The version that was read.
+    sequence_number : int or None
+        Sequence number of the next transaction; 0 without one, and None if the node has no account at the address, such
+        as for an object on older nodes.
+    authentication_key : str or None
+        0x and 64 digits.
+    kind : AccountKind
+        Equal to its text, such as ``"resource account"``.
+    notes : tuple of str
+        What could not be read, and why.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> account = toolkit.connect().account("0xcafe")
+    >>> account.kind.value, account.modules["name"].tolist()
+    ('account', ['registry'])
+    >>> account.balances[["symbol", "decimals"]].values.tolist()
+    [['APT', 8]]
+    """
+
+    address: str
+    ledger_version: int
+    sequence_number: int | None
+    authentication_key: str | None
+    kind: AccountKind
+    notes: tuple[str, ...] = ()
+    _modules: Sequence[_Module] | NodeError = ()
+    _resources: Sequence[tuple[str, Any]] | NodeError = ()
+    _holdings: Sequence[dict[str, Any]] | NodeError = ()
+
+    @cached_property
+    def modules(self) -> pd.DataFrame:
+        """One row per module: its package, numbers of functions and structs, and the size of its code.
+
+        Raises
+        ------
+        NodeError
+            If the node does not list modules.
+        """
+        from toolkit.frames._columns import rows_frame
+        from toolkit.frames._schema import ACCOUNT_MODULES
+
+        modules = _there(self._modules)
+        packages = {} if isinstance(self._resources, NodeError) else _packages(self._resources)
+        abis = [one.abi for one in modules]
+        functions = [None if abi is None else abi.exposed_functions for abi in abis]
+        return rows_frame(
+            ACCOUNT_MODULES,
+            {
+                "name": [None if abi is None else abi.name for abi in abis],
+                "package": [None if abi is None else packages.get(abi.name) for abi in abis],
+                "entry_functions": [
+                    None if found is None else sum(one.is_entry for one in found) for found in functions
+                ],
+                "view_functions": [None if found is None else sum(one.is_view for one in found) for found in functions],
+                "structs": [None if abi is None else len(abi.structs) for abi in abis],
+                "size_bytes": [one.size_bytes for one in modules],
+            },
+        )
+
+    @cached_property
+    def resources(self) -> pd.DataFrame:
+        """One row per resource: its type, size, and fields as JSON text. `Node.resource` returns one with its types.
+
+        Raises
+        ------
+        NodeError
+            If the node does not list resources.
+        """
+        from toolkit.frames._columns import compact_json, rows_frame
+        from toolkit.frames._schema import ACCOUNT_RESOURCES
+
+        found = _there(self._resources)
+        texts = [compact_json(data) for _, data in found]
+        return rows_frame(
+            ACCOUNT_RESOURCES,
+            {
+                "resource_type": [kind for kind, _ in found],
+                "json_bytes": [len(text.encode("utf-8", "replace")) for text in texts],
+                "data": texts,
+            },
+        )
+
+    @cached_property
+    def balances(self) -> pd.DataFrame:
+        """One row per store of a coin or fungible asset: ``balance`` in base units, ``amount`` in whole coins.
+
+        Each store is one row, so that nothing counts twice: the sum over the rows of a coin and of its paired fungible
+        asset is what the account has. ``amount`` is exact, by the asset's decimals; it is missing if those are not
+        known. Nodes cannot list the stores of fungible assets: those of the gas coin, of assets that are paired with
+        the account's coins, and of the assets that were asked for are read.
+
+        Raises
+        ------
+        NodeError
+            If the node does not list resources.
+        """
+        from toolkit.dtypes import scaled
+        from toolkit.frames._columns import rows_frame
+        from toolkit.frames._schema import HOLDINGS
+
+        rows = _there(self._holdings)
+        frame = rows_frame(HOLDINGS, {name: [row[name] for row in rows] for name in HOLDINGS.names})
+        exact = frame["decimals"].where(frame["decimals"] <= _MAX_EXACT_DECIMALS)
+        about = frame.attrs
+        frame.insert(4, "amount", scaled(frame["balance"], exact, exact=True))
+        frame.attrs = about
+        return frame
+
+    @property
+    def coins(self) -> pd.DataFrame:
+        """The rows of `balances` that are coin stores.
+
+        Raises
+        ------
+        NodeError
+            If the node does not list resources.
+        """
+        return self._of_standard("coin")
+
+    @property
+    def fungible_assets(self) -> pd.DataFrame:
+        """The rows of `balances` that are stores of fungible assets.
+
+        Raises
+        ------
+        NodeError
+            If the node does not list resources.
+        """
+        return self._of_standard("fungible asset")
+
+    def _of_standard(self, standard: str) -> pd.DataFrame:
+        return self.balances[self.balances["standard"] == standard].reset_index(drop=True)
+
+    def __repr__(self) -> str:
+        parts = [str(self.kind)]
+        if self.sequence_number is not None:
+            parts.append(f"sequence number {self.sequence_number}")
+        parts += [what for what in (self._modules_text(), self._resources_text(), self._balances_text()) if what]
+        where = f"{short_addresses(self.address)} at version {self.ledger_version}"
+        return visible(f"<Account {where}: {', '.join(parts)}>", 400)
+
+    def _modules_text(self) -> str:
+        if isinstance(self._modules, NodeError):
+            return "modules not listed"
+        names = [f"{one.abi.name}" if one.abi else "?" for one in self._modules]
+        return f"modules {listed(names, _MAX_NAMED)}" if names else ""
+
+    def _resources_text(self) -> str:
+        if isinstance(self._resources, NodeError):
+            return "resources not listed"
+        return f"{len(self._resources)} resources" if self._resources else ""
+
+    def _balances_text(self) -> str:
+        if isinstance(self._holdings, NodeError) or not self._holdings:
+            return ""
+        return f"holds {listed(map(_amount_text, self._holdings), _MAX_NAMED)}"
+
+    def _repr_html_(self) -> str:
+        from toolkit.frames._display import show
+
+        facts = [
+            ("kind", self.kind.value),
+            ("address", self.address),
+            ("ledger version read", self.ledger_version),
+            ("sequence number", self.sequence_number),
+            ("authentication key", self.authentication_key if self.authentication_key != self.address else None),
+            *(("not read", note) for note in self.notes),
+        ]
+        parts = [facts_html(f"account {self.address}", facts)]
+        unlisted = "Nodes cannot list the fungible assets of an account: name others with assets=[...]."
+        frames: list[tuple[str, Callable[[], pd.DataFrame], list[str]]] = [
+            ("Balances", lambda: self.balances, ["symbol", "amount", "balance", "standard", "asset"]),
+            ("Modules", lambda: self.modules, ["name", "package", "entry_functions", "view_functions", "size_bytes"]),
+            ("Resources", lambda: self.resources, ["resource_type", "json_bytes"]),
+        ]
+        for title, read, columns in frames:
+            try:
+                frame = read()
+            except NodeError:  # said by the notes
+                continue
+            if len(frame):
+                parts.append(literal(f'<div style="margin-top:6px">{title}</div>'))
+                parts.append(show(frame, rows=_MAX_SHOWN, columns=columns)._repr_html_())
+            if title == "Balances" and self.kind is not AccountKind.NOTHING:
+                parts.append(literal(f'<div style="opacity:.7">{unlisted}</div>'))
+        return "".join(parts)
+
+
+_MAX_EXACT_DECIMALS = 18
+"""Largest number of decimals at which every u64 fits a decimal of 38 digits."""
+
+
+def _there(part: Sequence[Any] | NodeError) -> Sequence[Any]:
+    """Return a part of an account; raise the refusal if the node does not offer it."""
+    if isinstance(part, NodeError):
+        raise part.with_traceback(None)
+    return part
+
+
+def _amount_text(row: dict[str, Any]) -> str:
+    """Return a balance in words: in whole coins if the decimals are known."""
+    what, units, decimals = row["symbol"] or row["asset"], row["balance"], row["decimals"]
+    if decimals is None:
+        return f"{units:,} base units of {what}"
+    whole, rest = divmod(units, 10**decimals)
+    digits = f"{rest:0{decimals}d}".rstrip("0") if decimals else ""
+    return f"{whole:,}{f'.{digits}' if digits else ''} {what}"
+
+
+# what is sent ----------------------------------------------------------------------------------------------------
+
+
+def prepare_page(
+    connection: Connection, address: str, what: str, version: int, start: str | None
+) -> PreparedCall[tuple[list[Any], str | None]]:
+    """Prepare the read of a page of the ``modules`` or ``resources`` of an account; the result has the next cursor.
+
+    The answer is never stored: the cache does not have cursors.
+    """
+    asked = f"{what} of account {wire_address(address)} at version {version}"
+
+    fields = ("type", "data", dict) if what == "resources" else ("bytecode", "bytecode", str)
+
+    def read(answer: Answer) -> tuple[list[Any], str | None]:
+        rows = parse_json(answer.body, asked)
+        if not isinstance(rows, list):
+            raise SchemaError(f"{asked}: expected a list, got {answer.body[:60]!r}")
+        for row in rows:
+            text, value, kind = fields
+            if not isinstance(row, dict) or not isinstance(row.get(text), str) or not isinstance(row.get(value), kind):
+                raise SchemaError(f"{asked}: expected objects with `{text}` and `{value}`, got {row!r:.60}")
+        if what == "modules":
+            rows = [_Module.of(row) for row in rows]
+        return rows, answer.parsed.cursor
+
+    query = {"ledger_version": version, "start": start}
+    request = connection.request("GET", path("accounts", wire_address(address), what), query=query)
+    return PreparedCall(request, asked, read)
+
+
+def _pages(node: Node, address: str, what: str, version: int) -> list[Any]:
+    """Read all pages of the modules or resources of an account."""
+    rows: list[Any] = []
+    start, seen = None, set[str]()
+    while len(seen) < _MAX_PAGES:
+        try:
+            page, start = node.account_page(address, what, version, start)
+        except NotFound as error:
+            if error.error_code not in ABSENT or rows:
+                raise
+            return rows
+        rows += page
+        if start is None:
+            return rows
+        if start in seen or not page:
+            break
+        seen.add(start)
+    raise SchemaError(
+        f"{what} of account {wire_address(address)} at version {version}: the pages do not end ({len(rows):,} entries "
+        f"in {len(seen) + 1:,} pages; a cursor repeats, or a page is empty)"
+    )
+
+
+def _resources(node: Node, address: str, version: int) -> list[tuple[str, Any]]:
+    """Return the canonical types and the data of the resources of an address."""
+    return [(_canonical(row["type"]), row["data"]) for row in _pages(node, address, "resources", version)]
+
+
+def _canonical(kind: str) -> str:
+    """Return a type in canonical form; a text that is not a type, as of a newer node, as it is."""
+    try:
+        return str(parse_type_tag(kind))
+    except InputError:
+        return kind
+
+
+def _part(read: Callable[[], Any]) -> Any:
+    """Return what was read, or the refusal of a node that does not offer it."""
+    try:
+        return read()
+    except (Forbidden, NotFound) as error:
+        return error.with_traceback(None)
+
+
+def read_account(node: Node, address: str, ledger_version: int | None, assets: Iterable[str]) -> Account:
+    """Read an account; see `Node.account`."""
+    canonical, wanted = parse_address(address), [_asset_id(asset) for asset in _as_list(assets)]
+    info, absent = None, None
+    try:
+        info, head = node.account_and_head(canonical, ledger_version)
+    except NotFound as error:
+        if error.error_code != NO_ACCOUNT:
+            raise
+        absent, head = error, error.ledger
+    version = ledger_version
+    if version is None:
+        version = (node.ledger() if head is None else head).version
+    resources = _part(lambda: _resources(node, canonical, version))
+    modules = _part(lambda: _pages(node, canonical, "modules", version))
+    if absent is not None and not resources and not modules:
+        raise absent
+    notes = [f"{one}" for one in (resources, modules) if isinstance(one, NodeError)]
+    holdings: list[dict[str, Any]] | NodeError = resources if isinstance(resources, NodeError) else []
+    if not isinstance(resources, NodeError):
+        holdings = _Holdings(node, canonical, version, notes).read(resources, wanted)
+    return Account(
+        address=canonical,
+        ledger_version=version,
+        sequence_number=None if info is None else info.sequence_number,
+        authentication_key=None if info is None else info.authentication_key,
+        kind=_kind(resources, modules, holdings),
+        notes=tuple(notes),
+        _modules=modules,
+        _resources=resources,
+        _holdings=holdings,
+    )
+
+
+def _as_list(assets: Iterable[str]) -> list[str]:
+    return [assets] if isinstance(assets, str) else list(assets)
+
+
+def _kind(resources: Any, modules: Any, holdings: Any) -> AccountKind:
+    """Return what an address is; nothing else than its resources says so."""
+    if isinstance(resources, NodeError):
+        return AccountKind.UNKNOWN
+    kinds = {kind.partition("<")[0]: data for kind, data in resources}
+    if "0x1::multisig_account::MultisigAccount" in kinds:
+        return AccountKind.MULTISIG_ACCOUNT
+    if "0x1::account::Account" in kinds:
+        key = kinds["0x1::account::Account"].get("authentication_key")
+        return AccountKind.RESOURCE_ACCOUNT if key == _NO_KEY else AccountKind.ACCOUNT
+    if "0x1::object::ObjectCore" in kinds:
+        if "0x1::fungible_asset::Metadata" in kinds:
+            return AccountKind.FUNGIBLE_ASSET
+        return AccountKind.FUNGIBLE_STORE if "0x1::fungible_asset::FungibleStore" in kinds else AccountKind.OBJECT
+    there = kinds or modules or any(row["balance"] for row in holdings)
+    return AccountKind.ACCOUNT if there else AccountKind.NOTHING
+
+
+def _packages(resources: Sequence[tuple[str, Any]]) -> dict[str, str]:
+    """Return the package of each module, as the registry of an account lists them."""
+    registry = [data.get("packages") for kind, data in resources if kind == "0x1::code::PackageRegistry"]
+    found: dict[str, str] = {}
+    for package in registry[0] if registry and isinstance(registry[0], list) else []:
+        modules = package.get("modules") if isinstance(package, dict) else None
+        for one in modules if isinstance(modules, list) else []:
+            if isinstance(one, dict) and isinstance(one.get("name"), str) and isinstance(package.get("name"), str):
+                found[one["name"]] = package["name"]
+    return found
+
+
+# assets and balances ---------------------------------------------------------------------------------------------
+
+
+def _asset_id(asset: str) -> str:
+    """Return a coin type or the address of a fungible asset in canonical form.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    if not isinstance(asset, str):
+        raise InputError(f"asset must be a coin type or an address, got {type(asset).__name__}")
+    if "::" not in asset:
+        return parse_address(asset)
+    tag = parse_type_tag(asset)
+    if not isinstance(tag, StructTag):
+        raise InputError(f"asset must be a coin type or an address, got {visible(repr(asset), 60)}")
+    return str(tag)
+
+
+def read_asset(node: Node, asset: str, version: int) -> Asset:
+    """Read what the ledger says about an asset; see `Node.asset`."""
+    wanted = _asset_id(asset)
+    coin = "::" in wanted
+    if coin:
+        owner, tag = wanted.partition("::")[0], f"0x1::coin::CoinInfo<{wanted}>"
+    else:
+        owner, tag = wanted, "0x1::fungible_asset::Metadata"
+    data = node.resource_json(owner, tag, version)
+    about = data if isinstance(data, dict) else {}
+    decimals = about.get("decimals")
+    known = isinstance(decimals, int) and not isinstance(decimals, bool) and 0 <= decimals <= _MAX_DECIMALS
+    return Asset(
+        asset=wanted,
+        standard="coin" if coin else "fungible asset",
+        name=about["name"] if isinstance(about.get("name"), str) else None,
+        symbol=about["symbol"] if isinstance(about.get("symbol"), str) else None,
+        decimals=decimals if known else None,
+    )
+
+
+class _Holdings:
+    """Reads the balances of an account: one row per store."""
+
+    def __init__(self, node: Node, owner: str, version: int, notes: list[str]) -> None:
+        self._node, self._owner, self._version, self._notes = node, owner, version, notes
+
+    def read(self, resources: Sequence[tuple[str, Any]], wanted: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the rows of an account with these resources; assets that are `wanted` have a row in any case."""
+        from toolkit.frames._balances import APT_METADATA
+
+        here = _stores(self._owner, resources)
+        coins = {coin: value for (_, coin), value in here.coins.items()}
+        coins |= {asset: 0 for asset in wanted if "::" in asset and asset not in coins}
+        rows = [self._row(coin, value, self._owner, self._owner) for coin, value in coins.items()]
+        for store, (asset, balance) in here.assets.items():  # the address is a store itself
+            rows.append(self._row(asset, balance, store, here.owners.get(store, store)))
+        assets = dict.fromkeys([APT_METADATA, *(asset for asset in wanted if "::" not in asset)])
+        for coin in coins:
+            assets |= dict.fromkeys(self._paired(coin))
+        for asset in assets:
+            store = _primary_store(self._owner, asset)
+            held = _stores(store, self._resources(store)).assets.get(store)
+            if held is not None and held[0] == asset:
+                rows.append(self._row(asset, held[1], store, self._owner))
+            elif asset in wanted:
+                rows.append(self._row(asset, 0, None, self._owner))
+        return rows
+
+    def _row(self, asset: str, balance: int, store: str | None, owner: str) -> dict[str, Any]:
+        about = read_asset(self._node, asset, self._version)
+        return {
+            "asset": about.asset,
+            "standard": about.standard,
+            "balance": balance,
+            "decimals": about.decimals,
+            "symbol": about.symbol,
+            "name": about.name,
+            "store": store,
+            "owner": owner,
+        }
+
+    def _resources(self, store: str) -> list[tuple[str, Any]]:
+        return _resources(self._node, store, self._version)
+
+    def _paired(self, coin: str) -> list[str]:
+        """Return the fungible asset that is paired with a coin, if there is one."""
+        from toolkit.frames._balances import APT, APT_METADATA
+
+        if coin == APT:
+            return [APT_METADATA]
+        call = ViewFunction("0x1::coin::paired_metadata", type_arguments=[coin])
+        try:
+            found = self._node.view(call, ledger_version=self._version).value
+        except InputError:  # ledgers before fungible assets do not have the function
+            return []
+        except NodeError as error:
+            self._notes.append(f"whether a fungible asset is paired with {coin}: {error}")
+            return []
+        return [] if found is None else [parse_address(found)]
+
+
+def _stores(address: str, resources: Sequence[tuple[str, Any]]) -> Any:
+    """Return the coin and fungible stores among the resources of an address."""
+    from toolkit.frames._balances import Stores
+    from toolkit.frames._columns import compact_json
+
+    kinds, data = [kind for kind, _ in resources], [compact_json(one) for _, one in resources]
+    return Stores({"address": [address] * len(kinds), "resource_type": kinds, "data": data})
+
+
+def _primary_store(owner: str, asset: str) -> str:
+    """Return the address of the primary store of an owner and an asset: an object derived from both."""
+    data = address_to_bytes(owner) + address_to_bytes(asset) + _FROM_OWNER
+    return address_from_bytes(hashlib.sha3_256(data).digest())
