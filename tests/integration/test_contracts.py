@@ -65,6 +65,7 @@ def test_the_command_prints_the_table_of_the_object(command, url, registry):
     assert (content["module"], content["ledger_version"]) == ("0xcafe::registry", 1_000)
     assert {one["name"]: one["kind"] for one in content["functions"]}["register"] == "entry"
     assert content["structs"][0]["fields"][0] == {"name": "owner", "type": "address"}
+    assert content["errors"][0] == {"code": 1, "name": "E_TAKEN", "description": "The name is registered already"}
 
 
 @pytest.mark.parametrize(

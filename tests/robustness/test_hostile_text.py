@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import pickle
 import traceback
 import unicodedata
 
+import msgspec
 import pandas as pd
 import pytest
 
 import toolkit
+from tests.unit.client.fakes import URL, FakeNode, function, module, struct
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit import errors
@@ -19,6 +22,7 @@ from toolkit._present.text import HIDDEN
 from toolkit.cli._console import write_frame
 from toolkit.dtypes import to_arrow
 from toolkit.gas._sentences import step_lines
+from toolkit.move import ErrorAbi, decode_module_abi
 
 NASTY = "a\x1b[2Jb\x07\x9b\u202ec\u2066d\u200fe\u200bf\ufeffg\ud800h\u2028i\r\x00"
 FORMULAS = ["\n=cmd()", " =cmd()", "\uff1dcmd()", "|calc", "%0A", "=cmd|'/c calc'!A1", "\t=1", "+1", "@x"]
@@ -93,3 +97,36 @@ def test_html_of_results_is_not_for_mathjax():
         )
         shown.append(study.plan()._repr_html_())
     assert all(html.startswith('<div class="mathjax_ignore') for html in shown)
+
+
+@pytest.mark.fault(
+    "hostile names, types and error texts in a module's ABI", "escaped in tables, documentation and messages"
+)
+def test_a_hostile_module_cannot_steer_what_shows_it():
+    """Its names are neither markup nor control characters, and none of them is called by being shown."""
+    evil = f"<img src=x onerror=alert(1)>{NASTY.replace(chr(0xD800), '')}"
+    functions = [
+        function(evil, [evil, "u64"], [evil]),
+        function("_repr_html_", [], ["u8"]),
+        function("_ipython_display_", [], ["u8"]),
+        function("fine", ["u8"], ["u8"], visibility=evil, is_view=False),
+    ]
+    structs = [struct(evil, {evil: evil}, abilities=[evil], generic_type_params=[{"constraints": [evil]}])]
+    abi = decode_module_abi(module("shop", address="0xcafe", functions=functions, structs=structs))
+    abi = msgspec.structs.replace(abi, errors=(ErrorAbi(1, evil, evil),))
+    transport = FakeNode()
+    contract = toolkit.Node(URL, transport=transport, abis={("0xcafe", "shop"): abi}).contract("0xcafe::shop")
+    html = contract._repr_html_() + contract[evil]._repr_html_() + contract.fine._repr_html_()
+    assert "<img" not in html
+    shown = [str(contract), repr(contract), repr(contract[evil]), contract[evil].__doc__, contract.fine.__doc__, html]
+    shown.append(str(inspect.signature(contract[evil])))
+    for attempt in (lambda: contract.fine(1), lambda: contract[evil](1), lambda: contract[evil](**{evil: 1})):
+        with pytest.raises(toolkit.InputError) as caught:
+            attempt()
+        shown.append(str(caught.value))
+    with pytest.raises(AttributeError) as unknown:
+        _ = contract.other
+    shown.append(str(unknown.value))
+    assert "\\x1b[2J" in str(contract)
+    assert [hidden_in(text) for text in shown] == [set()] * len(shown)
+    assert [path for path, *_ in transport.asked] == ["GET "]

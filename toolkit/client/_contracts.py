@@ -37,7 +37,8 @@ _MAX_DOC = 2_000
 _SIMILAR = 0.6
 _SIGNERS = frozenset({"signer", "&signer"})
 _NOT_FOUND_STATUS = 404
-_CODE = "background:none;white-space:normal;overflow-wrap:anywhere"
+_MAX_UNBROKEN = 48
+_CODE_COLUMNS = frozenset({"name", "signature", "fields"})
 
 
 class Contract:
@@ -164,7 +165,7 @@ class Contract:
     def _repr_html_(self) -> str:
         parts = [f"<strong>{escape(self._title())}</strong> {escape(self._where())}"]
         for title, head, rows in _sections(self.abi):
-            cells = [[_html_cell(cell, place) for place, cell in enumerate(row)] for row in rows]
+            cells = [[_html_cell(*pair) for pair in zip(head, row, strict=True)] for row in rows]
             summary = f"<summary>{escape(title)}</summary>"
             parts.append(f"<details open>{summary}{html_table(cells, head=head)}</details>")
         return literal("".join(parts))
@@ -465,8 +466,8 @@ class ContractEntry(ContractFunction):
             "Returns: a Simulation.",
             "",
             f"{name}({more}sender=...) simulates it at the node's head; nothing is signed, submitted or stored.",
-            f"{name}.request({more}sender=...) returns the SimulationRequest, {name}.call({more[:-2]})",
-            "the EntryFunction.",
+            f"{name}.request({more}sender=...) returns the SimulationRequest,",
+            f"{name}.call({more[:-2]}) the EntryFunction.",
         ]
 
     def _options(self) -> list[inspect.Parameter]:
@@ -636,7 +637,9 @@ def _kind(function: FunctionAbi) -> str:
 def _struct_kind(struct: StructAbi) -> str:
     if struct.is_event:
         return "event"
-    return f"{'enum' if struct.is_enum else 'struct'}{', resource' if 'key' in struct.abilities else ''}"
+    if "key" in struct.abilities:
+        return "enum resource" if struct.is_enum else "resource"
+    return "enum" if struct.is_enum else "struct"
 
 
 def _members(struct: StructAbi) -> str:
@@ -672,6 +675,10 @@ def _returns(function: FunctionAbi) -> str:
     return results if len(function.return_) == 1 else f"({results})" if results else "nothing"
 
 
-def _html_cell(cell: str, place: int) -> str:
+def _html_cell(column: str, cell: str) -> str:
+    """Return a cell: code in a font of its own, names on one line."""
     text = escape(cell)
-    return text if place == 1 else f'<code style="{_CODE}">{text}</code>'
+    if column not in _CODE_COLUMNS:
+        return text
+    wrap = "nowrap" if column == "name" and len(cell) <= _MAX_UNBROKEN else "normal;overflow-wrap:anywhere"
+    return f'<code style="background:none;padding:0;white-space:{wrap}">{text}</code>'

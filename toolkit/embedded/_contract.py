@@ -3,8 +3,9 @@
 A contract declares its types in annotations and accesses the ledger through the methods of `Module`; every access is
 charged. Everything a contract stores is encoded to bytes, so no Python object outlives the call.
 
-The bytecode of a module is a digest of its ABI and its declared revision, extended to a modelled size. It does not
-depend on Python's code objects, so it is the same on every Python version.
+The bytecode of a module is metadata that names its error constants, as compilers write it, and a digest of its ABI and
+its declared revision, extended to a modelled size. It does not depend on Python's code objects, so it is the same on
+every Python version.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from toolkit.embedded.types import (
     resolve_annotations,
 )
 from toolkit.errors import InputError
-from toolkit.move import decode_module_abi, parse_address, wire_address
+from toolkit.move import Writer, decode_module_abi, parse_address, wire_address
 from toolkit.move._type_tags import check_identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from toolkit.embedded._session import Session
@@ -57,6 +58,10 @@ _E = TypeVar("_E")
 # Modelled size of compiled code, bytes: of a module, and what each function, struct and field adds.
 _MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 110, 80, 80, 20
 _MAGIC = bytes.fromhex("a11ceb0b0700000a")
+_METADATA_TABLE = 0x10
+_METADATA_KEY = b"aptos::metadata_v1"
+_MIN_DIGEST_BYTES = 32
+_REASON_BITS, _CATEGORY_BITS = 16, 24
 _SCRIPT_BYTES = 240
 _SCRIPTS: dict[bytes, StandInScript] = {}
 
@@ -654,8 +659,12 @@ def _define(
     module_name = name or inherited_name
     wire_id = f"{wire_address(full_address)}::{module_name}"
     structs = {}
+    errors: dict[int, AbortCode] = {}
     for owner in reversed(cls.__mro__):
         for member in vars(owner).values():
+            if isinstance(member, AbortCode) and member.name:
+                reason = member.code & ((1 << _REASON_BITS) - 1) if member.code < 1 << _CATEGORY_BITS else member.code
+                errors[reason] = member
             if isinstance(member, type) and issubclass(member, Struct):
                 structs[member.__name__] = member
                 if owner is cls:
@@ -684,7 +693,7 @@ def _define(
         revision=chosen_revision,
         abi=decode_module_abi(abi_json),
         abi_json=abi_json,
-        bytecode=_bytecode(abi_json, chosen_revision, code_bytes),
+        bytecode=_bytecode(abi_json, chosen_revision, code_bytes, errors),
         uses=_used(uses, before),
         friends=chosen_friends,
     )
@@ -769,8 +778,8 @@ def _fields_abi(struct: type[Struct]) -> list[dict[str, str]]:
     return [{"name": name, "type": move_type(kind).text} for name, kind in struct.move_fields().items()]
 
 
-def _bytecode(abi: dict[str, Any], revision: int, code_bytes: int | None) -> bytes:
-    """Return the digest of ABI and revision, extended to the modelled size of the code."""
+def _bytecode(abi: dict[str, Any], revision: int, code_bytes: int | None, errors: Mapping[int, AbortCode]) -> bytes:
+    """Return metadata and the digest of ABI and revision, extended to the modelled size of the code."""
     text = json.dumps([abi, revision], sort_keys=True, separators=(",", ":"))
     structs = abi["structs"]
     size = code_bytes or (
@@ -779,7 +788,28 @@ def _bytecode(abi: dict[str, Any], revision: int, code_bytes: int | None) -> byt
         + _STRUCT_BYTES * len(structs)
         + _FIELD_BYTES * sum(len(one["fields"]) for struct in structs for one in (struct, *struct["variants"]))
     )
-    return _MAGIC + hashlib.shake_256(text.encode()).digest(size - len(_MAGIC))
+    start = _MAGIC + (_metadata(errors) if errors else b"")
+    return start + hashlib.shake_256(text.encode()).digest(max(size - len(start), _MIN_DIGEST_BYTES))
+
+
+def _metadata(errors: Mapping[int, AbortCode]) -> bytes:
+    """Return the header and the only table of compiled code whose metadata names error constants by their values.
+
+    The metadata is ``RuntimeModuleMetadataV1`` in BCS: a map of errors, and empty maps of attributes.
+    """
+    value, table, start = Writer(), Writer(), Writer()
+    value.uleb128(len(errors))
+    for reason, error in sorted(errors.items()):
+        value.u64(reason)
+        value.string(error.name)
+        value.string(error.description)
+    value.uleb128(0)
+    value.uleb128(0)
+    table.bytes(_METADATA_KEY)
+    table.bytes(value.getvalue())
+    for number in (1, _METADATA_TABLE, 0, len(table.getvalue())):  # one table: its kind, offset and size
+        start.uleb128(number)
+    return bytes(start.getvalue() + table.getvalue())
 
 
 def _snake_case(name: str) -> str:

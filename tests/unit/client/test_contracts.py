@@ -268,10 +268,10 @@ def test_the_tables_show_functions_and_structs(shop):
         "  mint         friend         (u64): Item",
         "",
         "Structs",
-        "  name   kind            abilities    fields",
-        "  Item   struct          store        price: u64, next: Item",
-        "  Sold   event           drop, store  item: Item",
-        "  Shelf  enum, resource  key          Full { count: u8 }, Empty",
+        "  name   kind           abilities    fields",
+        "  Item   struct         store        price: u64, next: Item",
+        "  Sold   event          drop, store  item: Item",
+        "  Shelf  enum resource  key          Full { count: u8 }, Empty",
     ]
     content = module_content(shop)
     assert content["functions"][3] == {

@@ -23,6 +23,8 @@ from toolkit.embedded import (
     already_exists,
     entry,
     i64,
+    invalid_state,
+    not_found,
     public,
     signer,
     u8,
@@ -34,6 +36,7 @@ from toolkit.embedded import (
 from toolkit.embedded.framework._chain import Timestamp
 from toolkit.embedded.teaching import CheaperVault, Registry, Vault
 from toolkit.errors import InputError
+from toolkit.move import decode_module_abi
 
 
 def test_an_abort_code_is_a_u64():
@@ -318,6 +321,29 @@ def test_an_upgrade_that_breaks_callers_is_refused():
     ledger.publish(Registry)
     with pytest.raises(InputError, match="function handle is missing"):
         ledger.publish(Shrunk)
+
+
+def test_bytecode_names_the_error_constants():
+    """They are in its metadata by the value of the constant, within the declared size; a contract without any has none."""
+
+    class Shop(Module, address="0x5407", code_bytes=600):
+        E_SOLD_OUT = not_found(2, "The item is sold out")
+        E_CLOSED = invalid_state(1, "The shop is closed")
+
+    class Stall(Module, address="0x5407"):
+        E_RAIN = AbortCode(7, "It rains")
+
+    class Closed(Module, address="0x5407"):
+        pass
+
+    def errors(contract):
+        made = {"abi": contract.definition.abi_json, "bytecode": "0x" + contract.definition.bytecode.hex()}
+        return [(one.code, one.name, one.description) for one in decode_module_abi(made).errors]
+
+    assert errors(Shop) == [(1, "E_CLOSED", "The shop is closed"), (2, "E_SOLD_OUT", "The item is sold out")]
+    assert len(Shop.definition.bytecode) == 600
+    assert errors(Stall) == [(7, "E_RAIN", "It rains")]
+    assert errors(Closed) == []
 
 
 def test_bytecode_depends_on_abi_and_revision_only():

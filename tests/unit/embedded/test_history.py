@@ -16,9 +16,9 @@ APT = ["0x1::aptos_coin::AptosCoin"]
 
 #: What histories must hash to, by seed and versions, on every platform and Python.
 DIGESTS = {
-    (7, 5_000): "7f8ac52654ef3a3ecf3efed736c8faefd723b667e420aad29573d00e57230e29",
-    (7, 1_000): "8f8c208ccc48f0c5373518bf2cf7ac7d8899f7f53a65bb26c9620f463c453131",
-    (11, 300): "abfd2c98e6660275c0e9af8801a052e9c7a07641ab30152387d4a0698cdb4ff5",
+    (7, 5_000): "e8c5962da6b4dada5c6c8c1c101f0a53919832d969d86d4a460c8285111de683",
+    (7, 1_000): "c67fa8369ee02c25a3db582465d767b7cf4ed24bee329f285b092b064208be98",
+    (11, 300): "7270b06028f4fcc94e1bae213707273c76570374c26a41f62854b56430faeae3",
 }
 
 

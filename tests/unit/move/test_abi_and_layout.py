@@ -203,3 +203,75 @@ def test_an_abi_map_answers_none_for_an_unknown_module():
     """The Protocol's promise."""
     assert ABIS.module_abi("0x1", "nope") is None
     assert ABIS.module_abi(SHAPES.address, "shapes") is SHAPES
+
+
+def _blob(data):
+    return bytes([len(data)]) + data
+
+
+def _table(*entries):
+    return b"".join(_blob(part) for entry in entries for part in entry)
+
+
+def _code(*tables, magic="a11ceb0b0700000a"):
+    """Return compiled code with tables of a kind, whose other contents are zeros."""
+    heads, body = b"", b""
+    for kind, content in tables:
+        heads += bytes([kind, len(body), len(content)])
+        body += content
+    return f"0x{magic}{(bytes([len(tables)]) + heads + body).hex()}"
+
+
+ERRORS = b"\x02" + b"".join(
+    code.to_bytes(8, "little") + _blob(name) + _blob(text)
+    for code, name, text in ((1, b"E_TAKEN", b"Taken"), (2**40, b"E_RAIN", "Es regnet \N{CLOUD}".encode()))
+)
+METADATA = _table((b"compilation_metadata", b"\x01\x03"), (b"aptos::metadata_v1", ERRORS + b"\0\0"))
+NAMED = [(1, "E_TAKEN", "Taken"), (2**40, "E_RAIN", "Es regnet \N{CLOUD}")]
+
+
+def _errors(code):
+    abi = decode_module_abi({"bytecode": code, "abi": {"address": "0x1", "name": "m", "errors": [5]}})
+    return [(one.code, one.name, one.description) for one in abi.errors]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        _code((7, b"\x05names"), (0x10, METADATA)),
+        _code((0x10, _table((b"aptos::metadata_v0", ERRORS))), (1, bytes(9))),
+        _code((0x10, METADATA), magic="a11ceb0b05000000"),
+    ],
+)
+def test_error_constants_are_read_from_the_metadata_of_bytecode(code):
+    """By value, name and comment, whatever other tables and metadata there are; a field of the ABI is not believed."""
+    assert _errors(code) == NAMED
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "0x",
+        "0xa11ceb0b",
+        "0xa11ceb0b07",
+        "not hex",
+        None,
+        5,
+        _code((7, METADATA)),
+        _code((0x10, METADATA), magic="0000000007000000"),
+        _code((0x10, _table((b"aptos::metadata_v9", ERRORS)))),
+        _code((0x10, _table((b"aptos::metadata_v1", ERRORS[:20])))),
+        _code((0x10, _table((b"aptos::metadata_v1", b"\xff\xff\xff\xff\x0f")))),
+        _code((0x10, _table((b"aptos::metadata_v1", b"\x01" + bytes(8) + b"\x01\xff\0")))),
+        _code((0x10, METADATA))[:60],
+        "0xa11ceb0b07000000ffffffff0f",
+    ],
+)
+def test_bytecode_that_cannot_be_read_has_no_error_constants(code):
+    """The ABI beside it is decoded all the same."""
+    assert _errors(code) == []
+
+
+def test_an_abi_without_bytecode_has_no_error_constants():
+    """As in changes of transactions and in overrides."""
+    assert SHAPES.errors == ()
