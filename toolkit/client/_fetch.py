@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -11,6 +10,7 @@ from toolkit._present.notebook import facts_html
 from toolkit.client._accounts import NO_ACCOUNT
 from toolkit.client._arguments import listed_keys, listed_requests, named_calls
 from toolkit.client._batch import progress_bar, send_all, send_all_typed
+from toolkit.client._cache_file import warn_caller
 from toolkit.client._calls import needs_sequence_number, viewed_sequence_number
 from toolkit.client._reads import Reads
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
@@ -126,7 +126,7 @@ def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) 
         claimed=ledger.oldest_version,
     )
     for note in plan.notes:
-        warnings.warn(note, UserWarning, stacklevel=3)
+        warn_caller(note)
     return plan, ledger
 
 

@@ -10,7 +10,7 @@ import pydoc
 import pytest
 
 import toolkit
-from tests.unit.client.fakes import URL, FakeNode, answer, function, ledger, module, refused, struct
+from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledger, module, refused, struct
 from toolkit.client._contracts import module_content
 from toolkit.errors import InputError, NotAtPast, NotFound
 
@@ -219,6 +219,16 @@ def test_over_is_the_typed_frame_of_fetch_views(shop):
     assert frame["ledger_version"].tolist() == [998, 999]
     assert frame["value_0"].tolist() == [7, 7]
     assert str(frame.dtypes["value_0"]) == "uint64[pyarrow]"
+
+
+def test_a_clipped_plan_is_a_warning_of_the_callers_line():
+    """Not of a line inside the toolkit."""
+    head = ledger(1_000, oldest=900)
+    shop = shop_of(fake(**{"GET ": answer(info(head), head=head)}))
+    with pytest.warns(UserWarning, match="900") as caught:
+        frame = shop.size.over("0:1000:100", progress=False)
+    assert frame["ledger_version"].tolist() == [900, 1_000]
+    assert [one.filename for one in caught] == [__file__]
 
 
 @pytest.mark.parametrize(
