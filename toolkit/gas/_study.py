@@ -31,8 +31,7 @@ from toolkit.gas._observations import Cause, last_observations
 from toolkit.gas._plan import Plan, plan_study
 from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, Explanation, coverage_of, step_columns, steps_of
-from toolkit.gas._study_file import checked_keys, file_schema, read_toml
-from toolkit.gas._versions import VersionChoice
+from toolkit.gas._study_file import VersionChoice, checked_keys, file_schema, read_toml
 from toolkit.gas.committed._steps import CommittedCall
 from toolkit.gas.runs._completeness import merge_runs
 from toolkit.gas.runs._rows import failing_calls, rows_digest, turning_points
