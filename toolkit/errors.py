@@ -26,6 +26,9 @@
 
 Messages say what was requested, where it failed, what was expected, what was received and what to do next. Control and
 bidirectional characters in quoted text are escaped; newlines are the only control characters of a message.
+
+A notebook shows the cell that failed and the message. Frames inside the toolkit, and errors behind the error, such as
+those of a library, are shown with the environment variable ``LEDGER_TOOLKIT_DEBUG=1``.
 """
 
 from __future__ import annotations
@@ -74,6 +77,15 @@ class ToolkitError(Exception):
     def add_note(self, note: str, /) -> None:
         """Add a line that tracebacks show, with control characters escaped."""
         super().add_note(cleaned(note))
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython shows for the error: the user's code and the message.
+
+        With ``LEDGER_TOOLKIT_DEBUG=1`` or ``%xmode Verbose``, then ``%tb``, everything else is shown too.
+        """
+        from toolkit._present.notebook import short_traceback
+
+        return short_traceback(self)
 
 
 class InputError(ToolkitError, ValueError):

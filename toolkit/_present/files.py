@@ -10,6 +10,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -17,7 +18,15 @@ from typing import TYPE_CHECKING, BinaryIO
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_regular", "open_descriptor", "open_to_read", "read_file", "replacing", "special_kind"]
+__all__ = [
+    "cache_folder",
+    "check_regular",
+    "open_descriptor",
+    "open_to_read",
+    "read_file",
+    "replacing",
+    "special_kind",
+]
 
 _SPECIAL = {
     stat.S_IFIFO: "a named pipe",
@@ -29,6 +38,35 @@ _SPECIAL = {
 # Not on every platform: without O_NONBLOCK the check before opening is what prevents waiting for a pipe.
 _ALWAYS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+def cache_folder() -> Path:
+    """Return the folder for what the package stores to be faster later; it need not exist.
+
+    Returns
+    -------
+    Path
+        The folder of the environment variable ``LEDGER_TOOLKIT_CACHE``, else the folder ``ledger-toolkit`` below
+        ``XDG_CACHE_HOME`` or the platform's folder for caches.
+
+    Raises
+    ------
+    RuntimeError
+        If the user has no home folder.
+    """
+    own = os.environ.get("LEDGER_TOOLKIT_CACHE")
+    if own:
+        return Path(own).expanduser()
+    xdg = os.environ.get("XDG_CACHE_HOME")
+    if xdg and Path(xdg).is_absolute():  # the XDG specification ignores relative paths
+        caches = Path(xdg)
+    elif sys.platform == "win32":
+        caches = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        caches = Path.home() / "Library" / "Caches"
+    else:
+        caches = Path.home() / ".cache"
+    return caches / "ledger-toolkit"
 
 
 def special_kind(path: str | os.PathLike[str]) -> str | None:

@@ -1,10 +1,14 @@
-"""Text for messages: values that may be huge or hostile, shortened and escaped."""
+"""Text for messages: values that may be huge or hostile, shortened and escaped; and whole tracebacks."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-__all__ = ["MAX_TEXT", "cut_text", "describe", "escape", "shorten"]
+__all__ = ["DEBUG", "MAX_TEXT", "cut_text", "debugging", "describe", "escape", "shorten", "whole_traceback"]
+
+DEBUG = "LEDGER_TOOLKIT_DEBUG"
+"""Environment variable that shows whole tracebacks, on the command line and in notebooks."""
 
 MAX_TEXT = 2_000
 """Maximum length of a text that a node wrote (messages, VM status, build) in errors, frames and reports."""
@@ -121,3 +125,19 @@ def cut_text(text: str, limit: int = MAX_TEXT) -> str:
     'aaaa… (6 more characters)'
     """
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} more characters)"
+
+
+def debugging() -> bool:
+    """Return whether `DEBUG` is set, to something other than 0."""
+    return os.environ.get(DEBUG, "0") not in {"", "0"}
+
+
+def whole_traceback(error: BaseException) -> list[str]:
+    """Return the traceback of an error, with the errors behind it, those of ``raise ... from None`` included."""
+    import traceback
+
+    summary = shown = traceback.TracebackException.from_exception(error)
+    while (behind := shown.__cause__ or shown.__context__) is not None:
+        shown.__suppress_context__ = False
+        shown = behind
+    return "".join(summary.format()).splitlines()

@@ -1,4 +1,6 @@
-r"""HTML in notebooks: text from the chain that holds dollar signs is not typeset as mathematics.
+r"""How things are shown in notebooks: HTML of frames and facts, and errors.
+
+Text from the chain that holds dollar signs is not typeset as mathematics.
 
 JupyterLab gives HTML outputs to MathJax, which reads ``$...$``, ``\(...\)`` and ``\begin{...}``, character references
 included. It skips elements of the class ``mathjax_ignore``; MathJax 2, of exported notebooks, knows ``tex2jax_ignore``.
@@ -10,15 +12,19 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from types import FrameType, TracebackType
 
-__all__ = ["facts_html", "literal", "show_frames_literally"]
+__all__ = ["facts_html", "literal", "short_traceback", "show_frames_literally"]
 
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 
 _ATTRS = "toolkit"
 _ADDRESS_LENGTH = 66
 """Characters of the longest address; longer text is cut as pandas does."""
+
+_INTERNAL = frozenset({"toolkit", "pandas", "IPython", "ipykernel"})
+"""Packages whose frames are not shown in the traceback of an error of the toolkit."""
 
 
 def literal(html: str) -> str:
@@ -114,3 +120,61 @@ def _with_short_addresses(frame: Any) -> tuple[Any, int]:
                 longest = max(longest, len(shown[place]) + 1 if len(text) <= _ADDRESS_LENGTH else 0)
         frame.isetitem(n, shown)
     return frame, longest
+
+
+def short_traceback(error: BaseException) -> list[str]:
+    """Return the traceback of an error as IPython shows it, with the frames of the user's code only.
+
+    Parameters
+    ----------
+    error : BaseException
+        An error that was raised.
+
+    Returns
+    -------
+    list of str
+        Lines of the traceback, the last of which is the message. All frames and the errors behind the error are shown
+        in IPython's mode ``%xmode Verbose``, and if ``LEDGER_TOOLKIT_DEBUG`` is set.
+    """
+    from IPython.core.getipython import get_ipython
+
+    from toolkit._present.messages import debugging, whole_traceback
+
+    shell = get_ipython()
+    if shell is None or debugging():
+        return whole_traceback(error)
+    formatter = shell.InteractiveTB
+    trace = error.__traceback__
+    if formatter.mode != "Verbose":
+        trace = _of_frames(list(_own_frames(trace))) or trace
+    lines: list[str] = formatter.structured_traceback(type(error), error, trace, tb_offset=0)
+    return lines
+
+
+def _own_frames(trace: TracebackType | None) -> Iterator[TracebackType]:
+    """Yield the entries of a traceback that are not in the toolkit or in a library that it calls."""
+    import sysconfig
+
+    libraries = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+    inside = False
+    while trace is not None:
+        package = _package_of(trace.tb_frame)
+        inside = inside or package == "toolkit"
+        library = inside and trace.tb_frame.f_code.co_filename.startswith(libraries)
+        if not (library or package in _INTERNAL):
+            yield trace
+        trace = trace.tb_next
+
+
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _of_frames(entries: Sequence[TracebackType]) -> TracebackType | None:
+    """Return a traceback of these entries, None if there is none."""
+    from types import TracebackType
+
+    trace = None
+    for entry in reversed(entries):
+        trace = TracebackType(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return trace

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from toolkit import __version__
+from toolkit._present.messages import DEBUG, debugging, whole_traceback
 from toolkit.cli import _calls as calls
 from toolkit.cli import _comparisons as comparisons
 from toolkit.cli import _studies as studies
@@ -39,7 +40,6 @@ EXIT_CODES = (
 )
 # Errors of the machine, not of the command or its files.
 _EXHAUSTED = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
-_DEBUG = "LEDGER_TOOLKIT_DEBUG"
 _debug: ContextVar[bool] = ContextVar("debug", default=False)
 
 
@@ -95,7 +95,7 @@ def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help=f"Print the traceback of an error; the same as {_DEBUG}=1.")
+        bool, typer.Option("--debug", help=f"Print the traceback of an error; the same as {DEBUG}=1.")
     ] = False,
 ) -> None:
     if debug:
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     warnings.showwarning = _warn
-    _debug.set(os.environ.get(_DEBUG, "0") not in {"", "0"})
+    _debug.set(debugging())
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if None in streams:  # a closed descriptor must not be reused by a file or socket that is opened later
         while (descriptor := os.open(os.devnull, os.O_RDWR)) < len(streams):
@@ -190,9 +190,7 @@ def _fail(error: BaseException) -> int:
     if sys.stderr is None:
         return code
     if _debug.get():
-        import traceback
-
-        traceback.print_exception(error, file=sys.stderr)
+        print("\n".join(whole_traceback(error)), file=sys.stderr)
     start = "\n" if code == INTERRUPTED and sys.stderr.isatty() else ""  # after the terminal's ^C or a progress bar
     print(f"{start}ledger-toolkit: {visible(text, 1000)}", file=sys.stderr)
     return code
@@ -219,7 +217,7 @@ def _meaning(error: BaseException) -> tuple[int, str]:
         return BAD_INPUT, f"error: {words()} Try --help."
     message = str(error)
     what = f"{type(error).__name__}: {message}" if message else type(error).__name__
-    return INTERNAL, f"internal error: {what}; please report this line with the command ({_DEBUG}=1 adds a traceback)"
+    return INTERNAL, f"internal error: {what}; please report this line with the command ({DEBUG}=1 adds a traceback)"
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:

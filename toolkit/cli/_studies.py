@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["demo", "node", "report", "study_merge", "study_new", "study_plan", "study_run", "study_schema"]
 
+_MAX_CACHED_VERSIONS = 20_000
+"""Longest history that `node` stores in the user's cache folder."""
+
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the run and the report.")] = Path("demo"),
@@ -69,7 +72,8 @@ def node(
     rates = [embedded.parse_fault(text) for text in fault or ()]
     faults = embedded.Faults(latency_s=embedded.parse_latency(latency), rates=rates)
     faults.schedule(embedded.parse_schedule(first) if first else ())
-    ledger = embedded.Ledger.with_history(seed=seed, versions=versions, window=window)
+    cache = versions <= _MAX_CACHED_VERSIONS
+    ledger = embedded.Ledger.with_history(seed=seed, versions=versions, window=window, cache=cache)
     with embedded.serve(ledger, port=port, brand=brand, faults=faults) as url:
         print(f"Embedded ledger node (model gas): {url}", flush=True)
         print(f"Ledger versions {ledger.oldest_version} to {ledger.head}. Stop with Ctrl-C.", flush=True)

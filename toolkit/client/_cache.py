@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 import weakref
 import zlib
@@ -21,6 +20,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 
+from toolkit._present.files import cache_folder
 from toolkit.client._cache_file import Row, Store, warn_caller
 from toolkit.client._http import Answer, is_nearby
 from toolkit.client._transport import fork_safe_lock
@@ -164,16 +164,14 @@ def default_path() -> Path:
     Returns
     -------
     Path
-        A file in the folder of the environment variable ``LEDGER_TOOLKIT_CACHE``, else in the folder
-        ``ledger-toolkit`` below ``XDG_CACHE_HOME`` or the platform's folder for caches.
+        A file in `cache_folder`.
 
     Raises
     ------
     RuntimeError
         If the user has no home folder.
     """
-    own = os.environ.get("LEDGER_TOOLKIT_CACHE")
-    return (Path(own).expanduser() if own else _user_caches() / "ledger-toolkit") / _FILE_NAME
+    return cache_folder() / _FILE_NAME
 
 
 def place_for(url: str, cache: str | os.PathLike[str] | None = "default") -> Path | Literal["memory"] | None:
@@ -514,17 +512,6 @@ def _named_place(cache: object) -> Path:
         return place / _FILE_NAME if place.is_dir() else place
     except RuntimeError as error:  # the home folder of an unknown user
         raise InputError(f"cache={str(cache)!r:.80}: {error}; pass an absolute path") from None
-
-
-def _user_caches() -> Path:
-    xdg = os.environ.get("XDG_CACHE_HOME")
-    if xdg and Path(xdg).is_absolute():  # the XDG specification ignores relative paths
-        return Path(xdg)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path.home() / ".cache"
 
 
 def _may_be_stored(answer: Answer, read: AnswerHeaders, version: int) -> bool:

@@ -440,7 +440,7 @@ class Connection:
             else:
                 return found if _is_good(found) else answer
         text = f"the node has pruned this version, and its archive {url} does not answer: {failure}"
-        raise NodeUnreachable(text) from failure
+        raise NodeUnreachable(text)
 
     def _repeated(self, request: Request, asked: str) -> Answer:
         """Send a request, and repeat it as the retry policy says; return the last answer, which may be an error."""

@@ -211,7 +211,7 @@ def embedded_ledger() -> Ledger:
     """Return the ledger of the embedded node, which is made once per process."""
     from toolkit import embedded
 
-    return embedded.Ledger.with_history()
+    return embedded.Ledger.with_history(cache=True)
 
 
 @cache

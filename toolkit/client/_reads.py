@@ -526,7 +526,7 @@ def _only_transaction(answer: Answer, asked: str) -> Any:
         for one in found:
             check_transaction(one)
     except SchemaError as error:
-        raise SchemaError(f"{asked}: {error}") from error
+        raise SchemaError(f"{asked}: {error}") from None
     if len(found) != 1:
         raise SchemaError(f"{asked}: expected one transaction, the answer has {len(found)}")
     if isinstance(found[0], GenericTransaction) and found[0].type is None and found[0].version_text is None:
@@ -539,7 +539,7 @@ def _page(answer: Answer, asked: str) -> list[Any]:
     try:
         found = decode_page(answer.body)
     except SchemaError as error:
-        raise SchemaError(f"{asked}: {error}") from error
+        raise SchemaError(f"{asked}: {error}") from None
     malformed = [one for one in found if isinstance(one, MalformedTransaction)]
     if malformed and len(malformed) == len(found):
         raise SchemaError(f"{asked}: {malformed[0].problem}")

@@ -13,7 +13,6 @@ from toolkit._present.notebook import facts_html
 from toolkit._present.text import short_addresses, visible
 from toolkit.client._failures import failure_reason
 from toolkit.errors import InputError
-from toolkit.frames._calls import TableItemRecord, ViewRecord
 from toolkit.move import parse_type_tag
 from toolkit.move._json_text import parse_json
 from toolkit.wire import EntryFunction
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from toolkit.client._node import Node  # for typing only: a Node returns these results
+    from toolkit.frames._calls import TableItemRecord, ViewRecord
     from toolkit.move import Layout, TypeTag
     from toolkit.wire import GasBreakdown, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
@@ -86,6 +86,8 @@ class ViewResult:
 
     def record(self, call: str | None = None) -> ViewRecord:
         """Return the record that a frame is built from."""
+        from toolkit.frames._calls import ViewRecord
+
         head = self.ledger.version if self.ledger else None
         answer = (self.gas_used, self.values, self.layouts, self.raw)
         return ViewRecord(call, self.ledger_version, head, *answer, types=self.types)
@@ -147,6 +149,8 @@ class TableItem:
 
     def record(self) -> TableItemRecord:
         """Return the record that a frame is built from."""
+        from toolkit.frames._calls import TableItemRecord
+
         head = self.ledger.version if self.ledger else None
         return TableItemRecord(self.key, self.ledger_version, head, self.value)
 

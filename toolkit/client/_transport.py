@@ -229,12 +229,11 @@ class SessionTransport:
         except (requests.RequestException, OSError, ValueError) as error:
             if self._closed:
                 raise ClosedError(http.CLOSED) from None
-            failure = error
-        translated = self._translated(hop, failure)
-        _forget_request(failure)
-        if _quotes_a_secret(failure, hop.credentials):  # a traceback shows the messages of all chained errors
-            raise translated
-        raise translated from failure
+            translated = self._translated(hop, error)
+            _forget_request(error)
+            if not _quotes_a_secret(error, hop.credentials):
+                raise translated from None  # the error stays its context, for whole tracebacks
+        raise translated  # without the error: a whole traceback would show it
 
     def _bounded_body(self, response: requests.Response, exchange: _Exchange) -> bytes:
         body, size = io.BytesIO(), 0

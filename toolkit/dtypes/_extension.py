@@ -395,7 +395,7 @@ class WideIntArray(WideOperators, ExtensionArray):
         try:
             return pa.array(to_ints(self.storage, self._dtype.wide), type)
         except OverflowError as error:
-            raise SchemaError(f"a number of a {self._dtype} column does not fit {type}: {error}") from error
+            raise SchemaError(f"a number of a {self._dtype} column does not fit {type}: {error}") from None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:

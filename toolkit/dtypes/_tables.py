@@ -123,7 +123,7 @@ def to_arrow(frame: pd.DataFrame, *, wide: Wide = "native") -> pa.Table:
     try:
         table = pa.Table.from_pandas(frame)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise SchemaError(f"a column of Python objects has no common Arrow type: {error}") from error
+        raise SchemaError(f"a column of Python objects has no common Arrow type: {error}") from None
     facts = frame.attrs.get(_ATTRS, {})
     fields = [_with_metadata(field, facts.get(field.name, {})) for field in table.schema]
     metadata = dict(table.schema.metadata)
@@ -398,4 +398,4 @@ def read_parquet(path: str | os.PathLike[str], *, columns: Sequence[str] | None 
         except ToolkitError:
             raise
         except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, MemoryError) as error:
-            raise InputError(f"{path} is not a readable Parquet file: {error}") from error
+            raise InputError(f"{path} is not a readable Parquet file: {error}") from None

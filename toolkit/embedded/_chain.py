@@ -27,10 +27,11 @@ from toolkit.wire import LedgerState
 from toolkit.wire._headers import timestamp_from_us
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from toolkit.embedded._contract import Definition
     from toolkit.embedded._session import EmittedEvent, EventKey, Session, TableTypes
+    from toolkit.embedded._state import StateKey
     from toolkit.embedded._transaction import Transaction
 
 __all__ = ["Chain", "Log"]
@@ -78,7 +79,7 @@ class Log(Generic[_T]):
 
 
 class Chain:
-    """Versions, blocks and state.
+    """Versions, blocks and state; empty until `begin_at_genesis` or `restore`.
 
     Parameters
     ----------
@@ -86,14 +87,8 @@ class Chain:
         u8.
     seed : int
         Part of every hash.
-    schedule : Schedule
-        First gas schedule.
-    features : collection of int
-        Feature flags that are on at genesis.
     genesis_time_us, epoch_us : int
         Time of genesis and length of an epoch, microseconds.
-    accounts : sequence of (address, octas)
-        Accounts that exist at genesis.
     window : int, optional
         Number of versions that are not pruned; all by default.
     decoded_tables : bool, default True
@@ -107,11 +102,8 @@ class Chain:
         *,
         chain_id: int,
         seed: int,
-        schedule: Schedule,
-        features: Collection[int],
         genesis_time_us: int,
         epoch_us: int,
-        accounts: Sequence[tuple[str, int]],
         window: int | None,
         decoded_tables: bool = True,
         enum_variants: bool = False,
@@ -126,18 +118,18 @@ class Chain:
         self.by_hash: dict[str, int] = {}
         # Types of the tables written so far, by handle; a node without a table indexer does not know them.
         self.tables: dict[str, TableTypes] = {}
-        self._decoded_tables = decoded_tables
+        self.decoded_tables = decoded_tables
         # (version, event) of each event handle, oldest first.
         self.events_by_key: dict[EventKey, deque[tuple[int, EmittedEvent]]] = {}
         self.oldest_version = 0
-        self._seed = seed.to_bytes(16, "little", signed=True)
-        self._epoch_us = epoch_us
-        self._genesis_time_us = genesis_time_us
+        self.seed = seed
+        self.epoch_us = epoch_us
+        self.genesis_time_us = genesis_time_us
+        self.enum_variants = enum_variants
+        self._hashed_seed = seed.to_bytes(16, "little", signed=True)
         self._codes: list[CodeSet] = []
-        self._enum_variants = enum_variants
         self._code_versions: list[int] = []
         self._schedules: dict[int, Schedule] = {}
-        self._begin_at_genesis(schedule, features, accounts)
 
     # -- reading -------------------------------------------------------------------------------------------
 
@@ -198,7 +190,7 @@ class Chain:
 
     def digest(self, *parts: bytes | str | int) -> bytes:
         """Return 32 bytes that depend on the seed and `parts`."""
-        hashed = hashlib.sha3_256(self._seed)
+        hashed = hashlib.sha3_256(self._hashed_seed)
         for part in parts:
             data = part if isinstance(part, bytes) else str(part).encode()
             hashed.update(len(data).to_bytes(4, "little") + data)
@@ -225,14 +217,18 @@ class Chain:
                 self.blocks.replace_last(replace(block, last_version=version))
             hash_ = request.hash if request is not None else hash_
             committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request)
-            if self._decoded_tables:
+            if self.decoded_tables:
                 self.tables.update(output.tables)
-            self.by_hash[hash_] = version
-            for event in output.events:
-                if event.key is not None:
-                    self.events_by_key.setdefault(event.key, deque()).append((version, event))
-            self.transactions.append(committed)
+            self._list(committed)
         return committed
+
+    def _list(self, committed: CommittedTransaction) -> None:
+        """Add a transaction to those that are read by version, by hash and by event handle."""
+        self.by_hash[committed.hash] = committed.version
+        for event in committed.output.events:
+            if event.key is not None:
+                self.events_by_key.setdefault(event.key, deque()).append((committed.version, event))
+        self.transactions.append(committed)
 
     def _publish(self, version: int, output: Output, published: tuple[Definition, ...]) -> None:
         """Replace the set of modules if a version publishes or deletes some."""
@@ -248,7 +244,7 @@ class Chain:
         """Open a block with the given time and commit its metadata transaction."""
         before = self.blocks[-1]
         version, height = self.head + 1, before.height + 1
-        epoch = 1 + (timestamp_us - self._genesis_time_us) // self._epoch_us
+        epoch = 1 + (timestamp_us - self.genesis_time_us) // self.epoch_us
         digest = self.digest("block", height)
         started = BlockModule.NewBlock(
             hash=address_from_bytes(digest),
@@ -298,12 +294,24 @@ class Chain:
     def _own_hash(self, label: str, version: int) -> str:
         return f"0x{self.digest(label, version).hex()}"
 
-    def _begin_at_genesis(
+    # -- the first versions --------------------------------------------------------------------------------
+
+    def begin_at_genesis(
         self, schedule: Schedule, features: Collection[int], accounts: Sequence[tuple[str, int]]
     ) -> None:
-        """Commit version 0: the framework's code and first resources."""
+        """Commit version 0: the framework's code and first resources.
+
+        Parameters
+        ----------
+        schedule : Schedule
+            First gas schedule.
+        features : collection of int
+            Feature flags that are on.
+        accounts : sequence of (address, octas)
+            Accounts that exist.
+        """
         definitions = tuple(module.definition for module in FRAMEWORK)
-        code = CodeSet({}, enum_variants=self._enum_variants).with_modules(definitions)
+        code = CodeSet({}, enum_variants=self.enum_variants).with_modules(definitions)
         self._codes.append(code)
         self._code_versions.append(0)
         snapshot = LedgerSnapshot(self.state, -1, code, schedule, 0, self.chain_id)
@@ -314,7 +322,7 @@ class Chain:
                 chain_id=self.chain_id,
                 schedule=schedule,
                 features=features,
-                epoch_us=self._epoch_us,
+                epoch_us=self.epoch_us,
                 accounts=accounts,
             ),
             seed=self.digest("genesis"),
@@ -326,3 +334,44 @@ class Chain:
         self.blocks.append(LedgerBlock(0, f"0x{self.digest('block', 0).hex()}", 0, 0, 0, 0))
         output = output._replace(writes={**modules, **output.writes})
         self.append(TransactionKind.GENESIS, output, hash_=self._own_hash("genesis", 0))
+
+    def restore(
+        self,
+        *,
+        codes: Iterable[tuple[int, Mapping[tuple[str, str], Definition]]],
+        blocks: Iterable[LedgerBlock],
+        older: Iterable[tuple[int, dict[StateKey, StateValue | None]]],
+        transactions: Iterable[CommittedTransaction],
+        tables: Mapping[str, TableTypes],
+    ) -> None:
+        """Fill an empty chain with what another one contained.
+
+        Parameters
+        ----------
+        codes : iterable of (version, modules)
+            The published modules by (address, name), from each version that changed them.
+        blocks : iterable of LedgerBlock
+            Blocks that are not pruned.
+        older : iterable of (version, writes)
+            Values that were written by pruned versions and can still be read.
+        transactions : iterable of CommittedTransaction
+            Transactions that are not pruned.
+        tables : mapping of str to TableTypes
+            Types of the tables written so far.
+        """
+        for version, modules in codes:
+            self._codes.append(CodeSet(dict(modules), enum_variants=self.enum_variants))
+            self._code_versions.append(version)
+        for block in blocks:
+            self.blocks.append(block)
+        for version, writes in older:
+            self.state.write(version, writes)
+        self.oldest_version = self.blocks[0].first_version
+        for committed in transactions:
+            self.state.write(committed.version, committed.output.writes)
+            self._list(committed)
+        self.tables.update(tables)
+
+    def published(self) -> Iterator[tuple[int, CodeSet]]:
+        """Yield the published modules from each version that changed them, oldest first."""
+        yield from zip(self._code_versions, self._codes, strict=True)

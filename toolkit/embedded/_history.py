@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from toolkit.embedded._reader import MilestoneKind
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from toolkit.embedded._transaction import CommittedTransaction
 
 __all__ = ["MIN_VERSIONS", "seeded_ledger"]
+
+_Ledger = TypeVar("_Ledger", bound="Ledger")
 
 MIN_VERSIONS = 200
 """Minimum length of a history."""
@@ -264,8 +266,8 @@ class _Activity:
 
 
 def seeded_ledger(
-    ledger_class: type[Ledger], *, seed: int, versions: int, window: int | None, decoded_tables: bool
-) -> Ledger:
+    ledger_class: type[_Ledger], *, seed: int, versions: int, window: int | None, decoded_tables: bool
+) -> _Ledger:
     """Return the ledger of `Ledger.with_history`; the class is passed in, because its module imports this one."""
     if versions < MIN_VERSIONS:
         raise InputError(f"versions must be at least {MIN_VERSIONS} to contain all events, got {versions}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded._chain import Chain
@@ -13,6 +14,7 @@ from toolkit.embedded._history import seeded_ledger
 from toolkit.embedded._meter import Schedule, released_schedule
 from toolkit.embedded._publishing import ContractPackage, GovernanceScript
 from toolkit.embedded._reader import UNIX_EPOCH, LedgerReader, Milestone, encode_arguments, encode_script
+from toolkit.embedded._saved import SavedLedger, from_cache, read_ledger, write_ledger
 from toolkit.embedded._state import resource_key
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
@@ -31,7 +33,10 @@ from toolkit.move import (
 from toolkit.wire import EncodedEntryFunction, EncodedPayloadV2, RawTransaction, SignedTransaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    import os
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Self
 
     from toolkit.embedded._contract import Definition, Module
     from toolkit.embedded._reader import MilestoneKind
@@ -121,21 +126,29 @@ class Ledger(LedgerReader):
         chain = Chain(
             chain_id=chain_id,
             seed=seed,
-            schedule=released_schedule(release) if isinstance(release, str) else release,
-            features=features,
             genesis_time_us=self._next_time_us,
             epoch_us=epoch_time // timedelta(microseconds=1),
-            accounts=[(parse_address(address), octas) for address, octas in balances.items()],
             window=window,
             decoded_tables=decoded_tables,
             enum_variants=enum_variants,
+        )
+        chain.begin_at_genesis(
+            released_schedule(release) if isinstance(release, str) else release,
+            features,
+            [(parse_address(address), octas) for address, octas in balances.items()],
         )
         super().__init__(chain)
 
     @classmethod
     def with_history(
-        cls, seed: int = 7, versions: int = 5_000, *, window: int | None = None, decoded_tables: bool = True
-    ) -> Ledger:
+        cls,
+        seed: int = 7,
+        versions: int = 5_000,
+        *,
+        window: int | None = None,
+        decoded_tables: bool = True,
+        cache: bool = False,
+    ) -> Self:
         """Return a ledger with a seeded history; `milestones` lists the events that changed gas.
 
         Accounts register names at ``0xcafe::registry`` and place orders at ``0xb00c::order_book``. The vault at
@@ -152,6 +165,9 @@ class Ledger(LedgerReader):
             Number of latest versions that are not pruned; all by default.
         decoded_tables : bool, default True
             As for `Ledger`.
+        cache : bool, default False
+            Whether the history is read from the user's cache folder, and stored there the first time, which takes a
+            tenth of the time of building it. The ledger is the same. ``LEDGER_TOOLKIT_CACHE`` names the folder.
 
         Returns
         -------
@@ -169,7 +185,100 @@ class Ledger(LedgerReader):
         >>> ledger.head, ledger.milestones[-1].kind.value
         (199, 'mixed')
         """
-        return seeded_ledger(cls, seed=seed, versions=versions, window=window, decoded_tables=decoded_tables)
+        build = partial(seeded_ledger, cls, seed=seed, versions=versions, window=window, decoded_tables=decoded_tables)
+        if not cache:
+            return build()
+        saved = from_cache(lambda: cls._parts(build()), seed, versions, window, bool(decoded_tables))
+        return cls._with_parts(cls.__new__(cls), saved)
+
+    # -- files ---------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the whole ledger to a file, from which `load` returns an equal one.
+
+        The file has data only: state, transactions, events and blocks that are not pruned, and which modules are
+        published. It has no code, so the classes of your own contracts are needed to load it.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write, such as ``"class.ledger"``. It is replaced if it exists; its folder must exist.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        InputError
+            If a block is open, or the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from toolkit import embedded
+        >>> ledger = embedded.Ledger()
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     embedded.Ledger.load(ledger.save(Path(folder) / "empty.ledger")).digest() == ledger.digest()
+        True
+        """
+        if self._open:
+            raise InputError("a ledger cannot be saved while a block is open; save it after the block")
+        return write_ledger(self._parts(), path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, contracts: Iterable[type[Module]] = ()) -> Self:
+        """Return the ledger that `save` wrote to a file: it answers alike, and continues alike.
+
+        Loading runs no code of the file, so files of others can be loaded.
+
+        Parameters
+        ----------
+        path : path-like
+            File of a saved ledger.
+        contracts : iterable of type of Module, optional
+            Classes of the published modules, with those of earlier versions; not needed for the framework and the
+            contracts of `with_history`. Their code runs when the ledger is used: a class is found by its ABI and its
+            ``revision``, so increase the revision if the code changes.
+
+        Returns
+        -------
+        Ledger
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, is damaged, is not a saved ledger, or has a module whose class is not given.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from toolkit.embedded import Ledger, Module, u64, view
+        >>> class Shop(Module, address="0x5407"):
+        ...     @view
+        ...     def price(self) -> u64:
+        ...         return 3
+        >>> ledger = Ledger()
+        >>> published = ledger.publish(Shop)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     again = Ledger.load(ledger.save(Path(folder) / "shop.ledger"), contracts=[Shop])
+        >>> again.view("0x5407::shop::price")[0]
+        [3]
+        """
+        return cls._with_parts(cls.__new__(cls), read_ledger(path, contracts))
+
+    def _parts(self) -> SavedLedger:
+        return SavedLedger(self.chain, self.milestones, self._next_time_us, self._block_us)
+
+    def _with_parts(self, saved: SavedLedger) -> Self:
+        """Initialize a new object with what a file contains, instead of with a genesis."""
+        super().__init__(saved.chain)
+        self._milestones.extend(saved.milestones)
+        self._next_time_us, self._block_us, self._open = saved.next_time_us, saved.block_us, False
+        return self
 
     # -- writing -------------------------------------------------------------------------------------------
 

@@ -222,6 +222,14 @@ class VersionedState:
         """Return the addresses and table handles that have keys."""
         return tuple(self._owned)
 
+    def written_before(self, oldest: int) -> Iterator[tuple[int, StateKey, StateValue | None]]:
+        """Yield (version, key, value) of the stored writes of versions below `oldest`, key by key."""
+        for key, history in self._keys.items():
+            for version, value in zip(*history.entries, strict=True):
+                if version >= oldest:
+                    break
+                yield version, key, value
+
     def prune(self, oldest: int) -> None:
         """Drop values that only versions below `oldest` can read."""
         while self._superseded and self._superseded[0][0] <= oldest:

@@ -44,7 +44,7 @@ def typed_column(name: str, layout: Layout, values: Sequence[Any], *, source: st
     try:
         array = column(layout, values)
     except SchemaError as error:
-        raise SchemaError(f"column {name!r}: {error}", column=error.column or name, rows=error.rows) from error
+        raise SchemaError(f"column {name!r}: {error}", column=error.column or name, rows=error.rows) from None
     return described_field(name, array.type, source=source, typing=typing, meaning=_untyped_parts(layout)), array
 
 

@@ -148,7 +148,7 @@ def _array(column: Column, values: Sequence[Any] | None, rows: int) -> pa.Array:
     except SchemaError:
         raise
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError) as error:
-        raise _misfit(column, values, error) from error
+        raise _misfit(column, values, error) from None
     if column.required and array.null_count:
         row = array.is_null().index(pa.scalar(value=True)).as_py()
         raise SchemaError(

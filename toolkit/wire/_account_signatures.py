@@ -305,7 +305,7 @@ class AbstractSignature(SignatureModel):
             start, end = _skip_auth_data(reader)
             reader.end()
         except SchemaError as error:
-            raise InputError(f"the authentication data of an abstract signature is not BCS: {error}") from error
+            raise InputError(f"the authentication data of an abstract signature is not BCS: {error}") from None
         return self.replace(auth_data=data[:start] + bytes(end - start) + data[end:])
 
 
@@ -427,7 +427,7 @@ def read_variant(reader: Reader, kinds: Sequence[type[SignatureModel]], what: st
     try:
         return kinds[variant].read(reader)
     except InputError as error:
-        raise SchemaError(f"byte {start}: {error}") from error
+        raise SchemaError(f"byte {start}: {error}") from None
 
 
 def _chunks(data: bytes, size: int, rest: int, what: str) -> list[bytes]:

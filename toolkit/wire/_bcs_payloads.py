@@ -222,7 +222,7 @@ def read_function_call(reader: Reader) -> EncodedEntryFunction:
     try:
         function = FunctionId(address, module, name)
     except InputError as error:
-        raise SchemaError(f"byte {start}: {error}") from error
+        raise SchemaError(f"byte {start}: {error}") from None
     return EncodedEntryFunction(function, _read_type_tags(reader), _read_byte_strings(reader))
 
 

@@ -385,7 +385,7 @@ def _value(layout: Layout, argument: Any, position: int) -> Any:
     try:
         return decode_argument(layout, encode_argument(layout, argument, where=where), where=where)
     except SchemaError as error:
-        raise InputError(str(error)) from error
+        raise InputError(str(error)) from None
 
 
 def _encoded_payload(

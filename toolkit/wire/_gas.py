@@ -157,7 +157,7 @@ def decode_fee_statement(data: bytes | msgspec.Raw) -> FeeStatement:
     try:
         wire = decode_with(_DECODER, data)
     except SchemaError as error:
-        raise SchemaError(f"the fee statement does not have the documented shape: {error}") from error
+        raise SchemaError(f"the fee statement does not have the documented shape: {error}") from None
     return FeeStatement(
         total_charge_gas_units=parse_u64(wire.total_charge_gas_units, "total_charge_gas_units"),
         execution_gas_units=parse_u64(wire.execution_gas_units, "execution_gas_units"),

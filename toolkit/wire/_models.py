@@ -61,7 +61,7 @@ class WireModel(BaseModel):
         try:
             BaseModel.__init__(self, **fields)
         except ValidationError as error:
-            raise InputError(_describe(type(self).__name__, error)) from error
+            raise InputError(_describe(type(self).__name__, error)) from None
         except TypeError as error:  # pydantic passes a dict to the class of the field, which has other names
             parts = [name for name, value in fields.items() if isinstance(value, dict)]
             where = ".".join((type(self).__name__, *parts[:1]))
@@ -210,7 +210,7 @@ def parse_object(json: JsonObject, what: str) -> dict[str, Any]:
     try:
         value = parse_json(json, what)
     except SchemaError as error:
-        raise SchemaError(str(error), column=what) from error
+        raise SchemaError(str(error), column=what) from None
     if not isinstance(value, dict):
         raise SchemaError(f"the {what} is not a JSON object, got {shorten(value)}", column=what)
     return value
@@ -250,7 +250,7 @@ def parse_by_type(
     except (InputError, KeyError, TypeError, AttributeError) as error:
         reason = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
         column = what.rpartition(" ")[2]
-        raise SchemaError(f"the {kind} does not have the documented shape: {reason}", column=column) from error
+        raise SchemaError(f"the {kind} does not have the documented shape: {reason}", column=column) from None
 
 
 def wire_argument(value: Any, *, digits: bool = False) -> Any:

@@ -328,7 +328,7 @@ def _decode_struct(body: bytes, kind: type[_T], what: str) -> _T:
     try:
         return decode_with(msgspec.json.Decoder(kind), body)
     except SchemaError as error:
-        raise SchemaError(f"the {what} answer does not have the documented shape: {error}") from error
+        raise SchemaError(f"the {what} answer does not have the documented shape: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,7 +202,7 @@ def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
             del builder  # the garbage collector would visit all its row tuples when it is enabled again
             return rows
     except (InputError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SchemaError(f"a transaction does not have the documented shape: {escape(error)}") from error
+        raise SchemaError(f"a transaction does not have the documented shape: {escape(error)}") from None
 
 
 def checked_rows(transactions: Iterable[Transaction]) -> tuple[list[Transaction], Rows]:

@@ -212,7 +212,7 @@ def _elements(body: bytes | Raw) -> list[Raw]:
     try:
         return elements(body)
     except SchemaError as error:
-        raise _shape_error(error) from error
+        raise _shape_error(error) from None
 
 
 def _is_array(body: bytes | Raw) -> bool:
@@ -223,7 +223,7 @@ def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | Raw) -> _T:
     try:
         return decode_with(decoder, body)
     except SchemaError as error:
-        raise _shape_error(error) from error
+        raise _shape_error(error) from None
 
 
 def _shape_error(error: SchemaError) -> SchemaError:
@@ -236,7 +236,7 @@ def _decode_transaction(body: bytes | Raw, place: int = 0) -> Transaction:
     try:
         return _decode_other(body)
     except SchemaError as error:
-        raise SchemaError(f"transactions[{place}]: {error}") from error
+        raise SchemaError(f"transactions[{place}]: {error}") from None
 
 
 def _decode_other(body: bytes | Raw) -> Transaction:
@@ -269,7 +269,7 @@ def _decode_change(body: Raw) -> Change:
         content = _decode(_RAW_OBJECT, body)
         kind = _text(content.get("type"))
         if kind in _KNOWN_CHANGES:
-            raise _shape_error(error) from error
+            raise _shape_error(error) from None
         return GenericChange(kind, bytes(body))
 
 

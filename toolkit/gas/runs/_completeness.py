@@ -161,7 +161,7 @@ def merge_runs(paths: Iterable[str | Path], out: str | Path, load: Callable[[Map
         _build(parts, RunStore(building), load(parts[0].manifest["study"]))
         building.replace(target)
     except OSError as error:
-        raise StudyError(f"{target} could not be written: {error.strerror or error}") from error
+        raise StudyError(f"{target} could not be written: {error.strerror or error}") from None
     finally:
         shutil.rmtree(building, ignore_errors=True)
     return target

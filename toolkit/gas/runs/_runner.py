@@ -71,7 +71,7 @@ def run_study(
                     _read_rows(study, nodes, manifest, store, Where(pool, tasks, part), progress=progress)
                     _complete(store, study, manifest, nodes=nodes, shard=part, progress=progress)
                 except LedgerChanged as error:
-                    raise RunStopped(_stopped_by(error, store)) from error
+                    raise RunStopped(_stopped_by(error, store)) from None
                 except KeyboardInterrupt:
                     raise KeyboardInterrupt(_stopped(store, named=out is not None)) from None
                 except Exception as error:

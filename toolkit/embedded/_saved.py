@@ -1,0 +1,382 @@
+"""Ledgers in files, and seeded histories in the user's cache.
+
+A file has a mark, a SHA-256 digest, and the content in MessagePack: numbers, text and bytes only, so that loading a
+file runs no code in it. The code of published modules is not part of it: the loader finds each class by address, name
+and bytecode, which is a digest of its ABI and revision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
+
+import msgspec
+
+from toolkit._present.files import cache_folder, read_file, replacing
+from toolkit.embedded import teaching
+from toolkit.embedded._chain import Chain
+from toolkit.embedded._contract import Module
+from toolkit.embedded._meter import Charges
+from toolkit.embedded._reader import Milestone, MilestoneKind
+from toolkit.embedded._session import EmittedEvent, TableTypes
+from toolkit.embedded._state import StateKey, StateValue
+from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, Transaction, TransactionKind
+from toolkit.embedded.framework import FRAMEWORK
+from toolkit.embedded.framework._coin import UnflaggedCoin
+from toolkit.errors import InputError
+from toolkit.move import wire_address
+from toolkit.wire import SignedTransaction
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator
+
+    from toolkit.embedded._contract import Definition
+
+__all__ = ["SavedLedger", "from_cache", "read_ledger", "write_ledger"]
+
+_Code = tuple[str, str, bytes]  # canonical address, name and bytecode of a module
+
+_MARK = b"ledger-toolkit ledger 1\n"  # a change of the content changes the number
+_DIGEST_BYTES = 32
+_SEED_BYTES = 16
+_MAX_CACHED_FILES = 8
+_PREFIX, _SUFFIX = "history-", ".ledger"
+_SOURCES = ("embedded", "move", "wire")
+"""Packages whose code decides what a history contains."""
+
+_log = logging.getLogger("toolkit.embedded")
+
+
+class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
+    """A transaction; the keys of its writes are places in the list of keys."""
+
+    kind: TransactionKind
+    hash: str
+    timestamp_us: int
+    success: bool
+    vm_status: str
+    charges: Charges
+    writes: dict[int, StateValue | None]
+    events: tuple[EmittedEvent, ...]
+    execution_status: bytes
+    tables: dict[str, TableTypes]
+    request: bytes | None
+
+
+class _Content(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """All of a ledger but the code of its modules."""
+
+    chain_id: int
+    seed: bytes
+    genesis_time_us: int
+    epoch_us: int
+    window: int | None
+    decoded_tables: bool
+    enum_variants: bool
+    next_time_us: int
+    block_us: int
+    milestones: list[tuple[int, MilestoneKind, str]]
+    modules: list[_Code]
+    published: list[tuple[int, list[int]]]
+    keys: list[tuple[Literal["module", "resource", "group", "table"], str, bytes]]
+    older: list[tuple[int, int, StateValue | None]]
+    blocks: list[tuple[int, str, int, int, int, int]]
+    tables: dict[str, TableTypes]
+    transactions: list[_Row]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_Content).decode
+
+
+class _StoredTransaction(Transaction):
+    """A transaction of a file; its bytes are decoded when something besides its hash is used."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes, hash_: str) -> None:
+        self._data = data
+        self.hash = hash_
+
+    def __getattr__(self, name: str) -> Any:
+        """Decode the transaction: called for attributes that are not set yet."""
+        if name not in Transaction.__slots__:
+            raise AttributeError(name)
+        super().__init__(SignedTransaction.from_bcs(self._data))
+        return getattr(self, name)
+
+
+class SavedLedger(NamedTuple):
+    """What a file contains: the chain, the milestones, the time of the next block and the time between blocks."""
+
+    chain: Chain
+    milestones: tuple[Milestone, ...]
+    next_time_us: int
+    block_us: int
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_ledger(ledger: SavedLedger, path: str | os.PathLike[str]) -> Path:
+    """Write a file whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    place = Path(path)
+    with ledger.chain.lock:
+        content = _encode(_content(ledger))
+    try:
+        with replacing(place) as file:
+            file.write(_MARK + hashlib.sha256(content).digest())
+            file.write(content)
+    except OSError as error:
+        raise InputError(f"{place}: the ledger cannot be written ({error.strerror or error})") from None
+    return place
+
+
+def _content(ledger: SavedLedger) -> _Content:
+    chain = ledger.chain
+    keys: dict[StateKey, int] = {}
+    modules: dict[_Code, int] = {}
+    written = chain.state.written_before(chain.oldest_version)
+    older = [
+        (version, keys.setdefault(key, len(keys)), value)
+        for version, key, value in sorted(written, key=lambda one: (one[0], one[1].kind, one[1].owner, one[1].item))
+    ]
+    rows = []
+    for version in range(chain.oldest_version, chain.head + 1):
+        done = chain.transaction(version)
+        output = done.output
+        row = _Row(
+            done.kind,
+            done.hash,
+            done.timestamp_us,
+            output.success,
+            output.vm_status,
+            output.charges,
+            {keys.setdefault(key, len(keys)): value for key, value in output.writes.items()},
+            output.events,
+            output.execution_status,
+            dict(output.tables),
+            None if done.request is None else done.request.signed.to_bcs(),
+        )
+        rows.append(row)
+    published = [
+        (version, [modules.setdefault(_code(one), len(modules)) for one in code.modules.values()])
+        for version, code in chain.published()
+    ]
+    blocks = [chain.blocks[place] for place in range(len(chain.blocks))]
+    return _Content(
+        chain_id=chain.chain_id,
+        seed=chain.seed.to_bytes(_SEED_BYTES, "little", signed=True),
+        genesis_time_us=chain.genesis_time_us,
+        epoch_us=chain.epoch_us,
+        window=chain.window,
+        decoded_tables=chain.decoded_tables,
+        enum_variants=chain.enum_variants,
+        next_time_us=ledger.next_time_us,
+        block_us=ledger.block_us,
+        milestones=[(one.version, one.kind, one.text) for one in ledger.milestones],
+        modules=list(modules),
+        published=published,
+        keys=[(key.kind, key.owner, key.item) for key in keys],
+        older=older,
+        blocks=[(b.height, b.hash, b.timestamp_us, b.epoch, b.first_version, b.last_version) for b in blocks],
+        tables=chain.tables,
+        transactions=rows,
+    )
+
+
+def _code(definition: Definition) -> _Code:
+    return definition.address, definition.name, definition.bytecode
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] = ()) -> SavedLedger:
+    """Read a file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    contracts : iterable of type of Module, optional
+        Classes of the published modules that are not part of this package.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is not one of a saved ledger, or has a module whose class is missing.
+    """
+    try:
+        data = read_file(path)
+    except OSError as error:
+        raise InputError(f"{path}: the ledger cannot be read ({error.strerror or error})") from None
+    return _unpacked(data, str(path), contracts)
+
+
+def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) -> SavedLedger:
+    """Return the ledger of a file's bytes."""
+    mark, start = data[: len(_MARK)], len(_MARK) + _DIGEST_BYTES
+    if mark != _MARK:
+        kind = "of another release of the toolkit" if mark.startswith(_MARK[:-2]) else "not one of Ledger.save"
+        raise InputError(f"{name}: the file is {kind}: expected a file that starts with {_MARK.decode().strip()!r}")
+    content = memoryview(data)[start:]
+    if hashlib.sha256(content).digest() != data[len(_MARK) : start]:
+        raise InputError(f"{name}: the file is damaged: its content does not have the digest in it; save it again")
+    try:
+        return _restored(_decode(content), _classes(contracts), name)
+    except InputError:
+        raise
+    except (msgspec.DecodeError, ValueError, TypeError, IndexError, KeyError, OverflowError) as error:
+        raise InputError(f"{name}: the file does not contain a whole ledger: {error}") from None
+
+
+def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> SavedLedger:
+    chain = Chain(
+        chain_id=saved.chain_id,
+        seed=int.from_bytes(saved.seed, "little", signed=True),
+        genesis_time_us=saved.genesis_time_us,
+        epoch_us=saved.epoch_us,
+        window=saved.window,
+        decoded_tables=saved.decoded_tables,
+        enum_variants=saved.enum_variants,
+    )
+    keys = [StateKey(kind, owner, item if kind == "table" else item.decode()) for kind, owner, item in saved.keys]
+    definitions = [_found(code, known, name) for code in saved.modules]
+    sets = ((version, [definitions[place] for place in places]) for version, places in saved.published)
+    blocks = [LedgerBlock(*block) for block in saved.blocks]
+    first = blocks[0].first_version
+    if len(saved.seed) != _SEED_BYTES or blocks[-1].last_version != first + len(saved.transactions) - 1:
+        raise ValueError("its blocks and its transactions do not agree")
+    chain.restore(
+        codes=((version, {(one.address, one.name): one for one in modules}) for version, modules in sets),
+        blocks=blocks,
+        older=((version, {keys[place]: value}) for version, place, value in saved.older),
+        transactions=_committed(saved.transactions, keys, first),
+        tables=saved.tables,
+    )
+    milestones = tuple(Milestone(*milestone) for milestone in saved.milestones)
+    return SavedLedger(chain, milestones, saved.next_time_us, saved.block_us)
+
+
+def _committed(rows: list[_Row], keys: list[StateKey], first: int) -> Iterator[CommittedTransaction]:
+    for version, row in enumerate(rows, start=first):
+        output = Output(
+            row.success,
+            row.vm_status,
+            row.charges,
+            {keys[place]: value for place, value in row.writes.items()},
+            row.events,
+            execution_status=row.execution_status,
+            tables=row.tables,
+        )
+        request = None if row.request is None else _StoredTransaction(row.request, row.hash)
+        yield CommittedTransaction(version, row.kind, row.hash, output, row.timestamp_us, request)
+
+
+def _classes(contracts: Iterable[type[Module]]) -> dict[_Code, Definition]:
+    """Return the modules of this package and of `contracts` by what a file has of them."""
+    given = list(contracts)
+    for one in given:
+        if not _is_contract(one):
+            raise InputError(f"contracts: expected classes of contracts, got {one!r:.80}")
+    own = [one for one in vars(teaching).values() if _is_contract(one)]
+    classes: list[type[Module]] = [*FRAMEWORK, UnflaggedCoin, *own, *given]
+    return {_code(one.definition): one.definition for one in classes}
+
+
+def _is_contract(value: object) -> TypeGuard[type[Module]]:
+    return isinstance(value, type) and issubclass(value, Module) and value is not Module
+
+
+def _found(code: _Code, known: dict[_Code, Definition], name: str) -> Definition:
+    found = known.get(code)
+    if found is None:
+        wire_id = f"{wire_address(code[0])}::{code[1]}"
+        if any(other[:2] == code[:2] for other in known):
+            raise InputError(
+                f"{name}: {wire_id} was published with another ABI or revision than the class that is given; pass the "
+                "class that was published, and those of its upgrades: Ledger.load(path, contracts=[...])"
+            )
+        raise InputError(
+            f"{name}: {wire_id} is published on this ledger, and a file has no code; pass its class, and those of its "
+            "upgrades: Ledger.load(path, contracts=[...])"
+        )
+    return found
+
+
+# -- the cache of histories ------------------------------------------------------------------------------------------
+
+
+def from_cache(build: Callable[[], SavedLedger], *choices: object) -> SavedLedger:
+    """Return what `build` returns, from a file in the user's cache if it is there.
+
+    The file is named by `choices` and the sources of this package, so that no release reads a file of another. A file
+    that cannot be used is logged and replaced; without a folder to write to nothing is stored.
+
+    Parameters
+    ----------
+    build : callable
+        Returns the ledger; it must depend on `choices` only.
+    *choices : object
+        What the ledger depends on, with a stable `repr`.
+    """
+    place = _place(choices)
+    if place is None:
+        return build()
+    try:
+        return _unpacked(read_file(place), str(place))
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, InputError) as error:
+        _log.warning("a history in the cache cannot be used and is built again: %s", error)
+    built = build()
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_ledger(built, place)
+        _remove_oldest(place.parent)
+    except (OSError, InputError) as error:
+        _log.info("the history is not stored in the cache: %s", error)
+    return built
+
+
+def _place(choices: tuple[object, ...]) -> Path | None:
+    """Return the file of a history, or None if the user has no home folder."""
+    sources = _sources_digest()
+    try:
+        folder = cache_folder()
+    except RuntimeError as error:
+        _log.info("the history is not stored in the cache: %s", error)
+        return None
+    named = hashlib.sha256(repr((choices, sources)).encode()).hexdigest()
+    return folder / f"{_PREFIX}{named[:32]}{_SUFFIX}"
+
+
+@cache
+def _sources_digest() -> str:
+    """Return a digest of the code and the data that decide what a history contains."""
+    package = Path(__file__).parents[1]
+    hashed = hashlib.sha256()
+    for part in _SOURCES:
+        for path in sorted((package / part).rglob("*")):
+            if path.suffix in {".py", ".csv"}:
+                data = path.read_bytes()
+                hashed.update(f"{path.relative_to(package).as_posix()} {len(data)} ".encode() + data)
+    return hashed.hexdigest()
+
+
+def _remove_oldest(folder: Path) -> None:
+    """Remove the histories that were stored first, if there are many: each release and each seed has its own."""
+    stored = sorted(folder.glob(f"{_PREFIX}*{_SUFFIX}"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in stored[_MAX_CACHED_FILES:]:
+        path.unlink(missing_ok=True)
