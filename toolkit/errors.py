@@ -24,6 +24,8 @@
         ├── Unavailable            503
         └── InsufficientStorage    507
 
+`FailedReadsWarning` is the one warning with a class of its own; the others are a `UserWarning`.
+
 Messages say what was requested, where it failed, what was expected, what was received and what to do next. Control and
 bidirectional characters in quoted text are escaped; newlines are the only control characters of a message.
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ClosedError",
+    "FailedReadsWarning",
     "Forbidden",
     "HopelessError",
     "InexactError",
@@ -86,6 +89,10 @@ class ToolkitError(Exception):
         from toolkit._present.notebook import short_traceback
 
         return short_traceback(self)
+
+
+class FailedReadsWarning(UserWarning):
+    """All reads of a fetch function failed: every row of its frame has an error instead of a value."""
 
 
 class InputError(ToolkitError, ValueError):

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["DEBUG", "MAX_TEXT", "cut_text", "debugging", "describe", "escape", "shorten", "whole_traceback"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "DEBUG",
+    "MAX_TEXT",
+    "cut_text",
+    "debugging",
+    "describe",
+    "did_you_mean",
+    "escape",
+    "shorten",
+    "whole_traceback",
+]
 
 DEBUG = "LEDGER_TOOLKIT_DEBUG"
 """Environment variable that shows whole tracebacks, on the command line and in notebooks."""
@@ -14,6 +27,7 @@ MAX_TEXT = 2_000
 """Maximum length of a text that a node wrote (messages, VM status, build) in errors, frames and reports."""
 
 _LIMIT = 80
+_MAX_MEANT = 2
 _JSON_KINDS: dict[type, str] = {
     bool: "boolean",
     int: "number",
@@ -141,3 +155,30 @@ def whole_traceback(error: BaseException) -> list[str]:
         shown.__suppress_context__ = False
         shown = behind
     return "".join(summary.format()).splitlines()
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question with the known names that are closest to a misspelt one; empty if none is close.
+
+    Parameters
+    ----------
+    name : str
+        The name that is not known; upper and lower case count as equal.
+    known : iterable of str
+        The names that are.
+
+    Examples
+    --------
+    >>> did_you_mean("dept", ["depth", "size"])
+    'did you mean `depth`?'
+    >>> did_you_mean("x", ["depth", "size"])
+    ''
+    """
+    from difflib import get_close_matches
+
+    spelt: dict[str, list[str]] = {}
+    for one in dict.fromkeys(known):
+        spelt.setdefault(one.lower(), []).append(one)
+    close = get_close_matches(name.lower(), spelt, n=_MAX_MEANT)
+    meant = [one for key in close for one in spelt[key]][:_MAX_MEANT]
+    return f"did you mean {' or '.join(f'`{one}`' for one in meant)}?" if meant else ""

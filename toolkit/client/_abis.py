@@ -28,7 +28,7 @@ from toolkit.move import (
 from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from toolkit.move import FunctionAbi, TypeTag
 
@@ -39,6 +39,7 @@ __all__ = [
     "Made",
     "abi_of",
     "encode_arguments",
+    "first_of_each",
     "function_abi",
     "function_id",
     "parameter_layouts",
@@ -178,14 +179,11 @@ class AbiStore:
         """
         if len(versions) > 1:
             with contextlib.suppress(NodeError, NodeUnreachable, SchemaError):
-                self._bisect(address, name, versions, 0, len(versions) - 1)
+                first_of_each(partial(self.digest, (parse_address(address), name)), versions)
 
-    def _bisect(self, address: str, name: str, versions: Sequence[int], low: int, high: int) -> None:
-        first, last = self.known(address, name, versions[low]), self.known(address, name, versions[high])
-        if high - low > 1 and first.digest != last.digest:
-            middle = (low + high) // 2
-            self._bisect(address, name, versions, low, middle)
-            self._bisect(address, name, versions, middle, high)
+    def digest(self, key: ModuleKey, version: int) -> bytes | None:
+        """Return the digest of a module at a version; None if it does not exist, or if that is not known."""
+        return self.known_by_key(key, version).digest
 
     def known(self, address: str, name: str, version: int) -> Known:
         """Return a module at a version; the node is asked if the known versions around it differ.
@@ -302,10 +300,20 @@ class AbisAt:
         NodeError, NodeUnreachable
             If the look-up fails and `lenient` is False.
         """
+        return self.known(address, name).abi
+
+    def known(self, address: str, name: str) -> Known:
+        """Return a module as far as it is known, which is not only its ABI: it may not exist, or not be offered.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable
+            If the look-up fails and `lenient` is False.
+        """
         key = parse_address(address), name
         known = self.store.known_by_key(key, self.version)
         self._note({key: known.digest})
-        return known.abi
+        return known
 
     def layout(self, tag: TypeTag) -> Layout:
         """Resolve a type to its layout at this version.
@@ -358,6 +366,28 @@ class Made(Generic[T]):
         entry = abis.asked, self._make(abis)
         self._made.append(entry)
         return entry
+
+
+def first_of_each(state: Callable[[int], Hashable], versions: Sequence[int]) -> list[int]:
+    """Return the first version of each run of sorted versions that have the same state.
+
+    The runs are found by bisection. Between two versions that have the same state, all are taken to have it.
+
+    Examples
+    --------
+    >>> first_of_each(lambda version: version >= 150, range(0, 1_000, 100))
+    [0, 200]
+    """
+
+    def changes(low: int, high: int) -> list[int]:
+        if state(versions[low]) == state(versions[high]):
+            return []
+        if high - low == 1:
+            return [versions[high]]
+        middle = (low + high) // 2
+        return [*changes(low, middle), *changes(middle, high)]
+
+    return [*versions[:1], *changes(0, len(versions) - 1)] if versions else []
 
 
 def abi_of(answer: bytes) -> ModuleAbi | None:

@@ -1,32 +1,69 @@
-"""Arguments of the client's public functions, checked before anything is sent. Pure."""
+"""Arguments of the client's public functions, checked before anything is sent: their form, and by the code they call.
+
+A call is checked by the modules at the newest version that is to be read, which a sweep looks up anyway. Only if it
+does not fit there, the modules at the other versions are looked up, since it may fit an older one.
+"""
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from toolkit._present.messages import shorten
-from toolkit._present.text import visible
-from toolkit.errors import InputError
-from toolkit.move import ModuleAbi
-from toolkit.wire import SimulationRequest, ViewFunction
+from toolkit._present.messages import did_you_mean, shorten
+from toolkit._present.text import listed, visible
+from toolkit.client._abis import encode_arguments, first_of_each, function_id
+from toolkit.client._node_errors import extended
+from toolkit.errors import (
+    InputError,
+    InvalidRequest,
+    NodeError,
+    NodeUnreachable,
+    SchemaError,
+    ToolkitError,
+)
+from toolkit.move import FunctionId, ModuleAbi, ModuleId, encode_argument, parse_type_tag, wire_address, wire_type
+from toolkit.move._type_tags import StructTag, Vector
+from toolkit.wire import EntryFunction, Multisig, SimulationRequest, ViewFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from toolkit.client._abis import AbisAt
+    from toolkit.client._calls import PreparedCall
+    from toolkit.client._node import Node  # for typing only: a Node looks modules up
+    from toolkit.client._results import ViewResult
+    from toolkit.move import FunctionAbi, TypeTag
 
 __all__ = [
+    "call_problem",
     "check_abis",
+    "check_calls",
     "check_count",
     "check_encoding",
+    "check_entry",
+    "check_keys",
     "check_limit",
     "check_text",
     "listed_keys",
     "listed_requests",
     "named_calls",
+    "problem_list",
+    "readable",
+    "with_choices",
 ]
 
 _MAX_ARGUMENT = 80
 """Characters of an argument in the name of a call; an address has 66."""
+_MAX_NAME = 80
+_MAX_LISTED = 20
+"""Maximum number of functions, structs or modules that a message lists."""
+_PACKAGES = "0x1::code::PackageRegistry"
 
 
 def check_encoding(encoding: object) -> None:
@@ -129,6 +166,252 @@ def listed_requests(requests: Any) -> list[SimulationRequest]:
                 f"got {type(request).__name__}"
             )
     return listed
+
+
+# by the code that is called ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """Why a call does not fit the code of a version; `absent` is the module if that is why."""
+
+    text: str
+    absent: ModuleId | None = None
+
+
+def readable(versions: Sequence[int], *, oldest: int, head: int) -> Sequence[int]:
+    """Return the versions of a plan that a node has, sorted, each once."""
+    if isinstance(versions, range):
+        rising = versions if versions.step > 0 else versions[::-1]
+        return rising[bisect_left(rising, oldest) : bisect_right(rising, head)]
+    return sorted({version for version in versions if oldest <= version <= head})
+
+
+def check_calls(node: Node, calls: Mapping[str, ViewFunction], versions: Sequence[int]) -> None:
+    """Raise InputError for calls that fit the code at none of some sorted versions, with all of them in one message."""
+    found = {name: problem for name, call in calls.items() if (problem := call_problem(node, call, versions))}
+    if found:
+        raise InputError(next(iter(found.values())) if len(calls) == 1 else problem_list(found, len(calls)))
+
+
+def problem_list(problems: Mapping[str, str], of: int) -> str:
+    """Return the message about calls that cannot be made, one line for each."""
+    lines = [f"call {name!r}: {text}" for name, text in problems.items()]
+    return "\n".join([f"{len(problems)} of {of} calls cannot be made:", *lines])
+
+
+def call_problem(
+    node: Node, call: ViewFunction | EntryFunction, versions: Sequence[int], *, arguments: bool = True
+) -> str | None:
+    """Return why a call fits the code at none of some versions.
+
+    Parameters
+    ----------
+    node : Node
+    call : ViewFunction or EntryFunction
+    versions : sequence of int
+        Sorted versions that the node has.
+    arguments : bool, default True
+        Whether to check the arguments too, and not only the function.
+
+    Returns
+    -------
+    str or None
+        What is wrong at the newest version. None if the call fits at one of the versions, or if that is not known: if
+        the node does not offer modules, a look-up fails, or `versions` is empty.
+    """
+
+    def problem(abis: AbisAt) -> _Problem | None:
+        found = _function_of(call, abis)
+        if isinstance(found, _Problem):
+            if found.absent is None and isinstance(call, ViewFunction) and _answers(node, call, abis.version):
+                return None
+            return found
+        if found is None or not arguments:
+            return None
+        try:
+            encode_arguments(found, call.type_arguments, call.arguments, abis, where=function_id(call.function).wire)
+        except InputError as error:
+            return _Problem(str(error))
+        return None
+
+    return _problem_of_all(node, problem, versions)
+
+
+def check_entry(node: Node, payload: object, abis: AbisAt) -> None:
+    """Raise InputError if a payload calls an entry function that does not exist."""
+    call = payload.transaction_payload if isinstance(payload, Multisig) else payload
+    text = _missing(node, call, abis) if isinstance(call, EntryFunction) else None
+    if text is not None:
+        raise InputError(f"{text} (by the code at version {abis.version})")
+
+
+def with_choices(node: Node, call: ViewFunction, error: InvalidRequest, version: int) -> InvalidRequest:
+    """Return the refusal of a view; if its function does not exist, with the functions or modules that there are."""
+    if error.vm_error_code is not None:
+        return error
+    try:
+        text = _missing(node, call, node.abis.at(version))
+    except (NodeError, NodeUnreachable, SchemaError):
+        return error
+    return error if text is None else extended(error, text)
+
+
+def _missing(node: Node, call: ViewFunction | EntryFunction, abis: AbisAt) -> str | None:
+    """Return why the function of a call cannot be called at a version; None if it can, or if that is not known."""
+    found = _function_of(call, abis)
+    if not isinstance(found, _Problem):
+        return None
+    return found.text + ("" if found.absent is None else _similar_modules(node, found.absent, abis.version))
+
+
+def check_keys(node: Node, keys: Sequence[Any], *, key_type: str, value_type: str, versions: Sequence[int]) -> None:
+    """Raise InputError if the types of a table do not exist at any of some sorted versions, or a key does not fit."""
+    tags = {"key_type": parse_type_tag(key_type), "value_type": parse_type_tag(value_type)}
+
+    def problem(abis: AbisAt) -> _Problem | None:
+        layouts = {name: abis.layout(tag) for name, tag in tags.items()}
+        for name, tag in tags.items():
+            for struct in _structs(tag):
+                if (found := _unknown_struct(struct, abis)) is not None:
+                    return _Problem(f"{name}: {found.text}", found.absent)
+        try:
+            for place, key in enumerate(keys):
+                encode_argument(layouts["key_type"], key, where=f"keys[{place}]")
+        except InputError as error:
+            return _Problem(str(error))
+        return None
+
+    text = _problem_of_all(node, problem, versions)
+    if text is not None:
+        raise InputError(text)
+
+
+def _problem_of_all(node: Node, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> str | None:
+    """Return the problem at the newest of some versions; None if one of them has none, or if that is not known."""
+    if not versions:
+        return None
+    try:
+        abis = node.abis.at(versions[-1])
+        newest = problem(abis)
+        if newest is None:
+            return None
+        starts = {at for key in abis.asked for at in first_of_each(partial(node.abis.digest, key), versions)}
+        if newest.absent is not None:
+            starts |= {*_code_changes(node, newest.absent, versions)}
+        # From the last of these versions on, the modules are those of the newest version.
+        if any(problem(node.abis.at(at)) is None for at in sorted(starts)[-2::-1]):
+            return None
+        similar = "" if newest.absent is None else _similar_modules(node, newest.absent, versions[-1])
+    except (NodeError, NodeUnreachable, SchemaError):
+        return None  # the reads report it, row by row
+    more = "" if len(versions) == 1 else f"; it fits at none of the {len(versions):,} versions to read"
+    return f"{newest.text}{similar} (by the code at version {versions[-1]}{more})"
+
+
+def _function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | FunctionAbi | None:
+    """Return the function of a call, or why it cannot be called; None if the node does not offer its module."""
+    function = function_id(call.function)
+    known = abis.known(function.address, function.module)
+    if known.abi is None:
+        absent = known.answered and known.digest is None
+        text = f"{function.wire}: the module {function.module_id.wire} does not exist"
+        return _Problem(text, function.module_id) if absent else None
+    kind: Literal["view", "entry"] = "view" if isinstance(call, ViewFunction) else "entry"
+    found = known.abi.function(function.name)
+    callable_ = [one.name for one in known.abi.exposed_functions if (one.is_view if kind == "view" else one.is_entry)]
+    if found is not None and found.name in callable_:
+        return found
+    return _Problem(_no_function(function, found, kind, callable_))
+
+
+def _no_function(function: FunctionId, found: FunctionAbi | None, kind: str, names: Sequence[str]) -> str:
+    """Return the message for a function that does not exist, or is of another kind."""
+    if found is None:
+        text = f"{function.wire}: the module has no function `{function.name}`"
+    else:
+        other = " but an entry function" if found.is_entry else " but a view function" if found.is_view else ""
+        text = f"{function.wire} is not {'a view' if kind == 'view' else 'an entry'} function{other}"
+    return text + _choices(function.name if found is None else "", f"{kind} functions", names, of="it")
+
+
+def _choices(name: str, what: str, names: Sequence[str], *, of: str) -> str:
+    """Return the end of a message about a name: what may have been meant, and the names that there are."""
+    names = [visible(one, _MAX_NAME) for one in names]
+    meant = did_you_mean(name, names)
+    if not names:
+        return f"; {of} has no {what}"
+    which = f"{of} has the {what} {listed(names, _MAX_LISTED)}"
+    return f"; {meant} {which[:1].upper()}{which[1:]}" if meant else f"; {which}"
+
+
+def _answers(node: Node, call: ViewFunction, version: int) -> bool:
+    """Return whether a node runs a view that its ABI does not list, as it may for a private function."""
+    try:
+        sent: list[PreparedCall[ViewResult] | ToolkitError] = [node.prepare_view(call, version)]
+    except InputError:  # it exists, and its arguments do not fit
+        return False
+    ((_, outcome),) = node.many(sent)
+    if isinstance(outcome, InvalidRequest):
+        return outcome.vm_error_code is not None
+    if isinstance(outcome, ToolkitError):
+        raise outcome
+    return True
+
+
+def _structs(tag: TypeTag) -> Iterator[StructTag]:
+    """Yield the structs of a type, those of its type arguments included."""
+    if isinstance(tag, Vector):
+        yield from _structs(tag.element)
+    elif isinstance(tag, StructTag):
+        yield tag
+        for inner in tag.type_arguments:
+            yield from _structs(inner)
+
+
+def _unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
+    """Return why a struct does not exist; None if it does, or if its module was not needed for a layout."""
+    module = ModuleId(tag.address, tag.module)
+    if (tag.address, tag.module) not in abis.asked:
+        return None
+    known = abis.known(tag.address, tag.module)
+    if known.abi is None:
+        absent = known.answered and known.digest is None
+        return _Problem(f"{wire_type(tag)}: the module {module.wire} does not exist", module) if absent else None
+    if known.abi.struct(tag.name) is not None:
+        return None
+    names = [struct.name for struct in known.abi.structs]
+    text = f"{wire_type(tag)}: the module has no struct `{tag.name}`"
+    return _Problem(text + _choices(tag.name, "structs", names, of="it"))
+
+
+def _similar_modules(node: Node, module: ModuleId, version: int) -> str:
+    """Return the end of a message about a module that does not exist: those of its account, if the node lists them."""
+    try:
+        names = node.module_names(module.address, ledger_version=version)
+        return _choices(module.name, "modules", names, of=wire_address(module.address))
+    except (NodeError, NodeUnreachable, SchemaError):
+        return ""
+
+
+def _code_changes(node: Node, module: ModuleId, versions: Sequence[int]) -> list[int]:
+    """Return the versions at which the packages of a module's account change, if the node can delete modules.
+
+    A module that exists at neither end of a plan may have existed in between on such a node only. Public networks
+    cannot delete modules. The module is looked up at these versions, so that the store knows it there.
+    """
+    code = node.abis.at(versions[-1]).module_abi("0x1", "code")
+    if code is None or code.function("retract_module") is None:
+        return []
+
+    @cache
+    def packages(version: int) -> str:
+        return repr(node.resource_json(module.address, _PACKAGES, version))
+
+    changes = first_of_each(packages, versions)
+    for at in changes:
+        node.abis.read(module.address, module.name, at)
+    return changes
 
 
 def _view(place: str, call: Any) -> ViewFunction:

@@ -70,7 +70,7 @@ def send_all(
 
 
 def send_all_typed(
-    node: Node, tasks: Sequence[VersionTask], prepare: Callable[[VersionTask], PreparedCall[Result]]
+    node: Node, tasks: Sequence[VersionTask], prepare: Callable[[VersionTask], PreparedCall[Result] | ToolkitError]
 ) -> Iterator[tuple[int, Result | ToolkitError]]:
     """Send tasks as `send_all` does, and look up the types again of those that were sent without them.
 
@@ -83,7 +83,7 @@ def send_all_typed(
     tasks : sequence of tuple
         The second item of each is the ledger version that it reads.
     prepare : callable
-        Returns the call of a task.
+        Returns the call of a task, or the error that is its outcome.
 
     Yields
     ------
@@ -97,9 +97,9 @@ def send_all_typed(
     """
     untyped: dict[int, tuple[PreparedCall[Result], list[Answer]]] = {}
 
-    def noted(place: int) -> PreparedCall[Result]:
+    def noted(place: int) -> PreparedCall[Result] | ToolkitError:
         call = prepare(tasks[place])
-        if call.untyped is None:
+        if isinstance(call, ToolkitError) or call.untyped is None:
             return call
         answers: list[Answer] = []
         untyped[place] = call, answers
@@ -121,7 +121,7 @@ def send_all_typed(
 def _decoded_again(
     node: Node,
     tasks: Sequence[VersionTask],
-    prepare: Callable[[VersionTask], PreparedCall[Result]],
+    prepare: Callable[[VersionTask], PreparedCall[Result] | ToolkitError],
     untyped: Mapping[int, tuple[PreparedCall[Result], list[Answer]]],
 ) -> Iterator[tuple[int, Result | ToolkitError]]:
     node.abis.ask_again(sorted({tasks[place][1] for place in untyped}))
@@ -131,6 +131,9 @@ def _decoded_again(
         outcome: Result | ToolkitError
         try:
             call = prepare(tasks[place])
+            if isinstance(call, ToolkitError):
+                yield place, call
+                continue
             if call.untyped is not None:
                 failures.append(call.untyped)
                 continue

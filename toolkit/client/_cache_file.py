@@ -344,12 +344,12 @@ class Store:
         return True
 
 
-def warn_caller(text: str) -> None:
+def warn_caller(text: str, category: type[UserWarning] = UserWarning) -> None:
     """Warn with the location of the first caller outside this package."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("toolkit."):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, UserWarning, stacklevel=level)
+    warnings.warn(text, category, stacklevel=level)
 
 
 def _open(path: Path | None) -> sqlite3.Connection:

@@ -295,9 +295,9 @@ class PreparedView(_PreparedRead[ViewResult, _Returns]):
         super().__init__(connection, abis, encoding, f"view {call.function}")
         self._call = call
 
-    def layouts(self) -> tuple[Layout, ...] | None:
-        """Return the layouts of the return values at the highest head seen, None if no ABI is known."""
-        return self._types(self._abis.at(self._connection.head())).layouts
+    def layouts(self, version: int) -> tuple[Layout, ...] | None:
+        """Return the layouts of the return values at a version, None if no ABI is known."""
+        return self._types(self._abis.at(version)).layouts
 
     def _form(self, abis: AbisAt) -> _Form[_Returns]:
         function = function_abi(self._call.function, abis)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from toolkit._present.notebook import facts_html
 from toolkit.client._accounts import NO_ACCOUNT
-from toolkit.client._arguments import listed_keys, listed_requests, named_calls
+from toolkit.client._arguments import check_calls, check_keys, listed_keys, listed_requests, named_calls, readable
 from toolkit.client._batch import progress_bar, send_all, send_all_typed
 from toolkit.client._cache_file import warn_caller
 from toolkit.client._calls import needs_sequence_number, viewed_sequence_number
@@ -19,6 +21,7 @@ from toolkit.client._transaction_pages import pages_of, read_transactions
 from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
 from toolkit.errors import (
     ClosedError,
+    FailedReadsWarning,
     Forbidden,
     InputError,
     LedgerChanged,
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._calls import PreparedCall, PreparedView
     from toolkit.client._node import Node  # for typing only: contracts of a Node fetch views
-    from toolkit.client._results import Simulation
+    from toolkit.client._results import Simulation, TableItem, ViewResult
     from toolkit.client._versions import ResolvedPlan
     from toolkit.move import Layout
     from toolkit.wire import LedgerState, SimulationRequest
@@ -154,7 +157,7 @@ def fetch_views(
         included, -1 is the head, and the head is read once, before anything is fetched. With `FindSteps` each call is
         read at the versions that a search for its steps in gas, success and error needs, as in a `Study`.
     typed : bool, default True
-        If False, the frame has one ``value`` column of JSON text, so that calls of different types fit one frame.
+        If False, the frame has one ``value`` column of JSON text for all calls.
     flatten : bool, default False
         Replace struct columns by one column per field.
     times : bool, default False
@@ -166,15 +169,21 @@ def fetch_views(
     -------
     DataFrame, shape (calls * versions, 8 + value columns)
         One row per call and version, by call, then version as planned, or ascending if they were searched. A call
-        that fails is a row with nulls and its ``error_code``.
+        that fails is a row with nulls and its ``error_code``. Calls that return the same types share the column
+        ``value`` (``value_0``, ``value_1``, ... for several values). Otherwise each call has a typed column of its
+        own, ``value[call]``, which is null in the rows of the others: a column has one type, one frame has the gas
+        and errors of all calls, and a column can be drawn as it is.
 
     Raises
     ------
     SchemaError
-        If `typed` is True and the calls return different types, or a value does not fit its type: the message names
-        column, row, version and value. An answer that is not one of the service, such as a gateway's page, is a row.
+        If `typed` is True and a call returns different types at different versions, or a value does not fit its type:
+        the message names column, row, version and value. An answer that is not one of the service, such as a gateway's
+        page, is a row.
     InputError
-        If a call does not fit its ABI, or the plan cannot be parsed or read.
+        If the plan cannot be parsed or read, or a call fits the code at none of its versions: its function does not
+        exist, is not a view function, or takes other arguments. That is found out from the ABI before anything is
+        read, for all calls at once. Versions whose code a call does not fit are rows if it fits at another version.
     NodeError, NodeUnreachable
         If the node does not say what its ledger is.
     LedgerChanged
@@ -186,6 +195,8 @@ def fetch_views(
     UserWarning
         If modules cannot be looked up: values are then as in the node's JSON. Such modules are looked up once more at
         the end, so that rows that were read without types get them if possible. Also if the plan is clipped.
+    FailedReadsWarning
+        If every row failed, with the commonest error.
 
     Notes
     -----
@@ -200,21 +211,37 @@ def fetch_views(
     >>> frame = toolkit.fetch_views(toolkit.connect(), call, versions="0:200:100", progress=False)
     >>> frame[["ledger_version", "value"]].to_numpy().tolist()
     [[0, 4], [100, 4], [200, 4]]
+
+    Calls that return different types:
+
+    >>> calls = {"chain": "0x1::chain_id::get", "time": "0x1::timestamp::now_microseconds"}
+    >>> frame = toolkit.fetch_views(toolkit.connect(), calls, versions="100:101", progress=False)
+    >>> frame["value[chain]"].dropna().tolist(), str(frame["value[time]"].dtype)
+    ([4, 4], 'uint64[pyarrow]')
     """
     node, named = checked_node(node), named_calls(calls)
     search = versions if isinstance(versions, FindSteps) else None
     plan, ledger = plan_versions(node, versions.versions if isinstance(versions, FindSteps) else versions)
+    there = readable(plan.versions, oldest=node.oldest_readable(ledger), head=ledger.version)
+    check_calls(node, named, there)
     guard = _guard(node, ledger, plan.versions, len(named) * len(plan.versions))
     ready = {name: node.prepare_views(call) for name, call in named.items()}
+
+    def prepared(task: tuple[str, int]) -> PreparedCall[ViewResult] | ToolkitError:
+        try:
+            return ready[task[0]].at(task[1])
+        except InputError as error:  # it fits the code of another version
+            return error
+
+    failed: list[ToolkitError] = []
 
     def read(tasks: Sequence[tuple[str, int]], guard: LedgerGuard | None = None) -> list[ViewRecord]:
         ordered = sorted({version for _, version in tasks})
         for call in named.values():
             function = FunctionId.parse(call.function)
             node.abis.prepare(function.address, function.module, ordered)
-        outcomes = _outcomes(
-            node, tasks, lambda task: ready[task[0]].at(task[1]), what="views", show=progress, typed=typed, guard=guard
-        )
+        outcomes = _outcomes(node, tasks, prepared, what="views", show=progress, typed=typed, guard=guard)
+        failed.extend(outcome for outcome in outcomes if isinstance(outcome, ToolkitError))
         return [
             _failed_view(*task, outcome) if isinstance(outcome, Exception) else outcome.record(task[0])
             for task, outcome in zip(tasks, outcomes, strict=True)
@@ -229,11 +256,10 @@ def fetch_views(
     if times:
         stamps = block_times(node, sorted({record.ledger_version or 0 for record in records}), show=progress)
         records = [_dated(record, stamps) for record in records]
-    unanswered = typed and all(record.values is None for record in records)
-    layouts = _head_returns(ready.values()) if unanswered else None
-    return view_frame(
-        records, typed=typed, flatten=flatten, named=not isinstance(calls, str | ViewFunction), layouts=layouts
-    )
+    _warn_if_all_failed(failed, len(records), "views")
+    single = isinstance(calls, str | ViewFunction)
+    layouts = _declared(records, ready, there[-1] if there else ledger.version) if typed else {}
+    return view_frame(records, typed=typed, flatten=flatten, named=not single, layouts=layouts)
 
 
 def _searched(
@@ -262,13 +288,19 @@ def _outcome(record: ViewRecord) -> tuple[int | None, str | None, bool] | None:
     return (record.gas_used, failure.error_code, failure.vm_error_code is not None) if failure.answered else None
 
 
-def _head_returns(ready: Iterable[PreparedView]) -> tuple[Layout, ...] | None:
-    """Return the layouts at the head if all calls share them: the types of a frame without any answer."""
-    try:
-        found = {call.layouts() for call in ready}
-    except (NodeError, NodeUnreachable, SchemaError):
-        return None
-    return found.pop() if len(found) == 1 else None
+def _declared(
+    records: Sequence[ViewRecord], ready: Mapping[str, PreparedView], version: int
+) -> dict[str | None, tuple[Layout, ...]]:
+    """Return the layouts at a version of the calls without any answer, as far as they are known."""
+    answered = {record.call for record in records if record.values is not None}
+    found: dict[str | None, tuple[Layout, ...]] = {}
+    for name, call in ready.items():
+        if name not in answered:
+            with contextlib.suppress(NodeError, NodeUnreachable, SchemaError, InputError):
+                layouts = call.layouts(version)
+                if layouts is not None:
+                    found[name] = layouts
+    return found
 
 
 def fetch_table_items(
@@ -311,7 +343,8 @@ def fetch_table_items(
     SchemaError
         If a value does not fit `value_type`; the message names column, row, version and value.
     InputError
-        If the handle, a type or the plan cannot be parsed, or a key does not fit `key_type`.
+        If the handle, a type or the plan cannot be parsed, or, before anything is read, if a struct of a type does not
+        exist or a key does not fit `key_type`, by the code at each of the versions.
     NodeError, NodeUnreachable
         If the node does not say what its ledger is.
     LedgerChanged
@@ -321,6 +354,8 @@ def fetch_table_items(
     -----
     UserWarning
         If modules cannot be looked up, or the plan is clipped, as in `fetch_views`.
+    FailedReadsWarning
+        If every row failed, also if no item exists.
 
     Notes
     -----
@@ -339,11 +374,20 @@ def fetch_table_items(
     plan, ledger = plan_versions(node, versions)
 
     ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
+    if given:
+        there = readable(plan.versions, oldest=node.oldest_readable(ledger), head=ledger.version)
+        check_keys(node, given, key_type=key_type, value_type=value_type, versions=there)
+
+    def prepared(task: tuple[int, int]) -> PreparedCall[TableItem] | ToolkitError:
+        try:
+            return ready[task[0]].at(task[1])
+        except InputError as error:  # the key fits its type as it is at another version
+            return error
+
     tasks = [(place, version) for place in range(len(given)) for version in plan.versions]
     guard = _guard(node, ledger, plan.versions, len(tasks))
-    outcomes = _outcomes(
-        node, tasks, lambda task: ready[task[0]].at(task[1]), what="table items", show=progress, guard=guard
-    )
+    outcomes = _outcomes(node, tasks, prepared, what="table items", show=progress, guard=guard)
+    _warn_if_all_failed([one for one in outcomes if isinstance(one, ToolkitError)], len(tasks), "reads of table items")
     items = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
     records = [
         TableItemRecord(given[place], version, _head_of(outcome), None, Failure.of(outcome))
@@ -392,6 +436,11 @@ def fetch_simulations(
     LedgerChanged
         If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
 
+    Warns
+    -----
+    FailedReadsWarning
+        If every request was refused, with the commonest error.
+
     Notes
     -----
     Source: ``POST /v1/transactions/simulate``, once per request. The head is read once, and the sequence number of
@@ -421,6 +470,7 @@ def fetch_simulations(
         if guard is not None and not all(isinstance(outcome, Exception) for outcome in results.values()):
             guard.check_at_end()
     ordered = [results[place] for place in range(len(listed))]
+    _warn_if_all_failed([one for one in ordered if isinstance(one, ToolkitError)], len(listed), "simulations")
     done = [(number, result) for number, result in enumerate(ordered) if not isinstance(result, ToolkitError)]
     failed = [(number, Failure.of(result)) for number, result in enumerate(ordered) if isinstance(result, ToolkitError)]
     frames = transaction_frames(
@@ -491,6 +541,8 @@ def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True)
     -----
     UserWarning
         If the plan is clipped.
+    FailedReadsWarning
+        If every row failed, with the commonest error.
 
     Notes
     -----
@@ -510,17 +562,20 @@ def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True)
     guard = _guard(node, ledger, wanted, len(wanted))
     found: dict[int, Any] = {}
     failures: dict[int, Failure] = {}
+    errors: list[ToolkitError] = []
     with progress_bar(len(pages), "pages", show=progress) as bar:
         for answer in read_transactions(node, pages):
             found.update(answer.found)
             for missing in answer.missing:
                 within = wanted[bisect_left(wanted, missing.first) : bisect_right(wanted, missing.last)]
                 failures |= dict.fromkeys(within, Failure.of(missing.error))
+                errors += [missing.error] * len(within)
             bar.advance(int(answer.ended))
             if guard is not None:
                 guard.check_if_due()
     if guard is not None and found:
         guard.check_at_end()
+    _warn_if_all_failed(errors, len(wanted), "reads of transactions")
     ordered = [found[version] for version in sorted(found)]
     return TransactionFrames(*transaction_frames(ordered, failures=sorted(failures.items()), by="ledger_version"))
 
@@ -563,10 +618,26 @@ def checked_node(node: Any) -> Node:
     return cast("Node", node)
 
 
+def _warn_if_all_failed(errors: Sequence[ToolkitError], count: int, what: str) -> None:
+    """Warn if all of some reads failed, with the commonest error, whose text says what to do."""
+    if not errors or len(errors) < count:
+        return
+    failures = [Failure.of(error) for error in errors]
+    kinds = Counter((failure.error_code, failure.vm_error_code) for failure in failures)
+    commonest = kinds.most_common(1)[0][0]
+    last = max(place for place, one in enumerate(failures) if (one.error_code, one.vm_error_code) == commonest)
+    if count == 1:
+        warn_caller(f"the read failed: {errors[last]}", FailedReadsWarning)
+        return
+    codes = ", ".join(f"{number:,} {code}" for code, number in Counter(one.error_code for one in failures).items())
+    text = f"all {count:,} {what} failed ({codes}), such as {errors[last]}; error_message has the reason of each"
+    warn_caller(text, FailedReadsWarning)
+
+
 def _outcomes(
     node: Node,
     tasks: Sequence[tuple[_Name, int]],
-    prepare: Callable[[tuple[_Name, int]], PreparedCall[_Result]],
+    prepare: Callable[[tuple[_Name, int]], PreparedCall[_Result] | ToolkitError],
     *,
     what: str,
     show: bool,

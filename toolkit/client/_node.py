@@ -10,7 +10,15 @@ from weakref import WeakSet
 
 from toolkit.client._abis import AbiStore
 from toolkit.client._accounts import NO_ACCOUNT, read_account, read_asset
-from toolkit.client._arguments import check_abis, check_count, check_encoding, check_limit, check_text
+from toolkit.client._arguments import (
+    check_abis,
+    check_count,
+    check_encoding,
+    check_entry,
+    check_limit,
+    check_text,
+    with_choices,
+)
 from toolkit.client._cache import AnswerCache, NodeCache
 from toolkit.client._calls import (
     PreparedItem,
@@ -27,7 +35,7 @@ from toolkit.client._retry import Pace
 from toolkit.client._snapshot import Snapshot
 from toolkit.client._transport import SessionTransport
 from toolkit.client._versions import as_version, as_version_or_head, first_version_from, moment
-from toolkit.errors import Forbidden, InputError, NodeError, NotFound
+from toolkit.errors import Forbidden, InputError, InvalidRequest, NodeError, NotFound
 from toolkit.wire import SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
@@ -300,7 +308,11 @@ class Node(Reads):
             function = ViewFunction(function, arguments, type_arguments=type_arguments)
         elif type_arguments or arguments:
             raise InputError("view got a whole ViewFunction and further arguments; put them into the ViewFunction")
-        return self._typed(self.prepare_view(function, ledger_version))
+        try:
+            return self._typed(self.prepare_view(function, ledger_version))
+        except InvalidRequest as error:
+            version = error.ledger.version if ledger_version is None and error.ledger else ledger_version
+            raise (error if version is None else with_choices(self, function, error, version)) from None
 
     def table_item(
         self, handle: str, key: Any, *, key_type: str, value_type: str, ledger_version: int | None = None
@@ -669,6 +681,7 @@ class Node(Reads):
     ) -> PreparedCall[Simulation]:
         """Prepare a simulation by the modules of a ledger's head; its expiration counts from the newest head seen."""
         newest, abis = self._connection.newest or ledger, self.abis.at(ledger.version)
+        check_entry(self, request.payload, abis)
         number = sequence_number
         return prepare_simulation(
             self,

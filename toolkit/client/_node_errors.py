@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from toolkit.client._http import Answer
     from toolkit.wire import LedgerState
 
-__all__ = ["advertised_archive", "masked_refusal", "not_sent", "refusal", "renamed"]
+__all__ = ["advertised_archive", "extended", "masked_refusal", "not_sent", "refusal", "renamed"]
 
 _ARCHIVE_HEADER = "x-aptos-archival-endpoint"
 _MAX_URL = 300
@@ -149,6 +149,13 @@ def renamed(asked: str, error: _Refusal) -> _Refusal:
     _, found, rest = str(error).partition(_ANSWERED)
     again = copy(error)
     again.args = (f"{asked}{found}{rest}" if found else f"{asked}: {error}",)
+    return again
+
+
+def extended(error: _Refusal, advice: str) -> _Refusal:
+    """Return a refusal whose text ends in what to do."""
+    again = copy(error)
+    again.args = (f"{error} ({advice})",)
     return again
 
 

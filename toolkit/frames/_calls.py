@@ -13,7 +13,7 @@ from toolkit.frames._schema import TABLE_ITEMS, VIEWS
 from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     import pandas as pd
@@ -131,7 +131,7 @@ def view_frame(
     typed: bool = True,
     flatten: bool = False,
     named: bool = False,
-    layouts: tuple[Layout, ...] | None = None,
+    layouts: Mapping[str | None, tuple[Layout, ...]] | None = None,
 ) -> pd.DataFrame:
     """Return the frame of view calls, one row per record in the same order.
 
@@ -144,19 +144,20 @@ def view_frame(
         Replace struct columns by one column per field, ``value.field``.
     named : bool, default False
         Put the ``call`` column first.
-    layouts : tuple of Layout, optional
-        Layouts of the return values, used if no record has them.
+    layouts : mapping of call to tuple of Layout, optional
+        Layouts of the return values of calls without an answer.
 
     Returns
     -------
     DataFrame, shape (n, 8 + number of value columns)
         ``ledger_version``, ``ledger_timestamp``, ``head_version``, then ``value`` (or ``value_0``, ``value_1``, ...),
-        then ``gas_used`` and the columns of failures.
+        then ``gas_used`` and the columns of failures. If the calls return different types, each has value columns of
+        its own, ``value[call]``, which are null in the rows of the others.
 
     Raises
     ------
     SchemaError
-        If the calls return different types, or a value does not fit its type.
+        If a call returns different types at different versions, or a value does not fit its type.
     """
     table = VIEWS.table(
         {
@@ -169,7 +170,7 @@ def view_frame(
         }
     )
     if typed:
-        values = _value_columns(records, layouts, flatten=flatten)
+        values = _columns_by_call(records, layouts or {}, flatten=flatten)
     else:
         values = [text_column("value", [record.raw for record in records], source="return values")]
     table = _inserted(table, values, after="head_version")
@@ -247,8 +248,33 @@ def _given_column(name: str, layout: Layout | None, values: Sequence[Any]) -> Na
     return typed_column(name, layout, values, source=source, typing="given")
 
 
+def _columns_by_call(
+    records: Sequence[ViewRecord], declared: Mapping[str | None, tuple[Layout, ...]], *, flatten: bool
+) -> list[NamedColumn]:
+    """Return one set of value columns if all calls return the same types, else one for each call."""
+    types: dict[str | None, set[tuple[Layout, ...]]] = {record.call: set() for record in records}
+    widths: dict[str | None, set[int]] = {}
+    for record in records:
+        if record.values is not None:
+            widths.setdefault(record.call, set()).add(len(record.values))
+            if record.layouts is not None:
+                types[record.call].add(record.layouts)
+    for call, layouts in declared.items():
+        types.setdefault(call, set()).add(layouts)
+    # The types of a call count; without any, the number of its values does.
+    kinds = [types[call] or widths.get(call) for call in types]
+    known = [kind for kind in kinds if kind]
+    if all(kind == known[0] for kind in known):
+        return _value_columns(records, next(iter(declared.values()), None), flatten=flatten)
+    columns: list[NamedColumn] = []
+    for call in types:
+        own = [record if record.call == call else replace(record, values=None) for record in records]
+        columns += _value_columns(own, declared.get(call), flatten=flatten, of=f"[{call}]")
+    return columns
+
+
 def _value_columns(
-    records: Sequence[ViewRecord], default: tuple[Layout, ...] | None, *, flatten: bool
+    records: Sequence[ViewRecord], default: tuple[Layout, ...] | None, *, flatten: bool, of: str = ""
 ) -> list[NamedColumn]:
     layouts = {record.layouts for record in records if record.values is not None and record.layouts is not None}
     inferred = any(record.values is not None and record.layouts is None for record in records)
@@ -261,7 +287,7 @@ def _value_columns(
     width = next(iter(widths), 1 if known is None else len(known))
     columns: list[NamedColumn] = []
     for position in range(width):
-        name = "value" if width == 1 else f"value_{position}"
+        name = f"value{of}" if width == 1 else f"value_{position}{of}"
         values = [None if record.values is None else record.values[position] for record in records]
         source = f"return value {position}"
         layout = None if known is None or inferred else known[position]
@@ -291,8 +317,8 @@ def _differing_types(records: Sequence[ViewRecord]) -> str:
                 f"{record.call or 'the call'} at version {record.ledger_version} returns {types}",
             )
     return (
-        f"calls that return different types, or structs whose fields have changed, do not fit one typed frame: "
-        f"{'; '.join(seen.values())}. Fetch them apart, or pass typed=False"
+        f"a call that returns different types, or structs whose fields have changed, does not fit one typed column: "
+        f"{'; '.join(seen.values())}. Fetch the versions of each type apart, or pass typed=False"
     )
 
 

@@ -8,15 +8,16 @@ from math import ceil, log2
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from toolkit.client._abis import encode_arguments, function_abi, parameter_layouts
+from toolkit.client._arguments import call_problem, problem_list, readable
 from toolkit.client._connect import connect
 from toolkit.client._transaction_pages import PAGE
 from toolkit.client._versions import VersionPlan, Versions, evenly, resolve_versions
-from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError, StudyError
+from toolkit.errors import StudyError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import PLAN
 from toolkit.gas._observations import Source
 from toolkit.gas._sentences import plan_html, plan_text
+from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -67,7 +68,7 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
     InputError
         If the versions cannot be read on this node.
     StudyError
-        If the arguments of a call do not fit its function at the last version that is read; the message names the call.
+        If calls fit the code at none of the versions at which they are read; the message names all of them.
     """
     info = node.info()
     head, oldest = info.ledger.version, node.oldest_readable(info.ledger)
@@ -108,9 +109,7 @@ def resolve_study(study: Study, node: Node) -> dict[str, Any]:
         "committed_sample": sample,
         "notes": notes,
     }
-    for call in study.calls:
-        if call.source != Source.COMMITTED:
-            _check_arguments(call, node, head if call.source == Source.SIMULATE else min(last, head))
+    _check_calls(study, node, resolved)
     ranges = [committed_range(resolved, call) for call in study.calls if call.source == Source.COMMITTED]
     span = [min(first for first, _ in ranges), max(last for _, last in ranges)] if ranges else None
     return resolved | {"committed_span": span}
@@ -180,26 +179,33 @@ def committed_pages(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return pages
 
 
-def _check_arguments(call: Call, node: Node, version: int) -> None:
-    """Raise StudyError if arguments do not fit the function; nothing is checked if its ABI cannot be read."""
-    abis = node.abis.at(version)
-    try:
-        function = function_abi(call.function, abis)
-        if function is None:
-            return
-        parameter_layouts(function, call.type_arguments, abis)  # reads the modules that the parameters' types are of
-    except (NodeError, NodeUnreachable, SchemaError):
-        return
-    except InputError as error:
-        raise _misfit(call, version, error) from None
-    try:
-        encode_arguments(function, call.type_arguments, call.arguments, abis, where=call.function)
-    except (InputError, SchemaError) as error:
-        raise _misfit(call, version, error) from None
+def _check_calls(study: Study, node: Node, resolved: Mapping[str, Any]) -> None:
+    """Raise StudyError for all calls that fit the code at none of the versions at which they are read."""
+    head, oldest = resolved["head"], resolved["oldest"]
+    problems: dict[str, str] = {}
+    for call in study.calls:
+        versions = _versions_of(call, study, resolved)
+        request = call.request.payload if isinstance(call.request, SimulationRequest) else call.request
+        if isinstance(request, ViewFunction | EntryFunction):
+            there = readable(versions, oldest=oldest, head=head)
+            problem = call_problem(node, request, there, arguments=not call.reads_committed)
+            if problem is not None:
+                problems[call.name] = problem
+    if problems:
+        on = f"{node.name}: " if len(study.nodes) > 1 else ""
+        raise StudyError(on + problem_list(problems, len(study.calls)))
 
 
-def _misfit(call: Call, version: int, error: Exception) -> StudyError:
-    return StudyError(f"call {call.name!r}, by the code at version {version}: {error}")
+def _versions_of(call: Call, study: Study, resolved: Mapping[str, Any]) -> Sequence[int]:
+    """Return the versions of whose code a call is part: of a search, and of committed transactions, a whole range."""
+    if call.source == Source.SIMULATE:
+        return [resolved["head"]]
+    if call.source == Source.COMMITTED:
+        first, last = committed_range(resolved, call)
+        return range(first, last + 1)
+    if study.versions.search is not None:
+        return range(resolved["first"], resolved["last"] + 1)
+    return planned_versions(resolved)
 
 
 def _out_of_reach(versions: Sequence[int], *, head: int, oldest: int) -> list[str]:

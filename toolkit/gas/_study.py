@@ -276,7 +276,8 @@ class Study(FileModel):
         InputError
             If the versions cannot be read on a node.
         StudyError
-            If the arguments of a call do not fit its function; the message names the call.
+            If calls fit the code at none of their versions: a function does not exist or takes other arguments. The
+            message has all of them, by label.
         NodeError, NodeUnreachable
             If a node does not return the state of its ledger.
         """
@@ -324,9 +325,9 @@ class Study(FileModel):
         InputError
             If an argument or the versions cannot be used.
         StudyError
-            If the arguments of a call do not fit its function; if the folder has a run of another study, shard, chain
-            or history, or other files; if another run is writing to it; if no scheduler answers; or if shards would
-            read different versions.
+            If calls fit the code at none of their versions, as in `plan`; if the folder has a run of another study,
+            shard, chain or history, or other files; if another run is writing to it; if no scheduler answers; or if
+            shards would read different versions.
         RunStopped
             If the folder cannot be written, the executor fails, a node asks for a long wait, or a node serves another
             ledger than before, by the chain id of any answer or by a transaction that is read again before rows are

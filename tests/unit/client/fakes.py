@@ -141,6 +141,8 @@ class FakeNode:
         route = self.routes.get(where)
         if route is None:
             code = "module_not_found" if "/module/" in where else "account_not_found"
+            if "/module/" in where and not any("/module/" in known for known in self.routes):
+                return refused(403, "api_disabled", head=self.head)  # a node without any module does not offer them
             return refused(404, code, f"nothing at {where}", head=self.head)
         return route if isinstance(route, Answer) else route(query, body)
 

@@ -21,7 +21,7 @@ from toolkit.client._batch import run_in_threads
 from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
-from toolkit.errors import ClosedError, InputError, SchemaError
+from toolkit.errors import ClosedError, InputError
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 M = module(
@@ -136,14 +136,15 @@ class TestViews:
         frame = fetch_views(node, [COUNT, FLAG, COUNT], versions=[500], typed=False, progress=False)
         assert frame["call"].tolist() == ["0x1::m::count", "0x1::m::flag", "0x1::m::count #2"]
 
-    def test_calls_of_different_types_do_not_share_a_typed_frame(self):
-        """The refusal says which call returns what; as text they fit."""
+    def test_calls_of_different_types_have_a_typed_column_each(self):
+        """No option is needed; as text they share one column."""
         node, _ = node_with()
         calls = {"count": COUNT, "flag": FLAG}
-        with pytest.raises(
-            SchemaError, match=r"count at version 500 returns u64; flag at version 500 returns bool.*typed=False"
-        ):
-            fetch_views(node, calls, versions=[500], progress=False)
+        frame = fetch_views(node, calls, versions=[500, 501], progress=False)
+        assert [name for name in frame.columns if name.startswith("value")] == ["value[count]", "value[flag]"]
+        assert frame["value[count]"].dropna().tolist() == [500, 501]
+        assert str(frame["value[count]"].dtype) == "uint64[pyarrow]"
+        assert frame.loc[frame["call"] == "flag", "value[flag]"].tolist() == [True, True]
         frame = fetch_views(node, calls, versions=[500], typed=False, progress=False)
         assert frame["value"].tolist() == ['"500"', "true"]
 
@@ -156,12 +157,15 @@ class TestViews:
         assert len(frame) == len(versions)
         assert str(frame["value"].dtype) == "uint64[pyarrow]"
 
-    def test_a_frame_without_an_answer_of_calls_that_differ_has_no_type(self):
-        """Which of them should it be? Text then, as for a node that offers no modules."""
+    def test_a_frame_without_an_answer_of_calls_that_differ_has_their_types(self):
+        """A column each, by the ABI; text for a node that does not offer modules."""
         node, _ = node_with()
         frame = fetch_views(node, {"count": COUNT, "flag": FLAG}, versions=[107], progress=False)
         assert len(frame) == 2
-        assert str(frame["value"].dtype) == "string"
+        assert [str(frame[f"value[{name}]"].dtype) for name in ("count", "flag")] == [
+            "uint64[pyarrow]",
+            "bool[pyarrow]",
+        ]
         node, _ = node_with({M_PATH: refused(403, "forbidden")})
         frame = fetch_views(node, COUNT, versions=[107], progress=False)
         assert str(frame["value"].dtype) == "string"

@@ -43,7 +43,7 @@ class Busy(BaseHTTPRequestHandler):
     def do_GET(self):
         type(self).seen[self.path] += 1
         found = {"/v1": info(ledger()), "/v1/accounts/0xa": ACCOUNT}.get(self.path)
-        self.reply(answer(found) if found else refused(404, "module_not_found", head=ledger()))
+        self.reply(answer(found) if found else refused(403, "api_disabled", head=ledger()))
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))

@@ -110,7 +110,9 @@ def simulated(**more):
     routes = {
         "POST /transactions/simulate": answer([user_transaction()]),
         "GET /accounts/0xa11ce": answer({"sequence_number": "7", "authentication_key": "0x01"}),
-        "GET /accounts/0x1/module/m": answer(module("m", functions=[function("pay")], structs=[], code="0x01") | more),
+        "GET /accounts/0x1/module/m": answer(
+            module("m", functions=[function("pay", is_entry=True, is_view=False)], structs=[], code="0x01") | more
+        ),
     }
     transport = FakeNode(routes)
     node = Node("http://node.test", transport=transport)

@@ -131,18 +131,40 @@ class TestViews:
         frame = view_frame([record(5), record(True, types=("bool",)), record(failure=MOVED)], typed=False)
         assert plain(frame["value"]) == ["5", "true", None]
 
-    def test_different_types_are_refused_with_who_returns_what(self):
-        """A typed column has one type; the text names both calls and the way out."""
-        records = [record(5, call="a", version=1), record(True, types=("bool",), call="b", version=2)]
+    def test_calls_of_different_types_have_a_column_each(self):
+        """Each column has the type of its call, null in the rows of the others, also if a call never answered."""
+        records = [
+            record(5, call="a", version=1),
+            record(2**128 - 1, True, types=("u128", "bool"), call="b", version=1),
+            record(failure=MOVED, call="c", version=1),
+        ]
+        frame = view_frame(records, named=True, layouts={"c": (layout("0x1::m::Purse"),)})
+        assert list(frame.columns) == ["call", *HEAD, "value[a]", "value_0[b]", "value_1[b]", "value[c]", *TAIL]
+        assert [str(frame[name].dtype) for name in ("value[a]", "value_0[b]")] == ["uint64[pyarrow]", "u128"]
+        assert plain(frame["value[a]"]) == [5, None, None]
+        assert [None if pd.isna(one) else int(one) for one in frame["value_0[b]"]] == [None, 2**128 - 1, None]
+        assert plain(frame["value[c]"]) == [None] * 3
+        flat = view_frame(records, flatten=True, layouts={"c": (layout("0x1::m::Purse"),)})
+        assert {"value[c].total", "value[c].open"} <= set(flat.columns)
+
+    def test_calls_of_one_type_share_a_column(self):
+        """Also if one of them has rows without types, as after an outage, or never answered."""
+        records = [record(5, call="a"), record(6, call="b"), record("7", types=None, call="b"), record(8, call="c")]
+        assert "value" in view_frame(records, named=True).columns
+        failing = [record(5, call="a"), record(failure=MOVED, call="b")]
+        assert "value" in view_frame(failing, layouts={"b": (layout("u64"),)}).columns
+
+    def test_different_types_of_one_call_are_refused_with_which_version_returns_what(self):
+        """A column has one type; the text names both versions and the way out."""
+        records = [record(5, call="a", version=1), record(True, types=("bool",), call="a", version=2)]
         with pytest.raises(SchemaError) as caught:
             view_frame(records)
         text = str(caught.value)
-        assert "a at version 1 returns u64; b at version 2 returns bool" in text
-        assert "b at version 2 returns" in text
+        assert "a at version 1 returns u64; a at version 2 returns bool" in text
         assert "typed=False" in text
 
-    def test_different_numbers_of_values_are_refused(self):
-        """Without ABIs too: one call with one value, one with two."""
+    def test_different_numbers_of_values_of_one_call_are_refused(self):
+        """Without ABIs too: one value, then two."""
         with pytest.raises(SchemaError, match="different types"):
             view_frame([record(1, types=None), record(1, 2, types=None)])
 

@@ -62,8 +62,10 @@ UNITS = {
     "payload_bytes": "bytes",
 }
 VIEWED = module("m", functions=[function("f", returns=["u64"])])
+TRANSFER = function("transfer", ["&signer", "address", "u64"], is_entry=True, is_view=False)
 SUPPLY = {
     "GET /accounts/0x1/module/m": answer(VIEWED),
+    "GET /accounts/0x1/module/aptos_account": answer(module("aptos_account", functions=[TRANSFER])),
     "POST /view": lambda *_: answer(["7"], gas=12),
     "POST /transactions/simulate": lambda *_: answer([user_transaction()]),
     "GET /transactions": lambda *_: answer(
