@@ -134,7 +134,7 @@ class TestViews:
         """Two calls of one function are told apart."""
         node, _ = node_with()
         frame = fetch_views(node, [COUNT, FLAG, COUNT], versions=[500], typed=False, progress=False)
-        assert frame["call"].tolist() == ["0x1::m::count", "0x1::m::flag", "0x1::m::count #2"]
+        assert frame["call"].tolist() == ["0x1::m::count()", "0x1::m::flag", "0x1::m::count() #2"]
 
     def test_calls_of_different_types_have_a_typed_column_each(self):
         """No option is needed; as text they share one column."""

@@ -23,7 +23,12 @@ SCHEDULE = "GET /accounts/0x1/resource/0x1%3A%3Agas_schedule%3A%3AGasScheduleV2"
 COUNT = ViewFunction("0x1::m::count")
 PAY = SimulationRequest(EntryFunction("0x1::m::pay", arguments=[5]), sender="0xa11ce")
 OLD = module(
-    "m", functions=[function("count", [], ["u64"]), function("pay", ["&signer", "u64"], is_entry=True, is_view=False)]
+    "m",
+    functions=[
+        function("count", [], ["u64"]),
+        function("dead"),
+        function("pay", ["&signer", "u64"], is_entry=True, is_view=False),
+    ],
 )
 NEW = module(
     "m",
