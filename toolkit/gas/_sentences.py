@@ -362,9 +362,7 @@ def change_text(change: StepChange, name: Renderer) -> str:
     before, after = change.gas_before, change.gas_after
     if before is not None and after is not None:
         if before == after:
-            same = plural(after, "gas unit")
-            other = f"{same} in all on both sides ({short_change(change, name)})"
-            return other if change.parts else f"same gas ({same}), other outcome"
+            return _same_gas_text(change, plural(after, "gas unit"), name)
         return f"from {before:,} to {plural(after, 'gas unit')} ({short_change(change, name)})"
     errors = [_error_text(change.error_before, change.success_before, name)]
     errors.append(_error_text(change.error_after, change.success_after, name))
@@ -375,6 +373,13 @@ def change_text(change: StepChange, name: Renderer) -> str:
     if errors[1]:
         return f"stops answering: {errors[1]}; it took {_gas_text(before)}"
     return f"{_gas_text(before)}, then {_gas_text(after)}"
+
+
+def _same_gas_text(change: StepChange, same: str, name: Renderer) -> str:
+    """Return how a call changed whose gas in all is the same on both sides."""
+    if change.parts:
+        return f"{same} in all on both sides ({short_change(change, name)})"
+    return f"back to {same} in {change.count:,} steps" if change.count > 1 else f"same gas ({same}), other outcome"
 
 
 def short_change(change: StepChange, name: Renderer) -> str:

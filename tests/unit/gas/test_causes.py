@@ -436,6 +436,14 @@ class TestState:
         assert "wrote item 5 of 0xca11::m::Book.orders" in cause.text
         assert "table" not in cause.text
 
+    def test_an_item_with_an_address_as_key_is_named_by_the_short_address(self):
+        """The address is whole, without the quotes of a text and without its zeros."""
+        owners = struct("Book", {"owners": "0x1::table::Table<address, u64>"}, abilities=["key"])
+        routes = both("/accounts/0xca11/module/m", *[module("m", address="0xca11", structs=[owners])] * 2)
+        routes |= held("0xca11::m::Book", {"owners": {"handle": "0x7"}}, address="0xca11")
+        cause = exact(item(key="0x" + "a11ce".zfill(64)), *PAYMENT, routes=routes)
+        assert "wrote item 0xa11ce of 0xca11::m::Book.owners" in cause.text
+
     def test_many_writes_are_grouped_and_counted(self):
         """One type at many accounts is one thing; the first few things are named, the rest is a number."""
         cause = exact(*(resource("0xcafe::m::S", f"0x{n + 1}") for n in range(9)))

@@ -143,6 +143,16 @@ def test_many_small_steps_of_one_call_are_one_line():
     assert lines[2] == "between versions 1 and 4, state: largest step: it was written"
 
 
+def test_small_steps_that_end_where_they_began_are_one_line():
+    """A drift whose gas is the same on both sides is described, and has its number of steps."""
+    lines = words(*(row(version, units) for version, units in enumerate([10, 11, 10, 11, 10, 90, 91, 90], start=1)))
+    assert [line for line in lines if line.startswith("  ")] == [
+        "  a: back to 10 gas units in 4 steps",
+        "  a: from 10 to 90 gas units (x9)",
+        "  a: back to 90 gas units in 2 steps",
+    ]
+
+
 def test_of_very_many_groups_the_largest_are_listed():
     """At most 60 groups are listed, by version; the last line has the number of the others."""
     gas = [1 if version % 2 else 100 + version for version in range(101)]

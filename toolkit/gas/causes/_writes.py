@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit._present.text import visible
+from toolkit._present.text import short_addresses, visible
 from toolkit.errors import InputError, SchemaError
 from toolkit.gas.causes._evidence import UNREAD
 from toolkit.move import ModuleId, StructTag, decode_bcs, parse_address, parse_table_handle, parse_type_tag
@@ -270,12 +270,14 @@ def tables_of(called: ModuleId, written: Written, evidence: Evidence, version: i
 
 
 def key_text(write: Write, table: Table | None, evidence: Evidence, version: int) -> str:
-    """Return the key of a written table item: decoded if its type is known, else hexadecimal."""
+    """Return the key of a written table item: decoded if its type is known, addresses short, else hexadecimal."""
     key = write.key or b""
     if table is not None and table.key_type is not None:
         try:
             layout = evidence.layout(table.key_type, version)
-            return visible(repr(decode_bcs(layout, key)), 60)
+            value = decode_bcs(layout, key)
+            text = value if str(table.key_type) == "address" else repr(value)
+            return visible(short_addresses(text), 60)
         except (*UNREAD, InputError):
             pass
     return f"0x{key.hex()}" if len(key) <= _MAX_KEY_BYTES else f"0x{key[:_MAX_KEY_BYTES].hex()}…"
