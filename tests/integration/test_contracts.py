@@ -26,6 +26,9 @@ def test_the_first_session_with_a_contract(node, registry):
     assert len(frame) == 200
     assert str(frame["value"].dtype) == "uint64[pyarrow]"
     assert registry.record_of.over("1000:-1/3", "alice", progress=False)["value"].notna().all()
+    flat = registry.record_of.over("1000:1001", "alice", flatten=True, times=True, progress=False)
+    assert {"value.owner", "value.registered_at"} <= set(flat)
+    assert flat["ledger_timestamp"].notna().all()
     simulation = registry.register("carol", sender="0xb0b")
     assert simulation.success
     assert simulation.events_of("0xcafe::registry::Registered")["name"].tolist() == ["carol"]

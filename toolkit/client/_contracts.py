@@ -16,7 +16,7 @@ from toolkit._present.text import distinct_addresses, listed, short_addresses, v
 from toolkit.client._abis import encode_arguments
 from toolkit.client._fetch import fetch_views
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
-from toolkit.move import ModuleId, wire_address
+from toolkit.move import ModuleId, parse_address, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 if TYPE_CHECKING:
@@ -504,7 +504,9 @@ def _module_id(node: Node, module: object, ledger_version: int | None) -> Module
 def _module_names(node: Node, address: str, ledger_version: int | None) -> list[str]:
     """Return the names of an account's modules for a message; none if the node does not list them."""
     with suppress(InputError, NodeError, NodeUnreachable, SchemaError):
-        return [visible(name, 80) for name in node.module_names(address, ledger_version=ledger_version)]
+        version = node.ledger().version if ledger_version is None else ledger_version
+        first_page, _ = node.account_page(parse_address(address), "modules", version)
+        return [visible(module.abi.name, 80) for module in first_page if module.abi is not None]
     return []
 
 
@@ -534,7 +536,7 @@ def _method(contract: Contract, abi: FunctionAbi) -> ContractFunction:
 
 def _is_attribute(name: str) -> bool:
     """Return whether a function can be written as an attribute."""
-    return name.isidentifier() and not name.startswith("_") and not iskeyword(name) and not hasattr(Contract, name)
+    return name.isidentifier() and not name.startswith("_") and not iskeyword(name)
 
 
 class _MoveText(str):

@@ -145,18 +145,6 @@ class Reads:
         version = self.ledger().version if given is None else given
         return self.abis.at(version).module_abi(address, name)
 
-    def module_names(self, address: str, *, ledger_version: int | None = None) -> list[str]:
-        """Return the names of an account's modules: those of the first page that the node gives, for messages.
-
-        Raises
-        ------
-        InputError
-            If `address` is not an address.
-        NodeError, NodeUnreachable, SchemaError
-            If the node refuses, does not answer, or its answer cannot be decoded.
-        """
-        return self._connection.perform(_module_names(self._connection, address, ledger_version))
-
     def resource(self, address: str, tag: str, *, ledger_version: int | None = None) -> Any:
         """Return a resource of an account.
 
@@ -420,21 +408,6 @@ def _module(connection: Connection, where: str, name: str, version: int) -> Prep
 
     request = pinned(connection.request("GET", where), version)
     return PreparedCall(request, f"module {name} at version {version}", read, version)
-
-
-def _module_names(connection: Connection, address: str, version: int | None) -> PreparedCall[list[str]]:
-    """Prepare the read of the first page of an account's modules; the result is their names."""
-    address = wire_address(parse_address(address))
-    asked = f"modules of {address}"
-
-    def read(answer: Answer) -> list[str]:
-        document = parse_json(answer.body, asked)
-        abis = [one.get("abi") for one in document if isinstance(one, dict)] if isinstance(document, list) else []
-        names = [abi.get("name") for abi in abis if isinstance(abi, dict)]
-        return [name for name in names if isinstance(name, str)]
-
-    request = pinned(connection.request("GET", path("accounts", address, "modules")), version)
-    return PreparedCall(request, asked, read)
 
 
 def _resource(

@@ -37,11 +37,11 @@ SHOP = "/accounts/0xcafe/module/shop"
 
 def fake(functions=FUNCTIONS, structs=STRUCTS, **routes):
     found = answer(module("shop", address="0xcafe", functions=functions, structs=structs), head=HEAD)
-    names = [{"abi": {"name": "shop"}}, {"abi": {"name": "bank"}}, {"abi": None}, 5]
+    modules = [module("shop", address="0xcafe"), module("bank", address="0xcafe"), {"bytecode": "0x01", "abi": None}]
     return FakeNode(
         {
             f"GET {SHOP}": found,
-            "GET /accounts/0xcafe/modules": answer(names, head=HEAD),
+            "GET /accounts/0xcafe/modules": answer(modules, head=HEAD),
             "POST /view": lambda *_: answer(["7", True], head=HEAD, gas=3),
         }
         | routes,
@@ -258,6 +258,24 @@ def test_a_node_without_modules_says_what_to_do():
     abi = toolkit.move.decode_module_abi(module("shop", address="0xcafe", functions=FUNCTIONS))
     node = toolkit.Node(URL, transport=transport, abis={("0xcafe", "shop"): abi})
     assert node.contract("0xcafe::shop").size.call().function.endswith("::shop::size")
+
+
+@pytest.mark.parametrize("listing", [refused(403, "forbidden", head=HEAD), answer({"no": "list"}, head=HEAD)])
+def test_a_node_that_does_not_list_modules_still_says_that_one_is_missing(listing):
+    """The suggestion is left out."""
+    routes = {"GET /accounts/0xcafe/modules": listing}
+    transport = fake(**routes, **{"GET /accounts/0xcafe/module/shoq": refused(404, "module_not_found", head=HEAD)})
+    with pytest.raises(
+        NotFound, match=r"0xcafe::shoq does not exist at version 1000 of http://node.test/v1$"
+    ) as caught:
+        toolkit.Node(URL, transport=transport).contract("0xcafe::shoq")
+    assert (caught.value.status, caught.value.error_code) == (404, "module_not_found")
+
+
+def test_a_module_that_the_node_cannot_describe_is_not_missing():
+    """A node that cannot read the code gives no ABI of a module that exists."""
+    with pytest.raises(InputError, match="gives no ABI of 0xcafe::shop"):
+        shop_of(fake(**{f"GET {SHOP}": answer({"bytecode": "0x01", "abi": None}, head=HEAD)}))
 
 
 def test_the_tables_show_functions_and_structs(shop):
