@@ -14,7 +14,6 @@ from toolkit._present.numbers import plural
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import distinct_addresses, listed, short_addresses, visible
 from toolkit.client._abis import encode_arguments
-from toolkit.client._fetch import fetch_views
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
 from toolkit.move import ModuleId, parse_address, wire_address
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
@@ -341,6 +340,9 @@ class ContractView(ContractFunction):
         InputError, SchemaError, NodeError, NodeUnreachable, LedgerChanged
             As `fetch_views` does.
         """
+        # Imported on use: it imports pandas, which takes longer than showing a contract.
+        from toolkit.client._fetch import fetch_views
+
         call = self.call(*arguments, type_arguments=type_arguments, **named)
         return fetch_views(self._contract.node, call, versions, flatten=flatten, times=times, progress=progress)
 

@@ -2,7 +2,7 @@
 
 A file has a mark, a SHA-256 digest, and the content in MessagePack: numbers, text and bytes only, so that loading a
 file runs no code in it. The code of published modules is not part of it: the loader finds each class by address, name
-and bytecode, which is a digest of its ABI and revision.
+and bytecode, which depends on its ABI, error constants and revision.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ import copy
 import inspect
 import pickle
 import pydoc
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,7 @@ from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledge
 from toolkit.client._contracts import module_content
 from toolkit.errors import InputError, NotAtPast, NotFound
 
+ROOT = Path(__file__).resolve().parents[3]
 HEAD = ledger(1_000)
 FUNCTIONS = [
     function("price", ["address", "u64"], ["u64", "bool"]),
@@ -226,7 +230,7 @@ def test_a_clipped_plan_is_a_warning_of_the_callers_line():
     head = ledger(1_000, oldest=900)
     shop = shop_of(fake(**{"GET ": answer(info(head), head=head)}))
     with pytest.warns(UserWarning, match="900") as caught:
-        frame = shop.size.over("0:1000:100", progress=False)
+        frame = shop.price.over("0:1000:100", "0xb0b", 5, progress=False)
     assert frame["ledger_version"].tolist() == [900, 1_000]
     assert [one.filename for one in caught] == [__file__]
 
@@ -311,6 +315,16 @@ def test_the_tables_show_functions_and_structs(shop):
         "returns": ["u64", "bool"],
     }
     assert content["structs"][2]["variants"][0] == {"name": "Full", "fields": [{"name": "count", "type": "u8"}]}
+
+
+def test_contracts_are_shown_without_pandas():
+    """It takes longer to import than all the rest; only frames need it."""
+    code = (
+        "import sys, toolkit; from toolkit.client._contracts import Contract; node = toolkit.Node('http://node.test/v1');"
+        "abi = toolkit.move.decode_module_abi({'address': '0x1', 'name': 'm', 'structs': [], 'exposed_functions': []});"
+        "shown = str(Contract(node, abi, abi_version=1)); assert 'pandas' not in sys.modules, shown"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
 def test_a_contract_can_be_copied_and_pickled():
