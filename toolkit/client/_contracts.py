@@ -604,7 +604,7 @@ def _sections(abi: ModuleAbi) -> list[tuple[str, tuple[str, ...], list[list[str]
         [f"{one.name}{_brackets(one.generic_type_params)}", _struct_kind(one), ", ".join(one.abilities), _members(one)]
         for one in abi.structs
     ]
-    errors = [[str(one.code), one.name, one.description] for one in abi.errors]
+    errors = [[str(one.code), one.name, " ".join(one.description.split())] for one in abi.errors]
     tables = [
         ("Functions", ("name", "kind", "signature"), functions),
         ("Structs", ("name", "kind", "abilities", "fields"), structs),

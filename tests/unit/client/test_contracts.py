@@ -317,6 +317,19 @@ def test_the_tables_show_functions_and_structs(shop):
     assert content["structs"][2]["variants"][0] == {"name": "Full", "fields": [{"name": "count", "type": "u8"}]}
 
 
+def test_a_comment_of_several_lines_is_one_line_of_the_table():
+    """Descriptions are comments of the source, which often have line breaks."""
+    error = toolkit.move.ErrorAbi(3, "E_CLOSED", "The shop is closed.\n  - On Sundays.\x1b[2J")
+    abi = toolkit.move.ModuleAbi("0xcafe", "shop", errors=(error,))
+    shop = toolkit.Node(URL, transport=fake(), abis={("0xcafe", "shop"): abi}).contract("0xcafe::shop")
+    assert str(shop).splitlines()[2:] == [
+        "Errors",
+        "  code  name      description",
+        "  3     E_CLOSED  The shop is closed. - On Sundays.\\x1b[2J",
+    ]
+    assert module_content(shop)["errors"] == [{"code": 3, "name": "E_CLOSED", "description": error.description}]
+
+
 def test_contracts_are_shown_without_pandas():
     """It takes longer to import than all the rest; only frames need it."""
     code = (
