@@ -75,7 +75,7 @@ def test_the_command_prints_the_table_of_the_object(command, url, registry):
     ("given", "code", "text"),
     [
         (["0xcafe"], 2, "expected a module, such as 0xcafe::registry, got '0xcafe'; its modules are registry"),
-        (["0xcafe::registri"], 3, "does not exist at version 4999 of .*; did you mean 0xcafe::registry?"),
+        (["0xcafe::registri"], 3, r"does not exist at version 4999 of .*; did you mean `registry`\?"),
         (["0xcafe::registry::size"], 2, "got the function '0xcafe::registry::size'; write 0xcafe::registry"),
         (["0xcafe::registry", "--ledger-version", "0"], 3, "does not exist at version 0"),
         (["0xcafe::registry", "--ledger-version", "9999999"], 3, "9999999"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from contextlib import suppress
-from difflib import get_close_matches
 from html import escape
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from toolkit._present.messages import did_you_mean
 from toolkit._present.notebook import literal
 from toolkit._present.numbers import plural
 from toolkit._present.tables import html_table, text_table
@@ -33,7 +33,6 @@ __all__ = ["Contract", "contract_of", "module_content"]
 _MAX_NAMED = 12
 _MAX_CELL = 600
 _MAX_DOC = 2_000
-_SIMILAR = 0.6
 _SIGNERS = frozenset({"signer", "&signer"})
 _NOT_FOUND_STATUS = 404
 _MAX_UNBROKEN = 48
@@ -178,8 +177,7 @@ class Contract:
     def _unknown(self, name: object) -> str:
         """Return the message for a function that does not exist."""
         names = [visible(known, 80) for known in self._functions]
-        close = get_close_matches(str(name), names, n=1, cutoff=_SIMILAR)
-        meant = f"; did you mean `{close[0]}`?" if close else "."
+        meant = f"; {asked}" if (asked := did_you_mean(str(name), names)) else "."
         have = f"Its functions: {listed(names, _MAX_NAMED)}." if names else "It has no functions that can be called."
         version = "" if self.ledger_version is None else f" at version {self.ledger_version}"
         return f"{self.id} has no function {visible(repr(name), 80)}{version}{meant} {have}"
@@ -507,8 +505,7 @@ def _module_names(node: Node, address: str, ledger_version: int | None) -> list[
     """Return the names of an account's modules for a message; none if the node does not list them."""
     with suppress(InputError, NodeError, NodeUnreachable, SchemaError):
         version = node.ledger().version if ledger_version is None else ledger_version
-        first_page, _ = node.account_page(parse_address(address), "modules", version)
-        return [visible(module.abi.name, 80) for module in first_page if module.abi is not None]
+        return [visible(name, 80) for name in node.module_names(parse_address(address), ledger_version=version)]
     return []
 
 
@@ -521,11 +518,10 @@ def _unavailable(node: Node, wanted: ModuleId, version: int) -> InputError | Not
             "node.simulate, or pass the ABI as toolkit.connect(..., abis=...)"
         )
     names = _module_names(node, wanted.address, version)
-    close = get_close_matches(wanted.name, names, n=1, cutoff=_SIMILAR)
-    meant = f"; did you mean {wire_address(wanted.address)}::{close[0]}?" if close else ""
-    have = f"; its account has {listed(names, _MAX_NAMED)}" if names and not close else ""
+    meant = did_you_mean(wanted.name, names)
+    have = f"{' Its' if meant else '; its'} account has {listed(names, _MAX_NAMED)}" if names else ""
     return NotFound(
-        f"module {wanted.wire} does not exist at version {version} of {node.name}{meant}{have}",
+        f"module {wanted.wire} does not exist at version {version} of {node.name}{'; ' if meant else ''}{meant}{have}",
         status=_NOT_FOUND_STATUS,
         error_code="module_not_found",
     )

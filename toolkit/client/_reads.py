@@ -236,6 +236,17 @@ class Reads:
         """Return a page of the ``modules`` or ``resources`` of an account, and the start of the next page."""
         return self._connection.perform(prepare_page(self._connection, address, what, ledger_version, start))
 
+    def module_names(self, address: str, *, ledger_version: int) -> list[str]:
+        """Return the names of an account's modules: those of the first page that the node gives, for messages.
+
+        Raises
+        ------
+        NodeError, NodeUnreachable, SchemaError
+            If the node refuses, does not answer, or its answer cannot be decoded.
+        """
+        modules, _ = self.account_page(address, "modules", ledger_version)
+        return [module.abi.name for module in modules if module.abi is not None]
+
     def block(self, ledger_version: int) -> BlockInfo:
         """Return the block that holds a version, without its transactions.
 
