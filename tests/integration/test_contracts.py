@@ -40,12 +40,14 @@ def test_the_first_session_with_a_contract(node, registry):
 
 
 def test_the_size_before_the_module_existed_is_a_row_and_an_error(node, registry):
-    """A frame has failed reads as rows; a single read says that the module does not exist."""
+    """A frame has failed reads as rows if any can succeed; a single read says that the module does not exist."""
     with pytest.raises(toolkit.NotFound, match=r"0xcafe::registry does not exist at version 0"):
         registry.size.at(0)
     with pytest.raises(toolkit.NotFound, match="does not exist at version 0"):
         node.at(0).contract("0xcafe::registry")
-    assert registry.size.over([0], progress=False)["error_code"].notna().all()
+    assert registry.size.over([0, 4_999], progress=False)["error_code"].notna().tolist() == [True, False]
+    with pytest.raises(toolkit.InputError, match="the module 0xcafe::registry does not exist"):
+        registry.size.over([0], progress=False)
 
 
 def test_type_arguments_are_a_keyword(node):

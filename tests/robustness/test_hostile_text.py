@@ -36,7 +36,8 @@ def every_error():
     """Return an error of each class of the tree, made with hostile text."""
     for name in errors.__all__:
         one = getattr(errors, name)
-        yield one(NASTY, status=400) if issubclass(one, errors.NodeError) else one(NASTY)
+        if issubclass(one, errors.ToolkitError):  # the warning quotes these
+            yield one(NASTY, status=400) if issubclass(one, errors.NodeError) else one(NASTY)
 
 
 @pytest.mark.fault("control, bidirectional, zero-width characters and lone surrogates in an error's text", "escapes")
