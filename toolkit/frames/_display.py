@@ -11,6 +11,7 @@ import pandas as pd
 
 from toolkit._present.data import cell_text, json_value
 from toolkit._present.notebook import literal
+from toolkit._present.numbers import plural
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import ELLIPSIS, distinct_addresses, visible
 from toolkit.errors import InputError
@@ -156,7 +157,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     if len(part) < len(frame):
         lines.insert((rows + 1) // 2, (ELLIPSIS,) * len(places))
     left_out = f"; without values: {', '.join(names[place] for place in empty)}" if empty else ""
-    shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else f"{len(frame):,} rows"
+    shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else plural(len(frame), "row")
     return Table(
         columns=tuple(names[place] for place in places),
         rows=tuple(lines),

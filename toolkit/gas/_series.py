@@ -184,7 +184,9 @@ def require(frame: pd.DataFrame, columns: Sequence[str], *, what: str) -> None:
 # readings in other forms ----------------------------------------------------------------------------------------------
 
 
-def as_observations(given: Any, *, figure: str, columns: Sequence[str] = _GAS_COLUMNS) -> pd.DataFrame:
+def as_observations(
+    given: Any, *, figure: str, columns: Sequence[str] = _GAS_COLUMNS, by_function: bool = False
+) -> pd.DataFrame:
     """Return readings of gas in any form that the toolkit returns as an observation frame.
 
     Parameters
@@ -197,6 +199,8 @@ def as_observations(given: Any, *, figure: str, columns: Sequence[str] = _GAS_CO
         Name of the figure, for messages.
     columns : sequence of str
         Columns that the figure needs.
+    by_function : bool, default False
+        Whether simulations of one function have the same label, whatever their arguments and senders.
 
     Returns
     -------
@@ -215,7 +219,11 @@ def as_observations(given: Any, *, figure: str, columns: Sequence[str] = _GAS_CO
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise InputError(f"{figure}: expected {_EXPECTED}; the column {missing[0]!r} is missing in {described(given)}")
-    return frame
+    return frame.assign(label=frame[_CALLED]) if by_function and _CALLED in frame.columns else frame
+
+
+_CALLED = "called"
+"""Column of transactions as observations: the name of the function alone."""
 
 
 _EXPECTED = (
@@ -250,7 +258,7 @@ def _observation_frame(given: Any) -> pd.DataFrame | None:
 
 def _of_mapping(given: Mapping[Any, Any]) -> pd.DataFrame | None:
     found = {str(name): _observation_frame(one) for name, one in given.items() if not isinstance(one, ToolkitError)}
-    named = [frame.assign(label=name) for name, frame in found.items() if frame is not None]
+    named = [frame.assign(label=name, **{_CALLED: name}) for name, frame in found.items() if frame is not None]
     return pd.concat(named, ignore_index=True) if named and len(named) == len(found) else None
 
 
@@ -302,6 +310,7 @@ def _of_transactions(frame: pd.DataFrame) -> pd.DataFrame:
     labels = _with_arguments(names, calls, simulated.tolist())
     made = paid.assign(
         label=labels,
+        called=[visible(name, _MAX_LABEL) for name in names],
         source=np.where(simulated, Source.SIMULATE.value, Source.COMMITTED.value),
         type_arguments=[", ".join(call.type_arguments) for call in calls],
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.patches import Patch
 
-from toolkit._present.numbers import number
+from toolkit._present.numbers import number, plural
 from toolkit.gas._observations import Source
 from toolkit.gas._series import as_observations, is_model, series_of
 from toolkit.plots import _style as style
@@ -39,7 +39,8 @@ def gas_distribution(
     """Draw a histogram of gas for each call, as a row of bars.
 
     Each row has its own height scale, on which the most frequent gas is as tall as the row. A tick marks the median.
-    Failed executions, which cost gas too, are paler. The axis is logarithmic if gas differs by a factor of 20 or more.
+    Simulations of one function share a row, whatever their arguments. Failed executions, which cost gas too, are paler.
+    The axis is logarithmic if gas differs by a factor of 20 or more.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def gas_distribution(
     >>> toolkit.plots.gas_distribution(paid, ax=Figure().subplots()).get_xlabel()
     'gas used (gas units)'
     """
-    observations = as_observations(observations, figure="gas_distribution")
+    observations = as_observations(observations, figure="gas_distribution", by_function=True)
     every = series_of(observations, calls)
     source = source or _only_source(every)
     found = [series for series in every if series.source == source and series.answered.any()]
@@ -100,13 +101,14 @@ def _draw_rows(ax: Axes, found: Sequence[CallSeries]) -> None:
         gas, success = series.gas[series.answered], series.success[series.answered]
         good, failed = (np.histogram(gas[chosen], edges)[0] for chosen in (success, ~success))
         unit = HEIGHT / max(int((good + failed).max()), 1)
+        drawn = good + failed > 0  # the other bars have no height, but take most of the time
         foot, colour = place + 0.45, style.call_colour(series.position)
         for count, below, alpha in ((good, np.zeros_like(good), 1.0), (failed, good, FAILED_ALPHA)):
             ax.bar(
-                edges[:-1],
-                -count * unit,
-                width=np.diff(edges),
-                bottom=foot - below * unit,
+                edges[:-1][drawn],
+                -count[drawn] * unit,
+                width=np.diff(edges)[drawn],
+                bottom=foot - below[drawn] * unit,
                 align="edge",
                 color=colour,
                 alpha=alpha,
@@ -149,7 +151,7 @@ def _name_median(ax: Axes, median: float, foot: float) -> None:
 
 def _row_name(series: CallSeries) -> str:
     where = f" · {figure_text(series.node, 24)}" if series.node else ""
-    return f"{figure_text(series.name, 30)}\n{int(series.answered.sum()):,} readings{where}"
+    return f"{figure_text(series.name, 30)}\n{plural(int(series.answered.sum()), 'reading')}{where}"
 
 
 def _edges(ax: Axes, values: NDArray[np.float64]) -> NDArray[np.float64]:

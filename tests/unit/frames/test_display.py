@@ -124,3 +124,8 @@ def test_frames_of_the_toolkit_have_distinct_addresses_in_notebooks(count):
     assert len(shown) == (count if count <= 60 else 10)
     pd.testing.assert_frame_equal(frame, before)
     assert frame["owner"].dtype == before["owner"].dtype
+
+
+def test_one_row_is_counted_as_one():
+    """The note of a table with a single row is in the singular."""
+    assert repr(show(pd.DataFrame({"a": [1]}))).endswith("[1 row]")

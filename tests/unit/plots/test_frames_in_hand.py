@@ -129,6 +129,17 @@ def test_long_arguments_that_look_the_same_have_numbers(node: toolkit.Node) -> N
     assert [name[-3:] for name in bars(gas_breakdown(batch))] == [" #1", " #2", " #3"]
 
 
+def test_simulations_of_a_function_are_one_row_of_the_distribution(node: Any) -> None:
+    """Their arguments do not divide them: a row for each would have one reading."""
+    requests = [
+        toolkit.SimulationRequest(toolkit.EntryFunction("0x1::aptos_account::transfer", [to, 1]), sender="0xa11ce")
+        for to in ("0xb0b", "0x5e1f")
+    ]
+    ax = gas_distribution(toolkit.fetch_simulations(node, requests, progress=False))
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["transfer\n2 readings"]
+    assert len([bar for bar in ax.patches if bar.get_gid() == "succeeded"]) == 2
+
+
 def test_committed_transactions_are_one_series_a_function(paid: Any) -> None:
     """Those that pay nothing are left out; the gas is that of the frame."""
     made = as_observations(paid, figure="x")
