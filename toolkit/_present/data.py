@@ -7,7 +7,6 @@ import io
 import json
 from datetime import datetime
 from decimal import Decimal
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.text import csv_text
@@ -19,6 +18,8 @@ __all__ = ["MAX_EXACT_INTEGER", "cell_text", "csv_table", "json_rows", "json_val
 
 MAX_EXACT_INTEGER = 2**53
 """Largest integer that every JSON reader holds exactly: many read numbers as 64-bit floats (RFC 8259, section 6)."""
+_REPEATING = frozenset({"string", "bool", "uint8", "uint16", "uint32", "uint64", "int64", "timestamp[us, tz=UTC]"})
+"""Types of columns in which values repeat, such as labels, gas and error codes; the text of each is made once."""
 
 
 def json_value(value: Any) -> Any:
@@ -106,8 +107,11 @@ def _json_column(column: pa.ChunkedArray) -> list[Any]:
 def _csv_column(column: pa.ChunkedArray) -> list[str]:
     if column.null_count == len(column):
         return [""] * len(column)
-    cell = cache(_csv_cell) if str(column.type) == "string" else _csv_cell  # labels and error codes repeat
-    return ["" if value is None else cell(value) for value in column.to_pylist()]
+    if str(column.type) in _REPEATING:
+        codes = column.combine_chunks().dictionary_encode()
+        cells = [*map(_csv_cell, codes.dictionary.to_pylist()), ""]
+        return [cells[code] for code in codes.indices.fill_null(len(cells) - 1).to_pylist()]
+    return ["" if value is None else _csv_cell(value) for value in column.to_pylist()]
 
 
 def _csv_cell(value: Any) -> str:

@@ -37,9 +37,6 @@ MIN_NAMED_SHARE = 0.06
 MAX_BARS = 40
 MAX_KINDS = 6
 """Kinds of the committed transactions of a call that are drawn; of more the most frequent are."""
-MEAN_OF = 20
-"""Number of the last transactions of a kind whose mean is drawn."""
-NUMBERS = ("total", "execution", "io", "storage")
 
 
 def gas_breakdown(transactions: Any, *, ax: Axes | None = None) -> Axes:
@@ -55,8 +52,8 @@ def gas_breakdown(transactions: Any, *, ax: Axes | None = None) -> Axes:
         Simulations (one, a list, or a mapping of names to simulations), `fetch_simulations` or `fetch_transactions` or
         their frame ``transactions``, ``simulation.gas``, or ``run.observations``. Rows without a split (views) are left
         out. A call that was simulated several times is drawn once, as it was last. The committed transactions of a call
-        have a bar for each kind (such as those that take new storage), at the mean of its last 20 transactions. Of more
-        than 40 bars those of most gas are drawn.
+        have a bar for each kind (such as those that take new storage), which is the last of that kind. Of more than 40
+        bars those of most gas are drawn.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
@@ -111,9 +108,9 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``label``, ``source``, ``kind`` (empty if the call has one), ``count`` (transactions of that kind), ``mean_of``
-        (transactions that the numbers are the mean of), ``success`` (bool), ``total``, ``execution``, ``io`` and
-        ``storage`` (float64, gas units). Storage is 0 if the gas unit price is 0, since nothing is charged then.
+        ``label``, ``source``, ``kind`` (empty if the call has one), ``count`` (transactions of that kind), ``success``
+        (bool), ``total``, ``execution``, ``io`` and ``storage`` (float64, gas units) of the last of them. Storage is 0
+        if the gas unit price is 0, since nothing is charged then.
     """
     rows = observations[observations["execution_gas_units"].notna()].sort_values("ledger_version", kind="stable")
     committed = rows["source"] == Source.COMMITTED
@@ -121,15 +118,10 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
     alone = rows[~committed]
     counts = alone.groupby(keys, sort=False)["label"].transform("size")
     last = alone.assign(count=counts).drop_duplicates(keys, keep="last")
-    found = [_parts(last).assign(kind="", count=last["count"].to_numpy(dtype=np.int64), mean_of=1)]
+    found = [_parts(last).assign(kind="", count=last["count"].to_numpy(dtype=np.int64))]
     for _, mine in rows[committed].groupby("label", sort=False):
         for kind, those in kinds_of(mine)[:MAX_KINDS]:
-            parts = _parts(those.tail(MEAN_OF))
-            numbers = parts[list(NUMBERS)].mean().to_frame().T
-            about: dict[str, Any] = {"kind": kind, "count": len(those), "mean_of": len(parts)}
-            found.append(
-                parts[["label", "source", "success"]].tail(1).reset_index(drop=True).join(numbers).assign(**about)
-            )
+            found.append(_parts(those.tail(1)).assign(kind=kind, count=len(those)))
     labels = list(observations["label"].unique())
     every = pd.concat(found, ignore_index=True)
     place = every["label"].map({label: place for place, label in enumerate(labels)})
@@ -178,7 +170,7 @@ def _draw_bars(ax: Axes, parts: pd.DataFrame) -> int:
         left += width
     for place, row, end in zip(places, records(parts), left, strict=True):
         failed = "" if row["success"] else " · execution failed"
-        text = f"{number(round(row['total'], 1))}{failed}"
+        text = f"{number(row['total'])}{failed}"
         style.beside(ax, text, (float(end), float(place)), points=5, gid="total")
     ax.set_yticks(places, [_bar_name(row) for row in records(parts)], color=style.INK)
     ax.tick_params(axis="y", length=0)
@@ -206,7 +198,6 @@ def _bar_name(row: dict[str, Any]) -> str:
         return label
     if source != Source.COMMITTED:
         return f"{label}\n({figure_text(source)})"
-    count, mean_of = row["count"], row["mean_of"]
-    which = f"mean of the last {mean_of} of {count:,}" if mean_of < count else f"mean of {count}"
+    count = row["count"]
     kind = f"{figure_text(row['kind'], 40)} " if row["kind"] else ""
-    return f"{label}\n{kind}({which if count > 1 else 'one transaction'})"
+    return f"{label}\n{kind}({f'last of {count:,}' if count > 1 else 'one transaction'})"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
 from toolkit._present.numbers import change_place, number, plural
@@ -219,8 +219,6 @@ def _draw_panels(host: Axes, chart: _Chart) -> None:
         mine = chart.of(label)
         _draw_chart(ax, mine, _span(chart.found))
         ax.set(xlabel="", ylabel="")
-        if chart.times is None:
-            ax.xaxis.set_major_locator(MaxNLocator(nbins=3, integer=True, min_n_ticks=1))
         if place + columns < count:
             ax.tick_params(labelbottom=False)
         ax.tick_params(labelsize=7, length=2)
@@ -402,7 +400,7 @@ def _set_axes(ax: Axes, found: Sequence[CallSeries], span: tuple[float, float], 
     ax.set_xlabel("ledger version")
     ax.set_ylabel("gas used (gas units)")
     style.grid(ax, "y")
-    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=_ticks(ax, "width"), integer=True, min_n_ticks=1))
     ax.xaxis.set_major_formatter(style.VERSION_NUMBERS)
     if not any(len(series.versions) for series in found):
         ax.text(0.5, 0.5, "no observations", transform=ax.transAxes, ha="center", color=style.MUTED)
@@ -425,12 +423,12 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
         few = 3
         ticks = np.asarray(LogLocator(subs=(1, 2, 5) if decades < few else (1,)).tick_values(1, 10 * high))
         ax.yaxis.set_major_locator(FixedLocator([0.0] * (low == 0) + ticks[ticks >= 1].tolist()))
-        ax.yaxis.set_minor_formatter(NullFormatter())
+        ax.yaxis.set_minor_locator(NullLocator())
     else:
         constant = low == high
         low = 0.0 if constant or high >= 1.5 * low else max(low - 2 * (high - low), 0.0)
         high = 1.6 * high or 1.0 if constant else high
-        ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+        ax.yaxis.set_major_locator(MaxNLocator(nbins=_ticks(ax, "height"), integer=True, min_n_ticks=1))
     ax.yaxis.set_major_formatter(style.GAS_NUMBERS)
     # Limits are computed in the coordinates of the scale, in which shares of the height are linear.
     scale = ax.yaxis.get_transform()
@@ -439,6 +437,13 @@ def _set_gas_scale(ax: Axes, values: NDArray[np.float64], *, share: float) -> No
     top += 0.08 * room
     bottom -= (0.0 if low == 0 else 0.06 * room) + share / (1 - share) * room
     ax.set_ylim(*(float(end) for end in scale.inverted().transform(np.array([bottom, top]))))
+
+
+def _ticks(ax: Axes, side: Literal["width", "height"]) -> int:
+    """Return how many ticks a side of the axes has room for; each costs time in a report of many figures."""
+    figure = ax.get_figure(root=True)
+    inches = getattr(ax.bbox, side) / figure.dpi if figure is not None else 0.0
+    return int(np.clip(inches if side == "width" else 2 * inches, 3, 6))
 
 
 def _draw_rug(ax: Axes, failing: Sequence[CallSeries], *, named: bool, above: float) -> None:

@@ -240,8 +240,12 @@ def legend_below(ax: Axes, handles: Sequence[Artist]) -> int:
     """
     if not handles:
         return 0
-    columns = _fitting_columns(ax, handles)
-    _legend(ax, handles, columns)
+    room = _room_of_legend(ax)
+    for columns in range(len(handles), 0, -1):
+        legend = _legend(ax, handles, columns)
+        if columns == 1 or room is None or legend.get_window_extent().width <= room:
+            break
+        legend.remove()
     return -(-len(handles) // columns)
 
 
@@ -262,19 +266,12 @@ def _legend(ax: Axes, handles: Sequence[Artist], columns: int) -> Legend:
     )
 
 
-def _fitting_columns(ax: Axes, handles: Sequence[Artist]) -> int:
-    """Return the maximum number of columns with which a legend fits; a wider one is cut off, or shrinks the axes."""
+def _room_of_legend(ax: Axes) -> float | None:
+    """Return the width that a legend may have, in pixels; a wider one is cut off, or shrinks the axes."""
     figure = ax.get_figure(root=True)
-    if figure is None or len(handles) == 1:
-        return len(handles)
+    if figure is None:
+        return None
     _settle(ax)
     alone = len(figure.axes) == 1
     right = figure.bbox.x1 - _RIGHT_MARGIN_PX if alone else ax.get_window_extent().x1
-    room = right - ax.get_window_extent().x0
-    for columns in range(len(handles), 1, -1):
-        legend = _legend(ax, handles, columns)
-        width = legend.get_window_extent().width
-        legend.remove()
-        if width <= room:
-            return columns
-    return 1
+    return right - ax.get_window_extent().x0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import matplotlib as mpl
 import numpy as np
 from matplotlib import dates
-from matplotlib.ticker import Formatter, FuncFormatter, Locator, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import Formatter, FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
 from toolkit._present.numbers import number
 from toolkit.gas._observations import Cause
@@ -360,7 +360,7 @@ def gas_axis_is_log(ax: Axes, low: float, high: float) -> bool:
         ax.set_xscale("log")
         few = 1000
         ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < few else (1,)))
-        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.xaxis.set_minor_locator(NullLocator())
     else:
         ax.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True, min_n_ticks=1))
     ax.xaxis.set_major_formatter(GAS_NUMBERS)  # after the scale, which sets a formatter

@@ -5,17 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pandas as pd
 
 from toolkit._present.numbers import change_place, plural
 from toolkit.dtypes import to_arrow
-from toolkit.frames._columns import rows_frame
+from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import LEVELS
-from toolkit.gas._observations import Source
+from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import group_sentence, not_compared_sentences, unjudged_sentences
 from toolkit.gas._series import records, require
 from toolkit.gas._steps import COVERAGE_COLUMNS, StepGroup, Unjudged, coverage_of, step_groups
 from toolkit.gas.committed._steps import CommittedCall
+from toolkit.gas.committed._strata import slots_created
+from toolkit.gas.runs._committed import storage_prices
+from toolkit.move import FunctionId, ModuleId
 from toolkit.reports._provenance import Provenance, provenance_of
 
 if TYPE_CHECKING:
@@ -64,6 +68,10 @@ class CallLike(Protocol):
     def name(self) -> str:
         """Label of the call in the frames."""
 
+    @property
+    def function(self) -> str:
+        """The function that is called."""
+
 
 class StudyLike(Protocol):
     """The attributes of a study that a report needs."""
@@ -87,6 +95,10 @@ class RunLike(Protocol):
     @property
     def steps(self) -> pd.DataFrame:
         """The step frame."""
+
+    @property
+    def timeline(self) -> pd.DataFrame:
+        """The timelines of the nodes; empty if no committed transactions were read."""
 
     @property
     def study(self) -> StudyLike:
@@ -191,7 +203,12 @@ class FailureGroup:
 
 @dataclass(frozen=True)
 class ReportData:
-    """The content of a report. `observations` and `steps` are the frames, for figures and CSV."""
+    """The content of a report.
+
+    `observations` and `steps` are the frames, for figures and CSV. `paid` has the observations with a split of their
+    gas and, if the prices of storage are known, the number of state slots that they created. `timelines` has the
+    changes that could have moved each committed call, by label; it is empty if there are several nodes.
+    """
 
     title: str
     run: str
@@ -206,6 +223,8 @@ class ReportData:
     provenance: Provenance
     observations: pd.DataFrame = field(compare=False, repr=False)
     steps: pd.DataFrame = field(compare=False, repr=False)
+    paid: pd.DataFrame = field(compare=False, repr=False)
+    timelines: Mapping[str, pd.DataFrame] = field(compare=False, repr=False)
 
     @property
     def swept(self) -> tuple[str, ...]:
@@ -285,6 +304,8 @@ def build(run: RunLike) -> ReportData:
         provenance=provenance_of(observations, manifest),
         observations=observations,
         steps=steps,
+        paid=_paid(observations, run.manifest),
+        timelines=_timelines(run, set(observations.loc[observations["source"] == Source.COMMITTED, "label"])),
     )
 
 
@@ -444,6 +465,43 @@ def _call(rows: pd.DataFrame, label: str, source: str, node: str, *, steps: int,
         failures=int(failed.sum()),
         judged=judged,
     )
+
+
+def _paid(observations: pd.DataFrame, manifest: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the observations with a split of their gas, with ``slots_created`` if all prices of storage are known."""
+    if "execution_gas_units" not in observations.columns:
+        return observations.iloc[:0]
+    paid = observations[observations["execution_gas_units"].notna()]
+    prices = {plan["node"]: storage_prices(plan) for plan in manifest.get("nodes", ())}
+    committed = paid["source"] == Source.COMMITTED
+    if not committed.any() or any(prices.get(node) is None for node in paid.loc[committed, "node"].unique()):
+        return paid
+    slots = pd.Series(0, index=paid.index, dtype="int64")
+    for node, known in prices.items():
+        mine = paid[committed & (paid["node"] == node)]
+        if known is not None and len(mine):
+            fees = mine["storage_fee_octas"].to_numpy(np.int64)
+            slots[mine.index] = slots_created(fees, known.at(mine["ledger_version"].to_numpy(np.int64))[0])
+    return paid.assign(slots_created=slots)
+
+
+def _timelines(run: RunLike, committed: Collection[str]) -> dict[str, pd.DataFrame]:
+    """Return the changes that could have moved each committed call; the timeline is about their modules."""
+    timeline = run.timeline
+    if timeline.empty or len(timeline["node"].unique()) > 1:
+        return {}
+    found = {}
+    for call in (one for one in run.study.calls if one.name in committed):
+        function = FunctionId.parse(call.function)
+        module = ModuleId(function.address, function.module).wire
+        affected = [kind != Cause.CODE or module in affects for kind, affects in _kinds_and_modules(timeline)]
+        found[call.name] = timeline[affected]
+    return found
+
+
+def _kinds_and_modules(timeline: pd.DataFrame) -> list[tuple[str, list[str]]]:
+    columns = plain_columns(timeline, ["kind", "affects"])
+    return list(zip(columns["kind"], columns["affects"], strict=True))
 
 
 def _splits(observations: pd.DataFrame) -> tuple[GasSplit, ...]:

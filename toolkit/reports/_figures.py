@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
+import pandas as pd
 from markupsafe import Markup, escape
 from matplotlib import style as mpl_style
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -15,16 +17,18 @@ from toolkit._present.text import visible
 from toolkit.gas._steps import merge_drift
 from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version, gas_change
+from toolkit.plots._gas_breakdown import MAX_BARS, breakdown
+from toolkit.plots._gas_by_version import MAX_LINES
 from toolkit.plots._gas_change import MAX_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
     from toolkit.reports._data import ReportData
 
-__all__ = ["COLOURS", "MAX_CALLS", "before_after", "one_call", "overview", "spent_on"]
+__all__ = ["COLOURS", "MAX_CALLS", "before_after", "one_call", "overview", "overview_calls", "spent_on"]
 
 MAX_CALLS = 40
 """Maximum number of calls with a separate figure; browsers cannot open a page with hundreds of figures."""
@@ -57,25 +61,43 @@ _SMALL = (5.4, 3.0)
 NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 
 
+def overview_calls(data: ReportData) -> tuple[str, ...]:
+    """Return the calls that one figure can show together: all, or of many those that changed most."""
+    labels = tuple(dict.fromkeys(call.label for call in data.calls))
+    if len(labels) <= MAX_LINES:
+        return labels
+    weights: Counter[str] = Counter()
+    for group in data.events:
+        for change in group.changes:
+            weights[change.label] += group.weight
+    chosen = {label for label, _ in weights.most_common(MAX_LINES)} or set(labels[:MAX_LINES])
+    return tuple(label for label in labels if label in chosen)
+
+
 def overview(data: ReportData) -> Markup:
-    """Draw the gas of all calls by version."""
-    height = max(4.6, 2.0 + 0.24 * len(data.calls))
-    return _svg(
-        "overview",
-        (9.4, height),
-        "Gas of all calls by ledger version",
-        lambda ax: gas_by_version(data.observations, steps=data.steps, levels=data.levels, ax=ax),
-    )
+    """Draw the gas of the calls of `overview_calls` by version."""
+    labels = overview_calls(data)
+    height = max(4.6, 2.0 + 0.24 * sum(call.label in labels for call in data.calls))
+    changes = [data.timelines[label] for label in labels if label in data.timelines]
+    timeline = pd.concat(changes).drop_duplicates(["ledger_version", "kind"]) if changes else None
+    return _svg("overview", (9.4, height), "Gas of the calls by ledger version", _drawing(data, labels, timeline))
+
+
+def _drawing(data: ReportData, labels: Sequence[str], timeline: pd.DataFrame | None) -> Callable[[Axes], object]:
+    """Return what draws calls by version, with steps, levels of committed transactions and the timeline."""
+    levels = data.levels if data.committed else None
+
+    def draw(ax: Axes) -> None:
+        gas_by_version(data.observations, steps=data.steps, levels=levels, timeline=timeline, ax=ax, calls=labels)
+
+    return draw
 
 
 def one_call(data: ReportData, label: str, place: int) -> Markup:
     """Draw the gas of one call by version; `place` makes its ids unique in the page."""
     name, alt = f"call{place}", f"Gas of {label} by ledger version"
     series = [call for call in data.calls if call.label == label]
-
-    def draw(ax: Axes) -> None:
-        gas_by_version(data.observations, steps=data.steps, levels=data.levels, ax=ax, calls=[label])
-
+    draw = _drawing(data, [label], data.timelines.get(label))
     if len(series) > 1:  # their names are right of the axes
         return _svg(name, _SMALL, alt, draw)
     return _svg(name, _SMALL, alt, lambda ax: _with_margins(ax, draw, series[0].max_gas or 0), layout=None)
@@ -108,13 +130,12 @@ def before_after(data: ReportData) -> Markup:
 
 def spent_on(data: ReportData) -> Markup:
     """Draw what the gas of simulations and committed transactions was spent on."""
-    with_split = data.observations[data.observations["execution_gas_units"].notna()]
-    bars = len(with_split[["label", "source"]].drop_duplicates())
+    bars = min(len(breakdown(data.paid)), MAX_BARS)
     return _svg(
         "split",
         (9.4, 1.4 + 0.42 * max(bars, 1)),
         "Execution, io and storage gas of simulations and committed transactions",
-        lambda ax: gas_breakdown(data.observations, ax=ax),
+        lambda ax: gas_breakdown(data.paid, ax=ax),
     )
 
 

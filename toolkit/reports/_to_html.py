@@ -150,7 +150,8 @@ def _figures(data: ReportData) -> dict[str, object]:
     return {
         "overview": figures.overview(data),
         "before_after": figures.before_after(data) if data.changed else None,
-        "spent_on": figures.spent_on(data) if data.splits else None,
+        "spent_on": figures.spent_on(data) if len(data.paid) else None,
+        "overview_calls": len(figures.overview_calls(data)),
         "calls": [(labels, figures.one_call(data, labels[0], place)) for place, labels in enumerate(shown)],
         "left_out": sum(map(len, groups[len(shown) :])),
     }

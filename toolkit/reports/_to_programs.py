@@ -54,7 +54,7 @@ def render(data: ReportData) -> str:
     """
     content: dict[str, Any] = {"format": FORMAT, "headline": headline(data, visible)}
     for entry in fields(data):
-        if entry.name not in {"observations", "steps", "events"}:
+        if entry.name not in {"observations", "steps", "events", "paid", "timelines"}:
             content[entry.name] = _plain(getattr(data, entry.name))
     content["events"] = [_group(group) for group in data.events]
     content["not_steps"] = not_steps_sentences(data.committed, visible)

@@ -174,6 +174,7 @@ class Call:
     """A call of the made-up study."""
 
     name: str
+    function: str = "0xcafe::vault::total"
 
 
 @dataclass(frozen=True)
@@ -193,3 +194,4 @@ class Run:
     study: Study = field(default_factory=Study)
     manifest: dict[str, Any] = field(default_factory=dict)
     path: Path = Path("runs/demo")
+    timeline: pd.DataFrame = field(default_factory=pd.DataFrame)

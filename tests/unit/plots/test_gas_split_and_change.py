@@ -39,7 +39,7 @@ def test_storage_is_nothing_at_price_zero() -> None:
 
 
 def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
-    """Widths are the parts; views have none; committed transactions have a bar for each kind, at its recent mean."""
+    """Widths are the parts; views have none; committed transactions have a bar for each kind, the last of it."""
     ax = gas_breakdown(synthetic_run.observations())
     widths = [[bar.get_width() for bar in container] for container in ax.containers]
     parts = breakdown(synthetic_run.observations())
@@ -47,12 +47,12 @@ def test_bars_stack_the_parts_of_each_call_and_kind() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == [
         "transfer 100",
         "register a taken name",
-        "registrations\nsucceeding (mean of the last 20 of 41)",
-        "registrations\nfailing (mean of 11)",
+        "registrations\nsucceeding (last of 41)",
+        "registrations\nfailing (last of 11)",
     ]
     committed = synthetic_run.observations().query("source == 'committed'")
-    good = committed[committed["success"]]["gas_used"].tail(20)
-    assert parts["total"].tolist()[:3] == [998, 93, good.astype(float).mean()]
+    last = [committed[committed["success"] == good]["gas_used"].iloc[-1] for good in (True, False)]
+    assert parts["total"].tolist() == [998, 93, *last]
     assert texts(ax, "total")[:2] == ["998", "93 · execution failed"]
     assert texts(ax, "total")[3].endswith("execution failed")
     assert "gas units" in ax.get_xlabel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import pandas as pd
 import pytest
 
 from tests.unit.plots import synthetic_run
@@ -184,3 +185,43 @@ def test_calls_that_start_to_answer_have_no_percentage() -> None:
     born = next(event for event in build(run()).events if event.version_after == synthetic_run.BORN)
     assert place_cell(born) == "1807"
     assert short_change(born.changes[0], visible).startswith("starts to answer, with ")
+
+
+def test_the_changes_that_could_have_moved_a_committed_call_are_drawn_below_it() -> None:
+    """Those of its own module, of the schedule and of configuration; views have the marks of their steps alone."""
+    kinds = [("code", ["0xcafe::vault"]), ("code", ["0xcafe::book"]), ("schedule", []), ("config", [])]
+    timeline = pd.DataFrame(
+        [
+            {
+                "node": "embedded",
+                "ledger_version": at,
+                "version_before": at - 1,
+                "exact": True,
+                "kind": kind,
+                "affects": of,
+            }
+            for at, (kind, of) in enumerate(kinds, start=1_000)
+        ]
+    )
+    calls = tuple(synthetic_run.Call(label) for label in ("vault total", "registrations"))
+    made = synthetic_run.Run(
+        synthetic_run.observations(), synthetic_run.steps(), synthetic_run.Study(calls=calls), timeline=timeline
+    )
+    data = build(made)
+    assert {label: rows["ledger_version"].tolist() for label, rows in data.timelines.items()} == {
+        "registrations": [1_000, 1_002, 1_003]
+    }
+    two = pd.concat([timeline, timeline.assign(node="another")])
+    assert build(dataclasses.replace(made, timeline=two)).timelines == {}
+
+
+def test_kinds_of_committed_transactions_know_the_slots_if_the_run_knows_the_prices() -> None:
+    """40,000 octas a slot: the fees of two and of no slot are kinds of their own."""
+    frame = synthetic_run.observations()
+    fees = frame["storage_fee_octas"].where(frame["source"] != "committed", 81_000)
+    frame = frame.assign(storage_fee_octas=fees)
+    prices = {"since": [0], "slot": [40_000], "byte": [40]}
+    manifest = {"nodes": [{"node": "embedded", "storage_prices": prices}]}
+    paid = build(synthetic_run.Run(frame, synthetic_run.steps(), manifest=manifest)).paid
+    assert set(paid.loc[paid["source"] == "committed", "slots_created"]) == {2}
+    assert "slots_created" not in build(synthetic_run.Run(frame, synthetic_run.steps())).paid

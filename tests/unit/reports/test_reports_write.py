@@ -28,6 +28,7 @@ from toolkit.reports import _to_markdown as to_markdown
 from toolkit.reports import _to_programs as to_programs
 from toolkit.reports import build, write
 from toolkit.reports._data import same_series
+from toolkit.reports._figures import overview_calls
 
 VOID = {"meta", "br", "link", "img", "input"}
 MANIFEST = {"study_digest": "sha256:0f3c", "complete": True, "started_at": "2026-05-01T12:00:00Z"}
@@ -344,3 +345,26 @@ def test_calls_with_the_same_gas_have_one_figure() -> None:
     assert (swept, "twin") in groups
     assert ("other",) in groups
     assert len(groups) == len(same_series(build(run), labels)) + 1
+
+
+def test_a_page_of_committed_calls_alone_shows_what_their_gas_was_spent_on() -> None:
+    """Each kind is a bar, though there is no simulation."""
+    made = made_up()
+    frame = made.observations[made.observations["source"] == "committed"]
+    page = to_html.render(build(dataclasses.replace(made, observations=frame, steps=made.steps.iloc[:0])))
+    assert "What gas is spent on" in page
+    assert "succeeding (last of 41)" in page
+    assert "Net cost" not in page
+
+
+def test_of_many_calls_the_first_figure_has_those_that_changed_most() -> None:
+    """Lines of all would hide each other; every call has a figure of its own below."""
+    made = made_up()
+    vault = made.observations[made.observations["label"] == "vault total"]
+    still = vault.assign(gas_used=pd.Series(5, index=vault.index, dtype=vault["gas_used"].dtype))
+    many = pd.concat([made.observations, *(still.assign(label=f"still {place}") for place in range(20))])
+    data = build(dataclasses.replace(made, observations=many))
+    shown = overview_calls(data)
+    assert set(shown) == set(data.changed)
+    assert f"Gas of {len(shown)} calls, those that changed most" in to_html.render(data)
+    assert overview_calls(build(made)) == tuple(dict.fromkeys(call.label for call in build(made).calls))
