@@ -274,4 +274,4 @@ def _room_of_legend(ax: Axes) -> float | None:
     _settle(ax)
     alone = len(figure.axes) == 1
     right = figure.bbox.x1 - _RIGHT_MARGIN_PX if alone else ax.get_window_extent().x1
-    return right - ax.get_window_extent().x0
+    return float(right - ax.get_window_extent().x0)

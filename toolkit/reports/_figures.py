@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
@@ -66,11 +65,11 @@ def overview_calls(data: ReportData) -> tuple[str, ...]:
     labels = tuple(dict.fromkeys(call.label for call in data.calls))
     if len(labels) <= MAX_LINES:
         return labels
-    weights: Counter[str] = Counter()
+    weights: dict[str, float] = {}
     for group in data.events:
         for change in group.changes:
-            weights[change.label] += group.weight
-    chosen = {label for label, _ in weights.most_common(MAX_LINES)} or set(labels[:MAX_LINES])
+            weights[change.label] = weights.get(change.label, 0.0) + group.weight
+    chosen = set(sorted(weights, key=lambda label: -weights[label])[:MAX_LINES]) or set(labels[:MAX_LINES])
     return tuple(label for label in labels if label in chosen)
 
 
