@@ -62,7 +62,6 @@ app = typer.Typer(
     cls=_Group,
     help="Typed frames, gas studies and an embedded node for the REST interface of a Move ledger.",
     epilog=EXIT_CODES,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -88,6 +87,47 @@ app.command()(comparisons.snapshot)
 app.command()(comparisons.schedule)
 app.command()(comparisons.timeline)
 app.command()(comparisons.forecast)
+
+_EXAMPLES = {
+    "demo": ["demo --out demo"],
+    "node": ["node --port 8080", "node --port 0 --latency 20ms --fault 429:0.05"],
+    "info": ["info", "info --node mainnet"],
+    "probe": ["probe https://api.mainnet.aptoslabs.com/v1"],
+    "module": ["module 0xcafe::registry"],
+    "account": ["account 0xa11ce", "account 0xcafe --ledger-version 1000"],
+    "view": [
+        "view 0xcafe::registry::record_of alice",
+        "view 0x1::coin::supply --type 0x1::aptos_coin::AptosCoin --ledger-version 1000",
+        "view 0xb00c::order_book::depth --versions 0:-1/200 --out depth.parquet",
+    ],
+    "table-item": [
+        "table-item HANDLE alice --key-type 0x1::string::String --value-type 0xcafe::registry::Record",
+    ],
+    "simulate": [
+        "simulate 0x1::aptos_account::transfer 0xb0b 100 --sender 0xa11ce",
+        "simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv",
+    ],
+    "new": ["study new study.toml"],
+    "plan": ["study plan study.toml"],
+    "schema": ["study schema --out study.schema.json"],
+    "run": ["study run demo --out runs/demo", "study run study.toml --out runs/one --node mainnet"],
+    "merge": ["study merge runs/1 runs/2 --out runs/whole"],
+    "report": ["report runs/demo --out report.html"],
+    "compare": [
+        "compare runs/before runs/after --fail-over 2%",
+        "compare runs/demo@1000 runs/demo@4000 --format markdown",
+    ],
+    "snapshot": ["snapshot study.toml", "snapshot study.toml --check"],
+    "schedule": ["schedule 3501 3502", "schedule 2026-05-01 --all"],
+    "timeline": ["timeline --module 0xfa17::vault", "timeline --versions 0:2000 --out timeline.csv"],
+    "forecast": ["forecast runs/demo --schedule 'instr.*=x10'"],
+}
+"""What the help of each command shows, by its name; a test parses each line."""
+
+for _registered in (*app.registered_commands, *study_app.registered_commands):
+    _name = _registered.name or getattr(_registered.callback, "__name__", "")
+    if _name in _EXAMPLES:
+        _registered.epilog = "\n".join(["\b", "Examples:", *(f"  ledger-toolkit {line}" for line in _EXAMPLES[_name])])
 
 
 @app.callback(invoke_without_command=True)
@@ -154,10 +194,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except BrokenPipeError:
         return _unheard()
-    except SystemExit as stop:  # raised by typer for a broken pipe
-        if not isinstance(stop.__context__, BrokenPipeError):
-            raise
-        return _unheard()
+    except SystemExit as stop:  # raised by typer for a broken pipe, and after completions
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _unheard()
+        code = stop.code or 0
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - every error has an exit code and one line
         return _fail(error)
     return code if isinstance(code, int) else 0

@@ -177,6 +177,7 @@ def snapshot(
     junit: JunitOption = None,
     nodes: StudyNodeOption = None,
     use_api_key: UseKeyOption = False,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Write the gas of a study's calls to one short file, or compare it with such a file.
@@ -187,23 +188,31 @@ def snapshot(
     from toolkit.gas import _snapshot as snapshots
     from toolkit.gas._sentences import difference_lines, gate_lines, label_text
     from toolkit.gas._study_file import read_waiver_file
+    from toolkit.reports._to_html import COMPARISON_FORMATS
     from toolkit.reports._to_programs import comparison_annotations
 
     if check and diff:
         raise InputError("give either --check or --diff, not both; --check prints what changed too")
     if not check and (junit is not None or waivers is not None or form != SnapshotFormat.TEXT):
         raise InputError("--junit, --waivers and --format require --check")
+    if as_json and form == SnapshotFormat.GITHUB:
+        raise InputError("give either --json or --format github, not both")
     before = snapshots.read_snapshot(out) if check or diff else None
     excused = None if waivers is None else read_waiver_file(waivers)
     run = _run_of(study, nodes, use_api_key=use_api_key, quiet=quiet)
     if before is None:
         made = snapshots.taken(run)
         write_text(snapshots.snapshot_text(made), out)
-        print(f"Snapshot: {out} ({len(made.lines)} calls)")
+        if as_json:
+            print_json({"snapshot": str(out), "calls": len(made.lines)})
+        else:
+            print(f"Snapshot: {out} ({len(made.lines)} calls)")
         return
     comparison = snapshots.compare_snapshot(before, run, str(out))
     gate = snapshots.check_snapshot(comparison, excused) if check else None
-    if form == SnapshotFormat.GITHUB:
+    if as_json:
+        print(COMPARISON_FORMATS["json"](comparison, gate), end="")
+    elif form == SnapshotFormat.GITHUB:
         print(comparison_annotations(comparison, gate, file=str(out), lines=before.places), end="")
     else:
         lines = [*(gate_lines(gate, label_text) if gate is not None else []), *map(_note, comparison.warnings)]
@@ -283,7 +292,8 @@ def schedule(  # noqa: PLR0917 - typer makes options of parameters
             {"ledger_version": version, "feature_version": side.feature_version, "parameters": len(side.entries)}
             for version, side in zip(versions, sides, strict=True)
         ]
-        print_json({"node": name, "before": both[0], "after": both[1], "summary": words, "rows": records(frame)})
+        rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
+        print_json({"node": name, "before": both[0], "after": both[1], "summary": words, **rows})
         return
     print(visible(f"Gas schedule from version {versions[0]} to {versions[1]} on {name}: {words}.", 600))
     if out is not None:
@@ -314,7 +324,7 @@ def timeline(
         write_frame(frame, out)
     if as_json:
         about = ("first", "last", "modules", "requests", "unread", "not_seen")
-        rows = {"out": str(out)} if out is not None else {"rows": records(frame)}
+        rows = {"rows": records(frame)} if out is None else {"rows": len(frame), "out": str(out)}
         print_json({"node": name, **{key: frame.attrs[key] for key in about}, **rows})
         return
     for line in timeline_lines(Timeline.from_frame(frame), name):
@@ -356,7 +366,10 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
         frame = forecasted(opened, read_schedule(schedule, of_version), node=reached)
     if out is not None:
         write_frame(frame, out)
-        print(f"{len(frame)} rows: {out}")
+        if as_json:
+            print_json({"rows": len(frame), "out": str(out)})
+        else:
+            print(f"{len(frame)} rows: {out}")
         return
     shown = frame if whole or as_json else frame[frame["part"] == "total"]
     columns = ["label", "part", "now", "low", "high", "reasons"]

@@ -28,6 +28,7 @@ __all__ = [
     "NodeOption",
     "OutOption",
     "QuietOption",
+    "StudyArgument",
     "StudyNodeOption",
     "TypesOption",
     "UseKeyOption",
@@ -54,13 +55,44 @@ _MAX_FACT = 2_000
 _MAX_QUOTED = 40
 
 
+_NODES = ("embedded", "mainnet", "testnet", "devnet", "local")
+
+
+def _nodes_like(incomplete: str) -> list[str]:
+    """Return the names of nodes that a shell completes."""
+    return [name for name in _NODES if name.startswith(incomplete)]
+
+
+def _studies_like(incomplete: str) -> list[str]:
+    """Return the study of the package and the study files that a shell completes."""
+    folder, _, start = incomplete.rpartition("/")
+    try:
+        names = [
+            f"{folder}/{path.name}" if folder else path.name for path in Path(folder or ".").glob(f"{start}*.toml")
+        ]
+    except (OSError, ValueError):
+        names = []
+    return [name for name in ("demo", *sorted(names)) if name.startswith(incomplete)]
+
+
 NodeOption = Annotated[
-    str, typer.Option("--node", help="embedded, mainnet, testnet, devnet, local, or an http(s) URL.", show_default=True)
+    str,
+    typer.Option(
+        "--node",
+        help=f"{', '.join(_NODES)}, or an http(s) URL.",
+        show_default=True,
+        autocompletion=_nodes_like,
+    ),
 ]
 StudyNodeOption = Annotated[
     list[str] | None,
-    typer.Option("--node", help="Node to read instead of that of the study; may be repeated. It gets the API key."),
+    typer.Option(
+        "--node",
+        help="Node to read instead of that of the study; may be repeated. It gets the API key.",
+        autocompletion=_nodes_like,
+    ),
 ]
+StudyArgument = Annotated[str, typer.Argument(help="TOML file of a study, or demo.", autocompletion=_studies_like)]
 UseKeyOption = Annotated[
     bool,
     typer.Option("--use-api-key", help="Send LEDGER_TOOLKIT_API_KEY to hosts that the study file names by URL."),

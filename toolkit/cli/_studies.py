@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from toolkit.cli._console import (
     JsonOption,
     QuietOption,
+    StudyArgument,
     StudyNodeOption,
     UseKeyOption,
     loaded_study,
@@ -84,7 +86,7 @@ def node(
 
 
 def study_run(
-    study: Annotated[str, typer.Argument(help="TOML file of a study, or demo.")],
+    study: StudyArgument,
     out: Annotated[Path, typer.Option(help="Folder of the run; an incomplete run in it is continued.")],
     *,
     executor: Annotated[
@@ -105,6 +107,13 @@ def study_run(
     loaded = loaded_study(study, nodes, use_api_key=use_api_key)
     run = loaded.run(out, executor=executor, max_tasks=max_tasks, shard=shard, progress=not quiet)
     _print_run(run, {"run": str(out)}, as_json=as_json)
+    if as_json:
+        return
+    if shard is not None:
+        print(f"Next, with the other shards: ledger-toolkit study merge {quote(str(out))} ... --out DIR")
+        return
+    print(f"Next: ledger-toolkit report {quote(str(out))} --out report.html")
+    print(f"      ledger-toolkit compare OTHER_RUN {quote(str(out))} --fail-over 2%")
 
 
 def study_merge(
@@ -181,11 +190,11 @@ def study_new(
         print_json({"study": str(written)})
     else:
         print(f"Study: {written}")
-        print(f"Next: ledger-toolkit study plan {written}")
+        print(f"Next: ledger-toolkit study plan {quote(str(written))}")
 
 
 def study_plan(
-    study: Annotated[str, typer.Argument(help="TOML file of a study, or demo.")],
+    study: StudyArgument,
     *,
     nodes: StudyNodeOption = None,
     use_api_key: UseKeyOption = False,
@@ -201,13 +210,20 @@ def study_plan(
 
 def study_schema(
     out: Annotated[Path | None, typer.Option(help="File to write, such as study.schema.json.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Print the JSON Schema of study files, which editors use for validation and completion."""
+    """Print the JSON Schema of study files, which editors use for validation and completion.
+
+    The schema is JSON with and without --json, which applies to the line about the file of --out.
+    """
     from toolkit.gas._study import Study
 
     text = json.dumps(Study.json_schema(), indent=1, ensure_ascii=True)
     if out is None:
         print(text)
+        return
+    write_text(text + "\n", out)
+    if as_json:
+        print_json({"schema": str(out)})
     else:
-        write_text(text + "\n", out)
         print(f"Schema: {out}")

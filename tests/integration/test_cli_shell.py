@@ -1,0 +1,198 @@
+"""The command line as a shell has it: completion, examples in every help, one meaning of ``--json``, exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+import typer.main
+
+import toolkit
+from toolkit import cli
+from toolkit.cli import _comparisons, _console
+from toolkit.client._http import NETWORKS
+
+ROOT = typer.main.get_command(cli.app)
+
+
+def commands(group=ROOT, words=()):
+    """Return the commands by their words, those of groups included."""
+    found = {}
+    for name, one in group.commands.items():
+        found |= commands(one, (*words, name)) if hasattr(one, "commands") else {(*words, name): one}
+    return found
+
+
+COMMANDS = commands()
+PLAIN = {("node",)}
+"""Commands without --json: `node` runs until it is stopped."""
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_help_of_each_command_has_examples_that_parse(command, words):
+    """Each line under Examples is a command line of this command, with all that it requires."""
+    text = command(*words, "--help").stdout
+    lines = [line.strip() for line in text.partition("Examples:\n")[2].splitlines() if line.strip()]
+    assert lines
+    for line in lines:
+        name, *given = shlex.split(line)
+        assert name == "ledger-toolkit"
+        assert tuple(given[: len(words)]) == words
+        COMMANDS[words].make_context(line, given[len(words) :])
+
+
+def completed(shell, line, cwd):
+    """Return what a shell offers for a line, as the script of --show-completion asks for it."""
+    words = line.split(" ")
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_TYPER_COMPLETE_ARGS": line}
+    asked |= {"_TYPER_COMPLETE_FISH_ACTION": "get-args", "_LEDGER_TOOLKIT_COMPLETE": f"complete_{shell}"}
+    where = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", "from toolkit.cli import main; main()"],
+        env=os.environ | asked | where,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=cwd,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_options_nodes_and_studies(shell, tmp_path):
+    """The names of commands, of their options, of nodes, and of study files beside the one of the package."""
+    (tmp_path / "deep").mkdir()
+    for name in ("delta.toml", "notes.txt", "deep/er.toml"):
+        (tmp_path / name).touch()
+    for line, names, absent in (
+        ("ledger-toolkit sim", {"simulate"}, {"snapshot"}),
+        ("ledger-toolkit study r", {"run"}, {"plan"}),
+        ("ledger-toolkit view --ledger", {"--ledger-version"}, {"--node"}),
+        ("ledger-toolkit info --node ma", {"mainnet"}, {"testnet"}),
+        ("ledger-toolkit study run de", {"demo", "delta.toml"}, {"notes.txt"}),
+        ("ledger-toolkit study plan deep/", {"deep/er.toml"}, {"demo"}),
+    ):
+        text = completed(shell, line, tmp_path)
+        offered = set(re.findall(r"[\w./-]+", text))
+        assert names <= offered, (line, text)
+        assert not absent & offered, (line, text)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_for_a_shell_is_shown(shell, monkeypatch, command):
+    """`--show-completion` prints it."""
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")
+    done = command("--show-completion", shell)
+    assert done.returncode == 0, done.stderr
+    assert "_LEDGER_TOOLKIT_COMPLETE=complete_" + shell in done.stdout
+
+
+def test_the_completed_nodes_are_the_known_ones():
+    """The list of the option is that of the client, which the command line does not import for a completion."""
+    assert ("embedded", *NETWORKS) == _console._NODES
+
+
+@pytest.fixture(scope="module")
+def folder(url, tmp_path_factory):
+    """Return a folder with a study, a run and a snapshot of it."""
+    place = tmp_path_factory.mktemp("shell")
+    text = f'node = "{url}"\n[versions]\nplan = "1000:3000:1000"\n[[call]]\nlabel = "size"\nview = "0xcafe::registry::size"\n'
+    (place / "study.toml").write_text(text)
+    toolkit.Study.load(place / "study.toml").run(place / "run", progress=False)
+    assert cli.main(["snapshot", str(place / "run"), "--out", str(place / "gas.toml")]) == 0
+    return place
+
+
+SUPPLY = ["0x1::coin::supply", "--type", "0x1::aptos_coin::AptosCoin"]
+LINES = {
+    ("info",): ["--node", "URL"],
+    ("probe",): ["URL"],
+    ("module",): ["0xcafe::registry", "--node", "URL"],
+    ("account",): ["0xcafe", "--node", "URL"],
+    ("view",): [*SUPPLY, "--node", "URL"],
+    ("table-item",): shlex.split(
+        "HANDLE alice --key-type 0x1::string::String --value-type 0xcafe::registry::Record --node URL"
+    ),
+    ("simulate",): ["0x1::aptos_account::transfer", "0xb0b", "1", "--sender", "0xa11ce", "--node", "URL"],
+    ("schedule",): ["3501", "3502", "--node", "URL", "--out", "schedule.csv"],
+    ("timeline",): ["--versions", "0:500", "--node", "URL", "--out", "timeline.csv"],
+    ("forecast",): ["run", "--schedule", "instr.*=x10", "--out", "forecast.csv"],
+    ("compare",): ["run@1000", "run@3000"],
+    ("snapshot",): ["run", "--out", "gas.toml", "--check"],
+    ("report",): ["run", "--out", "r.html"],
+    ("study", "new"): ["new.toml"],
+    ("study", "plan"): ["study.toml"],
+    ("study", "schema"): ["--out", "schema.json"],
+    ("study", "run"): ["study.toml", "--out", "run", "--quiet"],
+}
+ELSEWHERE = {("demo",), ("study", "merge")}
+"""Commands whose --json has a test of its own: they take longer."""
+
+
+def test_each_command_has_json():
+    """All but `node`, with the same help; a new command needs a line here."""
+    helps = set()
+    for words, one in COMMANDS.items():
+        found = [parameter for parameter in one.params if "--json" in parameter.opts]
+        assert len(found) == (words not in PLAIN), words
+        helps |= {parameter.help for parameter in found}
+    assert len(helps) == 1
+    covered = set(LINES) | ELSEWHERE | PLAIN
+    assert {words for words in COMMANDS if words not in covered} <= {
+        (name,) for name in ("transactions", "events", "resources", "balances")
+    }
+
+
+@pytest.mark.parametrize("words", LINES, ids=" ".join)
+def test_json_is_one_document_with_its_format(command, folder, ledger, url, words):
+    """Nothing else is on stdout, and a file of --out is named in it."""
+    handle = ledger.view("0xcafe::registry::handle")[0][0]
+    given = [{"URL": url, "HANDLE": handle}.get(word, word) for word in LINES[words]]
+    done = command(*words, *given, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["format"] == _console.JSON_FORMAT
+    if "--out" in given and words != ("snapshot",):
+        assert given[given.index("--out") + 1] in document.values()
+
+
+def test_the_schema_is_json_in_any_case(command):
+    """Without --out the output is the schema itself, for a file; --json does not change it."""
+    plain, with_json = command("study", "schema"), command("study", "schema", "--json")
+    assert plain.stdout == with_json.stdout
+    assert json.loads(plain.stdout)["type"] == "object"
+
+
+def test_a_snapshot_is_written_and_refused_as_json(command, folder):
+    """Writing prints the file and the number of calls; --format github prints annotations, which are not JSON."""
+    done = command("snapshot", "run", "--out", "new.toml", "--json", cwd=folder)
+    assert json.loads(done.stdout) == {"format": _console.JSON_FORMAT, "snapshot": "new.toml", "calls": 1}
+    done = command("snapshot", "run", "--out", "new.toml", "--check", "--json", "--format", "github", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "give either --json or --format github, not both" in done.stderr
+
+
+def test_a_run_says_what_to_do_next(command, folder):
+    """The report and the comparison, with the folder quoted for a shell; a shard is merged; not in JSON."""
+    done = command("study", "run", "study.toml", "--out", "my run", "--quiet", cwd=folder)
+    lines = done.stdout.splitlines()[-2:]
+    assert lines == [
+        "Next: ledger-toolkit report 'my run' --out report.html",
+        "      ledger-toolkit compare OTHER_RUN 'my run' --fail-over 2%",
+    ]
+    assert command(*shlex.split(lines[0])[2:], cwd=folder).returncode == 0
+    done = command("study", "run", "study.toml", "--out", "part", "--shard", "1/2", "--quiet", cwd=folder)
+    assert done.stdout.splitlines()[-1] == "Next, with the other shards: ledger-toolkit study merge part ... --out DIR"
+
+
+def test_the_help_and_the_readme_name_every_exit_code_of_the_code():
+    """Each constant of the code is there, and no other number."""
+    codes = {0, cli.BAD_INPUT, cli.REFUSED, cli.UNREACHABLE, cli.STOPPED, cli.INTERNAL, cli.INTERRUPTED, cli.UNHEARD}
+    codes |= {_comparisons.REGRESSED, _comparisons.NOT_JUDGED}
+    assert {int(number) for number in re.findall(r"(?:[:,]|or) (\d+) ", cli.EXIT_CODES)} == codes
