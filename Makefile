@@ -5,10 +5,13 @@ VENV_PYTHON := .venv/bin/python
 # The build backend warns of every editable install; there is nothing in it for the reader.
 INSTALL := PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
-.PHONY: demo test lint unit notebooks browser audit lock clean
+.PHONY: demo lab test lint unit notebooks browser audit lock clean
 
 demo: .venv/.for-use
 	@$(VENV_PYTHON) -m toolkit demo
+
+lab: .venv/.for-lab
+	$(VENV_PYTHON) -m jupyterlab notebooks
 
 # Runs every part although an earlier one failed, and ends with the closing line of each.
 PARTS := lint unit notebooks browser
@@ -60,6 +63,10 @@ clean:
 .venv/.for-use: pyproject.toml .venv/.made
 	$(INSTALL) --editable .
 	@touch $@
+
+.venv/.for-lab: pyproject.toml .venv/.made
+	$(INSTALL) --editable '.[notebook]'
+	@touch $@ .venv/.for-use
 
 .venv/.for-tests: pyproject.toml .venv/.made
 	$(INSTALL) --editable '.[dev,test]'

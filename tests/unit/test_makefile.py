@@ -43,3 +43,21 @@ def test_later_parts_run_although_an_earlier_one_failed(tmp_path, fails, failed)
     for part, line in zip(("lint", "unit", "notebooks", "browser"), lines, strict=True):
         verdict, said = ("FAILED", "1 failed in 0.01s") if part in failed else ("passed", "2 passed in 0.01s")
         assert line.split(maxsplit=2) == [part, f"{verdict}:", said]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_lab_opens_the_notebooks(tmp_path):
+    """`make lab` installs the extra for notebooks and starts JupyterLab in their folder, as the README says."""
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "pyproject.toml").write_text("")
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    (tmp_path / ".venv" / ".made").touch()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | {"FAILS": "none"}
+    done = subprocess.run(["make", "lab"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line for line in done.stdout.splitlines() if line.startswith("ran ")][-1] == "ran -m jupyterlab notebooks"
+    assert "--editable .[notebook]" in done.stdout
+    assert "make lab" in (ROOT / "README.md").read_text("utf-8")
