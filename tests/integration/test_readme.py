@@ -39,7 +39,7 @@ def test_the_python_of_the_readme_runs_and_shows_the_table_there(tmp_path, monke
     monkeypatch.chdir(tmp_path)
     # The study of the package, which has tests of its own, takes longer.
     small = toolkit.Study(calls={"size": toolkit.ViewFunction("0xcafe::registry::size")}, versions="0:-1/5")
-    monkeypatch.setattr(toolkit.Study, "load", lambda source: small)
+    monkeypatch.setattr(toolkit.Study, "load", lambda _: small)
     names: dict = {}
     exec(FRAMES, names)  # noqa: S102 - of this file
     first = shown(BLOCKS[0], names)
