@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import requests
 
 import toolkit
 from toolkit import embedded
@@ -219,6 +220,29 @@ def test_keys_and_types_of_a_table_are_checked_before_it_is_read(node, monkeypat
             node, handle, keys, key_type=types[0], value_type=types[1], versions="0:-1/50", progress=False
         )
     assert sent.count("/tables/") == 0
+
+
+def test_a_string_may_be_written_short_wherever_a_type_is_given(node, url):
+    """Keys and values of tables, type arguments; the node gets the whole type, and refuses the short one itself."""
+    handle = node.view(f"{REGISTRY}::handle").value
+    name = "alice"
+    whole = node.table_item(handle, name, key_type="0x1::string::String", value_type=RECORD).value
+    assert node.table_item(handle, name, key_type="String", value_type=RECORD).value == whole
+    frame = toolkit.fetch_table_items(node, handle, [name], key_type="String", value_type=RECORD, progress=False)
+    assert frame["presence"].tolist() == ["present"]
+    call = toolkit.ViewFunction("0x1::m::f", type_arguments=["Option<String>"])
+    assert call.type_arguments == ("0x1::option::Option<0x1::string::String>",)
+    body = {"key_type": "String", "value_type": "u64", "key": name}
+    answer = requests.post(f"{url}/tables/{handle}/item", json=body, timeout=10)
+    assert (answer.status_code, "Unable to parse move type" in answer.text) == (400, True)
+
+
+def test_a_range_before_the_module_says_where_it_is(node):
+    """The call fits the code at the head."""
+    with pytest.raises(
+        InputError, match=r"registry does not exist.*it fits the code at the head, version 999: read later"
+    ):
+        toolkit.fetch_views(node, f"{REGISTRY}::size", "0:2", progress=False)
 
 
 def test_a_batch_loses_nothing_by_a_request_that_does_not_fit(node, monkeypatch):

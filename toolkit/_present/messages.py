@@ -28,6 +28,8 @@ MAX_TEXT = 2_000
 
 _LIMIT = 80
 _MAX_MEANT = 2
+_SIMILAR = 0.65
+"""Share of letters from which names count as similar."""
 _JSON_KINDS: dict[type, str] = {
     bool: "boolean",
     int: "number",
@@ -179,6 +181,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     spelt: dict[str, list[str]] = {}
     for one in dict.fromkeys(known):
         spelt.setdefault(one.lower(), []).append(one)
-    close = get_close_matches(name.lower(), spelt, n=_MAX_MEANT)
+    wanted = name.lower()
+    close = [wanted] if wanted in spelt else get_close_matches(wanted, spelt, n=_MAX_MEANT, cutoff=_SIMILAR)
     meant = [one for key in close for one in spelt[key]][:_MAX_MEANT]
     return f"did you mean {' or '.join(f'`{one}`' for one in meant)}?" if meant else ""

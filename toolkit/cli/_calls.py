@@ -24,6 +24,7 @@ from toolkit.cli._console import (
     print_frame,
     print_json,
     records,
+    showing_quotes,
     write_frame,
 )
 from toolkit.errors import InputError, NodeError
@@ -184,7 +185,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
     given = [argument(text) for text in arguments or ()]
     call = ViewFunction(function, type_arguments=tuple(types or ()), arguments=given)
-    with connected(where) as reached:
+    with connected(where) as reached, showing_quotes(_places(arguments)):
         if _one_version(ledger_version, versions, out):
             result = reached.view(call, ledger_version=ledger_version)
             facts = {
@@ -224,7 +225,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     """
     check_suffix(out)
     wanted = argument(key)
-    with connected(where) as reached:
+    with connected(where) as reached, showing_quotes({"table key": key, "keys[0]": key}):
         if _one_version(ledger_version, versions, out):
             item = reached.table_item(
                 handle, key=wanted, key_type=key_type, value_type=value_type, ledger_version=ledger_version
@@ -306,7 +307,7 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
         estimate_max_gas_amount=estimate_max_gas_amount,
         estimate_prioritized_gas_unit_price=estimate_prioritized_gas_unit_price,
     )
-    with connected(where) as reached:
+    with connected(where) as reached, showing_quotes(_places(arguments)):
         result = reached.simulate(request)
         if out is not None:
             write_frame(getattr(result, rows), out)
@@ -338,6 +339,11 @@ def simulate(  # noqa: PLR0917 - typer makes options of parameters
                 **({} if out is None else {"out": str(out)}),
             }
         )
+
+
+def _places(arguments: list[str] | None) -> dict[str, str]:
+    """Return arguments by the names that messages give to them."""
+    return {f"arguments[{place}]": text for place, text in enumerate(arguments or ())}
 
 
 def _one_version(ledger_version: int | None, versions: str | None, out: Path | None) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -15,7 +17,7 @@ from toolkit._present.text import visible
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pandas as pd
 
@@ -42,6 +44,7 @@ __all__ = [
     "print_frame",
     "print_json",
     "records",
+    "showing_quotes",
     "write_frame",
     "write_text",
 ]
@@ -53,6 +56,7 @@ _MAX_ROWS = 40
 _MAX_CELL = 60
 _MAX_FACT = 2_000
 _MAX_QUOTED = 40
+_STRING = "0x1::string::String"
 
 
 _NODES = ("embedded", "mainnet", "testnet", "devnet", "local")
@@ -135,6 +139,26 @@ def argument(text: str) -> Any:
         return text
     except RecursionError:
         raise InputError(f"argument {text[:_MAX_QUOTED]!r}... is nested too deeply") from None
+
+
+@contextmanager
+def showing_quotes(arguments: Mapping[str, str]) -> Iterator[None]:
+    """Raise an error about an argument that must be a String with how to write it on the command line.
+
+    Parameters
+    ----------
+    arguments : mapping of place to text
+        The arguments as they were written, by the name that messages give to them, such as ``arguments[0]``.
+    """
+    try:
+        yield
+    except InputError as error:
+        message = str(error)
+        for place, text in arguments.items():
+            if f"{place}: expected {_STRING}" in message and not isinstance(argument(text), str):
+                quoted = shlex.quote(json.dumps(text, ensure_ascii=False))
+                raise InputError(f"{message}; on the command line write {quoted}") from None
+        raise
 
 
 def print_facts(facts: Mapping[str, Any], *, as_json: bool) -> None:

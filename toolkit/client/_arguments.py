@@ -303,10 +303,13 @@ def _problem_of_all(node: Node, problem: Callable[[AbisAt], _Problem | None], ve
         if any(problem(node.abis.at(at)) is None for at in sorted(starts)[-2::-1]):
             return None
         similar = "" if newest.absent is None else _similar_modules(node, newest.absent, versions[-1])
+        head = node.ledger().version
+        later = head > versions[-1] and problem(node.abis.at(head)) is None
     except (NodeError, NodeUnreachable, SchemaError):
         return None  # the reads report it, row by row
     more = "" if len(versions) == 1 else f"; it fits at none of the {len(versions):,} versions to read"
-    return f"{newest.text}{similar} (by the code at version {versions[-1]}{more})"
+    hint = f"; it fits the code at the head, version {head}: read later versions" if later else ""
+    return f"{newest.text}{similar} (by the code at version {versions[-1]}{more}{hint})"
 
 
 def _function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | FunctionAbi | None:

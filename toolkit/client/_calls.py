@@ -206,7 +206,8 @@ def _json_arguments(call: ViewFunction | EntryFunction, function: FunctionAbi | 
     """Return the arguments of a call as JSON values."""
     if function is None:
         return wire_argument(list(call.arguments))  # type: ignore[no-any-return]  # a list gives a list
-    return encode_arguments(function, call.type_arguments, call.arguments, abis, where=call.function)
+    where = function_id(call.function).wire
+    return encode_arguments(function, call.type_arguments, call.arguments, abis, where=where)
 
 
 # views and table items -----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from dataclasses import replace
 from http import HTTPStatus
@@ -83,6 +84,15 @@ _KEY_NOT_SENT = (
     "Study.load(..., use_api_key=True), or write user:password@ before the host (worker processes do not get it)"
 )
 
+_KIND = re.compile(r"(?<=expect )((?:array<){0,9}(?:(?:string|integer)<\w{1,40}>|boolean)>{0,9})(?=,)")
+_KINDS = {
+    "hex": "vector<u8>",
+    "move_function_id": "a function value",
+    "move_struct_tag_id": "a struct, such as 0x1::string::String or 0x1::option::Option,",
+}
+"""Kinds of JSON values of parameters, as nodes name them: integers and addresses have the names of Move."""
+_MAX_KINDS = 3
+
 _MISFIT = "failed to deserialize table item"
 """Part of the message of a 500 for a table item whose bytes do not fit the value type."""
 
@@ -119,6 +129,8 @@ def refusal(asked: str, answer: Answer, credentials: Credentials = NO_CREDENTIAL
         advice = _advice(kind, answer.status, body.error_code, ledger)
     if answer.status == HTTPStatus.UNAUTHORIZED or (kind is Forbidden and sent.error_code not in ERROR_CODES):
         advice = _access_advice(credentials)
+    kinds = _kinds_in_move(body.message) if kind is InvalidRequest else ""
+    advice = "; ".join(filter(None, (advice, kinds)))
     wait_s = retry_after_s(answer.headers)
     if wait_s:
         advice += f"{'; ' if advice else ''}the node asks to wait {wait_s:g} s: go on after {resume_time(wait_s)}"
@@ -222,6 +234,19 @@ def _advice(kind: type[NodeError], status: int, code: str | None, ledger: Ledger
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         return "a redirect that cannot be followed; check the node's URL"
     return _ADVICE.get(status, "")
+
+
+def _kinds_in_move(message: str) -> str:
+    """Return what the kinds of JSON values in a message of a node are in Move; empty if it names none."""
+    found = dict.fromkeys(_KIND.findall(message))
+    return "; ".join(f"{kind} is {_kind_in_move(kind)} in Move" for kind in [*found][:_MAX_KINDS])
+
+
+def _kind_in_move(kind: str) -> str:
+    inner = kind.partition("<")[2][:-1]
+    if kind.startswith("array<"):
+        return f"vector<{_kind_in_move(inner)}>"
+    return _KINDS.get(inner, inner) if inner else "bool"
 
 
 def _access_advice(credentials: Credentials) -> str:

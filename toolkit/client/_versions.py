@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _NUMBER = r"-?\d{1,20}"
+_DAY = r"\d{4}-\d{2}-\d{2}"
 _PLAN = re.compile(rf"\s*(?P<a>{_NUMBER})?\s*:\s*(?P<b>{_NUMBER})?\s*(?:(?P<kind>[:/])\s*(?P<n>\d{{1,20}})\s*)?")
 _DATES = re.compile(r"\s*(?P<a>[^./][^/]*?)\s*\.\.\s*(?P<b>[^/]+?)\s*(?:/\s*(?P<n>\d{1,20})\s*)?")
 _FORMS = (
@@ -138,9 +139,10 @@ class VersionPlan:
         if match:
             first, last = int(match["a"] or 0), int(match["b"] or -1)
         else:
-            match = _DATES.fullmatch(text)
-            if not match:
-                raise InputError(f"version plan {text!r} is not understood; the forms are {_FORMS}")
+            match, meant = _DATES.fullmatch(text), _meant(text)
+            if not match or meant:
+                hint = f" (did you mean {meant!r}?)" if meant else ""
+                raise InputError(f"version plan {text!r} is not understood{hint}; the forms are {_FORMS}")
             first, last = moment(match["a"]), moment(match["b"])
         if match["n"] is None:
             return cls(first, last)
@@ -150,6 +152,17 @@ class VersionPlan:
         if match.groupdict().get("kind") == ":":
             return cls(first, last, step=number)
         return cls(first, last, count=number)
+
+
+def _meant(text: str) -> str | None:
+    """Return the version plan that a text may stand for, as it is written elsewhere; None if it is not known."""
+    plain = re.sub(r"(?<=\d)[,_](?=\d{3}(?!\d))", "", text.strip())
+    plain = re.sub(r"\b(?:head|latest|now)\b", "-1", plain, flags=re.IGNORECASE)
+    plain = re.sub(rf"^({_NUMBER})\s*(?:\.{{2,3}}|-|–|to)\s*({_NUMBER})(?=$|\s*[:/])", r"\1:\2", plain)  # noqa: RUF001
+    plain = re.sub(rf"^({_DAY}\S*?)(?::|\s*to\s*)({_DAY})", r"\1..\2", plain)
+    plain = "0:-1" if plain.lower() in {"all", "*"} else plain
+    fits = re.fullmatch(_NUMBER, plain) or _PLAN.fullmatch(plain) or re.match(rf"{_DAY}.*\.\.{_DAY}", plain)
+    return plain if fits and plain != text.strip() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import pandas as pd
 
 from toolkit._present.data import cell_text, json_value
+from toolkit._present.messages import did_you_mean
 from toolkit._present.notebook import literal
 from toolkit._present.numbers import plural
 from toolkit._present.tables import html_table, text_table
@@ -86,7 +87,8 @@ class Table:
     rows : tuple of tuple of str
         The cells; a row of ellipses is in place of the rows that are left out.
     note : str
-        Number of rows, and the columns that are left out because they have no values.
+        Number of rows, whether all of them have an error, and the columns that are left out because they have no
+        values.
     numbers : frozenset of int
         Positions of the columns of numbers, which are aligned to the right.
     """
@@ -158,6 +160,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         lines.insert((rows + 1) // 2, (ELLIPSIS,) * len(places))
     left_out = f"; without values: {', '.join(names[place] for place in empty)}" if empty else ""
     shown = f"{len(part):,} of {len(frame):,} rows" if len(part) < len(frame) else plural(len(frame), "row")
+    shown += _all_failed(frame)
     return Table(
         columns=tuple(names[place] for place in places),
         rows=tuple(lines),
@@ -166,13 +169,24 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
     )
 
 
+def _all_failed(frame: pd.DataFrame) -> str:
+    """Return the part of a note about a frame of which every row has an error."""
+    if "error_code" not in frame.columns or not len(frame) or frame["error_code"].isna().any():
+        return ""
+    counts = frame["error_code"].value_counts()
+    codes = ", ".join(f"{count:,} {visible(code, _MAX_NAME)}" for code, count in counts.items())
+    return f"; all of them failed ({codes}), see error_message"
+
+
 def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
     """Return the positions of the columns to show, in order."""
     names = list(map(str, frame.columns))
     if columns is not None:
         wanted = [columns] if isinstance(columns, str) else list(columns)
         if absent := [name for name in wanted if name not in names]:
-            raise InputError(f"the frame has no column {absent[0]!r}; it has {', '.join(names)}")
+            meant = did_you_mean(str(absent[0]), names)
+            hint = f"; {meant} It has " if meant else "; it has "
+            raise InputError(f"the frame has no column {absent[0]!r}{hint}{', '.join(names)}")
         return [names.index(name) for name in wanted]
     # Labels and causes decide what matters: in other frames the order is that of the frame.
     first = [names.index(name) for name in _FIRST if name in names] if "explanation" in names else []

@@ -21,6 +21,7 @@ from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 from toolkit._present.text import visible
 from toolkit.client._http import base_url, is_public_network, login_of, redacted_target, redacted_url
 from toolkit.client._node import Node
+from toolkit.client._versions import as_version
 from toolkit.errors import InputError, NodeError, StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import GROWTH, LEVELS, MIX, RESIMULATIONS, RUN_TIMELINE, STEPS
@@ -751,7 +752,14 @@ class Run:
 
         Raises
         ------
+        InputError
+            If it is not a ledger version, such as the label of a call.
         StudyError
             If a part is damaged, or parts of a complete run are missing.
         """
-        return last_observations(self.observations, version=version)
+        if isinstance(version, str):
+            labels = [call.name for call in self.study.calls]
+            close = [version] if version in labels else get_close_matches(version, labels, n=1)
+            hint = f"; the rows of a call are run.observations.query('label == {close[0]!r}')" if close else ""
+            raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}{hint}")
+        return last_observations(self.observations, version=as_version(version))

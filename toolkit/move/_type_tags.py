@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
-from toolkit._present.messages import describe, shorten
+from toolkit._present.messages import describe, did_you_mean, shorten
 from toolkit.errors import InputError
 from toolkit.move._address import parse_address, wire_address
 
@@ -47,6 +47,9 @@ UNSIGNED = ("u8", "u16", "u32", "u64", "u128", "u256")
 SIGNED = ("i8", "i16", "i32", "i64", "i128", "i256")
 PRIMITIVES = frozenset(("bool", *UNSIGNED, *SIGNED, "address", "signer"))
 """Names of the built-in types."""
+
+SHORT_FORMS = {"String": ("string", 0), "Option": ("option", 1), "Object": ("object", 1)}
+"""Structs of ``0x1`` that may be written without address and module: the module, and the number of type arguments."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+")
 
@@ -359,15 +362,21 @@ class _Token(NamedTuple):
     is_word: bool
 
 
-def parse_type_tag(text: str, *, abi: bool = False) -> TypeTag:
+def parse_type_tag(text: str, *, abi: bool = False, short: bool = True) -> TypeTag:
     """Parse the text of a type; white space is ignored.
+
+    ``String``, ``Option<...>`` and ``Object<...>`` are short for the types of ``0x1`` of that name, also inside other
+    types: ``vector<String>``. No other struct has a short form.
 
     Parameters
     ----------
     text : str
         For example ``u64``, ``vector<u8>`` or ``0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>``.
     abi : bool, default False
-        Whether to allow what only ABIs contain: ``&T``, ``&mut T``, ``T0`` and function types.
+        Whether to allow what only ABIs contain: ``&T``, ``&mut T``, ``T0`` and function types. Short forms are not
+        allowed then, since nodes do not print them.
+    short : bool, default True
+        Whether to allow the short forms, which nodes do not accept.
 
     Returns
     -------
@@ -383,19 +392,21 @@ def parse_type_tag(text: str, *, abi: bool = False) -> TypeTag:
     --------
     >>> str(parse_type_tag("0x01::m::S<u8,vector< bool >>"))
     '0x1::m::S<u8, vector<bool>>'
+    >>> str(parse_type_tag("Option<String>"))
+    '0x1::option::Option<0x1::string::String>'
     """
     try:
-        return _parse(text, abi)
+        return _parse(text, abi, short and not abi)
     except TypeError:  # not a string, perhaps not hashable
         raise InputError(f"a type must be a string, got {describe(text)}") from None
 
 
 @lru_cache(maxsize=4096)
-def _parse(text: str, abi: bool) -> TypeTag:  # noqa: FBT001  # one call site, which takes it by keyword
+def _parse(text: str, abi: bool, short: bool) -> TypeTag:  # noqa: FBT001  # one call site
     """Parse the text of one type."""
     if len(text) > _MAX_TEXT:
         raise InputError(f"type {shorten(text, 40)}: longer than {_MAX_TEXT} characters")
-    parser = _Parser(text, abi=abi)
+    parser = _Parser(text, abi=abi, short=short)
     tag = parser.type_at(0)
     parser.expect("", "nothing after the type")
     return tag
@@ -404,9 +415,10 @@ def _parse(text: str, abi: bool) -> TypeTag:  # noqa: FBT001  # one call site, w
 class _Parser:
     """Recursive descent over the tokens of one text."""
 
-    def __init__(self, text: str, *, abi: bool) -> None:
+    def __init__(self, text: str, *, abi: bool, short: bool) -> None:
         self.text = text
         self.abi = abi
+        self.short = short
         self.tokens = self._tokens()
         self.next = 0
 
@@ -465,16 +477,33 @@ class _Parser:
             tag = Vector(self.type_at(depth + 1))
             self.expect(">", "'>'")
             return tag
+        return self._named(token, depth)
+
+    def _named(self, token: _Token, depth: int) -> TypeTag:
+        """Parse a type that is written without a module."""
         if token.text in PRIMITIVES:
             return Primitive(token.text)
         parameter = _PARAMETER.fullmatch(token.text) if self.abi else None
         if parameter:
             return TypeParameter(int(parameter[1]))
+        if self.short and token.text in SHORT_FORMS:
+            return self._short(token, depth)
+        meant = did_you_mean(token.text, [*sorted(PRIMITIVES), *(SHORT_FORMS if self.short else ())])
+        forms = ", String, Option<..>, Object<..>" if self.short else ""
         return self.fail(
             token.position,
-            f"unknown type {shorten(token.text, 40)} (expected bool, u8..u256, i8..i256, address, signer, "
-            "vector<..> or address::module::Name)",
+            f"unknown type {shorten(token.text, 40)}{'; ' if meant else ''}{meant} (expected bool, u8..u256, i8..i256, "
+            f"address, signer, vector<..>{forms} or address::module::Name)",
         )
+
+    def _short(self, token: _Token, depth: int) -> StructTag:
+        """Parse the rest of a short form, after its name."""
+        module, count = SHORT_FORMS[token.text]
+        arguments = self._list(">", depth + 1) if self.accept("<") else ()
+        if len(arguments) != count:
+            expected = f"{token.text}<..> with one type" if count else f"{token.text} without type arguments"
+            self.fail(token.position, f"expected {expected}, got {len(arguments)}")
+        return StructTag("0x1", module, token.text, arguments)
 
     def _marked(self, token: _Token, depth: int) -> TypeTag:
         """Parse a type that starts with a punctuation mark: a reference or a function type."""
@@ -499,7 +528,10 @@ class _Parser:
         try:
             canonical = parse_address(address.text)
         except InputError:
-            self.fail(address.position, f"{shorten(address.text, 40)} is not an address")
+            self.fail(
+                address.position,
+                f"{shorten(address.text, 40)} is not an address; a struct is written address::module::Name",
+            )
         module = self._identifier("a module name")
         self.expect("::", "'::' and a struct name")
         name = self._identifier("a struct name")

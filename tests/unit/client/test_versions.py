@@ -373,3 +373,30 @@ def test_find_steps_refuses_other_types(options):
     """Other types than text and ints are refused with a text."""
     with pytest.raises(InputError):
         FindSteps(**options)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("0..-1", "0:-1"),
+        ("100-200", "100:200"),
+        ("0 to 100/20", "0:100/20"),
+        ("0:head", "0:-1"),
+        ("Latest", "-1"),
+        ("all", "0:-1"),
+        ("1,000:2_000", "1000:2000"),
+        ("2026-05-01:2026-06-01/200", "2026-05-01..2026-06-01/200"),
+    ],
+)
+def test_a_plan_as_it_is_written_elsewhere_is_refused_with_what_may_be_meant(text, meant):
+    """What is suggested can be parsed."""
+    with pytest.raises(InputError, match="is not understood") as caught:
+        VersionPlan.parse(text)
+    assert f"(did you mean {meant!r}?)" in str(caught.value)
+    VersionPlan.parse(meant)
+
+
+@pytest.mark.parametrize("text", ["2026-05-01T00:00:00Z..2026-06-01T00:00:00Z", "2026-05-01..2026-06-01", " 1 : 2 "])
+def test_a_plan_that_can_be_parsed_is_not_questioned(text):
+    """Upper case and spaces are part of the forms."""
+    VersionPlan.parse(text)

@@ -129,3 +129,22 @@ def test_frames_of_the_toolkit_have_distinct_addresses_in_notebooks(count):
 def test_one_row_is_counted_as_one():
     """The note of a table with a single row is in the singular."""
     assert repr(show(pd.DataFrame({"a": [1]}))).endswith("[1 row]")
+
+
+def test_a_frame_of_which_every_row_failed_says_so():
+    """In the note, with the number of rows by error code; one row that did not fail is enough for none."""
+    frame = pd.DataFrame({"ledger_version": [1, 2, 3], "error_code": ["gone", "bad", "bad"]})
+    assert "3 rows; all of them failed (2 bad, 1 gone), see error_message" in repr(show(frame))
+    assert "all of them failed" in show(frame)._repr_html_()
+    frame.loc[0, "error_code"] = None
+    assert "failed" not in repr(show(frame))
+    assert "failed" not in repr(show(frame.iloc[:0]))
+
+
+def test_a_column_that_does_not_exist_has_what_may_be_meant():
+    """And the columns that there are."""
+    frame = pd.DataFrame({"ledger_version": [1], "value": [2]})
+    with pytest.raises(
+        InputError, match=r"no column 'ledger_versoin'; did you mean `ledger_version`\? It has ledger_v"
+    ):
+        show(frame, columns=["ledger_versoin"])

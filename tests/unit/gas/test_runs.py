@@ -13,7 +13,7 @@ import pytest
 from tests.unit.client.fakes import URL, FakeNode, answer, function, info, ledger, module, refused, user_transaction
 from toolkit.client._node import Node
 from toolkit.client._versions import FindSteps
-from toolkit.errors import StudyError
+from toolkit.errors import InputError, StudyError
 from toolkit.gas._study import Run, Study
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
@@ -348,6 +348,9 @@ def test_what_a_run_knows_of_itself(tmp_path):
     assert found.study.calls[0].request == COUNT
     assert found.at(3_600)["ledger_version"].tolist() == [3_500]
     assert len(found.at(10**9)) == 1
+    label = found.study.calls[0].name
+    with pytest.raises(InputError, match=f"expected a ledger version such as 1000, got .*label == '{label}'"):
+        found.at(f"{label}s")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["complete"] is True
 
 

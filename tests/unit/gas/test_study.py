@@ -174,7 +174,11 @@ MISTAKES = [
     pytest.param(edited('plan = "0:-1/200"', ""), "versions: give either plan or find_steps", id="neither"),
     pytest.param(edited('200"', '200"\nfind_steps = "0:-1"'), "versions: give either plan or find_steps", id="both"),
     pytest.param(edited("plan", "plna"), "versions: `plna` is not a key here; did you mean `plan`", id="plan key"),
-    pytest.param(edited("0:-1/200", "0-1"), "versions: version plan '0-1' is not understood; the forms are", id="plan"),
+    pytest.param(
+        edited("0:-1/200", "0-1"),
+        "versions: version plan '0-1' is not understood \\(did you mean '0:1'\\?\\); the forms are",
+        id="plan",
+    ),
     pytest.param(
         edited('plan = "0:-1/200"', 'find_steps = "0:-1/5"'), "versions: FindSteps takes a plain range", id="search"
     ),

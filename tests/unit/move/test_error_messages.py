@@ -105,11 +105,11 @@ WRITTEN_BY_A_CALLER = [
     (lambda: parse_type_tag(""), "type '', position 0: expected a type, got the end of the text"),
     (
         lambda: parse_type_tag("u7"),
-        "type 'u7', position 0: unknown type 'u7' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
+        "type 'u7', position 0: unknown type 'u7' (expected bool, u8..u256, i8..i256, address, signer, vector<..>, String, Option<..>, Object<..> or address::module::Name)",
     ),
     (
         lambda: parse_type_tag("U8"),
-        "type 'U8', position 0: unknown type 'U8' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
+        "type 'U8', position 0: unknown type 'U8'; did you mean `u8`? (expected bool, u8..u256, i8..i256, address, signer, vector<..>, String, Option<..>, Object<..> or address::module::Name)",
     ),
     (lambda: parse_type_tag("u8 u8"), "type 'u8 u8', position 3: expected nothing after the type, got 'u8'"),
     (lambda: parse_type_tag("vector"), "type 'vector', position 6: expected '<' after vector, got the end of the text"),
@@ -123,7 +123,7 @@ WRITTEN_BY_A_CALLER = [
     (lambda: parse_type_tag("vector<u8,u8>"), "type 'vector<u8,u8>', position 9: expected '>', got ','"),
     (
         lambda: parse_type_tag("0x1"),
-        "type '0x1', position 0: unknown type '0x1' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
+        "type '0x1', position 0: unknown type '0x1' (expected bool, u8..u256, i8..i256, address, signer, vector<..>, String, Option<..>, Object<..> or address::module::Name)",
     ),
     (
         lambda: parse_type_tag("0x1::coin"),
@@ -138,7 +138,10 @@ WRITTEN_BY_A_CALLER = [
         lambda: parse_type_tag("0x1::coin::Coin<u8,>"),
         "type '0x1::coin::Coin<u8,>', position 19: expected a type, got '>'",
     ),
-    (lambda: parse_type_tag("0xg::coin::Coin"), "type '0xg::coin::Coin', position 0: '0xg' is not an address"),
+    (
+        lambda: parse_type_tag("0xg::coin::Coin"),
+        "type '0xg::coin::Coin', position 0: '0xg' is not an address; a struct is written address::module::Name",
+    ),
     (lambda: parse_type_tag("0x1::::Coin"), "type '0x1::::Coin', position 5: expected a module name, got '::'"),
     (
         lambda: parse_type_tag("0x1::coin::9Coin"),
@@ -155,13 +158,13 @@ WRITTEN_BY_A_CALLER = [
     ),
     (
         lambda: parse_type_tag("T0"),
-        "type 'T0', position 0: unknown type 'T0' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
+        "type 'T0', position 0: unknown type 'T0' (expected bool, u8..u256, i8..i256, address, signer, vector<..>, String, Option<..>, Object<..> or address::module::Name)",
     ),
     (lambda: parse_type_tag("u8;"), "type 'u8;', position 2: unexpected character ';'"),
     (lambda: parse_type_tag("<u8>"), "type '<u8>', position 0: expected a type, got '<'"),
     (
         lambda: parse_type_tag("address::coin::Coin"),
-        "type 'address::coin::Coin', position 0: 'address' is not an address",
+        "type 'address::coin::Coin', position 0: 'address' is not an address; a struct is written address::module::Name",
     ),
     (
         lambda: parse_type_tag("vector<" * 9 + "u8" + ">" * 9),

@@ -109,6 +109,42 @@ def test_generics_are_substituted_at_every_depth():
     assert str(substitute(tag, arguments)) == "|&u8|vector<0x1::m::S<vector<bool>, T2>>"
 
 
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("String", "0x1::string::String"),
+        ("vector<String>", "vector<0x1::string::String>"),
+        ("Option<Option<u8>>", "0x1::option::Option<0x1::option::Option<u8>>"),
+        ("Object<0x1::fungible_asset::Metadata>", "0x1::object::Object<0x1::fungible_asset::Metadata>"),
+        ("0x2::m::S< String >", "0x2::m::S<0x1::string::String>"),
+    ],
+)
+def test_three_structs_have_short_forms(text, whole):
+    """People may leave out address and module; what nodes print and accept has both."""
+    assert str(parse_type_tag(text)) == whole
+    for strict in ({"short": False}, {"abi": True}):
+        with pytest.raises(InputError, match="unknown type"):
+            parse_type_tag(text, **strict)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("string", "did you mean `String`"),
+        ("adress", "did you mean `address`"),
+        ("Option", r"expected Option<..> with one type, got 0"),
+        ("Object<u8, u8>", r"expected Object<..> with one type, got 2"),
+        ("String<u8>", "expected String without type arguments, got 1"),
+        ("Coin", "unknown type 'Coin'"),
+        ("string::String", "'string' is not an address; a struct is written address::module::Name"),
+    ],
+)
+def test_other_names_are_refused_with_what_may_be_meant(text, message):
+    """A short form has as many type arguments as its struct."""
+    with pytest.raises(InputError, match=message):
+        parse_type_tag(text)
+
+
 def test_signers_are_known_through_references():
     """Parameters a caller does not write."""
     assert is_signer(parse_type_tag("&signer", abi=True))

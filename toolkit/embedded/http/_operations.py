@@ -93,7 +93,7 @@ def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
 
 def _item_type(name: str, text: str) -> TypeTag:
     try:
-        return parse_type_tag(text)
+        return parse_type_tag(text, short=False)
     except InputError:  # a reference, since the types were checked
         return invalid_input(f"Failed to parse {name}: {NOT_A_TYPE_TAG}: {reference_debug(text)}", with_ledger=False)
 

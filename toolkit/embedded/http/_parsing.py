@@ -422,7 +422,7 @@ def _open_construct(body: bytes) -> str:
 def type_tag(text: str) -> TypeTag:
     """Return the type tag of a type argument, or raise the error of a text that is not a type."""
     try:
-        return parse_type_tag(text)
+        return parse_type_tag(text, short=False)
     except InputError:
         debug = reference_debug(text) or f'Unparsable("{shown(text)}")'
         return invalid_input(f"{NOT_A_TYPE_TAG}: {debug}")
@@ -441,7 +441,7 @@ def check_types(texts: Iterable[str], where: str) -> None:
     """Check the types of a request before the ledger is read; a node checks references only when it uses them."""
     for text in texts:
         try:
-            parse_type_tag(text.removeprefix("&").removeprefix("mut "))
+            parse_type_tag(text.removeprefix("&").removeprefix("mut "), short=False)
         except InputError:
             invalid_input(f"{where}: Unable to parse move type {shown(text)}", with_ledger=False)
 

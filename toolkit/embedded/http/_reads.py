@@ -151,7 +151,7 @@ def _path_struct(call: HttpCall, name: str) -> StructTag:
 
 def _struct_tag(text: str) -> StructTag | None:
     try:
-        tag = parse_type_tag(text)
+        tag = parse_type_tag(text, short=False)
     except InputError:
         return None
     return tag if isinstance(tag, StructTag) else None
