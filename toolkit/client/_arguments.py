@@ -391,7 +391,8 @@ def _unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
 def _similar_modules(node: Node, module: ModuleId, version: int) -> str:
     """Return the end of a message about a module that does not exist: those of its account, if the node lists them."""
     try:
-        names = node.module_names(module.address, ledger_version=version)
+        first_page, _ = node.account_page(module.address, "modules", version)
+        names = [one.abi.name for one in first_page if one.abi is not None]
         return _choices(module.name, "modules", names, of=wire_address(module.address))
     except (NodeError, NodeUnreachable, SchemaError):
         return ""

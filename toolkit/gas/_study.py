@@ -757,9 +757,10 @@ class Run:
         StudyError
             If a part is damaged, or parts of a complete run are missing.
         """
-        if isinstance(version, str):
+        given: Any = version
+        if isinstance(given, str):
             labels = [call.name for call in self.study.calls]
-            close = [version] if version in labels else get_close_matches(version, labels, n=1)
+            close = [given] if given in labels else get_close_matches(given, labels, n=1)
             hint = f"; the rows of a call are run.observations.query('label == {close[0]!r}')" if close else ""
-            raise InputError(f"expected a ledger version such as 1000, got {version!r:.80}{hint}")
+            raise InputError(f"expected a ledger version such as 1000, got {given!r:.80}{hint}")
         return last_observations(self.observations, version=as_version(version))
