@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -38,20 +37,6 @@ def test_the_first_session_with_a_contract(node, registry):
     assert batch.transactions["success"].tolist() == [True, False]
     steps = registry.size.over(toolkit.FindSteps("1000:1300"), progress=False)
     assert steps["ledger_version"].is_monotonic_increasing
-
-
-def test_the_lines_of_the_readme_run(node):
-    """Each line of its section on contracts, as it is written there."""
-    section = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8").split("\n## Contracts\n")[1]
-    lines = section.split("```python\n")[1].split("```")[0].splitlines()
-    names = {"node": node}
-    exec(lines[0], names)  # noqa: S102  # our own README
-    record, past, frame, simulation, request = (eval(line, names) for line in lines[1:])  # noqa: S307
-    assert record == past
-    assert len(frame) == 200
-    assert frame["error_code"].isna().sum() > 100
-    assert simulation.success
-    assert simulation.request == request
 
 
 def test_the_size_before_the_module_existed_is_a_row_and_an_error(node, registry):
