@@ -18,7 +18,9 @@ _HOMES = {
     "client._accounts": "Account",
     "client._connect": "connect",
     "client._contracts": "Contract",
-    "client._fetch": "fetch_simulations fetch_table_items fetch_transactions fetch_views",
+    "client._fetch": (
+        "fetch_events fetch_resources fetch_simulations fetch_table_items fetch_transactions fetch_views"
+    ),
     "client._node": "Node",
     "client._snapshot": "Snapshot",
     "client._versions": "FindSteps",
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from toolkit.client._accounts import Account as Account
     from toolkit.client._connect import connect as connect
     from toolkit.client._contracts import Contract as Contract
+    from toolkit.client._fetch import fetch_events as fetch_events
+    from toolkit.client._fetch import fetch_resources as fetch_resources
     from toolkit.client._fetch import fetch_simulations as fetch_simulations
     from toolkit.client._fetch import fetch_table_items as fetch_table_items
     from toolkit.client._fetch import fetch_transactions as fetch_transactions

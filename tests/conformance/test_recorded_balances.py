@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from tests.conformance.plain_values import records
-from toolkit.frames._balances import balance_frame
+from tests.unit.frames.balances import balance_frame
 from toolkit.wire import decode_simulation, decode_transactions
 
 FUNGIBLE, CORE = "0x1::fungible_asset::FungibleStore", "0x1::object::ObjectCore"

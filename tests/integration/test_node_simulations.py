@@ -10,9 +10,9 @@ import pytest
 import requests
 
 import toolkit
+from tests.unit.frames.balances import balance_frame
 from toolkit import embedded
 from toolkit.embedded._meter import release_names, released_schedule
-from toolkit.frames._balances import balance_frame
 from toolkit.move import Address, FunctionId, UInt, encode_bcs, parse_address
 from toolkit.wire import (
     Ed25519Signature,

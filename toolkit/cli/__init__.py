@@ -21,6 +21,7 @@ from toolkit import __version__
 from toolkit._present.messages import DEBUG, debugging, whole_traceback
 from toolkit.cli import _calls as calls
 from toolkit.cli import _comparisons as comparisons
+from toolkit.cli import _data as data
 from toolkit.cli import _studies as studies
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
 
@@ -80,6 +81,8 @@ app.command()(calls.account)
 app.command()(calls.view)
 app.command("table-item")(calls.table_item)
 app.command()(calls.simulate)
+for name, command in data.COMMANDS.items():
+    app.command(name, epilog=data.examples(name))(command)
 app.add_typer(study_app, name="study")
 app.command()(studies.report)
 app.command()(comparisons.compare)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,8 +21,8 @@ from toolkit.cli._console import (
     check_suffix,
     connected,
     print_facts,
-    print_frame,
     print_json,
+    print_rows,
     records,
     showing_quotes,
     write_frame,
@@ -204,7 +204,7 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 
         wanted = ledger_version if versions is None else versions
         frame = fetch_views(reached, call, versions=wanted, progress=not quiet)
-    _print_rows(frame, out, as_json=as_json)
+    print_rows(frame, out, as_json=as_json)
 
 
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
@@ -244,7 +244,7 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
             versions=ledger_version if versions is None else versions,
             progress=not quiet,
         )
-    _print_rows(frame, out, as_json=as_json)
+    print_rows(frame, out, as_json=as_json)
 
 
 def simulate(  # noqa: PLR0917 - typer makes options of parameters
@@ -350,15 +350,3 @@ def _one_version(ledger_version: int | None, versions: str | None, out: Path | N
     if ledger_version is not None and versions is not None:
         raise InputError("give either --ledger-version or --versions, not both")
     return versions is None and out is None
-
-
-def _print_rows(frame: pd.DataFrame, out: Path | None, *, as_json: bool) -> None:
-    if out is None:
-        print_frame(frame, as_json=as_json)
-        return
-    write_frame(frame, out)
-    summary: dict[str, Any] = {"rows": len(frame), "failed": int(frame["error_code"].notna().sum()), "out": str(out)}
-    if as_json:
-        print_json(summary)
-    else:
-        print(f"{summary['rows']} rows, {summary['failed']} of them failed reads: {out}")

@@ -17,7 +17,7 @@ from toolkit._present.text import visible
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -43,6 +43,7 @@ __all__ = [
     "print_facts",
     "print_frame",
     "print_json",
+    "print_rows",
     "records",
     "showing_quotes",
     "write_frame",
@@ -193,6 +194,46 @@ def print_frame(frame: pd.DataFrame, *, as_json: bool, whole: bool = False) -> N
         print(line)
     if len(shown) < len(rows):
         print(f"{len(rows)} rows; the first and last {half} are shown. --out writes all of them.")
+
+
+def print_rows(
+    frame: pd.DataFrame,
+    out: Path | None,
+    *,
+    as_json: bool,
+    columns: Sequence[str] | None = None,
+    unread: int | None = None,
+) -> None:
+    """Write a frame to the file of ``--out`` and print a summary, or print the frame.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    out : Path or None
+    as_json : bool
+    columns : sequence of str, optional
+        Columns to print as a table, with short addresses; by default all columns that are not empty, as they are.
+    unread : int, optional
+        Number of versions that could not be read, if they are not rows with an error code.
+    """
+    if out is None:
+        if as_json or columns is None:
+            print_frame(frame, as_json=as_json)
+            return
+        from toolkit.frames._display import show
+
+        print(show(frame[[name for name in columns if len(frame) == 0 or frame[name].notna().any()]], rows=_MAX_ROWS))
+        if len(frame) > _MAX_ROWS:
+            print("--out writes all rows and columns.")
+        return
+    write_frame(frame, out)
+    failed = int(frame["error_code"].notna().sum()) if "error_code" in frame.columns else unread or 0
+    if as_json:
+        print_json({"rows": len(frame), "failed": failed, "out": str(out)})
+    elif unread is None:
+        print(f"{len(frame)} rows, {failed} of them failed reads: {out}")
+    else:
+        print(f"{len(frame)} rows, {failed} versions that could not be read: {out}")
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolkit.client._retry import Outages, is_outage
 from toolkit.client._transport import fork_safe_lock
-from toolkit.errors import Forbidden, InputError, NodeError, NodeUnreachable, NotFound, OfflineMiss, SchemaError
+from toolkit.errors import (
+    Forbidden,
+    InputError,
+    NodeError,
+    NodeUnreachable,
+    NotFound,
+    OfflineMiss,
+    SchemaError,
+    VersionPruned,
+)
 from toolkit.move import (
     FunctionId,
     Layout,
@@ -28,7 +37,7 @@ from toolkit.move import (
 from toolkit.move._json_text import parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from toolkit.move import FunctionAbi, TypeTag
 
@@ -47,6 +56,7 @@ __all__ = [
 
 T = TypeVar("T")
 ModuleKey = tuple[str, str]
+ModuleDigests = dict[ModuleKey, "bytes | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +276,43 @@ class AbiStore:
                 with self._lock:
                     timeline.add(at, _ABSENT if answer is None else self._decoded(answer))
         return timeline.between(version)
+
+    def layouts_at(self, tag: TypeTag, versions: Iterable[int]) -> dict[int, tuple[ModuleDigests, Layout] | None]:
+        """Resolve a type to its layout at many versions, by bisection.
+
+        Parameters
+        ----------
+        tag : TypeTag
+        versions : iterable of int
+
+        Returns
+        -------
+        dict of int to (dict, Layout) or None
+            By version: the digests of the modules that the layout is made from, for `failure`, and the layout. None
+            for a version whose modules the node has pruned.
+        """
+        ordered = sorted(set(versions))
+        made = self.layouts(tag)
+        found: dict[int, tuple[ModuleDigests, Layout] | None] = {}
+
+        def at(place: int) -> tuple[ModuleDigests, Layout] | None:
+            version = ordered[place]
+            if version not in found:
+                try:
+                    found[version] = made.found(version)
+                except VersionPruned:
+                    found[version] = None
+            return found[version]
+
+        spans = [(0, len(ordered) - 1)] if ordered else []
+        while spans:
+            low, high = spans.pop()
+            if at(low) is at(high):
+                found |= dict.fromkeys(ordered[low : high + 1], at(low))
+            elif high - low > 1:
+                middle = (low + high) // 2
+                spans += [(low, middle), (middle, high)]
+        return found
 
     def layouts(self, tag: TypeTag) -> Made[Layout]:
         """Return the layouts of a type; equal modules give one and the same."""

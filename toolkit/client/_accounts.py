@@ -12,6 +12,7 @@ from toolkit._present.notebook import facts_html, literal
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._calls import PreparedCall
 from toolkit.client._connection import Connection, path
+from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
 from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError
 from toolkit.move import (
     StructTag,
@@ -34,12 +35,7 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node  # for typing only: a Node reads accounts
     from toolkit.move import ModuleAbi
 
-__all__ = ["ABSENT", "NO_ACCOUNT", "Account", "AccountKind", "Asset", "prepare_page", "read_account", "read_asset"]
-
-NO_ACCOUNT = "account_not_found"
-"""Error code that says that an account does not exist; other refusals say that the node does not offer accounts."""
-ABSENT = frozenset({"module_not_found", NO_ACCOUNT, "resource_not_found", "state_value_not_found"})
-"""Error codes that say that something does not exist at a version, and nothing else."""
+__all__ = ["Account", "AccountKind", "Asset", "account_resources", "prepare_page", "read_account", "read_asset"]
 
 _MAX_PAGES = 1_000
 _MAX_NAMED = 6
@@ -379,7 +375,7 @@ def _pages(node: Node, address: str, what: str, version: int) -> list[Any]:
     )
 
 
-def _resources(node: Node, address: str, version: int) -> list[tuple[str, Any]]:
+def account_resources(node: Node, address: str, version: int) -> list[tuple[str, Any]]:
     """Return the canonical types and the data of the resources of an address."""
     return [(_canonical(row["type"]), row["data"]) for row in _pages(node, address, "resources", version)]
 
@@ -413,7 +409,7 @@ def read_account(node: Node, address: str, ledger_version: int | None, assets: I
     version = ledger_version
     if version is None:
         version = (node.ledger() if head is None else head).version
-    resources = _part(lambda: _resources(node, canonical, version))
+    resources = _part(lambda: account_resources(node, canonical, version))
     modules = _part(lambda: _pages(node, canonical, "modules", version))
     if absent is not None and not resources and not modules:
         raise absent
@@ -552,7 +548,7 @@ class _Holdings:
         }
 
     def _resources(self, store: str) -> list[tuple[str, Any]]:
-        return _resources(self._node, store, self._version)
+        return account_resources(self._node, store, self._version)
 
     def _paired(self, coin: str) -> list[str]:
         """Return the fungible asset that is paired with a coin, if there is one."""

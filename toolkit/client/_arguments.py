@@ -27,7 +27,16 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.move import FunctionId, ModuleAbi, ModuleId, encode_argument, parse_type_tag, wire_address, wire_type
+from toolkit.move import (
+    FunctionId,
+    ModuleAbi,
+    ModuleId,
+    encode_argument,
+    parse_address,
+    parse_type_tag,
+    wire_address,
+    wire_type,
+)
 from toolkit.move._type_tags import StructTag, Vector
 from toolkit.wire import EntryFunction, Multisig, SimulationRequest, ViewFunction
 
@@ -50,11 +59,13 @@ __all__ = [
     "check_keys",
     "check_limit",
     "check_text",
+    "listed_addresses",
     "listed_keys",
     "listed_requests",
     "named_calls",
     "problem_list",
     "readable",
+    "struct_tag",
     "with_choices",
 ]
 
@@ -148,6 +159,23 @@ def listed_keys(keys: Any) -> list[Any]:
     if isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
         raise InputError(f"keys must be a list of keys, got {keys!r:.80}; write one key as [key]")
     return list(keys)
+
+
+def listed_addresses(address: Any) -> list[str]:
+    """Return one or several addresses as a list, each in the form of frames."""
+    if isinstance(address, str):
+        return [parse_address(address)]
+    if isinstance(address, bytes | Mapping) or not isinstance(address, Iterable):
+        raise InputError(f"address must be a str or a list of them, got {address!r:.80}")
+    return [parse_address(one) for one in address]
+
+
+def struct_tag(name: str, text: Any) -> StructTag:
+    """Return the type of a resource or event, which is a struct or an enum."""
+    tag = parse_type_tag(text)
+    if not isinstance(tag, StructTag):
+        raise InputError(f"{name} must be a struct such as 0x1::account::Account, got {text!r:.80}")
+    return tag
 
 
 def listed_requests(requests: Any) -> list[SimulationRequest]:

@@ -466,7 +466,7 @@ def prepare_simulation(
                 raise SchemaError(f"expected one simulated transaction, the answer has {len(transactions)}")
             transaction = transactions[0]
         check_transaction(transaction)
-        return Simulation(request, transaction, answer.parsed.ledger, node)
+        return Simulation(request, transaction, answer.parsed.ledger, _node=node)
 
     where, accept = "/transactions/simulate", (_BCS if in_bcs else _JSON).accept
     return PreparedCall(

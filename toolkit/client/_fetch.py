@@ -5,18 +5,35 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from toolkit._present.notebook import facts_html
-from toolkit.client._accounts import NO_ACCOUNT
-from toolkit.client._arguments import check_calls, check_keys, listed_keys, listed_requests, named_calls, readable
+import pyarrow as pa
+
+from toolkit.client._arguments import (
+    check_calls,
+    check_keys,
+    listed_addresses,
+    listed_keys,
+    listed_requests,
+    named_calls,
+    readable,
+    struct_tag,
+)
 from toolkit.client._batch import progress_bar, send_all, send_all_typed
 from toolkit.client._cache_file import warn_caller
 from toolkit.client._calls import needs_sequence_number, viewed_sequence_number
+from toolkit.client._node_errors import NO_ACCOUNT
 from toolkit.client._reads import Reads
 from toolkit.client._same_ledger import LedgerAnchor, LedgerGuard
 from toolkit.client._snapshot import Snapshot
+from toolkit.client._transaction_data import (
+    EVENT_IDENTITY,
+    SimulationFrames,
+    TransactionFrames,
+    typed_at,
+    warn_of_similar,
+)
 from toolkit.client._transaction_pages import pages_of, read_transactions
 from toolkit.client._versions import FindSteps, Versions, next_round, resolve_versions
 from toolkit.errors import (
@@ -31,8 +48,10 @@ from toolkit.errors import (
     SchemaError,
     ToolkitError,
 )
-from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
-from toolkit.frames._transactions import transaction_frames
+from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, outcome_columns, view_frame
+from toolkit.frames._columns import compact_json
+from toolkit.frames._schema import RESOURCES
+from toolkit.frames._transactions import EventRows, payload_frame, transaction_frames
 from toolkit.move import FunctionId, is_closed, parse_type_tag
 from toolkit.wire import BlockInfo, ViewFunction
 
@@ -46,14 +65,14 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node  # for typing only: contracts of a Node fetch views
     from toolkit.client._results import Simulation, TableItem, ViewResult
     from toolkit.client._versions import ResolvedPlan
-    from toolkit.move import Layout
+    from toolkit.move import Layout, TypeTag
     from toolkit.wire import LedgerState, SimulationRequest
 
 __all__ = [
-    "SimulationFrames",
-    "TransactionFrames",
     "block_times",
     "checked_node",
+    "fetch_events",
+    "fetch_resources",
     "fetch_simulations",
     "fetch_table_items",
     "fetch_transactions",
@@ -67,52 +86,6 @@ _Result = TypeVar("_Result")
 
 _STRIDE = 32
 """Of this many versions one is dated first: neighbours are often in one block, and a block is read once."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TransactionFrames:
-    """Committed transactions as three frames.
-
-    Attributes
-    ----------
-    transactions : DataFrame, shape (transactions, 30)
-    changes : DataFrame, shape (state changes, 14)
-    events : DataFrame, shape (events, 8)
-        The data dictionary (``data/README.md``) describes the columns.
-    """
-
-    transactions: pd.DataFrame
-    changes: pd.DataFrame
-    events: pd.DataFrame
-
-    def _facts(self) -> dict[str, str]:
-        failed = int(self.transactions["error_code"].notna().sum())
-        return {
-            "transactions": f"{len(self.transactions)} rows, {failed} failed",
-            "changes": f"{len(self.changes)} rows",
-            "events": f"{len(self.events)} rows",
-        }
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}: {text}' for name, text in self._facts().items())})"
-
-    def _repr_html_(self) -> str:
-        return facts_html(type(self).__name__, list(self._facts().items()))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SimulationFrames(TransactionFrames):
-    """A batch of simulations as three frames.
-
-    Attributes
-    ----------
-    transactions, changes, events : DataFrame
-        As of `TransactionFrames`; ``request`` is the position of the request.
-    results : tuple of Simulation or ToolkitError
-        One per request, in order.
-    """
-
-    results: tuple[Simulation | ToolkitError, ...]
 
 
 def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
@@ -476,7 +449,7 @@ def fetch_simulations(
     frames = transaction_frames(
         [result.transaction for _, result in done], requests=[number for number, _ in done], failures=failed
     )
-    return SimulationFrames(*frames, tuple(ordered))
+    return SimulationFrames(*frames, tuple(ordered), _node=node)
 
 
 def simulate_all(
@@ -556,28 +529,225 @@ def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True)
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
     node = checked_node(node)
+    found: dict[int, Any] = {}
+    failures: dict[int, Failure] = {}
+    for page, missing in _pages(node, versions, show=progress):
+        found.update(page)
+        failures |= missing
+    ordered = [found[version] for version in sorted(found)]
+    frames = transaction_frames(ordered, failures=sorted(failures.items()), by="ledger_version")
+    return TransactionFrames(*frames, _node=node)
+
+
+def _pages(node: Node, versions: Versions, *, show: bool) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Failure]]]:
+    """Read the committed transactions of a plan; yield those of each answer, and why others of it are missing."""
     plan, ledger = plan_versions(node, versions, state=False)
     wanted = sorted(set(plan.versions))
     pages = pages_of(wanted)
     guard = _guard(node, ledger, wanted, len(wanted))
-    found: dict[int, Any] = {}
-    failures: dict[int, Failure] = {}
+    found = False
     errors: list[ToolkitError] = []
-    with progress_bar(len(pages), "pages", show=progress) as bar:
+    with progress_bar(len(pages), "pages", show=show) as bar:
         for answer in read_transactions(node, pages):
-            found.update(answer.found)
+            failures: dict[int, Failure] = {}
             for missing in answer.missing:
                 within = wanted[bisect_left(wanted, missing.first) : bisect_right(wanted, missing.last)]
                 failures |= dict.fromkeys(within, Failure.of(missing.error))
                 errors += [missing.error] * len(within)
+            found = found or bool(answer.found)
+            yield answer.found, failures
             bar.advance(int(answer.ended))
             if guard is not None:
                 guard.check_if_due()
     if guard is not None and found:
         guard.check_at_end()
     _warn_if_all_failed(errors, len(wanted), "reads of transactions")
-    ordered = [found[version] for version in sorted(found)]
-    return TransactionFrames(*transaction_frames(ordered, failures=sorted(failures.items()), by="ledger_version"))
+
+
+def fetch_events(node: Node, event_type: str, versions: Versions, *, progress: bool = True) -> pd.DataFrame:
+    """Read the events of a type that committed transactions emitted.
+
+    Parameters
+    ----------
+    node : Node
+    event_type : str
+        Type of the event, such as ``0x1::transaction_fee::FeeStatement``.
+    versions : version plan
+        As in `fetch_views`. Whole transactions are read, in pages of 100.
+    progress : bool, default True
+        Show a progress bar.
+
+    Returns
+    -------
+    DataFrame, shape (events + versions that cannot be read, 6 + fields + 4)
+        By version: ``ledger_version``, ``hash``, ``event_index`` and the guid, one typed column per field, then the
+        columns of failures. A version that cannot be read is a row with its ``error_code``. Without any event a warning
+        names similar types of events.
+
+    Raises
+    ------
+    InputError
+        If the type or the plan cannot be parsed, or the plan cannot be read.
+    SchemaError
+        If an event does not fit its type, or the type at another version; the message names version and event.
+    NodeError, NodeUnreachable
+        If the node does not say what its ledger is.
+    LedgerChanged
+        If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
+
+    Warns
+    -----
+    UserWarning
+        If the plan is clipped, the module of the type cannot be looked up, or the node has pruned it: the type is then
+        that of the oldest of these versions at which the node has it.
+    FailedReadsWarning
+        If every version failed, with the commonest error.
+
+    See Also
+    --------
+    fetch_transactions : All events, untyped; its ``events_of`` gives those of one type.
+
+    Notes
+    -----
+    Source: ``GET /v1/transactions?start=&limit=``. Types come from the module's ABI at the version of each event. If
+    the type was changed in between, the columns have the newest type of each field, and a field is null before it
+    existed.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> node, fee_statement = toolkit.connect(), "0x1::transaction_fee::FeeStatement"
+    >>> fees = toolkit.fetch_events(node, fee_statement, "1000:1020", progress=False)
+    >>> bool((fees["total_charge_gas_units"] > 0).all())
+    True
+    """
+    node, tag = checked_node(node), struct_tag("event_type", event_type)
+    emitted = EventRows(str(tag))
+    for page, missing in _pages(node, versions, show=progress):
+        emitted.add(page, missing)
+    rows = emitted.table()
+    layouts, default = _layouts_of(node, tag, rows)
+    identity, after = ("ledger_version", "hash", *EVENT_IDENTITY), outcome_columns(())
+    if not emitted.found:
+        warn_of_similar(event_type, emitted.types, f"these transactions have no {event_type}")
+    return _masked(
+        node, lambda: payload_frame(rows, event_type, layouts, identity=identity, default=default, after=tuple(after))
+    )
+
+
+def fetch_resources(
+    node: Node,
+    address: str | Iterable[str],
+    tag: str,
+    versions: Versions | None = None,
+    *,
+    times: bool = False,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Read a resource at one or many ledger versions.
+
+    Parameters
+    ----------
+    node : Node
+    address : str or iterable of str
+        The account or object that has the resource; several are read one after the other.
+    tag : str
+        Struct tag, such as ``0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>``.
+    versions : version plan, optional
+        As in `fetch_views`.
+    times : bool, default False
+        Fill ``ledger_timestamp``, at the cost of one request per block.
+    progress : bool, default True
+        Show a progress bar.
+
+    Returns
+    -------
+    DataFrame, shape (addresses * versions, 4 + fields + 4)
+        By address, then version: ``address``, ``ledger_version``, ``ledger_timestamp``, ``head_version``, one typed
+        column per field, then the columns of failures. A resource that does not exist at a version is a row with the
+        ``error_code`` ``resource_not_found``.
+
+    Raises
+    ------
+    InputError
+        If an address, the type or the plan cannot be parsed, or the plan cannot be read.
+    SchemaError
+        If a resource does not fit its type, or the type at another version; the message names the version.
+    NodeError, NodeUnreachable
+        If the node does not say what its ledger is.
+    LedgerChanged
+        If another ledger takes the place of the node's meanwhile, as in `fetch_views`.
+
+    Warns
+    -----
+    UserWarning
+        If the module of the type cannot be looked up, or the plan is clipped, as in `fetch_views`.
+    FailedReadsWarning
+        If every row failed, with the commonest error.
+
+    Notes
+    -----
+    Source: ``GET /v1/accounts/{address}/resource/{type}``. Types come from the module's ABI at the version read. If the
+    type was changed in between, the columns have the newest type of each field, and a field is null before it existed.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> node = toolkit.connect()
+    >>> frame = toolkit.fetch_resources(node, "0x1", "0x1::chain_id::ChainId", "0:200:100", progress=False)
+    >>> frame[["ledger_version", "id"]].to_numpy().tolist()
+    [[0, 4], [100, 4], [200, 4]]
+    """
+    node, parsed, owners = checked_node(node), struct_tag("tag", tag), listed_addresses(address)
+    plan, ledger = plan_versions(node, versions)
+    tasks = [(owner, version) for owner in owners for version in plan.versions]
+    guard = _guard(node, ledger, plan.versions, len(tasks))
+    outcomes = _outcomes(
+        node,
+        tasks,
+        lambda task: node.prepare_resource(task[0], str(parsed), task[1]),
+        what="resources",
+        show=progress,
+        typed=False,
+        guard=guard,
+    )
+    _warn_if_all_failed([one for one in outcomes if isinstance(one, ToolkitError)], len(tasks), "reads of resources")
+    stamps = block_times(node, sorted({version for _, version in tasks}), show=progress) if times else {}
+    heads = [_head_of(one) if isinstance(one, Exception) else one[1] and one[1].version for one in outcomes]
+    rows = RESOURCES.table(
+        {
+            "address": [owner for owner, _ in tasks],
+            "ledger_version": [version for _, version in tasks],
+            "ledger_timestamp": [stamps.get(version) for _, version in tasks],
+            "head_version": heads,
+            **outcome_columns([Failure.of(one) if isinstance(one, Exception) else None for one in outcomes]),
+        }
+    )
+    texts = [None if isinstance(one, Exception) else compact_json(one[0]) for one in outcomes]
+    rows = rows.append_column("data", pa.array(texts, type=pa.string()))
+    layouts, default = _layouts_of(node, parsed, rows)
+    before = ("address", "ledger_version", "ledger_timestamp", "head_version")
+    after = tuple(outcome_columns(()))
+    return _masked(node, lambda: payload_frame(rows, tag, layouts, identity=before, default=default, after=after))
+
+
+def _layouts_of(node: Node, tag: TypeTag, rows: pa.Table) -> tuple[list[Layout], Layout]:
+    """Return the layout of a type for each row, and that of the newest version; a row without data does not count."""
+    versions = rows["ledger_version"].to_pylist()
+    wanted = [version for version, data in zip(versions, rows["data"].to_pylist(), strict=True) if data is not None]
+    newest = max(wanted or versions, default=None)
+    newest = node.ledger().version if newest is None else newest
+    known = typed_at(node, tag, [*wanted, newest], lenient=True)
+    return [known.get(version, known[newest]) for version in versions], known[newest]
+
+
+def _masked(node: Node, build: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """Build a frame; an error that quotes an answer does not quote the credentials of the node."""
+    try:
+        return build()
+    except SchemaError as error:
+        node.mask_error(error)
+        raise
 
 
 def block_times(node: Node, versions: Sequence[int], *, show: bool) -> dict[int, datetime]:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from toolkit.client._abis import AbiStore
-from toolkit.client._accounts import NO_ACCOUNT, read_account, read_asset
+from toolkit.client._accounts import account_resources, read_account, read_asset
 from toolkit.client._arguments import (
     check_abis,
     check_count,
@@ -30,6 +30,7 @@ from toolkit.client._calls import (
 from toolkit.client._connection import Connection
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import base_url, embedded_url, environment_key, login_of, redacted_url
+from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
 from toolkit.client._reads import Probe, Reads, probe
 from toolkit.client._retry import Pace
 from toolkit.client._snapshot import Snapshot
@@ -581,6 +582,15 @@ class Node(Reads):
         ['APT', 'GOLD']
         """
         return read_account(self, address, as_version_or_head(ledger_version), assets)
+
+    def resources_json(self, address: str, ledger_version: int) -> list[tuple[str, Any]]:
+        """Return type and JSON data of each resource of an account or object at a version; none if nothing is there."""
+        try:
+            return account_resources(self, address, ledger_version)
+        except NotFound as error:
+            if error.error_code not in ABSENT:
+                raise
+            return []
 
     def asset(self, asset: str, *, ledger_version: int | None = None) -> Asset:
         """Return name, symbol and decimals of a coin or fungible asset.

@@ -36,7 +36,24 @@ if TYPE_CHECKING:
     from toolkit.client._http import Answer
     from toolkit.wire import LedgerState
 
-__all__ = ["advertised_archive", "extended", "masked_refusal", "not_sent", "refusal", "renamed"]
+__all__ = [
+    "ABSENT",
+    "NO_ACCOUNT",
+    "NO_ITEM",
+    "advertised_archive",
+    "extended",
+    "masked_refusal",
+    "not_sent",
+    "refusal",
+    "renamed",
+]
+
+NO_ACCOUNT = "account_not_found"
+"""Error code that says that an account does not exist; other refusals say that the node does not offer accounts."""
+ABSENT = frozenset({"module_not_found", NO_ACCOUNT, "resource_not_found", "state_value_not_found"})
+"""Error codes that say that something does not exist at a version, and nothing else."""
+NO_ITEM = "table_item_not_found"
+"""Error code that says that a table has no item of a key."""
 
 _ARCHIVE_HEADER = "x-aptos-archival-endpoint"
 _MAX_URL = 300

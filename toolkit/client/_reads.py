@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html
 from toolkit.client._abis import abi_of
-from toolkit.client._accounts import ABSENT, prepare_page
+from toolkit.client._accounts import prepare_page
 from toolkit.client._calls import PreparedCall
 from toolkit.client._connection import bcs_body, json_body, path, pinned
+from toolkit.client._node_errors import ABSENT
 from toolkit.client._versions import as_version, as_version_or_head
 from toolkit.errors import InputError, NodeError, NotFound, SchemaError
 from toolkit.move import decode_json, parse_address, parse_type_tag, wire_address, wire_type
@@ -207,10 +208,18 @@ class Reads:
         """Prepare the read of a resource at a version; its result has the data as JSON, and the node's head too."""
         return _resource(self._connection, address, wire_type(parse_type_tag(tag)), ledger_version)
 
+    def prepare_raw_item(self, handle: str, key: bytes, ledger_version: int) -> PreparedCall[bytes]:
+        """Prepare the read of a table item by the BCS bytes of its key; its result is BCS too."""
+        return _raw_item(self._connection, handle, key, ledger_version)
+
+    def mask_error(self, error: SchemaError) -> None:
+        """Mask the credentials of this node in an error that quotes an answer."""
+        self._credentials.mask_error(error)
+
     def table_item_bytes(self, handle: str, key: bytes, ledger_version: int) -> bytes | None:
         """Return the BCS bytes of a table item by those of its key, None if it does not exist."""
         try:
-            return self._connection.perform(_raw_item(self._connection, handle, key, ledger_version))
+            return self._connection.perform(self.prepare_raw_item(handle, key, ledger_version))
         except NotFound as error:
             if error.error_code != "table_item_not_found":
                 raise

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import short_addresses, visible
 from toolkit.client._failures import failure_reason
-from toolkit.errors import InputError
-from toolkit.move import parse_type_tag
-from toolkit.move._json_text import parse_json
+from toolkit.client._transaction_data import TransactionData
 from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     import pandas as pd
 
-    from toolkit.client._node import Node  # for typing only: a Node returns these results
     from toolkit.frames._calls import TableItemRecord, ViewRecord
-    from toolkit.move import Layout, TypeTag
+    from toolkit.move import Layout
     from toolkit.wire import GasBreakdown, LedgerState, SimulationRequest, UserTransaction, ViewFunction
 
 __all__ = ["Simulation", "TableItem", "ViewResult"]
@@ -182,7 +174,7 @@ class TableItem:
 
 
 @dataclass(frozen=True, repr=False)
-class Simulation:
+class Simulation(TransactionData):
     """The outcome of a simulated transaction. Nothing was signed, submitted or stored.
 
     A simulation is data: it can be pickled and compared. Only `diff`, and `resources` and `events_of` for types that
@@ -208,9 +200,6 @@ class Simulation:
     request: SimulationRequest
     transaction: UserTransaction
     ledger: LedgerState | None
-    _node: Node | None = field(default=None, repr=False, compare=False)
-    _layouts: dict[str, Layout] = field(default_factory=dict, repr=False, compare=False)
-    _reconnect: tuple[Callable[..., Node], tuple[Any, ...]] | None = field(default=None, repr=False, compare=False)
 
     @property
     def success(self) -> bool:
@@ -248,6 +237,9 @@ class Simulation:
 
         return transaction_frames([self.transaction], requests=[0])
 
+    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        return self._frames
+
     @property
     def transactions(self) -> pd.DataFrame:
         """One row: the simulated transaction."""
@@ -262,78 +254,6 @@ class Simulation:
     def events(self) -> pd.DataFrame:
         """One row per event."""
         return self._frames[2]
-
-    def resources(self, tag: str) -> pd.DataFrame:
-        """Return the writes of a resource.
-
-        Parameters
-        ----------
-        tag : str
-            Struct tag, such as ``0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>``.
-
-        Returns
-        -------
-        DataFrame, shape (number of writes, 1 + fields)
-            ``address``, then one typed column per field. Empty if the transaction writes none; a warning then names
-            similar types that it writes.
-
-        Raises
-        ------
-        InputError
-            If `tag` cannot be parsed, or an unpickled simulation cannot connect to its node again.
-        NodeError, NodeUnreachable
-            If the module of the type cannot be looked up.
-        """
-        return self._payloads(self.changes, "resource_type", tag, identity=("address",))
-
-    def events_of(self, event_type: str) -> pd.DataFrame:
-        """Return the events of a type.
-
-        Parameters
-        ----------
-        event_type : str
-            Type of the event, such as ``0x1::transaction_fee::FeeStatement``.
-
-        Returns
-        -------
-        DataFrame, shape (number of events, 4 + fields)
-            The guid, then one typed column per field. Empty if there is none; a warning then names similar types of
-            events.
-
-        Raises
-        ------
-        InputError
-            If `event_type` cannot be parsed, or an unpickled simulation cannot connect to its node again.
-        NodeError, NodeUnreachable
-            If the module of the type cannot be looked up.
-        """
-        identity = ("event_index", "account_address", "creation_number", "sequence_number")
-        return self._payloads(self.events, "type", event_type, identity=identity)
-
-    @cached_property
-    def balance_changes(self) -> pd.DataFrame:
-        """One row per owner and asset whose balance changes, the fee included, in base units."""
-        from toolkit.frames._balances import balance_frame
-
-        return balance_frame(self.transaction)
-
-    def diff(self) -> pd.DataFrame:
-        """Return the state before and after of each resource and table item that the transaction writes or deletes.
-
-        Returns
-        -------
-        DataFrame, shape (number of changes, 8)
-            Resources as JSON text, table items as hex of their BCS bytes, with the fields that differ.
-
-        Raises
-        ------
-        InputError
-            If an unpickled simulation cannot connect to its node again.
-        NodeError, NodeUnreachable
-            If the state before cannot be read at the simulation's ledger version.
-        """
-        with self._connected() as node:
-            return _state_diff(self.changes, node, self.ledger_version)
 
     def explain(self) -> str:
         """Return in plain words what the call would do, what it costs, and why it fails."""
@@ -350,57 +270,6 @@ class Simulation:
     def _repr_html_(self) -> str:
         title, *lines = self.explain().splitlines()
         return facts_html(title, [("status", self.vm_status), *(("", line) for line in lines)])
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the data, and how to connect to the node again; no sockets, no secrets, no frames."""
-        data = {name: self.__dict__[name] for name in ("request", "transaction", "ledger", "_layouts")}
-        reconnect = self._reconnect if self._node is None else self._node.reconnect
-        return data | {"_node": None, "_reconnect": reconnect}
-
-    @contextmanager
-    def _connected(self) -> Iterator[Node]:
-        """Use the node that answered; an unpickled simulation connects to it again while the block runs."""
-        if self._node is not None:
-            yield self._node
-            return
-        if self._reconnect is None:
-            raise InputError(
-                "this Simulation was unpickled, and its node cannot be connected to again, since it used a transport "
-                "of its own; call diff(), resources() and events_of() before pickling"
-            )
-        connect, settings = self._reconnect
-        with connect(*settings) as node:
-            yield node
-
-    def _layout(self, tag: TypeTag) -> Layout:
-        name = str(tag)
-        if name not in self._layouts:
-            with self._connected() as node:
-                self._layouts[name] = node.abis.at(self.ledger_version).layout(tag)
-        return self._layouts[name]
-
-    def _payloads(self, rows: pd.DataFrame, column: str, tag: str, *, identity: tuple[str, ...]) -> pd.DataFrame:
-        from toolkit.frames._transactions import payload_frame
-
-        frame = payload_frame(rows, column, tag, self._layout(parse_type_tag(tag)), identity=identity)
-        similar = [] if len(frame) else _similar(tag, rows[column].dropna().unique())
-        if similar:
-            shown = " or ".join(visible(text, 120) for text in similar)
-            warnings.warn(f"this transaction has no {tag}; did you mean {shown}?", UserWarning, stacklevel=3)
-        return frame
-
-
-def _similar(tag: str, types: Iterable[str]) -> list[str]:
-    """Return types with a similar name: with other type arguments, of another module, or misspelt."""
-    names: dict[str, list[str]] = {}
-    for text in types:
-        names.setdefault(_struct_name(text), []).append(text)
-    close = get_close_matches(_struct_name(tag), names, cutoff=_SIMILAR)
-    return [text for name in close for text in names[name]][:_MAX_SUGGESTIONS]
-
-
-def _struct_name(tag: str) -> str:
-    return tag.partition("<")[0].rpartition("::")[2]
 
 
 # a simulation in words -----------------------------------------------------------------------------------------------
@@ -450,44 +319,3 @@ def _writes_line(simulation: Simulation) -> str:
     kinds = plain_columns(simulation.changes, ["type"])["type"]
     counts = ", ".join(f"{kinds.count(kind)} {str(kind).replace('_', ' ')}" for kind in dict.fromkeys(kinds))
     return f"State changes: {counts or 'none'}. Events: {len(simulation.events)}."
-
-
-# the state before a simulation ---------------------------------------------------------------------------------------
-
-
-def _state_diff(changes: pd.DataFrame, node: Node, version: int) -> pd.DataFrame:
-    """Return one row per written or deleted resource and table item; see `Simulation.diff`."""
-    from toolkit.frames._columns import plain_columns, rows_frame
-    from toolkit.frames._schema import DIFF
-
-    columns = plain_columns(changes, ["type", "address", "resource_type", "handle", "key", "value", "data"])
-    written = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    rows = [row for change in written if (row := _diff_row(change, node, version)) is not None]
-    return rows_frame(DIFF, {name: [row[name] for row in rows] for name in DIFF.names})
-
-
-def _diff_row(change: dict[str, Any], node: Node, version: int) -> dict[str, Any] | None:
-    """Read the state before one change; None for changes of modules."""
-    from toolkit.frames._columns import compact_json
-
-    deleted = str(change["type"]).startswith("delete")
-    row = {name: change[name] for name in ("type", "address", "resource_type", "handle", "key")}
-    if change["resource_type"] is not None and change["address"] is not None:
-        found = node.resource_json(change["address"], change["resource_type"], version)
-        before = None if found is None else compact_json(found)
-        data = None if deleted else change["data"]
-        after = None if data is None else compact_json(parse_json(data, change["resource_type"]))
-        return row | {"before": before, "after": after, "fields_changed": _changed_fields(before, after)}
-    if change["handle"] is None or change["key"] is None:
-        return None
-    item = node.table_item_bytes(change["handle"], change["key"], version)
-    after = None if deleted or change["value"] is None else "0x" + change["value"].hex()
-    return row | {"before": None if item is None else "0x" + item.hex(), "after": after, "fields_changed": None}
-
-
-def _changed_fields(before: str | None, after: str | None) -> Sequence[str]:
-    """Return the top-level fields that differ."""
-    one, two = (parse_json(text, "resource") if text else {} for text in (before, after))
-    if not isinstance(one, dict) or not isinstance(two, dict):
-        return []
-    return [name for name in dict.fromkeys([*one, *two]) if one.get(name) != two.get(name)]

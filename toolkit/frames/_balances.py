@@ -1,4 +1,4 @@
-"""Balance changes of a transaction, of coins and fungible assets per owner, from its events and state changes."""
+"""Balance changes of transactions, of coins and fungible assets per owner, from their events and state changes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from toolkit.errors import InputError, ToolkitError
-from toolkit.frames._columns import rows_frame
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from toolkit.dtypes import to_arrow, to_pandas
+from toolkit.errors import ToolkitError
+from toolkit.frames._columns import plain_columns
 from toolkit.frames._schema import BALANCES
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._json_text import parse_json
-from toolkit.wire import FeePayerSignature, transaction_rows
 from toolkit.wire._u64 import parse_u64
 
 if TYPE_CHECKING:
@@ -21,15 +24,27 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from toolkit.wire import UserTransaction
-
 __all__ = ["APT", "APT_METADATA", "Stores", "balance_frame"]
 
 APT = "0x1::aptos_coin::AptosCoin"
 APT_METADATA = "0xa"
+_STORES = r"^0x1::(coin::CoinStore<.+>|fungible_asset::(FungibleStore|ConcurrentFungibleBalance)|object::ObjectCore)$"
 _COIN_STORE = re.compile(r"0x1::coin::CoinStore<(.+)>")
+_CHANGE_COLUMNS = ("address", "resource_type", "data")
+_EVENT_COLUMNS = ("type", "account_address", "creation_number", "data")
+_HEAD_COLUMNS = (
+    "type",
+    "sender",
+    "fee_payer",
+    "gas_used",
+    "gas_unit_price",
+    "total_charge_gas_units",
+    "storage_fee_refund_octas",
+)
+_USER_TRANSACTION = "user_transaction"
 _SHAPE_ERRORS = (KeyError, TypeError, AttributeError, ToolkitError)
 """Errors of events and stores of another shape, on other chains; such events are ignored."""
+_Columns = dict[str, list[Any]]
 _Moved = tuple[str, str, str, int]
 """Owner, asset, standard and signed amount of a movement."""
 
@@ -71,7 +86,7 @@ class Stores:
         self.assets: dict[str, tuple[str, int]] = {}
         self.owners: dict[str, str] = {}
         self._concurrent: dict[str, int] = {}
-        columns = (changes[name] for name in ("address", "resource_type", "data"))
+        columns = (changes.get(name, ()) for name in _CHANGE_COLUMNS)
         for address, resource, text in zip(*columns, strict=True):
             if resource is not None and text is not None:
                 with suppress(*_SHAPE_ERRORS):
@@ -97,18 +112,24 @@ class Stores:
             self.owners[address] = parse_address(data["owner"])
 
 
-def balance_frame(transaction: UserTransaction) -> pd.DataFrame:
-    """Return one row per owner and asset whose balance a transaction changes, fees included.
+def balance_frame(
+    transactions: pd.DataFrame, changes: pd.DataFrame, events: pd.DataFrame, *, by: str, identity: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Return one row per transaction, owner and asset whose balance the transaction changes, fees included.
 
     Parameters
     ----------
-    transaction : UserTransaction
-        Simulated or committed.
+    transactions, changes, events : DataFrame
+        As `transaction_frames` returns them, of simulated or committed transactions.
+    by : {"request", "ledger_version"}
+        Column that identifies a transaction in the three frames.
+    identity : sequence of str
+        Columns of `transactions` that precede the others.
 
     Returns
     -------
     DataFrame
-        Columns of `BALANCES`, sorted by owner, then asset.
+        Columns of `BALANCES` after those of `identity`; by transaction, then owner, then asset.
 
     Notes
     -----
@@ -120,26 +141,88 @@ def balance_frame(transaction: UserTransaction) -> pd.DataFrame:
     written is left out if a fungible asset event has the same owner and amount, and a last movement that is exactly the
     fee of the payer is the fee.
     """
-    _, changes, events = transaction_rows([transaction])
+    written = _grouped(_rows_of_stores(changes), by, _CHANGE_COLUMNS)
+    emitted = _grouped(_rows_of_movements(events), by, _EVENT_COLUMNS)
+    heads = plain_columns(transactions, [*dict.fromkeys([by, *identity, *_HEAD_COLUMNS])])
+    places: list[int] = []
+    rows: dict[str, list[Any]] = {name: [] for name in BALANCES.names}
+    for place, values in enumerate(zip(*heads.values(), strict=True)):
+        head = dict(zip(heads, values, strict=True))
+        moved = _moved(head, written.get(head[by], {}), emitted.get(head[by], {}))
+        places += [place] * len(moved)
+        for name, column in _columns(moved).items():
+            rows[name] += column
+    table = BALANCES.table(rows)
+    given = to_arrow(transactions)
+    for name in reversed(identity):
+        table = table.add_column(0, given.schema.field(name), given[name].take(pa.array(places, type=pa.int64())))
+    return to_pandas(table)
+
+
+def _rows_of_stores(changes: pd.DataFrame) -> pa.Table:
+    """Return the writes of stores and of their owners."""
+    table = to_arrow(changes)
+    return table.filter(pc.match_substring_regex(table["resource_type"], _STORES))
+
+
+def _rows_of_movements(events: pd.DataFrame) -> pa.Table:
+    """Return the events that move a balance."""
+    table = to_arrow(events)
+    return table.filter(pc.is_in(table["type"], value_set=pa.array(list(_DIRECTION), type=table["type"].type)))
+
+
+def _grouped(table: pa.Table, by: str, names: Sequence[str]) -> dict[Any, _Columns]:
+    """Return the columns of each transaction, by its request or version."""
+    columns = [table[name].to_pylist() for name in (by, *names)]
+    groups: dict[Any, _Columns] = {}
+    for key, *values in zip(*columns, strict=True):
+        group = groups.setdefault(key, {name: [] for name in names})
+        for name, value in zip(names, values, strict=True):
+            group[name].append(value)
+    return groups
+
+
+def _moved(head: dict[str, Any], changes: _Columns, events: _Columns) -> dict[tuple[str, str], _Movement]:
+    """Return the movements of one transaction, by owner and asset."""
     stores = Stores(changes)
+    fee = _fee_of(head)
     moved: dict[tuple[str, str], _Movement] = {}
-    for owner, asset, standard, amount in _counted_once(list(_movements(events, stores)), transaction, stores):
+    for owner, asset, standard, amount in _counted_once(list(_movements(events, stores)), fee, stores):
         movement = moved.setdefault((owner, asset), _Movement(standard))
         if amount >= 0:
             movement.deposited += amount
         else:
             movement.withdrawn -= amount
-    _add_fee(transaction, stores, moved)
+    _add_fee(fee, stores, moved)
     for (owner, asset), movement in moved.items():
         movement.after = _after(owner, asset, stores)
-    return rows_frame(BALANCES, _columns(moved))
+    return moved
 
 
-def _counted_once(found: list[_Moved], transaction: UserTransaction, stores: Stores) -> Iterator[_Moved]:
+@dataclass(frozen=True, slots=True)
+class _Fee:
+    """Who pays the fee of a transaction, and how much; `split` is false without a fee statement."""
+
+    payer: str
+    octas: int
+    split: bool
+
+
+def _fee_of(head: dict[str, Any]) -> _Fee | None:
+    """Return the fee of a transaction, None if nobody pays one."""
+    payer = head["fee_payer"] or head["sender"]
+    if head["type"] != _USER_TRANSACTION or payer is None or head["gas_used"] is None:
+        return None
+    units, price = head["total_charge_gas_units"], head["gas_unit_price"]
+    if units is None:  # transactions before 2023 have no fee statement: their fee includes storage
+        return _Fee(payer, head["gas_used"] * price, split=False)
+    return _Fee(payer, units * price - head["storage_fee_refund_octas"], split=True)
+
+
+def _counted_once(found: list[_Moved], fee: _Fee | None, stores: Stores) -> Iterator[_Moved]:
     """Yield the movements without second reports of one of them, as some nodes emit."""
-    split = transaction.gas_breakdown()
-    fee = None if split is None else (_payer(transaction), APT_METADATA, "fungible asset", -split.net_octas)
-    if found and found[-1] == fee and found[-1][3]:
+    charge = (fee.payer, APT_METADATA, "fungible asset", -fee.octas) if fee is not None and fee.split else None
+    if found and found[-1] == charge and found[-1][3]:
         found = found[:-1]
     assets = Counter((owner, amount) for owner, _, standard, amount in found if standard == "fungible asset")
     for owner, asset, standard, amount in found:
@@ -151,7 +234,7 @@ def _counted_once(found: list[_Moved], transaction: UserTransaction, stores: Sto
 
 def _movements(events: dict[str, list[Any]], stores: Stores) -> Iterator[_Moved]:
     """Yield (owner, asset, standard, signed amount) for each event that moves a balance."""
-    columns = (events[name] for name in ("type", "account_address", "creation_number", "data"))
+    columns = (events.get(name, ()) for name in _EVENT_COLUMNS)
     for kind, account, number, text in zip(*columns, strict=True):
         direction = _DIRECTION.get(kind)
         if direction is not None:
@@ -175,26 +258,12 @@ def _canonical(coin_type: str) -> str:
     return str(parse_type_tag(coin_type))
 
 
-def _add_fee(transaction: UserTransaction, stores: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
-    split = transaction.gas_breakdown()
-    payer = _payer(transaction)
-    # Transactions before 2023 have no FeeStatement: their fee was gas used times price, including storage.
-    fee = transaction.gas_used * transaction.gas_unit_price if split is None else split.net_octas
-    if payer == "0x0" or (split is None and not fee):
+def _add_fee(fee: _Fee | None, stores: Stores, moved: dict[tuple[str, str], _Movement]) -> None:
+    if fee is None or fee.payer == "0x0" or (not fee.split and not fee.octas):
         return
-    as_coin = (payer, APT) in stores.coins or split is None
-    key = (payer, APT if as_coin else APT_METADATA)
-    moved.setdefault(key, _Movement("coin" if as_coin else "fungible asset")).fee += fee
-
-
-def _payer(transaction: UserTransaction) -> str:
-    try:
-        signature = transaction.signature
-    except InputError:
-        signature = None
-    if isinstance(signature, FeePayerSignature):
-        return parse_address(signature.fee_payer_address)
-    return parse_address(transaction.sender)
+    as_coin = (fee.payer, APT) in stores.coins or not fee.split
+    key = (fee.payer, APT if as_coin else APT_METADATA)
+    moved.setdefault(key, _Movement("coin" if as_coin else "fungible asset")).fee += fee.octas
 
 
 def _after(owner: str, asset: str, stores: Stores) -> int | None:

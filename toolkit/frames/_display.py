@@ -165,7 +165,7 @@ def show(frame: pd.DataFrame, *, rows: int = 20, columns: Sequence[str] | None =
         columns=tuple(names[place] for place in places),
         rows=tuple(lines),
         note=shown + left_out,
-        numbers=frozenset(n for n, place in enumerate(places) if frame.dtypes.iloc[place].kind in "iuf"),
+        numbers=frozenset(n for n, place in enumerate(places) if _is_number(frame.dtypes.iloc[place])),
     )
 
 
@@ -192,6 +192,10 @@ def _places(frame: pd.DataFrame, columns: Sequence[str] | None) -> list[int]:
     first = [names.index(name) for name in _FIRST if name in names] if "explanation" in names else []
     last = [names.index(name) for name in _LAST if name in names]
     return [*first, *(place for place in range(len(names)) if place not in {*first, *last}), *last]
+
+
+def _is_number(dtype: Any) -> bool:
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
 def _cell(column: str, value: Any) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "CHANGES",
     "COMPARISON",
     "DIFF",
+    "DIFFS",
     "EVENTS",
     "FORECAST",
     "GROWTH",
@@ -31,6 +32,7 @@ __all__ = [
     "OUTCOME",
     "RESIMULATION",
     "RESIMULATIONS",
+    "RESOURCES",
     "RUN_TIMELINE",
     "SCHEDULE_DIFF",
     "STEPS",
@@ -38,6 +40,7 @@ __all__ = [
     "TABLE_ITEMS",
     "TIMELINE",
     "TRANSACTIONS",
+    "TRANSACTION_KEY",
     "VIEWS",
     "Column",
     "Schema",
@@ -219,6 +222,12 @@ VIEWS = Schema(
 )
 """Columns of a view frame, besides the value columns, which follow ``head_version``."""
 
+RESOURCES = Schema(
+    "resources",
+    (_text("address", "account or object that has the resource", source="caller", required=True), *_READ, *OUTCOME),
+)
+"""Columns of a frame of a resource over versions, besides its fields, which follow ``head_version``."""
+
 TABLE_ITEMS = Schema(
     "table items",
     (
@@ -244,6 +253,7 @@ TRANSACTIONS = Schema(
         _text("vm_status", "how execution ended, cut after 2,000 characters", source="vm_status"),
         _u64("gas_used", "gas charged", "gas units", source="gas_used"),
         _text("sender", "sending account", source="sender"),
+        _text("fee_payer", "account that pays the fee, if it is not the sender", source="signature.fee_payer_address"),
         _u64("sequence_number", "2^64-1 for an orderless transaction", source="sequence_number"),
         _u64("max_gas_amount", "most gas the sender allows", "gas units", source="max_gas_amount"),
         _u64("gas_unit_price", "price", "octas per gas unit", source="gas_unit_price"),
@@ -384,6 +394,19 @@ DIFF = Schema(
     ),
 )
 """One row per resource or table item that one simulation writes or deletes."""
+
+TRANSACTION_KEY = Schema(
+    "transaction of a row",
+    (
+        _u64("request", "position of the request in a batch of simulations; not of committed ones", source="caller"),
+        _u64("ledger_version", "its version; for a simulation the head it ran on", source="version"),
+        _text("hash", "its hash", source="hash"),
+    ),
+)
+"""Columns that precede those of a typed frame of several transactions."""
+
+DIFFS = Schema("state diffs", (*TRANSACTION_KEY, *DIFF, *OUTCOME))
+"""One row per resource or table item that one of several transactions writes or deletes."""
 
 KEYS = Schema(
     "table keys",
@@ -706,6 +729,7 @@ COMPARISON = Schema(
 _SCHEMAS = (
     VIEWS,
     TABLE_ITEMS,
+    RESOURCES,
     TRANSACTIONS,
     CHANGES,
     EVENTS,
@@ -714,6 +738,7 @@ _SCHEMAS = (
     ACCOUNT_RESOURCES,
     HOLDINGS,
     DIFF,
+    TRANSACTION_KEY,
     KEYS,
     PLAN,
     OBSERVATIONS,

@@ -7,12 +7,23 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import structs
 
 from toolkit.dtypes import to_arrow, to_pandas
-from toolkit.errors import InputError
+from toolkit.errors import InputError, SchemaError
 from toolkit.frames._calls import Failure, outcome_columns
 from toolkit.frames._columns import NamedColumn, inferred_column, plain_columns, rows_frame, typed_column
-from toolkit.frames._schema import CHANGES, EVENTS, KEYS, TRANSACTIONS, described_field
+from toolkit.frames._schema import (
+    CHANGES,
+    EVENTS,
+    KEYS,
+    OUTCOME,
+    TRANSACTION_KEY,
+    TRANSACTIONS,
+    Schema,
+    described_field,
+)
 from toolkit.move import (
     AbiMap,
     Layout,
@@ -20,6 +31,7 @@ from toolkit.move import (
     Untyped,
     decode_bcs,
     decode_json,
+    is_closed,
     parse_table_handle,
     parse_type_tag,
     resolve_layout,
@@ -28,13 +40,22 @@ from toolkit.move._json_text import parse_json
 from toolkit.wire import ChangeKind, checked_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
     from toolkit.move import AbiSource
 
-__all__ = ["payload_frame", "table_keys", "transaction_frames"]
+__all__ = [
+    "EventRows",
+    "item_rows",
+    "payload_columns",
+    "payload_frame",
+    "rows_of_type",
+    "table_keys",
+    "transaction_frames",
+    "written_items_frame",
+]
 
 
 def transaction_frames(
@@ -61,7 +82,7 @@ def transaction_frames(
     Returns
     -------
     tuple of DataFrame
-        Shapes (n, 30), (number of changes, 14), (number of events, 8); see the data dictionary.
+        Shapes (n, 31), (number of changes, 14), (number of events, 8); see the data dictionary.
     """
     _, (rows, changes, events) = checked_rows(transactions)
     numbers: list[int | None] = [None] * len(transactions) if requests is None else list(requests)
@@ -91,10 +112,8 @@ def _with_failures(
     return {name: [values[row] for row in order] for name, values in merged.items()}
 
 
-def payload_frame(
-    frame: pd.DataFrame, type_column: str, tag: str, layout: Layout, *, identity: Sequence[str]
-) -> pd.DataFrame:
-    """Return the typed frame of the rows whose payload has one type.
+def rows_of_type(frame: pd.DataFrame, type_column: str, tag: str) -> pa.Table:
+    """Return the rows whose payload has one type, as an Arrow table; a deletion has no payload.
 
     Parameters
     ----------
@@ -104,41 +123,308 @@ def payload_frame(
         Column of the type; types are compared by value, not as text.
     tag : str
         Type of the payloads.
-    layout : Layout
-        Layout of the type.
+    """
+    table = to_arrow(frame)
+    wanted, types = _canonical(tag), table[type_column]
+    same = [text for text in pc.unique(types).to_pylist() if text is not None and _canonical(text) == wanted]
+    found = pc.is_in(types, value_set=pa.array(same, type=types.type))
+    return table.filter(pc.and_(found, pc.is_valid(table["data"])))
+
+
+class EventRows:
+    """The events of one type, collected page by page.
+
+    Parameters
+    ----------
+    tag : str
+        Type of the events; types are compared by value, not as text.
+
+    Attributes
+    ----------
+    found : int
+        Number of events of the type.
+    types : set of str
+        The types of all events.
+    """
+
+    def __init__(self, tag: str) -> None:
+        self.found = 0
+        self.types: set[str] = set()
+        self._wanted = _canonical(tag)
+        self._rows: list[tuple[int, int, dict[str, Any]]] = []
+
+    def add(self, page: Sequence[tuple[int, Any]], failures: Mapping[int, Failure]) -> None:
+        """Take the events of transactions, with their versions, and the failures of versions without one."""
+        versions = [version for version, _ in page]
+        # Changes are not needed, so they are neither checked nor turned into rows.
+        without_changes = [structs.replace(one, changes=[]) if hasattr(one, "changes") else one for _, one in page]
+        _, (heads, _, events) = checked_rows(without_changes)
+        for version, problem, raw in zip(versions, heads["problem"], heads["raw"], strict=True):
+            if problem is not None or raw is not None:
+                text = problem or "a transaction of a kind that is not known: its events are not read"
+                failures = {**failures, version: Failure(None, "schema_error", text)}
+        for version, failure in failures.items():
+            outcome = {name: column[0] for name, column in outcome_columns([failure]).items()}
+            self._rows.append((version, 0, {"ledger_version": version, **outcome}))
+        self.types.update(events["type"])
+        same = {text for text in set(events["type"]) if _canonical(text) == self._wanted}
+        for values in zip(*events.values(), strict=True):
+            event = dict(zip(events, values, strict=True))
+            if event["type"] in same:
+                place = event.pop("transaction_index")
+                event |= {"ledger_version": versions[place], "hash": heads["hash"][place]}
+                self._rows.append((versions[place], event["event_index"], event))
+                self.found += 1
+
+    def table(self) -> pa.Table:
+        """Return the rows by version: the columns of events, ``hash``, and those of failures."""
+        self._rows.sort(key=lambda row: row[:2])
+        columns = {name: [row.get(name) for _, _, row in self._rows] for name in _EVENT_ROWS.names}
+        return _EVENT_ROWS.table(columns)
+
+
+_EVENT_ROWS = Schema(
+    "events of a type", (*TRANSACTION_KEY, *(one for one in EVENTS if one.name not in TRANSACTION_KEY.names), *OUTCOME)
+)
+
+
+def payload_frame(
+    rows: pa.Table,
+    tag: str,
+    layouts: Sequence[Layout],
+    *,
+    identity: Sequence[str],
+    default: Layout,
+    after: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Return the typed frame of rows whose payload has one type.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table, shape (n, columns)
+        As `rows_of_type` returns them; also with rows of failed reads, whose ``data`` is null.
+    tag : str
+        Type of the payloads.
+    layouts : sequence of Layout, shape (n,)
+        Layout of the type at the version of each row.
     identity : sequence of str
         Columns that precede the fields of the payload.
+    default : Layout
+        Layout that types the columns without payloads.
+    after : sequence of str
+        Columns that follow the fields.
 
     Returns
     -------
-    DataFrame, shape (number of rows of that type, len(identity) + fields)
-        A field named like an identity column is called ``data.<field>``.
+    DataFrame, shape (n, len(identity) + fields + len(after))
+        A field named like one of the other columns is called ``data.<field>``.
+
+    Raises
+    ------
+    SchemaError
+        If a payload does not fit its layout, or the columns of the newest one; with column and row.
     """
-    table = to_arrow(frame)
-    wanted = _canonical(tag)
-    texts = table[type_column].to_pylist()
-    rows = [row for row, text in enumerate(texts) if text is not None and _canonical(text) == wanted]
-    picked = table.take(pa.array(rows, type=pa.int64())).select(list(identity))
-    payloads = [parse_json(text, tag) for text in table["data"].take(pa.array(rows, type=pa.int64())).to_pylist()]
-    for field, array in _payload_columns(layout, payloads, tag):
-        name = f"data.{field.name}" if field.name in picked.column_names else field.name
+    picked = rows.select(list(identity))
+    places = _places(rows)
+    texts = rows["data"].to_pylist()
+    payloads = [
+        None if text is None else parsed_payload(text, f"{tag} of {place}", row)
+        for row, (text, place) in enumerate(zip(texts, places, strict=True))
+    ]
+    taken = {*identity, *after}
+    for field, array in payload_columns(payloads, layouts, tag=tag, places=places, default=default):
+        name = f"data.{field.name}" if field.name in taken else field.name
         picked = picked.append_column(field.with_name(name), array)
+    for name in after:
+        picked = picked.append_column(rows.schema.field(name), rows[name])
     return to_pandas(picked)
 
 
-def _payload_columns(layout: Layout, payloads: list[Any], tag: str) -> list[NamedColumn]:
+def _places(rows: pa.Table) -> list[str]:
+    """Return where each row is, in words."""
+    kind = next((name for name in ("event_index", "change_index", "address") if name in rows.column_names), None)
+    if kind is None or "ledger_version" not in rows.column_names:
+        return [f"row {row}" for row in range(rows.num_rows)]
+    word = kind.partition("_")[0]
+    pairs = zip(rows[kind].to_pylist(), rows["ledger_version"].to_pylist(), strict=True)
+    return [f"{word} {index} of version {version}" for index, version in pairs]
+
+
+def parsed_payload(text: str, what: str, row: int) -> Any:
+    """Return a payload of JSON text, which is not null; an error has its row."""
+    try:
+        payload = parse_json(text, what)
+    except SchemaError as error:
+        raise SchemaError(str(error), rows=[row]) from error
+    if payload is None:
+        raise SchemaError(f"{what}: expected data, got null", rows=[row])
+    return payload
+
+
+def payload_columns(
+    payloads: Sequence[Any], layouts: Sequence[Layout], *, tag: str, places: Sequence[str], default: Layout
+) -> list[NamedColumn]:
+    """Return the typed columns of payloads of one type, which may have another layout at another version.
+
+    A struct has one column per field of any of its layouts; a field that the layout of a row does not have is null
+    there. Each value is decoded by the layout of its row, and each column has the type of the newest layout. If the
+    layout of a row is not known, all values are as in the node's JSON.
+
+    Parameters
+    ----------
+    payloads : sequence, shape (n,)
+        Parsed JSON; None for a row without a payload.
+    layouts : sequence of Layout, shape (n,)
+        From the oldest version to the newest; those of rows without a payload do not count.
+    tag : str
+    places : sequence of str, shape (n,)
+        Where each row is, for messages.
+    default : Layout
+        Layout that types the columns if every payload is missing.
+
+    Raises
+    ------
+    SchemaError
+        If a payload does not fit its layout, or the columns of the newest one; with column and row.
+    """
     source = f"data of {tag}"
-    if isinstance(layout, StructOf):
-        values = [decode_json(layout, payload, where=tag) for payload in payloads]
-        return [
-            typed_column(name, inner, [value[name] for value in values], source=source, typing="abi")
-            for name, inner in layout.fields
-        ]
-    if isinstance(layout, Untyped) and payloads and all(isinstance(payload, dict) for payload in payloads):
-        names = list(dict.fromkeys(name for payload in payloads for name in payload))
-        return [inferred_column(name, [payload.get(name) for payload in payloads], source=source) for name in names]
-    values = [decode_json(layout, payload, where=tag) for payload in payloads]
-    return [typed_column("data", layout, values, source=source, typing="abi")]
+    pairs = list(zip(payloads, layouts, strict=True))
+    kinds = list(dict.fromkeys(layout for payload, layout in reversed(pairs) if payload is not None)) or [default]
+    given = [payload for payload in payloads if payload is not None]
+    if any(isinstance(kind, Untyped) for kind in kinds) and given:
+        if not all(isinstance(payload, dict) for payload in given):
+            return [inferred_column("data", payloads, source=source)]
+        names = list(dict.fromkeys(name for payload in given for name in payload))
+        return [inferred_column(name, [_field(payload, name) for payload in payloads], source=source) for name in names]
+    values = [
+        None if payload is None else _decoded(layout, payload, f"{tag} of {place}", row)
+        for row, ((payload, layout), place) in enumerate(zip(pairs, places, strict=True))
+    ]
+    if not all(isinstance(kind, StructOf) for kind in kinds):
+        return [shared_column("data", kinds, values, places, source=source)]
+    fields: dict[str, list[Layout]] = {}
+    for kind in kinds:
+        for name, inner in kind.fields:
+            fields.setdefault(name, []).append(inner)
+    return [
+        shared_column(name, inner, [_field(value, name) for value in values], places, source=source)
+        for name, inner in fields.items()
+    ]
+
+
+def _field(value: Any, name: str) -> Any:
+    return None if value is None else value.get(name)
+
+
+def _decoded(layout: Layout, payload: Any, where: str, row: int) -> Any:
+    try:
+        return decode_json(layout, payload, where=where)
+    except SchemaError as error:
+        raise SchemaError(str(error), column=error.column, rows=[row]) from error
+
+
+def shared_column(
+    name: str,
+    layouts: Sequence[Layout],
+    values: Sequence[Any],
+    places: Sequence[str],
+    *,
+    source: str,
+    typing: str = "abi",
+) -> NamedColumn:
+    """Return a column of values of one or several layouts, typed by the first, which is the newest.
+
+    Raises
+    ------
+    SchemaError
+        If a value of another layout does not fit that type; with column and row.
+    """
+    try:
+        return typed_column(name, layouts[0], values, source=source, typing=typing)
+    except SchemaError as error:
+        where = f" ({places[error.rows[0]]})" if error.rows else ""
+        changed = len(set(layouts)) > 1
+        more = ". Its type changed in this range: read the versions before and after the change apart" * changed
+        raise SchemaError(f"{error}{where}{more}", column=name, rows=error.rows) from error
+
+
+def item_rows(frame: pd.DataFrame, handle: str) -> pa.Table:
+    """Return the changes of the items of a table, as an Arrow table."""
+    table = to_arrow(frame)
+    return table.filter(pc.and_(pc.equal(table["handle"], parse_table_handle(handle)), pc.is_valid(table["key"])))
+
+
+def written_items_frame(
+    rows: pa.Table, layouts: Sequence[tuple[Layout, Layout]], *, identity: Sequence[str], default: tuple[Layout, Layout]
+) -> pd.DataFrame:
+    """Return the typed frame of the changes of items of a table.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table, shape (n, columns)
+        As `item_rows` returns them.
+    layouts : sequence of (Layout, Layout), shape (n,)
+        Layouts of key and value at the version of each row.
+    identity : sequence of str
+        Columns that precede the others.
+    default : tuple of (Layout, Layout)
+        Layouts that type the columns without rows.
+
+    Returns
+    -------
+    DataFrame, shape (n, len(identity) + 4)
+        ``change_index``, ``deleted``, ``key`` and ``value``; the value of a deletion is null.
+
+    Raises
+    ------
+    SchemaError
+        If a key or value does not fit its type; with column and row.
+    """
+    picked = rows.select([*identity, "change_index"])
+    kinds = rows["type"].to_pylist()
+    deleted = [kind == ChangeKind.DELETE_TABLE_ITEM for kind in kinds]
+    field = described_field("deleted", pa.bool_(), source="changes[].type", typing="schema", meaning=_DELETED)
+    picked = picked.append_column(field, pa.array(deleted, type=pa.bool_()))
+    places = _places(rows)
+    texts = rows["data"].to_pylist()
+    decoded = [
+        None if text is None else parsed_payload(text, f"item of {place}", row)
+        for row, (text, place) in enumerate(zip(texts, places, strict=True))
+    ]
+    for place, name in enumerate(("key", "value")):
+        cells = list(zip([pair[place] for pair in layouts], rows[name].to_pylist(), decoded, strict=True))
+        picked = picked.append_column(*_item_column(name, cells, places, default[place]))
+    return to_pandas(picked)
+
+
+_DELETED = "whether the change deletes the item"
+
+
+def _item_column(
+    name: str, cells: Sequence[tuple[Layout, bytes | None, Any]], places: Sequence[str], default: Layout
+) -> NamedColumn:
+    """Return the column of keys or values: from BCS if their type is known entirely, else from the node's JSON."""
+    values: list[Any] = []
+    for row, (layout, data, decoded) in enumerate(cells):
+        where = f"{name} of {places[row]}"
+        try:
+            if data is None:
+                values.append(None)
+            elif is_closed(layout):
+                values.append(decode_bcs(layout, data, where=where))
+            elif isinstance(decoded, dict) and decoded.get(name) is not None:
+                values.append(decode_json(layout, decoded[name], where=where))
+            else:  # an enum whose variants are not known, and no JSON
+                return _bytes_column(name, [data for _, data, _ in cells], source=f"changes[].{name}")
+        except SchemaError as error:
+            raise SchemaError(str(error), column=name, rows=[row]) from error
+    kinds = list(dict.fromkeys(layout for layout, data, _ in reversed(cells) if data is not None)) or [default]
+    return shared_column(name, kinds, values, places, source=f"changes[].{name}", typing="given")
+
+
+def _bytes_column(name: str, values: Sequence[bytes | None], *, source: str) -> NamedColumn:
+    field = described_field(name, pa.binary(), source=source, typing="untyped", meaning="BCS bytes")
+    return field, pa.array(values, type=pa.binary())
 
 
 @lru_cache(maxsize=4096)
@@ -211,8 +497,7 @@ def table_keys(source: Any, handle: str, *, key_type: str | None = None, abis: A
 
 def _key_column(keys: list[bytes], key_type: str | None, abis: AbiSource | None) -> tuple[pa.Field, pa.Array]:
     if key_type is None:
-        field = described_field("key", pa.binary(), source="changes[].key", typing="untyped", meaning="BCS bytes")
-        return field, pa.array(keys, type=pa.binary())
+        return _bytes_column("key", keys, source="changes[].key")
     layout = resolve_layout(parse_type_tag(key_type), abis or AbiMap({}))
     values = [decode_bcs(layout, key) for key in keys]
     return typed_column("key", layout, values, source="changes[].key", typing="given")

@@ -62,6 +62,7 @@ TRANSACTION_COLUMNS: tuple[str, ...] = (
     "vm_status",
     "gas_used",
     "sender",
+    "fee_payer",
     "sequence_number",
     "max_gas_amount",
     "gas_unit_price",
@@ -150,6 +151,11 @@ class _Kind(msgspec.Struct, gc=False):
     type: str | None = None
 
 
+class _Signature(msgspec.Struct, gc=False):
+    type: str | None = None
+    fee_payer_address: str | None = None
+
+
 class _Function(msgspec.Struct, gc=False):
     function: str | None = None
 
@@ -161,9 +167,11 @@ class _PayloadHead(msgspec.Struct, gc=False):
 
 
 _decode_kind = msgspec.json.Decoder(_Kind).decode
+_decode_signature = msgspec.json.Decoder(_Signature).decode
 _decode_payload_head = msgspec.json.Decoder(_PayloadHead).decode
 _decode_fee_texts = msgspec.json.Decoder(FeeStatementTexts).decode
 _NO_FEE = (None, None, None, None, None)
+_FEE_PAYER_SIGNATURE = "fee_payer_signature"
 
 
 def transaction_rows(transactions: Iterable[Transaction]) -> Rows:
@@ -335,9 +343,9 @@ class _Builder:
             submitted = self._submitted(transaction)
         elif isinstance(transaction, GenesisTransaction):
             payload = transaction.payload_raw
-            submitted = (*(None,) * 7, _decode_kind(payload).type, str(payload, "utf-8"), None)
+            submitted = (*(None,) * 8, _decode_kind(payload).type, str(payload, "utf-8"), None)
         else:
-            submitted = (None,) * 10
+            submitted = (None,) * 11
         return (
             transaction.version_text,
             transaction.hash,
@@ -361,9 +369,12 @@ class _Builder:
         function = head.function
         if function is None and head.transaction_payload is not None:
             function = head.transaction_payload.function
-        signature = transaction.signature_raw
+        raw = transaction.signature_raw
+        signature = _Signature() if bytes(raw) == b"null" else _decode_signature(raw)
+        payer = signature.fee_payer_address if signature.type == _FEE_PAYER_SIGNATURE else None
         return (
             self._known.addresses[transaction.sender],
+            None if payer is None else self._known.addresses[payer],
             transaction.sequence_number_text,
             transaction.max_gas_amount_text,
             transaction.gas_unit_price_text,
@@ -372,7 +383,7 @@ class _Builder:
             None if function is None else self._known.types[function],
             head.type,
             str(payload, "utf-8"),
-            None if bytes(signature) == b"null" else _decode_kind(signature).type,
+            signature.type,
         )
 
 

@@ -73,6 +73,7 @@ def _transaction(transaction: dict[str, Any]) -> dict[str, Any]:
         "vm_status": transaction.get("vm_status"),
         "gas_used": _number(transaction.get("gas_used")),
         "sender": address(transaction.get("sender")),
+        "fee_payer": address((transaction.get("signature") or {}).get("fee_payer_address")),
         "sequence_number": _number(transaction.get("sequence_number")),
         "max_gas_amount": _number(transaction.get("max_gas_amount")),
         "gas_unit_price": _number(transaction.get("gas_unit_price")),

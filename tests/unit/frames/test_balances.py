@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.client.fakes import FEE_STATEMENT, V2_EVENT, user_transaction
-from toolkit.frames._balances import balance_frame
+from tests.unit.frames.balances import balance_frame
 from toolkit.frames._schema import BALANCES
 from toolkit.wire import decode_simulation, decode_transactions
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.unit.client.fakes import module, struct, user_transaction
-from toolkit.client._fetch import TransactionFrames
+from toolkit.client._transaction_data import TransactionFrames
 from toolkit.errors import InputError, SchemaError
 from toolkit.frames._transactions import table_keys, transaction_frames
 from toolkit.move import AbiMap, decode_module_abi

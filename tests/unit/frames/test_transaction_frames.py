@@ -11,7 +11,7 @@ from tests.unit.client.fakes import FEE_STATEMENT, user_transaction
 from toolkit.errors import SchemaError
 from toolkit.frames import CHANGES, EVENTS, TRANSACTIONS, Failure
 from toolkit.frames._columns import rows_frame
-from toolkit.frames._transactions import payload_frame, transaction_frames
+from toolkit.frames._transactions import payload_frame, rows_of_type, transaction_frames
 from toolkit.move import AbiMap, StructOf, UInt, Untyped, parse_type_tag, resolve_layout
 from toolkit.wire import decode_simulation, decode_transactions
 
@@ -25,6 +25,11 @@ def simulated(*transactions):
 
 def committed(*transactions):
     return decode_transactions(json.dumps(list(transactions)).encode())
+
+
+def writes_of(changes, tag, layout):
+    rows = rows_of_type(changes, "resource_type", tag)
+    return payload_frame(rows, tag, [layout] * rows.num_rows, identity=("address",), default=layout)
 
 
 def plain(series):
@@ -103,7 +108,7 @@ def test_a_typed_frame_of_one_resource():
     transaction = user_transaction()
     transaction["changes"].append(other)
     _, changes, _ = transaction_frames(simulated(transaction))
-    frame = payload_frame(changes, "resource_type", "0x0001::m::Purse", PURSE_LAYOUT, identity=("address",))
+    frame = writes_of(changes, "0x0001::m::Purse", PURSE_LAYOUT)
     assert list(frame.columns) == ["address", "total"]
     assert plain(frame["total"]) == [2**128 - 1]
     assert str(frame["total"].dtype) == "u128"
@@ -113,7 +118,7 @@ def test_a_typed_frame_of_one_resource():
 def test_no_rows_of_a_type_give_its_typed_columns():
     """A resource that was not written is an empty frame with the fields of the type."""
     _, changes, _ = transaction_frames(simulated(user_transaction(changes=[])))
-    frame = payload_frame(changes, "resource_type", "0x1::m::Purse", PURSE_LAYOUT, identity=("address",))
+    frame = writes_of(changes, "0x1::m::Purse", PURSE_LAYOUT)
     assert list(frame.columns) == ["address", "total"]
     assert len(frame) == 0
     assert str(frame["total"].dtype) == "u128"
@@ -124,7 +129,7 @@ def test_without_a_layout_fields_are_inferred():
     _, changes, _ = transaction_frames(simulated(user_transaction()))
     untyped = resolve_layout(PURSE, AbiMap())
     assert isinstance(untyped, Untyped)
-    frame = payload_frame(changes, "resource_type", "0x1::m::Purse", untyped, identity=("address",))
+    frame = writes_of(changes, "0x1::m::Purse", untyped)
     assert plain(frame["total"]) == [str(2**128 - 1)]
 
 
@@ -138,7 +143,7 @@ def test_a_field_named_like_an_identity_column_is_renamed():
     }
     _, changes, _ = transaction_frames(simulated(user_transaction(changes=[change])))
     layout = StructOf(PURSE, (("address", UInt(64)),))
-    frame = payload_frame(changes, "resource_type", "0x1::m::Purse", layout, identity=("address",))
+    frame = writes_of(changes, "0x1::m::Purse", layout)
     assert list(frame.columns) == ["address", "data.address"]
     assert plain(frame["data.address"]) == [5]
 
@@ -148,7 +153,7 @@ def test_a_payload_that_does_not_fit_its_type_is_a_schema_error():
     _, changes, _ = transaction_frames(simulated(user_transaction()))
     layout = StructOf(PURSE, (("total", UInt(64)),))
     with pytest.raises(SchemaError, match="total"):
-        payload_frame(changes, "resource_type", "0x1::m::Purse", layout, identity=("address",))
+        writes_of(changes, "0x1::m::Purse", layout)
 
 
 def test_recorded_transactions_of_every_kind_become_frames(shared_data):
@@ -175,7 +180,7 @@ def test_types_are_compared_by_value_on_both_sides():
             "data": ['{"total":"5"}', "{}", None],
         },
     )
-    frame = payload_frame(changes, "resource_type", "0x1::m::Purse", PURSE_LAYOUT, identity=("address",))
+    frame = writes_of(changes, "0x1::m::Purse", PURSE_LAYOUT)
     assert plain(frame["address"]) == ["0x5"]
     assert plain(frame["total"]) == [5]
 

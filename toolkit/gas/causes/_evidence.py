@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from toolkit._present.messages import shorten
 from toolkit._present.text import visible
-from toolkit.client._accounts import ABSENT
+from toolkit.client._node_errors import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.move import parse_address, parse_type_tag
 from toolkit.move._type_tags import check_identifier

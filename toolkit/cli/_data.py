@@ -1,0 +1,184 @@
+"""Commands that read a range of a ledger as a table: transactions, events, resources, balances."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolkit.cli._console import (
+    JsonOption,
+    NodeOption,
+    OutOption,
+    QuietOption,
+    VersionsOption,
+    check_suffix,
+    connected,
+    print_rows,
+)
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+__all__ = ["COMMANDS", "examples"]
+
+_EXAMPLES = {
+    "transactions": (
+        "ledger-toolkit transactions --versions -100:",
+        "ledger-toolkit transactions --versions 0:-1 --frame changes --out changes.parquet",
+    ),
+    "events": (
+        "ledger-toolkit events 0x1::transaction_fee::FeeStatement --versions -100:",
+        "ledger-toolkit events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv",
+    ),
+    "resources": (
+        "ledger-toolkit resources 0x1 0x1::chain_id::ChainId",
+        "ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/200 --out accounts.parquet",
+    ),
+    "balances": (
+        "ledger-toolkit balances --versions -100:",
+        "ledger-toolkit balances --owner 0xa11ce --versions 0:-1 --out balances.csv",
+    ),
+}
+"""Examples by command, for its help."""
+
+_RECENT = "-100:"
+RangeOption = Annotated[
+    str, typer.Option("--versions", help="Version plan, such as 0:-1; the last 100 versions by default.")
+]
+
+
+class TransactionRows(StrEnum):
+    """The frames of transactions, by attribute."""
+
+    transactions = "transactions"
+    changes = "changes"
+    events = "events"
+
+
+_SHOWN = {
+    "transactions": ("ledger_version", "timestamp", "type", "success", "sender", "function", "gas_used", "error_code"),
+    "changes": ("ledger_version", "change_index", "type", "address", "resource_type", "module", "handle"),
+    "events": ("ledger_version", "event_index", "type", "account_address", "data"),
+}
+"""Columns that are printed; files and JSON have all."""
+
+
+def transactions(  # noqa: PLR0917 - typer makes options of parameters
+    versions: RangeOption = _RECENT,
+    frame: Annotated[TransactionRows, typer.Option(help="Rows to print or write.")] = TransactionRows.transactions,
+    out: OutOption = None,
+    where: NodeOption = "embedded",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Read committed transactions, or their state changes or events.
+
+    A version that cannot be read is a row with an error_code, and the exit code is 0. The terminal shows the main
+    columns; --out and --json have all of them.
+    """
+    check_suffix(out)
+    with connected(where) as reached:
+        from toolkit.client._fetch import fetch_transactions
+
+        found = fetch_transactions(reached, versions, progress=not quiet)
+    print_rows(getattr(found, frame.value), out, as_json=as_json, columns=_SHOWN[frame.value])
+
+
+def events(  # noqa: PLR0917 - typer makes options of parameters
+    event_type: Annotated[str, typer.Argument(metavar="TYPE", help="address::module::Event")],
+    versions: RangeOption = _RECENT,
+    out: OutOption = None,
+    where: NodeOption = "embedded",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Read the events of a type, with one typed column per field.
+
+    A version that cannot be read is a row with an error_code, and the exit code is 0. The terminal does not show the
+    hash and the guid; --out and --json have them.
+    """
+    check_suffix(out)
+    with connected(where) as reached:
+        from toolkit.client._fetch import fetch_events
+
+        found = fetch_events(reached, event_type, versions, progress=not quiet)
+    hidden = {"hash", "account_address", "creation_number", "sequence_number"}
+    print_rows(found, out, as_json=as_json, columns=[name for name in found.columns if name not in hidden])
+
+
+def resources(  # noqa: PLR0917 - typer makes options of parameters
+    address: Annotated[str, typer.Argument(help="Account or object that has the resource.")],
+    tag: Annotated[str, typer.Argument(metavar="TYPE", help="address::module::Resource, with its type arguments.")],
+    versions: VersionsOption = None,
+    out: OutOption = None,
+    where: NodeOption = "embedded",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Read a resource at the head or at many ledger versions, with one typed column per field.
+
+    A version at which it does not exist or cannot be read is a row with an error_code, and the exit code is 0.
+    """
+    check_suffix(out)
+    with connected(where) as reached:
+        from toolkit.client._fetch import fetch_resources
+
+        found = fetch_resources(reached, address, tag, versions, progress=not quiet)
+    hidden = {"address", "head_version"}
+    print_rows(found, out, as_json=as_json, columns=[name for name in found.columns if name not in hidden])
+
+
+def balances(  # noqa: PLR0917 - typer makes options of parameters
+    versions: RangeOption = _RECENT,
+    owner: Annotated[list[str] | None, typer.Option(help="Account to show; may be repeated. All by default.")] = None,
+    asset: Annotated[
+        str | None, typer.Option(help="Coin type, or the metadata address of a fungible asset; all by default.")
+    ] = None,
+    out: OutOption = None,
+    where: NodeOption = "embedded",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Read how transactions changed balances, in base units, the fees included: a row per owner and asset."""
+    check_suffix(out)
+    with connected(where) as reached:
+        from toolkit.client._fetch import fetch_transactions
+
+        found = fetch_transactions(reached, versions, progress=not quiet)
+    unread = int(found.transactions["error_code"].notna().sum())
+    rows = _of(found.balance_changes, owner, asset)
+    columns = [name for name in rows.columns if name != "hash"]
+    print_rows(rows, out, as_json=as_json, columns=columns, unread=unread)
+
+
+def _of(frame: pd.DataFrame, owners: list[str] | None, asset: str | None) -> pd.DataFrame:
+    """Return the rows of some owners and of one asset."""
+    from toolkit.move import parse_address, parse_type_tag
+
+    if owners:
+        frame = frame[frame["owner"].isin([parse_address(one) for one in owners])]
+    if asset is not None:
+        try:
+            wanted = str(parse_type_tag(asset)) if "::" in asset else parse_address(asset)
+        except InputError as error:
+            raise InputError(f"--asset {asset}: expected a coin type or an address ({error})") from None
+        frame = frame[frame["asset"] == wanted]
+    return frame.reset_index(drop=True)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "transactions": transactions,
+    "events": events,
+    "resources": resources,
+    "balances": balances,
+}
+
+
+def examples(command: str) -> str:
+    """Return the examples of a command as the last paragraph of its help; its lines are not wrapped."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in _EXAMPLES[command])

@@ -1,0 +1,665 @@
+"""What transactions did, typed: resources, events, items of tables, balances, and the state before and after."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from functools import cached_property
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from toolkit._present.notebook import facts_html
+from toolkit._present.text import visible
+from toolkit.client._batch import send_all
+from toolkit.client._cache_file import warn_caller
+from toolkit.client._node_errors import ABSENT, NO_ITEM
+from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError
+from toolkit.move import EnumOf, OptionOf, StructOf, VectorOf, parse_table_handle, parse_type_tag
+from toolkit.move._json_text import parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pandas as pd
+    import pyarrow as pa
+
+    from toolkit.client._abis import ModuleDigests
+    from toolkit.client._calls import PreparedCall
+    from toolkit.client._node import Node  # for typing only: a Node returns these results
+    from toolkit.client._results import Simulation  # for typing only: a batch holds them
+    from toolkit.errors import NodeError, NodeUnreachable
+    from toolkit.move import Layout, TypeTag
+
+__all__ = ["EVENT_IDENTITY", "SimulationFrames", "TransactionData", "TransactionFrames", "typed_at", "warn_of_similar"]
+
+_SIMILAR = 0.8
+_MAX_SUGGESTIONS = 3
+_TABLE = ("0x1", "table", "Table")
+"""Every table of the framework is one, or has one inside."""
+
+
+_Change = dict[str, Any]
+
+
+class _Resource(NamedTuple):
+    """A resource of an account or object."""
+
+    address: str
+    resource_type: str
+
+
+class _Item(NamedTuple):
+    """An item of a table, by the BCS bytes of its key."""
+
+    handle: str
+    key: bytes
+
+
+_Slot = _Resource | _Item
+
+
+class _Read(NamedTuple):
+    """A slot, and the version at which it is read."""
+
+    slot: _Slot
+    version: int
+
+
+_Source = _Read | int | None
+"""Where the state before a change is: a read, the row of an earlier change, or nowhere before the first version."""
+_State = str | ToolkitError | None
+"""A resource as JSON text or the bytes of an item as hex, None if it does not exist, or why it is not known."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TransactionData:
+    """Transactions, their state changes and their events, with what can be read from them and from their node.
+
+    It can be pickled: an unpickled one connects to its node again, without secrets, when it reads from it.
+    """
+
+    _node: Node | None = field(default=None, repr=False, compare=False)
+    _layouts: dict[str, dict[int, Layout]] = field(default_factory=dict, repr=False, compare=False)
+    _reconnect: tuple[Callable[..., Node], tuple[Any, ...]] | None = field(default=None, repr=False, compare=False)
+
+    _by: ClassVar[str] = "request"
+    """The column that identifies a transaction in its frames."""
+    _identity: ClassVar[tuple[str, ...]] = ()
+    """The columns that precede those of a typed frame."""
+    _committed: ClassVar[bool] = False
+
+    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """Return the frames of transactions, state changes and events."""
+        raise NotImplementedError
+
+    def resources(self, tag: str) -> pd.DataFrame:
+        """Return the writes of a resource.
+
+        Parameters
+        ----------
+        tag : str
+            Struct tag, such as ``0x1::coin::CoinStore<0x1::aptos_coin::AptosCoin>``.
+
+        Returns
+        -------
+        DataFrame, shape (number of writes, 1 + fields)
+            ``address``, then one typed column per field. Of several transactions, ``ledger_version`` and ``hash``
+            precede them, and ``request`` in a batch. Empty if nothing writes the resource; a warning then names
+            similar types that are written.
+
+        Raises
+        ------
+        InputError
+            If `tag` cannot be parsed, or what was unpickled cannot connect to its node again.
+        SchemaError
+            If a value does not fit its type; with the version.
+        NodeError, NodeUnreachable
+            If the module of the type cannot be looked up.
+
+        Notes
+        -----
+        Types come from the module's ABI at the version of each transaction. If the type was changed in between, the
+        columns have the newest type of each field, and a field is null before it existed.
+        """
+        return self._payloads(self._tables()[1], "resource_type", tag, ("address",))
+
+    def events_of(self, event_type: str) -> pd.DataFrame:
+        """Return the events of a type.
+
+        Parameters
+        ----------
+        event_type : str
+            Type of the event, such as ``0x1::transaction_fee::FeeStatement``.
+
+        Returns
+        -------
+        DataFrame, shape (number of events, 4 + fields)
+            The guid, then one typed column per field. Of several transactions, ``ledger_version`` and ``hash`` precede
+            them, and ``request`` in a batch. Empty if there is none; a warning then names similar types of events.
+
+        Raises
+        ------
+        InputError
+            If `event_type` cannot be parsed, or what was unpickled cannot connect to its node again.
+        SchemaError
+            If a value does not fit its type; with the version.
+        NodeError, NodeUnreachable
+            If the module of the type cannot be looked up.
+        """
+        return self._payloads(self._tables()[2], "type", event_type, EVENT_IDENTITY)
+
+    def table_items(
+        self, handle: str, *, key_type: str | None = None, value_type: str | None = None, owner: str | None = None
+    ) -> pd.DataFrame:
+        """Return the writes and deletions of the items of a table.
+
+        Parameters
+        ----------
+        handle : str
+            Table handle.
+        key_type, value_type : str, optional
+            Move types. By default those that the node reports, or else those that the table is declared with in the
+            resource that holds it: one that these transactions write, or one of `owner`.
+        owner : str, optional
+            Account whose resources are searched for the table.
+
+        Returns
+        -------
+        DataFrame, shape (number of changes, 4)
+            ``change_index``, ``deleted``, ``key`` and ``value``, which is null for a deletion. Of several
+            transactions, ``ledger_version`` and ``hash`` precede them, and ``request`` in a batch.
+
+        Raises
+        ------
+        InputError
+            If the handle or a type cannot be parsed, or the types are neither given nor found.
+        SchemaError
+            If a key or value does not fit its type; with the version.
+        NodeError, NodeUnreachable
+            If a module, or a resource of `owner`, cannot be looked up.
+
+        See Also
+        --------
+        toolkit.table_keys : The keys of a table, each once.
+        """
+        from toolkit.frames._transactions import item_rows, written_items_frame
+
+        rows = item_rows(self._tables()[1], handle)
+        if key_type is None or value_type is None:
+            found = self._declared(handle, rows, owner)
+            key_type, value_type = key_type or found[0], value_type or found[1]
+        tags = parse_type_tag(key_type), parse_type_tag(value_type)
+        versions = rows["ledger_version"].to_pylist()
+        keys, values = (self._layouts_at(tag, versions) for tag in tags)
+        default = (self._newest_layout(tags[0]), self._newest_layout(tags[1]))
+        layouts = list(zip(keys, values, strict=True))
+        return written_items_frame(self._identified(rows), layouts, identity=self._identity, default=default)
+
+    @cached_property
+    def balance_changes(self) -> pd.DataFrame:
+        """One row per transaction, owner and asset whose balance changes, the fee included, in base units."""
+        from toolkit.frames._balances import balance_frame
+
+        return balance_frame(*self._tables(), by=self._by, identity=self._identity)
+
+    def diff(self) -> pd.DataFrame:
+        """Return the state before and after of each resource and table item that is written or deleted.
+
+        Returns
+        -------
+        DataFrame, shape (number of changes, 8)
+            Resources as JSON text, table items as hex of their BCS bytes, with the fields that differ. Of several
+            transactions, ``ledger_version`` and ``hash`` precede them, and ``request`` in a batch, and the columns of
+            failures follow: a state that cannot be read is a row with its error code.
+
+        Raises
+        ------
+        InputError
+            If what was unpickled cannot connect to its node again.
+        NodeError, NodeUnreachable
+            If the state before a single simulation cannot be read.
+
+        Notes
+        -----
+        The state before a simulation is that of the version it ran on. The state before a committed transaction is
+        that of the version before it: read from the node, or known from an earlier change, if every transaction in
+        between is there.
+        """
+        from toolkit.frames._calls import Failure, outcome_columns
+        from toolkit.frames._columns import plain_columns, rows_frame
+        from toolkit.frames._schema import DIFF, DIFFS
+
+        changes = plain_columns(self._tables()[1], _CHANGE_COLUMNS)
+        with self._connected() as node:
+            places, columns, failures = _state_diff(changes, self._runs() if self._committed else None, node)
+        if not self._identity:
+            if error := next((error for error in failures if error is not None), None):
+                raise error.with_traceback(None)
+            return rows_frame(DIFF, columns)
+        columns |= outcome_columns([None if error is None else Failure.of(error) for error in failures])
+        hashes = self._hashes()
+        columns["hash"] = [hashes.get(changes[self._by][place]) for place in places]
+        for name in dict.fromkeys([self._by, "ledger_version"]):
+            columns[name] = [changes[name][place] for place in places]
+        frame = rows_frame(DIFFS, columns)
+        return frame if "request" in self._identity else frame.drop(columns="request")
+
+    # types and identities --------------------------------------------------------------------------------------
+
+    def _payloads(self, frame: pd.DataFrame, column: str, tag: str, more: tuple[str, ...]) -> pd.DataFrame:
+        """Return the typed frame of the rows of a type, of state changes or events."""
+        from toolkit.frames._transactions import payload_frame, rows_of_type
+
+        parsed = parse_type_tag(tag)
+        rows = rows_of_type(frame, column, tag)
+        layouts = self._layouts_at(parsed, rows["ledger_version"].to_pylist())
+        default = layouts[-1] if layouts else self._newest_layout(parsed)
+        identity = (*self._identity, *more)
+        typed = payload_frame(self._identified(rows), tag, layouts, identity=identity, default=default)
+        if not len(typed):
+            subject = "these transactions have" if self._identity else "this transaction has"
+            warn_of_similar(tag, frame[column].dropna().unique(), f"{subject} no {tag}")
+        return typed
+
+    def _identified(self, rows: pa.Table) -> pa.Table:
+        """Return rows with the hash of their transaction, if it is part of their identity."""
+        import pyarrow as pa
+
+        from toolkit.frames._schema import DIFFS
+
+        if "hash" not in self._identity:
+            return rows
+        hashes = self._hashes()
+        column = pa.array([hashes.get(key) for key in rows[self._by].to_pylist()], type=pa.string())
+        return rows.append_column(DIFFS.arrow().field("hash"), column)
+
+    def _hashes(self) -> dict[int, str]:
+        """Return the hash of each transaction, by its request or version."""
+        from toolkit.frames._columns import plain_columns
+
+        columns = plain_columns(self._tables()[0], [self._by, "hash"])
+        return dict(zip(*columns.values(), strict=True))
+
+    def _layouts_at(self, tag: TypeTag, versions: Sequence[int]) -> list[Layout]:
+        """Return the layout of a type at each of some versions."""
+        known = self._layouts.setdefault(str(tag), {})
+        missing = set(versions) - known.keys()
+        if missing:
+            with self._connected() as node:
+                known |= typed_at(node, tag, missing)
+        return [known[version] for version in versions]
+
+    def _newest_layout(self, tag: TypeTag) -> Layout:
+        """Return the layout of a type at the newest version of the transactions; at the head without any."""
+        return self._layouts_at(tag, [self._newest_version()])[0]
+
+    def _newest_version(self) -> int:
+        """Return the newest version of the transactions; the head without any."""
+        versions = self._tables()[0]["ledger_version"].dropna()
+        if len(versions):
+            return int(versions.max())
+        with self._connected() as node:
+            return node.ledger().version
+
+    def _runs(self) -> dict[int, int]:
+        """Return the number of the unbroken range that each version belongs to; what was not read breaks a range."""
+        from toolkit.frames._columns import plain_columns
+
+        columns = plain_columns(self._tables()[0], ["ledger_version", "error_code", "raw"])
+        read = sorted(at for at, error, raw in zip(*columns.values(), strict=True) if error is None is raw)
+        return {version: version - place for place, version in enumerate(read)}
+
+    def _declared(self, handle: str, rows: pa.Table, owner: str | None) -> tuple[str, str]:
+        """Return the types of a table: as the node reports them, or by the resource that holds it."""
+        from toolkit.frames._columns import compact_json, plain_columns
+
+        pairs = zip(rows["key_type"].to_pylist(), rows["value_type"].to_pylist(), strict=True)
+        reported = [(key, value) for key, value in pairs if key is not None and value is not None]
+        if reported:
+            return reported[-1]
+        columns = plain_columns(self._tables()[1], ["resource_type", "data", "ledger_version"])
+        digits = handle.lower().removeprefix("0x").lstrip("0")
+        held = [
+            (kind, parse_json(text, kind), version)
+            for kind, text, version in zip(*columns.values(), strict=True)
+            if kind is not None and text is not None and digits in text.lower()
+        ]
+        if owner is not None:
+            newest = self._newest_version()
+            with self._connected() as node:
+                listed = node.resources_json(owner, newest)
+            held += [(kind, data, newest) for kind, data in listed if digits in compact_json(data).lower()]
+        for kind, data, version in reversed(held):
+            [layout] = self._layouts_at(parse_type_tag(kind), [version])
+            if found := _table_in(layout, data, parse_table_handle(handle)):
+                return found
+        where = "these transactions write" if owner is None else f"these transactions write or {owner} has"
+        raise InputError(
+            f"the types of table {handle} are not known: the node does not report them, and no resource that {where} "
+            "declares it; pass key_type= and value_type=, or owner=, the account whose resource holds the table"
+        )
+
+    @contextmanager
+    def _connected(self) -> Iterator[Node]:
+        """Use the node that answered; what was unpickled connects to it again while the block runs."""
+        if self._node is not None:
+            yield self._node
+            return
+        if self._reconnect is None:
+            raise InputError(
+                f"this {type(self).__name__} was unpickled, and its node cannot be connected to again, since it used a "
+                "transport of its own; call diff(), resources() and events_of() before pickling"
+            )
+        connect, settings = self._reconnect
+        with connect(*settings) as node:
+            yield node
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the data, and how to connect to the node again; no sockets, no secrets, nothing that is computed."""
+        data = {one.name: self.__dict__[one.name] for one in fields(self)}
+        reconnect = self._reconnect if self._node is None else self._node.reconnect
+        return data | {"_node": None, "_reconnect": reconnect}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TransactionFrames(TransactionData):
+    """Committed transactions as three frames.
+
+    Attributes
+    ----------
+    transactions : DataFrame, shape (transactions, 31)
+    changes : DataFrame, shape (state changes, 14)
+    events : DataFrame, shape (events, 8)
+        The data dictionary (``data/README.md``) describes the columns.
+    """
+
+    transactions: pd.DataFrame
+    changes: pd.DataFrame
+    events: pd.DataFrame
+
+    _by: ClassVar[str] = "ledger_version"
+    _identity: ClassVar[tuple[str, ...]] = ("ledger_version", "hash")
+    _committed: ClassVar[bool] = True
+
+    def _tables(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        return self.transactions, self.changes, self.events
+
+    def _facts(self) -> dict[str, str]:
+        failed = int(self.transactions["error_code"].notna().sum())
+        return {
+            "transactions": f"{len(self.transactions)} rows, {failed} failed",
+            "changes": f"{len(self.changes)} rows",
+            "events": f"{len(self.events)} rows",
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}: {text}' for name, text in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        return facts_html(type(self).__name__, list(self._facts().items()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulationFrames(TransactionFrames):
+    """A batch of simulations as three frames.
+
+    Attributes
+    ----------
+    transactions, changes, events : DataFrame
+        As of `TransactionFrames`; ``request`` is the position of the request.
+    results : tuple of Simulation or ToolkitError
+        One per request, in order.
+    """
+
+    results: tuple[Simulation | ToolkitError, ...]
+
+    _by: ClassVar[str] = "request"
+    _identity: ClassVar[tuple[str, ...]] = ("request", "ledger_version", "hash")
+    _committed: ClassVar[bool] = False
+
+
+EVENT_IDENTITY = ("event_index", "account_address", "creation_number", "sequence_number")
+"""Columns of an event that precede the fields of its payload."""
+_CHANGE_COLUMNS = (
+    "request",
+    "ledger_version",
+    "type",
+    "address",
+    "resource_type",
+    "handle",
+    "key",
+    "value",
+    "data",
+    "state_key_hash",
+)
+
+
+# types at versions ---------------------------------------------------------------------------------------------------
+
+
+def typed_at(node: Node, tag: TypeTag, versions: Iterable[int], *, lenient: bool = False) -> dict[int, Layout]:
+    """Return the layout of a type at each of some versions.
+
+    Parameters
+    ----------
+    node : Node
+    tag : TypeTag
+    versions : iterable of int
+    lenient : bool, default False
+        If a module cannot be looked up, warn, and treat it as not known. By default the failure is raised.
+
+    Raises
+    ------
+    NodeError, NodeUnreachable
+        If a module cannot be looked up, unless `lenient`.
+
+    Warns
+    -----
+    UserWarning
+        If the node has transactions of these versions, but no longer their modules: the type is then that of the oldest
+        of these versions at which it has them, or of the head.
+    """
+    wanted = sorted(set(versions))
+    found = node.abis.layouts_at(tag, wanted)
+    if _failure(node, found) is not None:
+        node.abis.ask_again(wanted)
+        found = node.abis.layouts_at(tag, wanted)
+    if failure := _failure(node, found):
+        if not lenient:
+            raise failure.with_traceback(None)
+        warn_caller(
+            f"{visible(str(tag), 120)} has no types, since a module could not be looked up ({failure}): values are as "
+            "in the node's JSON; fetch them again once the node offers modules"
+        )
+    layouts = {version: entry[1] for version, entry in found.items() if entry is not None}
+    pruned = found.keys() - layouts.keys()
+    if pruned:
+        kept = min(layouts, default=None)
+        if kept is None:
+            kept = node.ledger().version
+            layouts[kept] = node.abis.layouts(tag).found(kept)[1]
+        warn_caller(
+            f"the node has pruned the modules of versions up to {max(pruned)}: {visible(str(tag), 120)} is typed there "
+            f"as at version {kept}"
+        )
+        layouts |= dict.fromkeys(pruned, layouts[kept])
+    return layouts
+
+
+def _failure(
+    node: Node, found: Mapping[int, tuple[ModuleDigests, Layout] | None]
+) -> NodeError | NodeUnreachable | None:
+    """Return why a module of these layouts could not be looked up, None if all were."""
+    failures = (node.abis.failure(entry[0]) for entry in found.values() if entry is not None)
+    return next((failure for failure in failures if failure is not None), None)
+
+
+def warn_of_similar(tag: str, types: Iterable[str], statement: str) -> None:
+    """Warn if a type was not found, but types with a similar name: other arguments, another module, or misspelt."""
+    names: dict[str, list[str]] = {}
+    for text in types:
+        names.setdefault(_struct_name(text), []).append(text)
+    close = get_close_matches(_struct_name(tag), names, cutoff=_SIMILAR)
+    similar = [text for name in close for text in names[name]][:_MAX_SUGGESTIONS]
+    if similar:
+        shown = " or ".join(visible(text, 120) for text in similar)
+        warn_caller(f"{statement}; did you mean {shown}?")
+
+
+def _struct_name(tag: str) -> str:
+    return tag.partition("<")[0].rpartition("::")[2]
+
+
+def _table_in(layout: Layout, value: Any, handle: str) -> tuple[str, str] | None:
+    """Return the types of keys and values of the table with a handle, if a value in JSON holds it."""
+    match layout:
+        case StructOf(tag, fields_of) if isinstance(value, dict):
+            if (tag.address, tag.module, tag.name) == _TABLE and _is_handle(value.get("handle"), handle):
+                key, item = tag.type_arguments
+                return str(key), str(item)
+            inner = [(kind, value.get(name)) for name, kind in fields_of]
+        case EnumOf(_, variants) if isinstance(value, dict):
+            chosen = dict(variants).get(str(value.get("__variant__")), ())
+            inner = [(kind, value.get(name)) for name, kind in chosen]
+        case OptionOf(element) if isinstance(value, dict) and isinstance(value.get("vec"), list):
+            inner = [(element, item) for item in value["vec"]]
+        case VectorOf(element) if isinstance(value, list):
+            inner = [(element, item) for item in value]
+        case _:
+            return None
+    return next((found for kind, item in inner if (found := _table_in(kind, item, handle)) is not None), None)
+
+
+def _is_handle(text: Any, handle: str) -> bool:
+    try:
+        return isinstance(text, str) and parse_table_handle(text) == handle
+    except InputError:
+        return False
+
+
+# the state before ----------------------------------------------------------------------------------------------------
+
+
+def _state_diff(
+    changes: Mapping[str, Sequence[Any]], runs: Mapping[int, int] | None, node: Node
+) -> tuple[list[int], dict[str, list[Any]], list[ToolkitError | None]]:
+    """Return the rows of a state diff: their positions among the changes, their columns, and why a state is not known.
+
+    Parameters
+    ----------
+    changes : mapping of str to sequence
+        Columns of the state changes, by transaction.
+    runs : mapping of int to int, or None
+        The unbroken range of each version of committed transactions; None for simulations.
+    node : Node
+    """
+    listed = [dict(zip(changes, values, strict=True)) for values in zip(*changes.values(), strict=True)]
+    slots = [(place, slot) for place, change in enumerate(listed) if (slot := _slot(change)) is not None]
+    rows = [listed[place] for place, _ in slots]
+    after = [_after(row) for row in rows]
+    written = [(slot, row["ledger_version"], row["state_key_hash"]) for (_, slot), row in zip(slots, rows, strict=True)]
+    sources: Sequence[_Source]
+    if runs is None:  # simulations ran on the state of their version
+        sources = [_Read(slot, version) for slot, version, _ in written]
+    else:
+        sources = _committed_sources(written, runs)
+    found = _read(node, [source for source in sources if isinstance(source, _Read)])
+    before = [
+        found[source] if isinstance(source, _Read) else None if source is None else after[source] for source in sources
+    ]
+    pairs = list(zip(before, after, strict=True))
+    failures = [next((state for state in pair if isinstance(state, ToolkitError)), None) for pair in pairs]
+    known = [tuple(None if isinstance(state, ToolkitError) else state for state in pair) for pair in pairs]
+    columns = {name: [row[name] for row in rows] for name in ("type", "address", "resource_type", "handle", "key")}
+    columns |= {"before": [pair[0] for pair in known], "after": [pair[1] for pair in known]}
+    columns["fields_changed"] = [
+        None if row["resource_type"] is None or failure is not None else _changed_fields(*pair)
+        for row, failure, pair in zip(rows, failures, known, strict=True)
+    ]
+    return [place for place, _ in slots], columns, failures
+
+
+def _slot(change: _Change) -> _Slot | None:
+    """Return what a change writes or deletes; None for modules and unknown kinds."""
+    if change["resource_type"] is not None and change["address"] is not None:
+        return _Resource(change["address"], change["resource_type"])
+    if change["handle"] is not None and change["key"] is not None:
+        return _Item(change["handle"], change["key"])
+    return None
+
+
+def _committed_sources(written: Sequence[tuple[_Slot, int, str]], runs: Mapping[int, int]) -> list[_Source]:
+    """Return where the state before each change of committed transactions is read, or the earlier change that made it.
+
+    A change is a slot, the version of its transaction and the hash of its state key. A node lists all resources of a
+    group in each write of the group. So a resource that a later write of its group does not list was deleted, and its
+    earlier change does not count.
+    """
+    sources: list[_Source] = []
+    last: dict[_Slot, int] = {}
+    groups: dict[str, int] = {}
+    for version, numbered in groupby(enumerate(written), key=lambda pair: pair[1][1]):
+        members = list(numbered)
+        for _, (slot, _, group) in members:
+            earlier = last.get(slot)
+            at = None if earlier is None else written[earlier][1]
+            unbroken = at is not None and version in runs and runs.get(at) == runs[version]
+            if version == 0:
+                sources.append(None)
+            elif unbroken and groups[group] == at:
+                sources.append(earlier)
+            else:
+                sources.append(_Read(slot, version - 1))
+        for place, (slot, _, group) in members:
+            last[slot], groups[group] = place, version
+    return sources
+
+
+def _read(node: Node, reads: Iterable[_Read]) -> dict[_Read, _State]:
+    """Read slots at versions, each once and many at a time."""
+    wanted = list(dict.fromkeys(reads))
+
+    def prepared(read: _Read) -> PreparedCall[Any] | ToolkitError:
+        try:
+            if isinstance(read.slot, _Resource):
+                return node.prepare_resource(*read.slot, read.version)
+            return node.prepare_raw_item(*read.slot, read.version)
+        except InputError as error:  # a type or an address that only this node understands
+            return error
+
+    return {wanted[place]: _state(wanted[place].slot, outcome) for place, outcome in send_all(node, wanted, prepared)}
+
+
+def _state(slot: _Slot, outcome: Any) -> _State:
+    """Return the outcome of a read as a frame shows it."""
+    from toolkit.frames._columns import compact_json
+
+    if isinstance(outcome, NotFound):
+        absent = ABSENT if isinstance(slot, _Resource) else {NO_ITEM}
+        return None if outcome.error_code in absent else outcome
+    if isinstance(outcome, ToolkitError):
+        return outcome
+    return f"0x{outcome.hex()}" if isinstance(outcome, bytes) else compact_json(outcome[0])
+
+
+def _after(row: _Change) -> _State:
+    """Return the state after a change."""
+    from toolkit.frames._columns import compact_json
+
+    if str(row["type"]).startswith("delete"):
+        return None
+    if row["resource_type"] is None:
+        return None if row["value"] is None else f"0x{row['value'].hex()}"
+    try:
+        return None if row["data"] is None else compact_json(parse_json(row["data"], row["resource_type"]))
+    except SchemaError as error:
+        return error
+
+
+def _changed_fields(before: str | None, after: str | None) -> list[str]:
+    """Return the top-level fields that differ."""
+    one, two = (parse_json(text, "resource") if text else {} for text in (before, after))
+    if not isinstance(one, dict) or not isinstance(two, dict):
+        return []
+    return [name for name in dict.fromkeys([*one, *two]) if one.get(name) != two.get(name)]
