@@ -35,7 +35,15 @@ if TYPE_CHECKING:
     from toolkit.client._node import Node  # for typing only: a Node reads accounts
     from toolkit.move import ModuleAbi
 
-__all__ = ["Account", "AccountKind", "Asset", "account_resources", "prepare_page", "read_account", "read_asset"]
+__all__ = [
+    "Account",
+    "AccountKind",
+    "Asset",
+    "account_resources",
+    "prepare_page",
+    "read_account",
+    "read_asset",
+]
 
 _MAX_PAGES = 1_000
 _MAX_NAMED = 6

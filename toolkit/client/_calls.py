@@ -11,9 +11,8 @@ import msgspec
 from toolkit._present.text import visible
 from toolkit.client._abis import Made, encode_arguments, function_abi, function_id, parameter_layouts
 from toolkit.client._connection import bcs_body, json_body, path, pinned
-from toolkit.client._failures import estimates_max_gas
 from toolkit.client._node_errors import renamed
-from toolkit.client._results import Simulation, TableItem, ViewResult
+from toolkit.client._results import Simulation, TableItem, ViewResult, estimates_max_gas
 from toolkit.errors import NotFound, SchemaError, VersionPruned
 from toolkit.move import (
     FunctionAbi,

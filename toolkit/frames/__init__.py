@@ -3,13 +3,17 @@
 from toolkit.frames._calls import Failure, TableItemRecord, ViewRecord, item_frame, view_frame
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import (
+    ACCOUNT_MODULES,
+    ACCOUNT_RESOURCES,
     BALANCES,
     CHANGES,
     COMPARISON,
     DIFF,
+    DIFFS,
     EVENTS,
     FORECAST,
     GROWTH,
+    HOLDINGS,
     KEYS,
     LEVELS,
     MIX,
@@ -30,13 +34,17 @@ from toolkit.frames._schema import (
 )
 
 __all__ = [
+    "ACCOUNT_MODULES",
+    "ACCOUNT_RESOURCES",
     "BALANCES",
     "CHANGES",
     "COMPARISON",
     "DIFF",
+    "DIFFS",
     "EVENTS",
     "FORECAST",
     "GROWTH",
+    "HOLDINGS",
     "KEYS",
     "LEVELS",
     "MIX",
