@@ -81,8 +81,10 @@ app.command()(calls.account)
 app.command()(calls.view)
 app.command("table-item")(calls.table_item)
 app.command()(calls.simulate)
-for name, command in data.COMMANDS.items():
-    app.command(name, epilog=data.examples(name))(command)
+app.command()(data.transactions)
+app.command()(data.events)
+app.command()(data.resources)
+app.command()(data.balances)
 app.add_typer(study_app, name="study")
 app.command()(studies.report)
 app.command()(comparisons.compare)
@@ -110,6 +112,19 @@ _EXAMPLES = {
         "simulate 0x1::aptos_account::transfer 0xb0b 100 --sender 0xa11ce",
         "simulate 0xcafe::registry::register carol --sender 0xb0b --frame changes --out changes.csv",
     ],
+    "transactions": [
+        "transactions --versions -100:",
+        "transactions --versions 0:-1 --frame changes --out changes.parquet",
+    ],
+    "events": [
+        "events 0x1::transaction_fee::FeeStatement --versions -100:",
+        "events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv",
+    ],
+    "resources": [
+        "resources 0x1 0x1::chain_id::ChainId",
+        "resources 0xa11ce 0x1::account::Account --versions 0:-1/200 --out accounts.parquet",
+    ],
+    "balances": ["balances --versions -100:", "balances --owner 0xa11ce --versions 0:-1 --out balances.csv"],
     "new": ["study new study.toml"],
     "plan": ["study plan study.toml"],
     "schema": ["study schema --out study.schema.json"],

@@ -20,31 +20,9 @@ from toolkit.cli._console import (
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
-__all__ = ["COMMANDS", "examples"]
-
-_EXAMPLES = {
-    "transactions": (
-        "ledger-toolkit transactions --versions -100:",
-        "ledger-toolkit transactions --versions 0:-1 --frame changes --out changes.parquet",
-    ),
-    "events": (
-        "ledger-toolkit events 0x1::transaction_fee::FeeStatement --versions -100:",
-        "ledger-toolkit events 0x1::fungible_asset::Deposit --versions 0:-1 --out deposits.csv",
-    ),
-    "resources": (
-        "ledger-toolkit resources 0x1 0x1::chain_id::ChainId",
-        "ledger-toolkit resources 0xa11ce 0x1::account::Account --versions 0:-1/200 --out accounts.parquet",
-    ),
-    "balances": (
-        "ledger-toolkit balances --versions -100:",
-        "ledger-toolkit balances --owner 0xa11ce --versions 0:-1 --out balances.csv",
-    ),
-}
-"""Examples by command, for its help."""
+__all__ = ["balances", "events", "resources", "transactions"]
 
 _RECENT = "-100:"
 RangeOption = Annotated[
@@ -169,16 +147,3 @@ def _of(frame: pd.DataFrame, owners: list[str] | None, asset: str | None) -> pd.
             raise InputError(f"--asset {asset}: expected a coin type or an address ({error})") from None
         frame = frame[frame["asset"] == wanted]
     return frame.reset_index(drop=True)
-
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "transactions": transactions,
-    "events": events,
-    "resources": resources,
-    "balances": balances,
-}
-
-
-def examples(command: str) -> str:
-    """Return the examples of a command as the last paragraph of its help; its lines are not wrapped."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in _EXAMPLES[command])
