@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakSet
 
+from toolkit._present.notebook import facts_html
+from toolkit._present.text import visible
 from toolkit.client._abis import AbiStore
 from toolkit.client._accounts import account_resources, read_account, read_asset
 from toolkit.client._arguments import (
@@ -219,7 +221,23 @@ class Node(Reads):
         self.abis = AbiStore(self._module_answer, overrides=abis, kept_versions=self._module_versions, clock=clock)
 
     def __repr__(self) -> str:
-        return f"Node({self.name!r})"
+        head = self._connection.newest
+        known = "" if head is None else f", chain_id={head.chain_id}, head={head.version}"
+        return f"Node({visible(self.name)!r}{known})"
+
+    def _repr_html_(self) -> str:
+        head = self._connection.newest
+        seen = None if head is None else f"{head.version} of {head.timestamp:%Y-%m-%d %H:%M:%S} UTC"
+        facts = [
+            ("URL", self.url if self.url != self.name else None),
+            ("chain id", None if head is None else head.chain_id),
+            ("head, as last seen", seen),
+            ("oldest version", None if head is None else head.oldest_version),
+            ("", "not read yet" if head is None else None),
+            ("encoding", self._encoding if self._encoding != "json" else None),
+            ("", "closed" if self._connection.closing else None),
+        ]
+        return facts_html(f"node {self.name}", facts)
 
     @property
     def reconnect(self) -> tuple[Callable[..., Node], tuple[Any, ...]] | None:

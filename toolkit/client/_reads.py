@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html
+from toolkit._present.text import visible
 from toolkit.client._abis import abi_of
 from toolkit.client._accounts import prepare_page
 from toolkit.client._calls import PreparedCall
@@ -542,7 +543,7 @@ def _page(answer: Answer, asked: str) -> list[Any]:
 # what a node offers --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Probe:
     """What a node answers, as `Node.probe` found out.
 
@@ -595,6 +596,13 @@ class Probe:
             "offers": [name for name, there in self.offers.items() if there],
             "does_not_offer": [name for name, there in self.offers.items() if not there],
         }
+
+    def __repr__(self) -> str:
+        there = [name for name, offered in self.offers.items() if offered]
+        oldest = "no version" if self.oldest_readable is None else f"{self.oldest_readable} to {self.head}"
+        gas = "no gas" if not self.gas_header else "stable gas" if self.gas_stable else "gas that varies"
+        text = f"chain {self.chain_id}, views answer at {oldest} with {gas}, {len(there)} of {len(self.offers)} reads"
+        return visible(f"<Probe of {self.node}: {text}>", 300)
 
     def _repr_html_(self) -> str:
         facts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in self.facts().items()}

@@ -37,7 +37,7 @@ _MAX_SUGGESTIONS = 3
 _MAX_BALANCES = 8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ViewResult:
     """The answer of a view function.
 
@@ -94,6 +94,11 @@ class ViewResult:
         answer = (self.gas_used, self.values, self.layouts, self.raw)
         return ViewRecord(call, self.ledger_version, head, *answer, types=self.types)
 
+    def __repr__(self) -> str:
+        gas = "" if self.gas_used is None else f", {self.gas_used:,} gas units"
+        value = visible(short_addresses(repr(self.value)), 200)
+        return f"<ViewResult {short_addresses(self.call.function)}: {value}{gas}, version {self.ledger_version}>"
+
     def _repr_html_(self) -> str:
         types = ", ".join(self.types) or "unknown; inferred from JSON"
         gas = None if self.gas_used is None else f"{self.gas_used} gas units"
@@ -123,7 +128,7 @@ class ViewResult:
         return view_frame([self.record()], flatten=flatten)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TableItem:
     """One item of a table.
 
@@ -155,6 +160,10 @@ class TableItem:
 
         head = self.ledger.version if self.ledger else None
         return TableItemRecord(self.key, self.ledger_version, head, self.value)
+
+    def __repr__(self) -> str:
+        key, value = (visible(short_addresses(repr(one)), 200) for one in (self.key, self.value))
+        return f"<TableItem of {short_addresses(self.handle)}: {key} -> {value}, version {self.ledger_version}>"
 
     def _repr_html_(self) -> str:
         facts = [("key", self.key), ("value", self.value), ("ledger version read", self.ledger_version)]

@@ -162,13 +162,13 @@ class LedgerReader:
         return self.chain.oldest_version
 
     @property
-    def milestones(self) -> tuple[Milestone, ...]:
+    def milestones(self) -> Listing[Milestone]:
         """Transactions that changed the cost or the result of calls, oldest first: tuple of Milestone.
 
         In a seeded history these are all the steps in the gas of a view, except those of ``0xb00c::order_book``: its
         gas also changes with each order, at the versions of ``place``, which are changes of ``state``.
         """
-        return tuple(self._milestones)
+        return Listing(self._milestones)
 
     @property
     def accounts(self) -> Listing[LedgerAccount]:

@@ -13,12 +13,16 @@ from collections.abc import Mapping, Sequence, Sized
 from contextlib import ExitStack
 from difflib import get_close_matches
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
-from toolkit._present.text import visible
+from toolkit._present.notebook import facts_html, literal
+from toolkit._present.numbers import plural
+from toolkit._present.tables import html_table
+from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._http import base_url, is_public_network, login_of, redacted_target, redacted_url
 from toolkit.client._node import Node
 from toolkit.client._versions import as_version
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Run", "Study", "VersionChoice"]
 
 _MAX_NAMED = 10
+_MAX_SHOWN_CALLS = 20
 _JUDGING = frozenset({"thresholds", "waiver", "allow", "requests_per_second"})
 """Keys that do not change what is observed. They may change while a run is resumed, so they are not in the digest."""
 
@@ -137,6 +142,21 @@ class Study(FileModel):
         placed("study", lambda: BaseModel.__init__(self, **fields), of=Study)
         self._node = node if isinstance(node, Node) else None
         self._logins, self._use_api_key = logins, use_api_key
+
+    def __repr__(self) -> str:
+        where, calls = listed(self.nodes, _MAX_NAMED), plural(len(self.calls), "call")
+        return f"Study({visible(self.title)!r}, {calls}, versions {self.versions.words}, {visible(where)})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        facts = [("nodes", ", ".join(self.nodes)), ("versions", self.versions.words), ("calls", len(self.calls))]
+        shown = self.calls[:_MAX_SHOWN_CALLS]
+        rows = [[call.name, call.view or call.simulate or call.committed, call.source] for call in shown]
+        cells = [[escape(visible(short_addresses(str(cell)), 120)) for cell in row] for row in rows]
+        more = len(self.calls) - len(rows)
+        rest = f"<div>and {more:,} more</div>" if more > 0 else ""
+        return facts_html(self.title, facts) + literal(html_table(cells, head=["label", "call", "source"]) + rest)
 
     def __getstate__(self) -> dict[Any, Any]:
         """Return the state to pickle, without the logins of the nodes."""
@@ -516,7 +536,22 @@ class Run:
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
-        return f"Run({str(self.path)!r}, {self.study.title!r}, {state})"
+        return visible(f"Run({str(self.path)!r}, {self.study.title!r}, {state})", 300)
+
+    def _repr_html_(self) -> str:
+        counts = self.manifest.get("counts", {})
+        nodes = [
+            f"{plan.get('node')}: chain {plan.get('chain_id')}, head {plan.get('head_version')}"
+            for plan in self.manifest.get("nodes", [])
+        ]
+        facts = [
+            ("folder", self.path),
+            ("state", "complete" if self.complete else "not complete: run the study into the folder to continue"),
+            *(("node", text) for text in nodes),
+            ("calls", len(self.study.calls)),
+            *((name.replace("_", " "), f"{count:,}") for name, count in counts.items() if isinstance(count, int)),
+        ]
+        return facts_html(f"run of {self.study.title}", facts)
 
     @property
     def complete(self) -> bool:

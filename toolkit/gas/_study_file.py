@@ -78,6 +78,13 @@ class VersionChoice(FileModel):
         return self
 
     @property
+    def words(self) -> str:
+        """The choice in a few words."""
+        if self.find_steps is not None:
+            return f"search for steps in {self.find_steps}"
+        return self.plan if isinstance(self.plan, str) else f"a list of {len(self.plan or ()):,}"
+
+    @property
     def search(self) -> FindSteps | None:
         """The step search, or None if the versions are those of a plan."""
         if self.find_steps is None:

@@ -113,7 +113,7 @@ class SimulationBuilder(w.VBox):  # type: ignore[misc]  # ipywidgets ships no ty
 
     def __repr__(self) -> str:
         payload = None if self.request is None else self.request.payload
-        return f"SimulationBuilder({self.node!r}, {getattr(payload, 'function', 'no request yet')})"
+        return f"SimulationBuilder(Node({self.node.name!r}), {getattr(payload, 'function', 'no request yet')})"
 
     # actions -------------------------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from toolkit._present.messages import shorten
+from toolkit._present.notebook import facts_html
+from toolkit._present.numbers import octas_as_apt
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import parse_hex
 from toolkit.move._json_text import decode_with
@@ -55,7 +57,7 @@ class FeeStatement:
     storage_fee_refund_octas: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GasBreakdown:
     """The parts of the gas of a transaction with the gas unit price.
 
@@ -87,6 +89,26 @@ class GasBreakdown:
             storage_fee_refund_octas=statement.storage_fee_refund_octas,
             gas_unit_price=gas_unit_price,
         )
+
+    def __repr__(self) -> str:
+        units = f"{self.total_charge_gas_units:,} gas units at {self.gas_unit_price:,} octas"
+        parts = ", ".join(f"{name} {value}" for name, value in self._parts() if value is not None)
+        return f"<GasBreakdown {units}, {octas_as_apt(self.fee_octas)} APT: {parts}>"
+
+    def _repr_html_(self) -> str:
+        total = f"{self.total_charge_gas_units:,} gas units at {self.gas_unit_price:,} octas each"
+        facts = [("charged", f"{total}: {octas_as_apt(self.fee_octas)} APT"), *self._parts()]
+        return facts_html("gas", [*facts, ("net of the refund", f"{octas_as_apt(self.net_octas)} APT")])
+
+    def _parts(self) -> list[tuple[str, str | None]]:
+        """Return the names and values of the parts; None for a refund of 0."""
+        refund = self.storage_fee_refund_octas
+        return [
+            ("execution", f"{self.execution_gas_units:,}"),
+            ("io", f"{self.io_gas_units:,}"),
+            ("storage", f"{self.storage_fee_octas:,} octas"),
+            ("refund", f"{refund:,} octas" if refund else None),
+        ]
 
     @property
     def fee_octas(self) -> int:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from toolkit._present.notebook import facts_html
 from toolkit.wire._u64 import U64_MAX
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _LEDGER = (
 """Headers of the ledger state without their brand, in the order of the fields of `LedgerState`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LedgerState:
     """The state of a node's ledger when it sent a response.
 
@@ -70,6 +71,23 @@ class LedgerState:
     def timestamp_us(self) -> int:
         """Time of the latest block in microseconds since 1970-01-01 UTC."""
         return (self.timestamp - _UNIX_EPOCH) // timedelta(microseconds=1)
+
+    def __repr__(self) -> str:
+        return (
+            f"LedgerState(chain_id={self.chain_id}, version={self.version}, oldest_version={self.oldest_version}, "
+            f"timestamp='{self.timestamp:%Y-%m-%dT%H:%M:%S}Z', epoch={self.epoch}, block_height={self.block_height})"
+        )
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("chain id", self.chain_id),
+            ("head", self.version),
+            ("oldest version", self.oldest_version),
+            ("time of the latest block", f"{self.timestamp:%Y-%m-%d %H:%M:%S} UTC"),
+            ("epoch", self.epoch),
+            ("block height", self.block_height),
+        ]
+        return facts_html(f"ledger at version {self.version}", facts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ The models are pydantic's: frozen, and without unknown fields. `parse_by_type` r
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Self, TypeAlias
 
 import msgspec
@@ -68,6 +68,14 @@ class WireModel(BaseModel):
             raise InputError(
                 f"{where}: expected an instance of a class of toolkit.wire, got a dict ({error})"
             ) from None
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Yield the fields that differ from their defaults."""
+        implied = self.implied_fields()
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if name not in implied or value != implied[name]:
+                yield name, value
 
     def implied_fields(self) -> dict[str, Any]:
         """Return the fields that can be omitted, with the values that they then have."""

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from toolkit._present.messages import MAX_TEXT, cut_text
+from toolkit._present.text import short_addresses, visible
 from toolkit.wire._u64 import parse_u64
 
 if TYPE_CHECKING:
@@ -203,6 +204,13 @@ class _Transaction(Struct, tag_field="type", kw_only=True):
     def __post_init__(self) -> None:
         if len(self.vm_status) > MAX_TEXT:
             self.vm_status = cut_text(self.vm_status)
+
+    def __repr__(self) -> str:
+        sender = getattr(self, "sender", None)
+        how = "succeeded" if self.success else f"failed ({self.vm_status})"
+        parts = [*([] if sender is None else [f"from {sender}"]), how, f"{self.gas_used_text} gas units"]
+        parts += [f"{len(self.changes)} changes", f"{len(self.events)} events"]
+        return visible(short_addresses(f"<{type(self).__name__} version {self.version_text}: {', '.join(parts)}>"), 300)
 
     @property
     def version(self) -> int:

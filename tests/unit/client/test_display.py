@@ -11,7 +11,7 @@ from toolkit._present.notebook import facts_html
 from toolkit.client._fetch import fetch_simulations
 from toolkit.client._node import Node
 from toolkit.client._reads import Probe
-from toolkit.wire import EntryFunction, SimulationRequest
+from toolkit.wire import EntryFunction, GasBreakdown, SimulationRequest
 
 SCRIPT = "<img src=x onerror=alert(1)>"
 HANDLE = "0x" + "0" * 61 + "abc"
@@ -158,3 +158,79 @@ def test_long_values_are_cut():
     assert len(html) < 3_000
     assert SCRIPT in page.texts
     assert "none" not in page.texts
+
+
+# what one line shows ----------------------------------------------------------------------------------------------------
+
+
+def test_a_node_says_what_it_last_saw():
+    """Its name; the chain and the head after an answer; no request is sent to show it, and no credentials are in it."""
+    there = FakeNode({"POST /view": answer(["5"])})
+    node = Node("http://user:hunter2@node.test/v1", transport=there, api_key="sk-secret", name="mine")
+    assert repr(node) == "Node('mine')"
+    assert "not read yet" in node._repr_html_()
+    assert there.asked == []
+    node.ledger()
+    assert repr(node) == "Node('mine', chain_id=4, head=1000)"
+    asked = len(there.asked)
+    page = harmless(node._repr_html_())
+    assert "http://node.test/v1" in page.texts
+    for text in (repr(node), str(node), node._repr_html_()):
+        assert "hunter2" not in text
+        assert "secret" not in text
+    assert len(there.asked) == asked
+
+
+SHORT = {
+    "view": lambda node: node.view("0x1::m::name", ledger_version=77),
+    "ledger": lambda node: node.ledger(),
+    "module": lambda node: node.module("0x1", "m"),
+    "function": lambda node: node.module("0x1", "m").function("pay"),
+    "simulation": lambda node: node.simulate(EntryFunction("0x1::m::pay"), sender="0xa11ce"),
+    "gas": lambda node: node.simulate(EntryFunction("0x1::m::pay"), sender="0xa11ce").gas,
+    "request": lambda node: node.simulate(EntryFunction("0x1::m::pay"), sender="0xa11ce").request,
+    "transaction": lambda node: node.simulate(EntryFunction("0x1::m::pay"), sender="0xa11ce").transaction,
+    "snapshot": lambda node: node.at(5),
+    "probe": lambda _: Probe(SCRIPT, 4, 9, 0, 0, True, True, {"module": True, "block": False}, 5),
+}
+
+
+@pytest.mark.parametrize("what", SHORT)
+def test_a_result_is_one_short_line(what):
+    """Never a wall of text, never control characters of the chain, and nothing is read to show it."""
+    routes = {
+        "POST /view": answer(["a\u202e\n\x1b[31m" + "x" * 5_000], gas=3),
+        "POST /transactions/simulate": answer([user_transaction(vm_status="bad\u202e\n" + "y" * 5_000)]),
+        "GET /accounts/0xa11ce": answer({"sequence_number": "7", "authentication_key": "0x" + "1" * 64}),
+    }
+    node = node_with(routes)
+    result = SHORT[what](node)
+    asked = len(node._connection._transport.asked)
+    text = repr(result)
+    assert len(text) < 420
+    assert text.isprintable()
+    if hasattr(result, "_repr_html_"):
+        page = harmless(result._repr_html_())
+        assert not any("\u202e" in one for one in page.texts)
+    assert len(node._connection._transport.asked) == asked
+
+
+def test_lines_say_what_matters():
+    """The exact texts of those that users see most."""
+    routes = {"POST /view": answer(["alice"], gas=1_200)}
+    node = node_with(routes)
+    assert (
+        repr(node.view("0x1::m::name", ledger_version=77))
+        == "<ViewResult 0x1::m::name: 'alice', 1,200 gas units, version 77>"
+    )
+    assert repr(node.module("0x1", "m")) == "<ModuleAbi 0x1::m: 1 view, 1 entry functions, 0 structs>"
+    assert repr(node.module("0x1", "m").function("pay")) == "<FunctionAbi public entry pay(&signer)>"
+    assert "epoch=7" in repr(node.ledger())
+    assert "datetime" not in repr(node.ledger())
+    split = {"execution_gas_units": 5, "io_gas_units": 3, "storage_fee_octas": 43_000, "storage_fee_refund_octas": 0}
+    gas = GasBreakdown(total_charge_gas_units=438, gas_unit_price=100, **split)
+    assert (
+        repr(gas) == "<GasBreakdown 438 gas units at 100 octas, 0.000438 APT: execution 5, io 3, storage 43,000 octas>"
+    )
+    assert repr(EntryFunction("0x1::m::pay")) == "EntryFunction(function='0x1::m::pay')"
+    assert repr(EntryFunction("0x1::m::pay", arguments=[5])) == "EntryFunction(function='0x1::m::pay', arguments=(5,))"

@@ -329,3 +329,17 @@ def test_bytes_are_arguments_of_a_study():
     study = Study(calls=[ViewFunction("0x1::m::f", arguments=[b"\xff\x00"])])
     again = Study.from_document(study.document())
     assert again.calls[0].fingerprint == study.calls[0].fingerprint
+
+
+def test_a_study_and_its_run_are_shown_in_a_line_and_a_table():
+    """Title, number of calls, versions and node; text of a study file is escaped."""
+    bad = "<img src=x onerror=alert(1)>"
+    study = Study(title=bad, calls={bad: "0x1::chain_id::get"}, versions="0:-1/2", node="https://u:pw@node.test/v1")
+    assert repr(study) == f"Study({bad!r}, 1 call, versions 0:-1/2, https://node.test/v1)" == str(study)
+    assert repr(Study.load("demo")).endswith("10 calls, versions search for steps in 0:-1, embedded)")
+    html = study._repr_html_()
+    assert "<img" not in html
+    assert "pw" not in html
+    run = Study(title=bad, calls=["0x1::chain_id::get"], versions="0:-1/2").run(progress=False)
+    assert "<img" not in run._repr_html_()
+    assert "complete" in run._repr_html_()
