@@ -22,6 +22,7 @@ _HOMES = {
         "fetch_events fetch_resources fetch_simulations fetch_table_items fetch_transactions fetch_views"
     ),
     "client._node": "Node",
+    "client._results": "Simulation",
     "client._snapshot": "Snapshot",
     "client._versions": "FindSteps",
     "dtypes": "describe exact_diff exact_sum read_parquet scaled write_parquet",
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from toolkit.client._fetch import fetch_transactions as fetch_transactions
     from toolkit.client._fetch import fetch_views as fetch_views
     from toolkit.client._node import Node as Node
+    from toolkit.client._results import Simulation as Simulation
     from toolkit.client._snapshot import Snapshot as Snapshot
     from toolkit.client._versions import FindSteps as FindSteps
     from toolkit.dtypes import describe as describe

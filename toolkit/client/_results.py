@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from toolkit._present.files import read_file, replacing
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import short_addresses, visible
 from toolkit.client._transaction_data import TransactionData
-from toolkit.move import parse_address
-from toolkit.wire import EntryFunction
+from toolkit.errors import InputError, ToolkitError
+from toolkit.move import parse_address, parse_type_tag
+from toolkit.move._json_text import decode_with, parse_json
+from toolkit.move._layouts import layout_from_json, layout_to_json
+from toolkit.wire import EntryFunction, GenericChange, SimulationRequest, decode_node_info, decode_simulation
+from toolkit.wire._requests import model_from_json, model_to_json
+from toolkit.wire._responses import encode_node_info
+from toolkit.wire._rows import check_transaction
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
     import pandas as pd
 
+    from toolkit.client._node import Node  # for typing only: a Node returns these results
     from toolkit.frames._calls import TableItemRecord, ViewRecord
     from toolkit.move import Layout
-    from toolkit.wire import GasBreakdown, LedgerState, SimulationRequest, UserTransaction, ViewFunction
+    from toolkit.wire import GasBreakdown, LedgerState, UserTransaction, ViewFunction
 
 __all__ = [
     "ABORT_CATEGORIES",
@@ -219,6 +234,7 @@ class Simulation(TransactionData):
     request: SimulationRequest
     transaction: UserTransaction
     ledger: LedgerState | None
+    _file: str | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     @property
     def success(self) -> bool:
@@ -282,6 +298,93 @@ class Simulation(TransactionData):
         )
         return "\n".join(visible(short_addresses(line), 400) for line in lines)
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the simulation to a JSON file, which `load` reads without a node.
+
+        The file has the request, the node's answer, and the types of what the transaction writes and emits, as far as
+        they are known or the node still answers. It has no credentials; a signature in it is absent or zeros.
+
+        Parameters
+        ----------
+        path : str or Path
+            Missing folders are created. The file is written whole or not at all.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written, or an argument of the request cannot be saved as JSON.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import toolkit
+        >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0x2", 100])
+        >>> simulation = toolkit.connect().simulate(call, sender="0x1")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = simulation.save(f"{folder}/transfer.json")
+        ...     toolkit.Simulation.load(path) == simulation
+        True
+        """
+        for text in {*self.changes["resource_type"].dropna(), *self.events["type"].dropna()}:
+            with suppress(ToolkitError):  # an unknown type, or a node that does not answer any more
+                self._newest_layout(parse_type_tag(text))
+        target = Path(path)
+        content = _saved(self, {name: one[self.ledger_version] for name, one in self._layouts.items()})
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(target) as file:
+                file.write(content)
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"simulation: {visible(target)} cannot be written ({reason}); name another file") from None
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, node: Node | None = None) -> Simulation:
+        """Read a simulation that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+        node : Node, optional
+            Where `diff`, and `resources` and `events_of` for types that the file does not have, read.
+
+        Returns
+        -------
+        Simulation
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, or is not a saved simulation; everything in it is checked.
+        """
+        try:
+            body = read_file(path, limit=_MAX_FILE_BYTES + 1)
+        except OSError as error:
+            raise InputError(f"simulation {visible(path)}: cannot be read ({error.strerror or error})") from None
+        if len(body) > _MAX_FILE_BYTES:
+            raise InputError(f"simulation {visible(path)}: larger than {_MAX_FILE_BYTES // 2**20} MB")
+        try:
+            return _from_saved(body, node, str(path))
+        except (ToolkitError, RecursionError) as error:
+            problem = str(error) if isinstance(error, ToolkitError) else "nested too deeply"
+            raise InputError(f"simulation {visible(path)}: {visible(problem, 500)}") from None
+
+    @contextmanager
+    def _connected(self) -> Iterator[Node]:
+        """Use the node; one that was loaded from a file has none."""
+        if self._file is not None and self._node is None:
+            raise InputError(
+                "this Simulation was loaded from a file without a node, which does not have this; pass the node: "
+                f"Simulation.load({self._file!r}, node=...)"
+            )
+        with super()._connected() as node:
+            yield node
+
     def __repr__(self) -> str:
         text = f"{short_addresses(_headline(self))} gas_used={self.gas_used}, ledger_version={self.ledger_version}"
         return f"<Simulation: {visible(text, 300)}, vm_status={visible(self.vm_status)}>"
@@ -338,6 +441,67 @@ def _writes_line(simulation: Simulation) -> str:
     kinds = plain_columns(simulation.changes, ["type"])["type"]
     counts = ", ".join(f"{kinds.count(kind)} {str(kind).replace('_', ' ')}" for kind in dict.fromkeys(kinds))
     return f"State changes: {counts or 'none'}. Events: {len(simulation.events)}."
+
+
+# a simulation in a file ----------------------------------------------------------------------------------------------
+
+_KIND, _FORMAT = "ledger-toolkit simulation", 1
+_MAX_FILE_BYTES = 256 * 2**20
+
+
+class _File(msgspec.Struct):
+    """The content of a file; its parts are checked one by one."""
+
+    kind: str = ""
+    format: int = 0
+    request: msgspec.Raw = msgspec.Raw(b"null")
+    transaction: msgspec.Raw = msgspec.Raw(b"null")
+    ledger: msgspec.Raw = msgspec.Raw(b"null")
+    layouts: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_READ_FILE = msgspec.json.Decoder(_File)
+
+
+def _saved(simulation: Simulation, layouts: dict[str, Layout]) -> bytes:
+    """Return the content of the file of a simulation; the node's answer is in it as it was."""
+    transaction, ledger = simulation.transaction, simulation.ledger
+    names = zip(transaction.__struct_encode_fields__, transaction.__struct_fields__, strict=True)
+    answer: dict[str, Any] = {shown: getattr(transaction, name) for shown, name in names}
+    answer["changes"] = [msgspec.Raw(one.raw) if isinstance(one, GenericChange) else one for one in transaction.changes]
+    content = _File(
+        kind=_KIND,
+        format=_FORMAT,
+        request=msgspec.Raw(msgspec.json.encode(model_to_json(simulation.request))),
+        transaction=msgspec.Raw(msgspec.json.encode(answer)),
+        ledger=msgspec.Raw(b"null" if ledger is None else encode_node_info(ledger)),
+        layouts=msgspec.Raw(msgspec.json.encode({name: layout_to_json(one) for name, one in sorted(layouts.items())})),
+    )
+    return msgspec.json.encode(content) + b"\n"
+
+
+def _from_saved(body: bytes, node: Node | None, path: str) -> Simulation:
+    """Return the simulation of a file's content; raise a ToolkitError for anything else."""
+    content = decode_with(_READ_FILE, body)
+    if content.kind != _KIND:
+        raise InputError(f"not a saved simulation: expected the kind {_KIND!r}, got {content.kind!r:.40}")
+    if content.format != _FORMAT:
+        got = f"{content.format:,}"
+        raise InputError(f"expected format {_FORMAT}, got {got:.40}: it was saved by another release of the toolkit")
+    request = model_from_json(parse_json(content.request, "`request`"))
+    if not isinstance(request, SimulationRequest):
+        raise InputError(f"`request`: expected a SimulationRequest, got a {type(request).__name__}")
+    transactions = decode_simulation(content.transaction)
+    if len(transactions) != 1:
+        raise InputError(f"`transaction`: expected one, got {len(transactions)}")
+    check_transaction(transactions[0])
+    ledger = None if bytes(content.ledger) == b"null" else decode_node_info(bytes(content.ledger)).ledger
+    known = parse_json(content.layouts, "`layouts`")
+    if not isinstance(known, dict):
+        raise InputError("`layouts`: expected an object of layouts by type")
+    version = transactions[0].version
+    layouts = {str(parse_type_tag(name)): {version: layout_from_json(one)} for name, one in known.items()}
+    return Simulation(request, transactions[0], ledger, _node=node, _layouts=layouts, _file=path)
 
 
 # why a transaction fails, and what its sender can change ------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from html import escape
 from typing import TYPE_CHECKING, Any, overload
 
@@ -198,7 +199,7 @@ def _is_number(dtype: Any) -> bool:
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
-def _cell(column: str, value: Any) -> str:
+def _cell(column: str, value: Any) -> str:  # noqa: PLR0911  # one return per kind of value
     """Return a value as text: times to the second, quantities with separators, nothing for missing values."""
     if not isinstance(value, list | dict | tuple) and pd.isna(value):
         return ""
@@ -208,6 +209,9 @@ def _cell(column: str, value: Any) -> str:
         return str(value) if column in _IDENTIFIERS or "version" in column else f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
+    if isinstance(value, Decimal):
+        text = f"{value:,f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}"
     return visible(cell_text(json_value(value)), _MAX_CELL)

@@ -489,8 +489,8 @@ class Run:
         self._digest: tuple[Any, str] | None = None
 
     @classmethod
-    def open(cls, path: str | Path) -> Run:
-        """Open the run in a folder.
+    def load(cls, path: str | Path) -> Run:
+        """Load the run in a folder; `open` is another name of it.
 
         Parameters
         ----------
@@ -506,6 +506,8 @@ class Run:
             If the folder is not that of a run, or its ``run.json`` is damaged.
         """
         return cls(path)
+
+    open = load
 
     @classmethod
     def merge(cls, paths: Iterable[str | Path], out: str | Path) -> Run:
@@ -541,7 +543,7 @@ class Run:
     def _repr_html_(self) -> str:
         counts = self.manifest.get("counts", {})
         nodes = [
-            f"{plan.get('node')}: chain {plan.get('chain_id')}, head {plan.get('head_version')}"
+            f"{plan.get('node')}: chain {plan.get('chain_id')}, versions {plan.get('first')} to {plan.get('last')}"
             for plan in self.manifest.get("nodes", [])
         ]
         facts = [

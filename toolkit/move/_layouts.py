@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
@@ -26,7 +26,7 @@ from toolkit.move._type_tags import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from toolkit.move._abi import FieldAbi, ModuleAbi, StructAbi
 
@@ -51,6 +51,8 @@ __all__ = [
     "Untyped",
     "VectorOf",
     "is_closed",
+    "layout_from_json",
+    "layout_to_json",
     "resolve_layout",
 ]
 
@@ -426,3 +428,135 @@ class _Resolver:
             resolved.append((field.name, layout))
             total += size
         return tuple(resolved), total
+
+
+# layouts in files ----------------------------------------------------------------------------------------------------
+
+_NAMED: dict[str, Layout] = {"bool": Bool(), "address": Address(), "bytes": Bytes(), "string": String()}
+_NAMED |= {"object": ObjectOf()}
+_NAMED |= {f"u{bits}": UInt(bits) for bits in (8, 16, 32, 64, 128, 256)}
+_NAMED |= {f"i{bits}": Int(bits) for bits in (8, 16, 32, 64, 128, 256)}
+_NAMES = {layout: name for name, layout in _NAMED.items()}
+
+
+def layout_to_json(layout: Layout) -> Any:  # noqa: PLR0911  # one return per kind of layout
+    """Return a layout as JSON, which `layout_from_json` reads.
+
+    Parameters
+    ----------
+    layout : Layout
+        The layout.
+
+    Returns
+    -------
+    str or dict
+
+    Examples
+    --------
+    >>> layout_to_json(VectorOf(UInt(64)))
+    {'vector': 'u64'}
+    """
+    match layout:
+        case VectorOf(element):
+            return {"vector": layout_to_json(element)}
+        case OptionOf(element):
+            return {"option": layout_to_json(element)}
+        case StructOf(tag, fields):
+            return {"struct": str(tag), "fields": _fields_to_json(fields)}
+        case EnumOf(tag, variants):
+            return {"enum": str(tag), "variants": [[name, _fields_to_json(fields)] for name, fields in variants]}
+        case FunctionValue(tag):
+            return {"function": str(tag)}
+        case Untyped(tag, reason):
+            return {"untyped": str(tag), "reason": reason}
+    return _NAMES[layout]
+
+
+def _fields_to_json(fields: Fields) -> list[list[Any]]:
+    return [[name, layout_to_json(layout)] for name, layout in fields]
+
+
+def layout_from_json(value: Any) -> Layout:
+    """Return the layout of what `layout_to_json` returned, from an untrusted source.
+
+    Parameters
+    ----------
+    value : object
+        Parsed JSON.
+
+    Returns
+    -------
+    Layout
+
+    Raises
+    ------
+    SchemaError
+        If it is not a layout, or deeper than `MAX_DEPTH` or larger than `MAX_NODES`.
+
+    Examples
+    --------
+    >>> layout_from_json({"option": "address"})
+    OptionOf(element=Address())
+    """
+    return _LayoutReader().layout(value, 0)
+
+
+class _LayoutReader:
+    """Reads layouts from JSON and counts their parts."""
+
+    def __init__(self) -> None:
+        self._parts = 0
+
+    def layout(self, value: Any, depth: int) -> Layout:  # noqa: PLR0911  # one return per kind of layout
+        """Return a layout at a depth."""
+        self._parts += 1
+        if depth > MAX_DEPTH or self._parts > MAX_NODES:
+            raise SchemaError(f"a layout is deeper than {MAX_DEPTH} or has more than {MAX_NODES} parts")
+        if isinstance(value, str) and value in _NAMED:
+            return _NAMED[value]
+        match value:
+            case {"vector": element}:
+                return VectorOf(self.layout(element, depth + 1))
+            case {"option": element}:
+                return OptionOf(self.layout(element, depth + 1))
+            case {"struct": str(tag), "fields": list(fields)}:
+                return StructOf(_struct_tag(tag), self._fields(fields, depth))
+            case {"enum": str(tag), "variants": list(variants)}:
+                found = tuple((name, self._fields(fields, depth)) for name, fields in _pairs(variants))
+                return EnumOf(_struct_tag(tag), found)
+            case {"function": str(tag)}:
+                return FunctionValue(_tag(tag))
+            case {"untyped": str(tag), "reason": str(reason)}:
+                return Untyped(_tag(tag), reason)
+        raise SchemaError(f"expected a layout, got {shorten(value)}")
+
+    def _fields(self, fields: Any, depth: int) -> Fields:
+        found = tuple((name, self.layout(value, depth + 1)) for name, value in _pairs(fields))
+        if len({name for name, _ in found}) < len(found):
+            raise SchemaError("a layout has two fields of one name")
+        return found
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, list):
+        raise SchemaError(f"expected a list of pairs, got {shorten(value)}")
+    for pair in value:
+        match pair:
+            case [str(name), inner]:
+                yield name, inner
+            case _:
+                raise SchemaError(f"expected a name and a layout, got {shorten(pair)}")
+
+
+def _tag(text: str) -> TypeTag:
+    try:
+        return parse_type_tag(text, abi=True)
+    except InputError as error:
+        raise SchemaError(f"a layout has a type that cannot be parsed: {error}") from None
+
+
+def _struct_tag(text: str) -> StructTag:
+    tag = _tag(text)
+    if not isinstance(tag, StructTag):
+        raise SchemaError(f"a layout of a struct has the type {shorten(text)}")
+    return tag

@@ -98,14 +98,15 @@ class GasBreakdown:
     def _repr_html_(self) -> str:
         total = f"{self.total_charge_gas_units:,} gas units at {self.gas_unit_price:,} octas each"
         facts = [("charged", f"{total}: {octas_as_apt(self.fee_octas)} APT"), *self._parts()]
-        return facts_html("gas", [*facts, ("net of the refund", f"{octas_as_apt(self.net_octas)} APT")])
+        net = f"{octas_as_apt(self.net_octas)} APT" if self.storage_fee_refund_octas else None
+        return facts_html("gas", [*facts, ("net of the refund", net)])
 
     def _parts(self) -> list[tuple[str, str | None]]:
         """Return the names and values of the parts; None for a refund of 0."""
         refund = self.storage_fee_refund_octas
         return [
-            ("execution", f"{self.execution_gas_units:,}"),
-            ("io", f"{self.io_gas_units:,}"),
+            ("execution", f"{self.execution_gas_units:,} gas units"),
+            ("io", f"{self.io_gas_units:,} gas units"),
             ("storage", f"{self.storage_fee_octas:,} octas"),
             ("refund", f"{refund:,} octas" if refund else None),
         ]
