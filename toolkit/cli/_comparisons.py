@@ -234,7 +234,7 @@ def _run_of(study: str, nodes: list[str] | None, *, use_api_key: bool, quiet: bo
     if Path(study).is_dir():
         if nodes:
             raise InputError(f"--node: {study} is a run, which has been read already; give the study file")
-        return Run.open(study)
+        return Run.load(study)
     return loaded_study(study, nodes, use_api_key=use_api_key).run(progress=not quiet)
 
 
@@ -355,7 +355,7 @@ def forecast(  # noqa: PLR0917 - typer makes options of parameters
     from toolkit.gas._study import Run
 
     check_suffix(out)
-    opened = Run.open(run)
+    opened = Run.load(run)
     with ExitStack() as stack:
         reached = None if where is None else stack.enter_context(connected(where))
 

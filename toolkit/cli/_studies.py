@@ -139,7 +139,7 @@ def report(
     from toolkit import reports
     from toolkit.gas._study import Run
 
-    written = reports.write(Run.open(run), out, csv="beside" if csv_beside else "inside")
+    written = reports.write(Run.load(run), out, csv="beside" if csv_beside else "inside")
     if as_json:
         print_json({"report": str(written)})
     else:

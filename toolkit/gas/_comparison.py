@@ -557,7 +557,7 @@ def _read_side(side: Any) -> _Side:
 def _side_of_path(path: str) -> _Side:
     found = None if Path(path).exists() else _AT_VERSION.fullmatch(path)  # the name of a folder may contain an @
     if found is None:
-        run = Run.open(path)
+        run = Run.load(path)
         every = run.observations
         return _Side(path, last_observations(every), every, run.complete, run.study, run=run)
     if not _VERSION.fullmatch(found[2]):
@@ -565,7 +565,7 @@ def _side_of_path(path: str) -> _Side:
             f"{shorten(path)}: expected a ledger version after the @, a whole number such as {found[1]}@1000, "
             f"got {shorten(found[2])}; the folder alone is the run at its end"
         )
-    run, version = Run.open(found[1]), int(found[2])
+    run, version = Run.load(found[1]), int(found[2])
     last = run.at(version)
     if not len(last):
         first = run.observations["ledger_version"].min() if len(run.observations) else None

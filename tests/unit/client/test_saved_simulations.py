@@ -17,7 +17,7 @@ from toolkit.move import _layouts as layouts
 from toolkit.move import parse_type_tag as tag
 from toolkit.move._layouts import layout_from_json, layout_to_json
 from toolkit.wire import FeePayerSignature, MultiKeySignature, PublicKey, SingleKeySignature
-from toolkit.wire._models import model_from_json, model_to_json
+from toolkit.wire._requests import model_from_json, model_to_json
 
 REGISTER = EntryFunction("0xcafe::registry::register", ["zz"])
 REGISTRY = "0xcafe::registry::Registry"
