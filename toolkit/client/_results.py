@@ -333,7 +333,8 @@ class Simulation(TransactionData):
             with suppress(ToolkitError):  # an unknown type, or a node that does not answer any more
                 self._newest_layout(parse_type_tag(text))
         target = Path(path)
-        content = _saved(self, {name: one[self.ledger_version] for name, one in self._layouts.items()})
+        at = self.ledger_version
+        content = _saved(self, {name: one[at] for name, one in self._layouts.items() if at in one})
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with replacing(target) as file:
