@@ -118,4 +118,4 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-_show_frames_literally()
+_show_frames_literally(lambda frame: str(__getattr__("show")(frame)._repr_html_()))

@@ -9,10 +9,11 @@ included. It skips elements of the class ``mathjax_ignore``; MathJax 2, of expor
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType, TracebackType
 
 __all__ = ["facts_html", "literal", "short_traceback", "show_frames_literally"]
@@ -20,6 +21,8 @@ __all__ = ["facts_html", "literal", "short_traceback", "show_frames_literally"]
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 
 _ATTRS = "toolkit"
+_OF_STEPS = frozenset({"label", "version_after", "cause", "explanation"})
+"""Columns by which a frame of steps is known."""
 _ADDRESS_LENGTH = 66
 """Characters of the longest address; longer text is cut as pandas does."""
 
@@ -61,7 +64,7 @@ def facts_html(title: str, facts: Sequence[tuple[str, Any]]) -> str:
     return literal(f'<strong>{head}</strong><table style="border-collapse:collapse;margin:4px 0">{rows}</table>')
 
 
-def show_frames_literally() -> None:
+def show_frames_literally(table: Callable[[Any], str] | None = None) -> None:
     """Let IPython show the toolkit's frames without mathematics; does nothing outside of IPython.
 
     Frames of others are shown as before: only those with ``attrs["toolkit"]``, as every function of the toolkit returns
@@ -71,15 +74,20 @@ def show_frames_literally() -> None:
     shell = module.get_ipython() if module is not None else None
     if shell is not None:
         formatter = shell.display_formatter.formatters["text/html"]
-        formatter.for_type_by_name("pandas", "DataFrame", _frame_html)
+        formatter.for_type_by_name("pandas", "DataFrame", partial(_frame_html, table=table))
 
 
-def _frame_html(frame: Any) -> str | None:
-    """Return the HTML of a frame, as pandas makes it; addresses in frames of the toolkit are short and distinct."""
+def _frame_html(frame: Any, table: Callable[[Any], str] | None = None) -> str | None:
+    """Return the HTML of a frame, as pandas makes it; addresses in frames of the toolkit are short and distinct.
+
+    Of a frame of steps, whose many columns pandas would leave out in the middle, `table` makes the HTML.
+    """
     import pandas as pd
 
     if _ATTRS not in frame.attrs:
         return frame._repr_html_()  # type: ignore[no-any-return]
+    if table is not None and set(frame.columns) >= _OF_STEPS and pd.get_option("display.notebook_repr_html"):
+        return table(frame)
     shown, longest = _with_short_addresses(frame)
     width = pd.get_option("display.max_colwidth")
     # Addresses with many equal digits at both ends are still long.

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["EVENT_IDENTITY", "SimulationFrames", "TransactionData", "TransactionFrames", "typed_at", "warn_of_similar"]
 
+_SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used", "changes", "events", "error_code")
+"""Columns of transactions that a notebook shows, of so many rows."""
+_ROWS_SHOWN = 6
 _SIMILAR = 0.8
 _MAX_SUGGESTIONS = 3
 _TABLE = ("0x1", "table", "Table")
@@ -397,7 +400,10 @@ class TransactionFrames(TransactionData):
         return f"{type(self).__name__}({', '.join(f'{name}: {text}' for name, text in self._facts().items())})"
 
     def _repr_html_(self) -> str:
-        return facts_html(type(self).__name__, list(self._facts().items()))
+        from toolkit.frames._display import show  # imports pandas
+
+        first = show(self.transactions, rows=_ROWS_SHOWN, columns=_SHOWN)
+        return facts_html(type(self).__name__, list(self._facts().items())) + first._repr_html_()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

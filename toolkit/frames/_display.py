@@ -30,6 +30,8 @@ _IDENTIFIERS = frozenset({"chain_id", "epoch", "round", "block_height", "sequenc
 """Columns whose numbers are identifiers, written without separators as ledger versions are."""
 _FIRST = (
     "label",
+    "stratum",
+    "part",
     "ledger_version",
     "version_before",
     "version_after",

@@ -137,6 +137,7 @@ def test_batches_tell_their_sizes():
     assert repr(frames) == f"SimulationFrames(transactions: 2 rows, 1 failed, {counts})"
     page = harmless(frames._repr_html_())
     assert page.texts[:3] == ["SimulationFrames", "transactions", "2 rows, 1 failed"]
+    assert {"user_transaction", "input_error", "2 rows"} <= set(page.texts)
 
 
 def test_a_probe_is_a_table_of_what_was_found():

@@ -23,6 +23,15 @@ assert "mathjax_ignore" not in html(other) and "$x$" in html(other)
 assert pd.get_option("display.html.use_mathjax") is True
 with pd.option_context("display.notebook_repr_html", False):
     assert html(own) == ""
+steps = pd.DataFrame({"fingerprint": ["f"], "label": ["sell"], "version_after": [1234], "cause": ["code"]})
+steps = steps.assign(explanation="why", gas_after=5_000, time=None)
+steps.attrs["toolkit"] = {"label": {"source": "study"}}
+shown = html(steps)
+names = ("label", "version_after", "gas_after", "cause", "explanation", "fingerprint")
+places = [shown.index(f">{name}<") for name in names]
+assert places == sorted(places) and "5,000" in shown and ">1234<" in shown and ">time<" not in shown
+with pd.option_context("display.notebook_repr_html", False):
+    assert html(steps) == ""
 shell.display_formatter.formatters["text/html"].for_type(pd.DataFrame, lambda frame: "mine")
 toolkit._show_frames_literally()
 assert html(own) == "mine"
