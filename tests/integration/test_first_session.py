@@ -170,14 +170,18 @@ def test_failures_are_rows(node):
     assert frame["value"].iloc[1] > 0
 
 
-def test_several_calls_fit_one_frame_only_if_their_types_agree(node):
-    """Differing return types raise SchemaError; untyped they come as JSON text."""
-    calls = {"supply": SUPPLY, "size": toolkit.ViewFunction("0xcafe::registry::size")}
-    with pytest.raises(toolkit.SchemaError, match="typed=False"):
-        toolkit.fetch_views(node, calls, versions="-2:", progress=False)
-    frame = toolkit.fetch_views(node, calls, versions="-2:", typed=False, progress=False)
-    assert frame["call"].tolist() == ["supply", "supply", "size", "size"]
-    assert frame["value"].iloc[2].strip('"').isdigit()
+def test_several_calls_share_a_frame(node):
+    """Calls of different types have a typed column each, named by the call; untyped they share one of JSON text."""
+    size = "0xcafe::registry::size"
+    calls = {"supply": SUPPLY, "size": toolkit.ViewFunction(size)}
+    typed = toolkit.fetch_views(node, calls, versions="-2:", progress=False)
+    assert typed["call"].tolist() == ["supply", "supply", "size", "size"]
+    assert [str(typed[f"value[{name}]"].dtype) for name in calls] == ["u128", "uint64[pyarrow]"]
+    assert typed["value[size]"].isna().tolist() == [True, True, False, False]
+    unnamed = toolkit.fetch_views(node, [SUPPLY, size], versions="-2:", progress=False)
+    assert unnamed[f"value[{size}]"].tolist() == typed["value[size]"].tolist()
+    untyped = toolkit.fetch_views(node, calls, versions="-2:", typed=False, progress=False)
+    assert untyped["value"].iloc[2].strip('"').isdigit()
 
 
 def test_fetch_table_items_tells_missing_from_present(node):
@@ -204,8 +208,8 @@ def test_fetch_simulations_keeps_order_and_pairs_errors(node):
     ]
     batch = toolkit.fetch_simulations(node, requests, progress=False)
     assert batch.transactions["request"].tolist() == [0, 1, 2]
-    assert isinstance(batch.results[1], toolkit.NodeError)
-    assert batch.transactions["error_code"].fillna("").tolist() == ["", "invalid_input", ""]
+    assert isinstance(batch.results[1], toolkit.InputError)
+    assert batch.transactions["error_code"].fillna("").tolist() == ["", "input_error", ""]
     assert set(batch.events["request"]) == {0, 2}
 
 

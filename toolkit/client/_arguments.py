@@ -122,7 +122,10 @@ def check_abis(abis: Any) -> dict[tuple[str, str], ModuleAbi]:
 
 
 def named_calls(calls: Any) -> dict[str, ViewFunction]:
-    """Return view calls by name: the caller's, or the function's, with its arguments if it is called several times."""
+    """Return view calls by name: the caller's, or the function's, with its arguments if it is called several times.
+
+    Names of functions have the short form of the address, since names are also parts of column names.
+    """
     if isinstance(calls, str | ViewFunction):
         call = _view("calls", calls)
         return {call.function: call}
@@ -140,7 +143,7 @@ def named_calls(calls: Any) -> dict[str, ViewFunction]:
         listed = [_view(f"call {place}", given) for place, given in enumerate(calls)]
         often = Counter(call.function for call in listed)
         for place, call in enumerate(listed):
-            name = call.function if often[call.function] == 1 else _with_arguments(call)
+            name = function_id(call.function).wire if often[call.function] == 1 else _with_arguments(call)
             named[name if name not in named else f"{name} #{place}"] = call
     if not named:
         raise InputError("fetch_views needs at least one call")
@@ -151,7 +154,7 @@ def _with_arguments(call: ViewFunction) -> str:
     """Return a call as people write it; a long argument is cut."""
     types = f"<{', '.join(call.type_arguments)}>" if call.type_arguments else ""
     texts = [one if isinstance(one, str) else json.dumps(one, default=shorten) for one in call.arguments]
-    return f"{call.function}{types}({', '.join(visible(text, _MAX_ARGUMENT) for text in texts)})"
+    return f"{function_id(call.function).wire}{types}({', '.join(visible(text, _MAX_ARGUMENT) for text in texts)})"
 
 
 def listed_keys(keys: Any) -> list[Any]:
