@@ -217,12 +217,12 @@ def test_a_plan_instead_of_a_search(node):
 
 
 def test_failures_do_not_end_a_study(url):
-    """A call that can never work is rows with an error code; the others are read."""
+    """A call that always aborts is rows with an error code; the others are read."""
     with toolkit.connect(url) as node:
         study = toolkit.Study(
             node=node,
             calls={
-                "nothing": toolkit.ViewFunction("0x1::nothing::here"),
+                "nothing": toolkit.ViewFunction("0xcafe::registry::record_of", ["nobody"]),
                 "size": toolkit.ViewFunction("0xcafe::registry::size"),
             },
             versions=[100, 200],

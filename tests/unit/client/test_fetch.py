@@ -21,7 +21,7 @@ from toolkit.client._batch import run_in_threads
 from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
 from toolkit.client._http import Answer
 from toolkit.client._node import Node
-from toolkit.errors import ClosedError, InputError
+from toolkit.errors import ClosedError, FailedReadsWarning, InputError
 from toolkit.wire import EntryFunction, SimulationRequest, ViewFunction
 
 M = module(
@@ -191,6 +191,28 @@ class TestViews:
         node, _ = node_with()
         with pytest.raises(InputError, match="expected 0 arguments"):
             fetch_views(node, ViewFunction("0x1::m::count", arguments=[1]), versions="100:104", progress=False)
+
+    def test_a_view_that_the_abi_does_not_list_is_read_if_the_node_runs_it(self):
+        """As a private function may be; one request finds that out, and the sweep goes on."""
+        node, fake = node_with({"POST /view": lambda *_: answer(["5"])})
+        frame = fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:104", progress=False)
+        assert frame["value"].tolist() == ["5"] * 5
+        node, fake = node_with({"POST /view": refused(400, "invalid_input", "could not find view function by x")})
+        with pytest.raises(
+            InputError, match="0x1::m::hidden: the module has no function `hidden`; it has the view func"
+        ):
+            fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:104", progress=False)
+        assert [query["ledger_version"] for query, _ in fake.sent("POST /view")] == ["104", "1000"]  # newest, and head
+
+    @pytest.mark.filterwarnings("ignore:3 calls have no types")
+    @pytest.mark.parametrize("route", [refused(403, "api_disabled"), refused(503, "unavailable")], ids=["off", "out"])
+    def test_nothing_is_checked_if_modules_cannot_be_looked_up(self, route):
+        """The reads report what is wrong, row by row, and a warning says that none was answered."""
+        fake = FakeNode({M_PATH: route, "POST /view": refused(400, "invalid_input", "could not find view function")})
+        node = Node(URL, transport=fake, sleep=lambda _: None)
+        with pytest.warns(FailedReadsWarning, match="all 3 views failed"):
+            frame = fetch_views(node, ViewFunction("0x1::m::hidden"), versions="100:102", progress=False)
+        assert frame["error_code"].notna().all()
 
     def test_a_name_that_is_no_text_is_refused(self):
         """It names the call and what to write, before anything is asked."""
