@@ -128,6 +128,8 @@ class Memory:
             return (200, [self.answer]) if self.refusal is None else (400, self.refusal)
         if path == "/accounts/0x1/module/aptos_account":
             return 200, {"bytecode": "0x", "abi": ACCOUNT}
+        if path.endswith("/module/secret"):
+            return 403, {"message": "not offered", "error_code": "api_disabled", "vm_error_code": None}
         if path.rpartition("/")[0].endswith("/module"):
             return 404, {"message": "no such module", "error_code": "module_not_found", "vm_error_code": None}
         if path.startswith("/accounts/"):

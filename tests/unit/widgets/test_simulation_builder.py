@@ -248,6 +248,14 @@ def test_the_json_preview_shows_arguments_as_they_are_sent(filled):
     assert "&quot;,\n      &quot;100&quot;\n" in shown(filled)
 
 
+def test_a_function_of_a_module_that_does_not_exist_is_refused(memory, filled):
+    """The node answers that there is none, so the request is not sent."""
+    filled.function = "0xcafe::nothing::run"
+    filled.simulate()
+    assert memory.bodies == []
+    assert "the module 0xcafe::nothing does not exist" in filled.error
+
+
 def test_a_function_of_an_unknown_module_is_tried(memory, filled):
     """Without an ABI nothing can be checked; the node itself judges."""
     filled.function = "0xcafe::secret::run"
