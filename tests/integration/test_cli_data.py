@@ -1,0 +1,101 @@
+"""The commands transactions, events, resources and balances: what they print and write is what the functions return."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+import toolkit
+
+FEE = "0x1::transaction_fee::FeeStatement"
+ACCOUNT = "0x1::account::Account"
+RANGE = "100:160"
+
+
+@pytest.fixture
+def run(command, url):
+    """Run a command against the seeded node; return what it printed, after a check of its exit code."""
+
+    def done(*arguments: str, code: int = 0) -> str:
+        told = command(*arguments, "--node", url)
+        assert told.returncode == code, told.stderr
+        return told.stdout if code == 0 else told.stderr
+
+    return done
+
+
+@pytest.mark.parametrize("frame", ["transactions", "changes", "events"])
+def test_transactions_are_written_whole(run, node, tmp_path, frame):
+    """Every row and column, in Parquet and in JSON."""
+    wanted = getattr(toolkit.fetch_transactions(node, RANGE, progress=False), frame)
+    place = tmp_path / "rows.parquet"
+    said = run("transactions", "--versions", RANGE, "--frame", frame, "--out", str(place))
+    assert said == f"{len(wanted)} rows, 0 of them failed reads: {place}\n"
+    found = toolkit.read_parquet(place)
+    assert found.columns.tolist() == wanted.columns.tolist()
+    assert found["ledger_version"].tolist() == wanted["ledger_version"].tolist()
+    rows = json.loads(run("transactions", "--versions", RANGE, "--frame", frame, "--json"))["rows"]
+    assert [row["ledger_version"] for row in rows] == wanted["ledger_version"].tolist()
+
+
+def test_the_terminal_shows_the_main_columns(run):
+    """A line per version, without hashes and payloads; addresses are short."""
+    lines = run("transactions", "--versions", "100:104").splitlines()
+    assert lines[0].split() == ["ledger_version", "timestamp", "type", "success", "sender", "function", "gas_used"]
+    assert [line.split()[0] for line in lines[1:6]] == ["100", "101", "102", "103", "104"]
+    assert max(map(len, lines)) < 140
+
+
+def test_events_have_a_column_per_field(run, node, tmp_path):
+    """As `fetch_events`; a misspelt type is a note with what may be meant."""
+    wanted = toolkit.fetch_events(node, FEE, RANGE, progress=False)
+    place = tmp_path / "fees.csv"
+    run("events", FEE, "--versions", RANGE, "--out", str(place))
+    rows = list(csv.DictReader(place.read_text().splitlines()))
+    assert list(rows[0]) == wanted.columns.tolist()
+    assert [int(row["total_charge_gas_units"]) for row in rows] == wanted["total_charge_gas_units"].tolist()
+    assert "execution_gas_units" in run("events", FEE, "--versions", RANGE).splitlines()[0]
+
+
+def test_a_resource_over_versions(run, node):
+    """A row per version; a resource that does not exist is a row with its error code, and the exit code is 0."""
+    rows = json.loads(run("resources", "0xa11ce", ACCOUNT, "--versions", "0:200:100", "--json"))["rows"]
+    wanted = toolkit.fetch_resources(node, "0xa11ce", ACCOUNT, "0:200:100", progress=False)
+    assert [row["sequence_number"] for row in rows] == wanted["sequence_number"].tolist()
+    assert "resource_not_found" in run("resources", "0xdead", ACCOUNT)
+
+
+def test_balances_of_an_owner(run, node, tmp_path):
+    """The rows of that owner, numbered from 0; all owners by default."""
+    wanted = toolkit.fetch_transactions(node, RANGE, progress=False).balance_changes
+    owner = wanted["owner"].iloc[0]
+    place = tmp_path / "balances.csv"
+    said = run("balances", "--versions", RANGE, "--owner", owner, "--out", str(place))
+    mine = wanted[wanted["owner"] == owner]
+    assert said == f"{len(mine)} rows, 0 versions that could not be read: {place}\n"
+    rows = list(csv.DictReader(place.read_text().splitlines()))
+    assert list(rows[0]) == wanted.columns.tolist()
+    assert [int(row["change"]) for row in rows] == mine["change"].tolist()
+    asset = wanted["asset"].iloc[0]
+    shown = json.loads(run("balances", "--versions", RANGE, "--asset", asset, "--json"))["rows"]
+    assert len(shown) == int((wanted["asset"] == asset).sum())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["events", "nonsense"], "nonsense"),
+        (["events", "u64"], "event_type must be a struct"),
+        (["resources", "here", ACCOUNT], "here"),
+        (["balances", "--asset", "gold"], "--asset gold: expected a coin type or an address"),
+        (["transactions", "--versions", "x"], "x"),
+        (["transactions", "--out", "rows.txt"], "must end in"),
+    ],
+)
+def test_mistakes_are_one_line(run, arguments, text):
+    """Exit code 2."""
+    line = run(*arguments, code=2)
+    assert text in line
+    assert line.count("\n") == 1

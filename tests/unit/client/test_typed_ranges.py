@@ -1,0 +1,251 @@
+"""Typed frames of several transactions from a node in memory: types by version, failures, hostile payloads."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pandas as pd
+import pytest
+
+from tests.unit.client.fakes import URL, V2_EVENT, FakeNode, answer, ledger, module, refused, struct, user_transaction
+from toolkit.client._fetch import fetch_events, fetch_resources, fetch_transactions
+from toolkit.client._node import Node
+from toolkit.errors import InputError, SchemaError
+from toolkit.frames._columns import plain_columns
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+MOVED = "0x1::m::Moved"
+PURSE = "0x1::m::Purse"
+PLACE = "GET /accounts/0xa11ce/resource/0x1%3A%3Am%3A%3APurse"
+FIELDS = {"old": {"amount": "u64"}, "new": {"amount": "u128", "by": "address"}}
+UPGRADE = 110
+"""Version from which `m` declares the new fields."""
+
+
+def code(query, _):
+    fields = FIELDS["new" if int(query["ledger_version"]) >= UPGRADE else "old"]
+    structs = [struct("Moved", fields), struct("Purse", fields)]
+    return answer(module("m", structs=structs, code="0x02" if fields is FIELDS["new"] else "0x01"))
+
+
+def data(version):
+    new = {"amount": str(2**100), "by": "0xb0b"}
+    return new if version >= UPGRADE else {"amount": str(2**64 - 1)}
+
+
+def transaction(version, **more):
+    event = {"guid": V2_EVENT, "sequence_number": "0", "type": MOVED, "data": data(version)}
+    change = {
+        "type": "write_resource",
+        "address": "0xa11ce",
+        "state_key_hash": "0x01",
+        "data": {"type": PURSE, "data": data(version)},
+    }
+    return user_transaction(version, type="user_transaction", events=[event], changes=[change], **more)
+
+
+def page(query, _):
+    start, limit = int(query["start"]), int(query["limit"])
+    return answer([transaction(version) for version in range(start, start + limit)])
+
+
+def resource(query, _):
+    version = int(query["ledger_version"])
+    if version < 102:
+        return refused(404, "resource_not_found", "nothing there", head=ledger())
+    return answer({"type": PURSE, "data": data(version)})
+
+
+def node_with(**routes):
+    named = {"GET /transactions": page, "GET /accounts/0x1/module/m": code, PLACE: resource} | routes
+    fake = FakeNode(named)
+    return Node(URL, transport=fake), fake
+
+
+def rows(frame: pd.DataFrame, *names: str) -> list[tuple]:
+    return list(zip(*plain_columns(frame, list(names)).values(), strict=True))
+
+
+BOB = "0x" + "0" * 61 + "b0b"
+
+
+@pytest.mark.parametrize("read", ["events", "resources", "fetch_events", "fetch_resources"])
+def test_types_are_those_of_each_version(read):
+    """A field that an upgrade widens holds both; one that it adds is null before."""
+    node, _ = node_with()
+    frames = fetch_transactions(node, "105:115", progress=False)
+    frame = {
+        "events": lambda: frames.events_of(MOVED),
+        "resources": lambda: frames.resources(PURSE),
+        "fetch_events": lambda: fetch_events(node, MOVED, "105:115", progress=False),
+        "fetch_resources": lambda: fetch_resources(node, "0xa11ce", PURSE, "105:115", progress=False),
+    }[read]()
+    assert str(frame["amount"].dtype) == "u128"
+    assert rows(frame, "ledger_version", "amount", "by") == [
+        (at, 2**100, BOB) if at >= UPGRADE else (at, 2**64 - 1, None) for at in range(105, 116)
+    ]
+
+
+def test_modules_are_looked_up_by_bisection():
+    """A range of a thousand versions with one upgrade needs few look-ups."""
+    node, fake = node_with()
+    fetch_events(node, MOVED, "0:999", progress=False)
+    assert len(fake.sent("GET /accounts/0x1/module/m")) < 30
+
+
+def test_a_field_that_narrows_names_the_version():
+    """A value that does not fit the newest type is an error with its place, and says what to do."""
+
+    def narrowed(query, _):
+        new = int(query["ledger_version"]) >= UPGRADE
+        structs = [struct("Moved", {"amount": "u8" if new else "u64"})]
+        return answer(module("m", structs=structs, code="0x02" if new else "0x01"))
+
+    def small(query, _):
+        start, limit = int(query["start"]), int(query["limit"])
+        found = []
+        for version in range(start, start + limit):
+            one = transaction(version)
+            one["events"][0]["data"] = {"amount": 5 if version >= UPGRADE else "300"}
+            found.append(one)
+        return answer(found)
+
+    node, _ = node_with(**{"GET /transactions": small, "GET /accounts/0x1/module/m": narrowed})
+    with pytest.raises(SchemaError, match=r"event 0 of version 108.*read the versions before and after") as caught:
+        fetch_events(node, MOVED, "108:112", progress=False)
+    assert caught.value.column == "amount"
+    assert caught.value.rows == (0, 1)
+
+
+@pytest.mark.parametrize("bad", [{"amount": "-1"}, {"amount": "x"}, {}, [], None, "text", {"amount": {"vec": []}}])
+def test_a_hostile_event_is_named_by_version_and_index(bad):
+    """An event that does not fit its type is a SchemaError with its place, never another error."""
+
+    def bent(query, _):
+        found = json.loads(page(query, None).body)
+        found[2]["events"].insert(0, {**found[2]["events"][0], "type": "0x1::m::Other", "data": {}})
+        found[2]["events"][1]["data"] = bad
+        return answer(found)
+
+    node, _ = node_with(**{"GET /transactions": bent})
+    for read in (
+        lambda: fetch_events(node, MOVED, "100:104", progress=False),
+        lambda: fetch_transactions(node, "100:104", progress=False).events_of(MOVED),
+    ):
+        with pytest.raises(SchemaError, match="event 1 of version 102"):
+            read()
+
+
+def test_versions_that_cannot_be_read_are_rows():
+    """A failed page and a malformed transaction are rows with an error code, in the order of versions."""
+
+    def partly(query, _):
+        if int(query["start"]) >= 300:
+            return refused(400, "invalid_input", "no such page", head=ledger())
+        found = [
+            transaction(version) for version in range(int(query["start"]), int(query["start"]) + int(query["limit"]))
+        ]
+        found[1]["gas_used"] = "many"
+        return answer(found)
+
+    node, _ = node_with(**{"GET /transactions": partly})
+    frame = fetch_events(node, MOVED, [150, 151, 152, 300, 301], progress=False)
+    codes = [None, "schema_error", None, "invalid_input", "invalid_input"]
+    assert rows(frame, "ledger_version", "error_code") == list(zip([150, 151, 152, 300, 301], codes, strict=True))
+    assert frame["amount"].isna().tolist() == [code is not None for code in codes]
+
+
+def test_a_malformed_change_does_not_cost_an_event():
+    """Only what is asked for is read."""
+
+    def partly(query, _):
+        found = json.loads(page(query, None).body)
+        found[0]["changes"][0]["address"] = "nowhere"
+        return answer(found)
+
+    node, _ = node_with(**{"GET /transactions": partly})
+    assert fetch_events(node, MOVED, [150, 151], progress=False)["error_code"].isna().all()
+
+
+def test_a_missing_resource_is_a_row():
+    """With the node's error code; the others are typed."""
+    node, fake = node_with()
+    frame = fetch_resources(node, "0xa11ce", PURSE, "100:103", progress=False)
+    assert rows(frame, "ledger_version", "amount", "status", "error_code") == [
+        (100, None, 404, "resource_not_found"),
+        (101, None, 404, "resource_not_found"),
+        (102, 2**64 - 1, None, None),
+        (103, 2**64 - 1, None, None),
+    ]
+    assert len(fake.sent(PLACE)) == 4
+
+
+def test_an_event_type_that_is_misspelt_is_suggested():
+    """The frame is empty and typed."""
+    node, _ = node_with()
+    with pytest.warns(UserWarning, match="no 0x1::m::Mooved; did you mean 0x1::m::Moved"):
+        assert len(fetch_events(node, "0x1::m::Mooved", "100:101", progress=False)) == 0
+
+
+@pytest.mark.parametrize("tag", ["u64", "vector<u8>", "nonsense", "", 5])
+def test_a_type_that_is_no_struct_is_refused_before_anything_is_sent(tag):
+    """Also text that is not a type."""
+    node, fake = node_with()
+    for read in (
+        lambda: fetch_events(node, tag, "0:10", progress=False),
+        lambda: fetch_resources(node, "0x1", tag, "0:10", progress=False),
+    ):
+        with pytest.raises(InputError):
+            read()
+    assert fake.asked == []
+
+
+def test_the_state_before_follows_from_the_range_or_is_read():
+    """Only the state before the first write of an unbroken range is read; a failed read is a row."""
+    node, fake = node_with()
+    frame = fetch_transactions(node, [100, 101, 103, 104], progress=False).diff()
+    asked = sorted(int(query["ledger_version"]) for query, _ in fake.sent(PLACE))
+    assert asked == [99, 102]
+    old = json.dumps(data(0), separators=(",", ":"))
+    assert rows(frame, "ledger_version", "before", "after") == [
+        (100, None, old),
+        (101, old, old),
+        (103, old, old),
+        (104, old, old),
+    ]
+    broken, _ = node_with(**{PLACE: refused(410, "version_pruned", "gone", head=ledger())})
+    frame = fetch_transactions(broken, [103, 104], progress=False).diff()
+    assert rows(frame, "ledger_version", "before", "error_code") == [(103, None, "version_pruned"), (104, old, None)]
+
+
+def test_a_member_that_a_later_write_of_its_group_leaves_out_is_read():
+    """A resource of a group that is not listed any more was deleted: its last write is not the state before."""
+
+    def grouped(query, _):
+        found = json.loads(page(query, None).body)
+        other = {"type": "write_resource", "address": "0xa11ce", "state_key_hash": "0x01"}
+        for one in found:
+            if one["version"] == "104":
+                one["changes"] = [other | {"data": {"type": "0x1::m::Other", "data": {}}}]
+        return answer(found)
+
+    gone = refused(404, "resource_not_found", "nothing there", head=ledger())
+    there = {PLACE: lambda query, _: gone if query["ledger_version"] == "104" else resource(query, _)}
+    other = {PLACE.replace("Purse", "Other"): gone}
+    node, _ = node_with(**{"GET /transactions": grouped}, **there, **other)
+    frame = fetch_transactions(node, "103:105", progress=False).diff()
+    assert rows(frame[frame["ledger_version"] == 105], "before") == [(None,)]
+
+
+def test_frames_survive_a_pickle():
+    """The frames are data; reading on needs a node that can be connected to again."""
+    node, _ = node_with()
+    frames = fetch_transactions(node, "100:101", progress=False)
+    events = frames.events_of(MOVED)
+    copy = pickle.loads(pickle.dumps(frames))  # noqa: S301 - our own bytes
+    pd.testing.assert_frame_equal(copy.events_of(MOVED), events)
+    pd.testing.assert_frame_equal(copy.balance_changes, frames.balance_changes)
+    with pytest.raises(InputError, match="this TransactionFrames was unpickled"):
+        copy.diff()
