@@ -275,3 +275,14 @@ def test_runs_and_studies_load_alike(tmp_path):
     loaded, opened = toolkit.Run.load(tmp_path / "run"), toolkit.Run.open(tmp_path / "run")
     assert type(loaded) is type(opened) is toolkit.Run
     assert loaded.digest == opened.digest
+
+
+@pytest.mark.parametrize(("name", "value"), [("gas_used", "many"), ("version", "-1"), ("sender", "zz")])
+def test_numbers_and_addresses_are_checked_on_loading(saved, tmp_path, name, value):
+    """Not when a frame is made of them."""
+    document = json.loads(saved.read_text())
+    document["transaction"][name] = value
+    place = tmp_path / "x.json"
+    place.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"x\.json"):
+        Simulation.load(place)
