@@ -237,12 +237,13 @@ def test_a_string_may_be_written_short_wherever_a_type_is_given(node, url):
     assert (answer.status_code, "Unable to parse move type" in answer.text) == (400, True)
 
 
-def test_a_range_before_the_module_says_where_it_is(node):
-    """The call fits the code at the head."""
-    with pytest.raises(
-        InputError, match=r"registry does not exist.*it fits the code at the head, version 999: read later"
-    ):
-        toolkit.fetch_views(node, f"{REGISTRY}::size", "0:2", progress=False)
+def test_a_range_before_the_module_is_rows_of_errors(node):
+    """The call fits the code at the head, so nothing is misspelt; a warning says that every read failed."""
+    with pytest.warns(toolkit.errors.FailedReadsWarning, match="registry"):
+        frame = toolkit.fetch_views(node, f"{REGISTRY}::size", "0:2", progress=False)
+    assert frame["error_code"].tolist() == ["invalid_input"] * 3
+    with pytest.raises(InputError, match="did you mean `size`"):
+        toolkit.fetch_views(node, f"{REGISTRY}::sice", "0:2", progress=False)
 
 
 def test_a_batch_loses_nothing_by_a_request_that_does_not_fit(node, monkeypatch):

@@ -219,7 +219,7 @@ def readable(versions: Sequence[int], *, oldest: int, head: int) -> Sequence[int
 
 
 def check_calls(node: Node, calls: Mapping[str, ViewFunction], versions: Sequence[int]) -> None:
-    """Raise InputError for calls that fit the code at none of some sorted versions, with all of them in one message."""
+    """Raise InputError for calls that fit the code at none of some sorted versions, all of them in one message."""
     found = {name: problem for name, call in calls.items() if (problem := call_problem(node, call, versions))}
     if found:
         raise InputError(next(iter(found.values())) if len(calls) == 1 else problem_list(found, len(calls)))
@@ -234,7 +234,7 @@ def problem_list(problems: Mapping[str, str], of: int) -> str:
 def call_problem(
     node: Node, call: ViewFunction | EntryFunction, versions: Sequence[int], *, arguments: bool = True
 ) -> str | None:
-    """Return why a call fits the code at none of some versions.
+    """Return why a call fits the code at none of some versions, nor at the head.
 
     Parameters
     ----------
@@ -248,8 +248,8 @@ def call_problem(
     Returns
     -------
     str or None
-        What is wrong at the newest version. None if the call fits at one of the versions, or if that is not known: if
-        the node does not offer modules, a look-up fails, or `versions` is empty.
+        What is wrong at the newest version. None if the call fits at one of the versions or at the head, or if that is
+        not known: if the node does not offer modules, a look-up fails, or `versions` is empty.
     """
 
     def problem(abis: AbisAt) -> _Problem | None:
@@ -319,7 +319,7 @@ def check_keys(node: Node, keys: Sequence[Any], *, key_type: str, value_type: st
 
 
 def _problem_of_all(node: Node, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> str | None:
-    """Return the problem at the newest of some versions; None if one of them has none, or if that is not known."""
+    """Return the problem at the newest of some versions; None if one of them or the head has none, or if unknown."""
     if not versions:
         return None
     try:
@@ -333,14 +333,16 @@ def _problem_of_all(node: Node, problem: Callable[[AbisAt], _Problem | None], ve
         # From the last of these versions on, the modules are those of the newest version.
         if any(problem(node.abis.at(at)) is None for at in sorted(starts)[-2::-1]):
             return None
-        similar = "" if newest.absent is None else _similar_modules(node, newest.absent, versions[-1])
-        head = node.ledger().version
-        later = head > versions[-1] and problem(node.abis.at(head)) is None
+        head = max(node.ledger().version, versions[-1])
+        at_head = problem(node.abis.at(head)) if head > versions[-1] else newest
+        if at_head is None:
+            return None  # nothing is misspelt: the versions are older than the code
+        found, version = (at_head, head) if newest.absent else (newest, versions[-1])
+        similar = "" if found.absent is None else _similar_modules(node, found.absent, version)
     except (NodeError, NodeUnreachable, SchemaError):
         return None  # the reads report it, row by row
     more = "" if len(versions) == 1 else f"; it fits at none of the {len(versions):,} versions to read"
-    hint = f"; it fits the code at the head, version {head}: read later versions" if later else ""
-    return f"{newest.text}{similar} (by the code at version {versions[-1]}{more}{hint})"
+    return f"{found.text}{similar} (by the code at version {version}{more})"
 
 
 def _function_of(call: ViewFunction | EntryFunction, abis: AbisAt) -> _Problem | FunctionAbi | None:

@@ -154,9 +154,9 @@ def fetch_views(
         the message names column, row, version and value. An answer that is not one of the service, such as a gateway's
         page, is a row.
     InputError
-        If the plan cannot be parsed or read, or a call fits the code at none of its versions: its function does not
-        exist, is not a view function, or takes other arguments. That is found out from the ABI before anything is
-        read, for all calls at once. Versions whose code a call does not fit are rows if it fits at another version.
+        If the plan cannot be parsed or read, or a call fits the code at none of its versions, nor at the head: its
+        function does not exist, is not a view function, or takes other arguments. That is found out from the ABI before
+        anything is read, for all calls at once. Versions whose code a call does not fit are rows if it fits at another.
     NodeError, NodeUnreachable
         If the node does not say what its ledger is.
     LedgerChanged
