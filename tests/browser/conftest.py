@@ -1,4 +1,7 @@
-"""JupyterLab on loopback, and Chromium to look at it with. Where one is missing: skipped, or failed if required."""
+"""JupyterLab on loopback, and Chromium to look at it with; and a bare page that joins a widget to its front end.
+
+If JupyterLab, Playwright or Chromium is missing, the tests are skipped, or failed if they are required.
+"""
 
 from __future__ import annotations
 
@@ -160,3 +163,95 @@ def shots(tmp_path):
     folder = Path(os.environ.get(SHOTS) or tmp_path)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+# a widget without Jupyter --------------------------------------------------------------------------------------------
+
+BARE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>form</title><style>
+body { margin: 12px; background: #fff; }
+body[data-jp-theme-light=false] { background: #111; --jp-ui-font-color1: rgba(255, 255, 255, 0.87);
+  --jp-ui-font-color2: rgba(255, 255, 255, 0.54); --jp-border-color1: #616161; --jp-layout-color1: #111;
+  --jp-layout-color2: #424242; color-scheme: dark; }
+</style></head><body><main id="here"></main></body></html>"""
+JOIN = """async ([state, theme]) => {
+  document.body.dataset.jpThemeLight = String(theme === "light");
+  const listeners = {}, fire = (name, ...given) => (listeners[name] || []).forEach((one) => one(...given));
+  let dirty = {};
+  const differs = (a, b) => JSON.stringify(a) !== JSON.stringify(b);
+  const model = {
+    get: (name) => state[name],
+    set: (name, value) => {
+      if (!differs(state[name], value)) return;
+      state[name] = dirty[name] = value;
+      fire(`change:${name}`);
+    },
+    save_changes: () => { const sent = dirty; dirty = {}; window.tell({ method: "update", state: sent }); },
+    send: (content) => window.tell({ method: "custom", content }),
+    on: (name, run) => (listeners[name] ||= []).push(run),
+    off: (name, run) => (listeners[name] = (listeners[name] || []).filter((one) => one !== run)),
+  };
+  window.receive = (messages) => {
+    for (const { method, state: news } of messages) {
+      if (method !== "update") continue;
+      const changed = Object.keys(news).filter((name) => differs(state[name], news[name]));
+      for (const name of changed) state[name] = news[name];
+      for (const name of changed) fire(`change:${name}`);
+    }
+  };
+  window.sent = 0;
+  window.tell = async (message) => { window.sent += 1; receive(await window.toPython(JSON.stringify(message))); window.sent -= 1; };
+  window.fire = fire;
+  document.head.append(Object.assign(document.createElement("style"), { textContent: state._css }));
+  const made = await import(URL.createObjectURL(new Blob([state._esm], { type: "text/javascript" })));
+  const start = performance.now();
+  const clean = await made.default.render({ model, el: document.getElementById("here") });
+  window.clean = clean;
+  return performance.now() - start;
+}"""
+
+
+class Bare:
+    """A page with one widget: messages go from the real Python object to its real front end and back."""
+
+    def __init__(self, page, widget, theme):
+        self.page, self.widget, self._sent = page, widget, []
+        widget.comm.publish_msg = lambda _kind, data=None, **_about: self._sent.append(data)
+        page.set_content(BARE)
+        page.expose_function("toPython", self._answer)
+        state = {name: value for name, value in widget.get_state().items() if name != "layout"}
+        self.drawn_ms = page.evaluate(JOIN, [json.loads(json.dumps(state, default=str)), theme])
+
+    def _answer(self, text):
+        self.widget._handle_msg({"content": {"data": json.loads(text)}, "buffers": []})
+        return self._taken()
+
+    def _taken(self):
+        sent, self._sent = self._sent, []
+        return [message for message in sent if message and message.get("method") == "update"]
+
+    def flush(self):
+        """Show what Python has changed by itself."""
+        self.page.evaluate("messages => receive(messages)", self._taken())
+
+    def settled(self):
+        """Wait until every message is answered."""
+        self.page.wait_for_timeout(450)  # the pause after which the function is looked up
+        self.page.wait_for_function("() => window.sent === 0")
+
+
+@pytest.fixture
+def bare(browser):
+    """Return a function that shows a widget on a bare page; errors of its scripts fail the test."""
+    contexts, errors = [], []
+
+    def show(widget, *, theme="light", width=1280, height=900):
+        context = browser.new_context(viewport={"width": width, "height": height})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        return Bare(page, widget, theme)
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert errors == []

@@ -39,6 +39,7 @@ __all__ = [
     "Account",
     "AccountKind",
     "Asset",
+    "account_modules",
     "account_resources",
     "prepare_page",
     "read_account",
@@ -383,6 +384,11 @@ def _pages(node: Node, address: str, what: str, version: int) -> list[Any]:
     )
 
 
+def account_modules(node: Node, address: str, version: int) -> list[_Module]:
+    """Return the modules of an address, with their ABIs."""
+    return _pages(node, address, "modules", version)
+
+
 def account_resources(node: Node, address: str, version: int) -> list[tuple[str, Any]]:
     """Return the canonical types and the data of the resources of an address."""
     return [(_canonical(row["type"]), row["data"]) for row in _pages(node, address, "resources", version)]
@@ -418,7 +424,7 @@ def read_account(node: Node, address: str, ledger_version: int | None, assets: I
     if version is None:
         version = (node.ledger() if head is None else head).version
     resources = _part(lambda: account_resources(node, canonical, version))
-    modules = _part(lambda: _pages(node, canonical, "modules", version))
+    modules = _part(lambda: account_modules(node, canonical, version))
     if absent is not None and not resources and not modules:
         raise absent
     notes = [f"{one}" for one in (resources, modules) if isinstance(one, NodeError)]

@@ -1,18 +1,28 @@
-"""A simulation as HTML pages, and a request as Python and JSON. All text is escaped; nothing is fetched."""
+"""What a builder shows: a simulation as HTML pages, and its request as Python, curl, JSON and a study's call.
+
+All text in pages is escaped; nothing is fetched.
+"""
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+import msgspec
+
 from toolkit._present.text import cleaned
 from toolkit.client._http import redacted_url
+from toolkit.errors import InputError
+from toolkit.gas._calls import Call
 from toolkit.gas._series import MODEL_NOTICE
-from toolkit.widgets._entries import estimates_of
+from toolkit.move import wire_address
+from toolkit.move._json_text import parse_json
+from toolkit.widgets._drafts import estimates_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,17 +33,25 @@ if TYPE_CHECKING:
     from toolkit.client._results import Simulation
     from toolkit.wire import GasBreakdown, SimulationRequest
 
-__all__ = ["MAX_ROWS", "Html", "code", "message", "pages", "request_as_json", "request_as_python", "safe"]
+__all__ = ["MAX_ROWS", "Html", "code", "pages", "picture", "programs", "request_as_json", "request_as_python", "safe"]
 
 MAX_ROWS = 100
 """Rows of a frame that a page shows."""
 
 _MAX_DATA = 40
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _MAX_SECONDS = 253_402_300_799
 """End of the year 9999, the last that `datetime` can hold."""
 
 
-def pages(simulation: Simulation, node: Node) -> dict[str, Html]:
+def pages(
+    simulation: Simulation,
+    node: Node,
+    *,
+    name: str,
+    before: Simulation | None = None,
+    diff: pd.DataFrame | None = None,
+) -> dict[str, Html]:
     """Return the pages of a simulation by title, in the order of the tabs.
 
     Parameters
@@ -41,39 +59,104 @@ def pages(simulation: Simulation, node: Node) -> dict[str, Html]:
     simulation : Simulation
     node : Node
         The node that ran it.
+    name : str
+        What the reader calls the simulation, for hints: ``builder.simulation``.
+    before : Simulation, optional
+        The previous simulation of the same form, to compare with.
+    diff : DataFrame, optional
+        As `Simulation.diff`: adds the state before each change.
 
     Returns
     -------
     dict of str to Html
     """
-    model = node.name == "embedded"
+    balances = simulation.balance_changes
     return {
-        "Summary": summary_page(simulation),
-        "Gas": gas_page(simulation, model=model),
-        f"State changes ({len(simulation.changes)})": changes_page(simulation),
-        f"Events ({len(simulation.events)})": events_page(simulation),
-        "Request": request_page(simulation, node),
+        "Outcome": outcome_page(simulation, name, before),
+        "Gas": gas_page(simulation, model=node.name == "embedded"),
+        f"Balances ({len(balances)})": balances_page(balances, name),
+        f"Changes ({len(simulation.changes)})": changes_page(simulation, name, diff),
+        f"Events ({len(simulation.events)})": events_page(simulation, name),
+        "Raw": raw_page(simulation),
     }
 
 
-def summary_page(simulation: Simulation) -> Html:
-    """Return outcome and cost."""
+def outcome_page(simulation: Simulation, name: str, before: Simulation | None = None) -> Html:
+    """Return the outcome in words, what differs from the previous simulation, and the values the node filled in."""
     row = _records(simulation.transactions)[0]
-    word, kind = ("Success", "good") if simulation.success else ("Would fail", "bad")
-    split = simulation.gas
-    badge = Html(f'<span class="ltk-badge ltk-{kind}">{word}</span> {safe(simulation.vm_status)}')
-    rows: list[tuple[str, Any]] = [
-        ("Outcome", badge),
-        ("Gas used", number(simulation.gas_used, "gas units")),
-        ("Fee", None if split is None else number(split.fee_octas, "octas")),
-        ("Net fee, after storage refund", None if split is None else number(split.net_octas, "octas")),
-        ("Function", _mono(row["function"])),
-        ("Sender", short_id(row["sender"])),
+    title, *lines = simulation.explain().splitlines()
+    words = "".join(f"<li>{_mono_words(line)}</li>" for line in lines)
+    filled = (
         ("Ran on version", number(simulation.ledger_version)),
-        ("State changes", number(row["changes"])),
-        ("Events", number(row["events"])),
+        ("Sequence number", number(row["sequence_number"])),
+        ("Max gas amount", number(row["max_gas_amount"], "gas units")),
+        ("Gas unit price", number(row["gas_unit_price"], "octas per gas unit")),
+        ("Expires", _utc(row["expiration_timestamp_secs"])),
+    )
+    return _joined(
+        Html(f'<p>{badge(simulation)} <strong class="ltk-title">{_mono_words(title)}</strong></p><ul>{words}</ul>'),
+        Html("") if before is None else _comparison(before, simulation),
+        folded("Values the node used", pairs(filled, "Values the node used")),
+        _frame_note(name, "transactions"),
+    )
+
+
+def badge(simulation: Simulation) -> Html:
+    """Return the outcome as a word."""
+    word, kind = ("Success", "good") if simulation.success else ("Would fail", "bad")
+    return Html(f'<span class="ltk-badge ltk-{kind}">{word}</span>')
+
+
+def _mono_words(line: str) -> Html:
+    """Return a sentence with break opportunities in its types and addresses."""
+    return Html(safe(line).replace("::", "::<wbr>"))
+
+
+def _comparison(before: Simulation, after: Simulation) -> Html:
+    """Return what differs from the previous simulation: outcome, gas by part, number of changes and events."""
+    rows: list[tuple[Any, ...]] = []
+    if before.success != after.success:
+        words = {True: "success", False: "would fail"}
+        rows.append(("Outcome", words[before.success], words[after.success], ""))
+    numbers = [("Gas used", before.gas_used, after.gas_used)]
+    if before.gas is not None and after.gas is not None:
+        numbers += [
+            ("Execution", before.gas.execution_gas_units, after.gas.execution_gas_units),
+            ("Reads and writes", before.gas.io_gas_units, after.gas.io_gas_units),
+            ("Storage fee, octas", before.gas.storage_fee_octas, after.gas.storage_fee_octas),
+        ]
+    numbers += [
+        ("State changes", len(before.changes), len(after.changes)),
+        ("Events", len(before.events), len(after.events)),
     ]
-    return _joined(pairs(rows, "Summary"), _frame_note("transactions"))
+    rows += [(what, number(one), number(two), f"{two - one:+,}") for what, one, two in numbers if one != two]
+    if not rows:
+        return paragraph("The same gas, and as many changes and events, as in the simulation before.")
+    columns = {"Compared with before": "brief", "before": "number", "now": "number", "difference": "number"}
+    return table(columns, rows, "Compared with the simulation before")
+
+
+def balances_page(frame: pd.DataFrame, name: str) -> Html:
+    """Return the changes of balances, the fee included."""
+    rows = [
+        (
+            short_id(row["owner"]),
+            _mono(row["asset"]),
+            f"{row['change']:+,}",
+            number(row["fee_octas"]),
+            number(row["balance_after"]),
+        )
+        for row in _records(frame)
+    ]
+    columns = {"Owner": "brief", "Asset": "", "Change": "number", "of it fee": "number", "Balance after": "number"}
+    note = paragraph("In base units; 100,000,000 octas are 1 APT. The fee is part of the change.")
+    return _joined(table(columns, rows, "Balance changes"), note, _frame_note(name, "balance_changes", len(frame)))
+
+
+def raw_page(simulation: Simulation) -> Html:
+    """Return the node's answer."""
+    text = json.dumps(json.loads(msgspec.json.encode(simulation.transaction)), indent=1, ensure_ascii=False)
+    return _joined(code(text, "The node's answer as JSON"))
 
 
 def gas_page(simulation: Simulation, *, model: bool) -> Html:
@@ -87,24 +170,44 @@ def gas_page(simulation: Simulation, *, model: bool) -> Html:
         notes.append(paragraph("Each part is rounded up, so the parts may exceed the total by up to 2 gas units."))
     else:
         notes.append(paragraph("The parts do not add up to the total charged.", "error"))
-    return _joined(_gas_table(split), _fee_table(split), *notes)
+    return _joined(_gas_figure(split), _gas_table(split), _fee_table(split), *notes)
+
+
+def _gas_parts(split: GasBreakdown) -> dict[str, float]:
+    """Return gas units by part; storage is paid in octas."""
+    price = split.gas_unit_price
+    return {
+        "Execution": float(split.execution_gas_units),
+        "Reads and writes": float(split.io_gas_units),
+        "Storage": split.storage_fee_octas / price if price else 0.0,
+    }
+
+
+def _gas_figure(split: GasBreakdown) -> Html:
+    """Return the parts as one stacked bar with a legend, drawn by the page, so that it follows the theme."""
+    parts = _gas_parts(split)
+    whole = max(sum(parts.values()), 1.0)
+    words = ", ".join(f"{name.lower()} {units / whole:.0%}" for name, units in parts.items())
+    bar = "".join(
+        f'<span class="ltk-part{place}" style="width:{units / whole:.2%}"></span>'
+        for place, units in enumerate(parts.values())
+    )
+    return Html(f'<div class="ltk-stack" role="img" aria-label="Gas: {safe(words)}">{bar}</div>')
 
 
 def _gas_table(split: GasBreakdown) -> Html:
-    price = split.gas_unit_price
-    storage = split.storage_fee_octas / price if price else 0.0
-    parts = {
-        "Execution": float(split.execution_gas_units),
-        "Reads and writes (io)": float(split.io_gas_units),
-        "Storage": storage,
-    }
+    parts = _gas_parts(split)
     whole = max(sum(parts.values()), 1.0)
     rows: list[tuple[Any, ...]] = [
-        (name, f"{units:,.2f}".rstrip("0").rstrip("."), f"{units / whole:.0%}", _bar(units / whole))
-        for name, units in parts.items()
+        (
+            Html(f'<span class="ltk-dot ltk-part{place}" aria-hidden="true"></span>{safe(name)}'),
+            f"{units:,.2f}".rstrip("0").rstrip("."),
+            f"{units / whole:.0%}",
+        )
+        for place, (name, units) in enumerate(parts.items())
     ]
-    rows.append((Html("<b>Charged</b>"), Html(f"<b>{safe(number(split.total_charge_gas_units))}</b>"), "", ""))
-    return table({"Part": "brief", "Gas units": "number", "Share": "number", "": "wide"}, rows, "Gas by part")
+    rows.append((Html("<b>Charged</b>"), Html(f"<b>{safe(number(split.total_charge_gas_units))}</b>"), ""))
+    return table({"Part": "brief", "Gas units": "number", "Share": "number"}, rows, "Gas by part")
 
 
 def _fee_table(split: GasBreakdown) -> Html:
@@ -121,67 +224,79 @@ def _fee_table(split: GasBreakdown) -> Html:
     )
 
 
-def _bar(share: float) -> Html:
-    return Html(f'<span class="ltk-bar" aria-hidden="true"><span style="width:{share:.1%}"></span></span>')
-
-
-def changes_page(simulation: Simulation) -> Html:
-    """Return the state changes."""
+def changes_page(simulation: Simulation, name: str, diff: pd.DataFrame | None = None) -> Html:
+    """Return the state changes; with `diff` also the state before, field by field."""
     frame = simulation.changes
-    rows = [
-        (
-            number(row["change_index"]),
-            (row["type"] or "").replace("_", " "),
-            short_id(row["handle"] if row["handle"] is not None else row["address"]),
-            _changed(row),
-            _data(row["data"] if row["data"] is not None else _hex(row["value"])),
-        )
-        for row in _records(frame)
-    ]
-    columns = {"#": "number", "Change": "brief", "Address or table": "brief", "What": "", "Written": "wide"}
-    return _joined(table(columns, rows, "State changes"), _frame_note("changes", len(frame)))
+    before = {} if diff is None else {_identity(row): row for row in _records(diff)}
+    blocks = [_change(row, before.get(_identity(row))) for row in _records(frame)]
+    return _joined(*blocks, _frame_note(name, "changes", len(frame)))
 
 
-def _changed(row: dict[str, Any]) -> Html:
+def _change(row: dict[str, Any], known: dict[str, Any] | None) -> Html:
+    """Return one change: what is written where, then before and after."""
+    item = _table_item(row)
+    where = short_id(row["handle"] if row["handle"] is not None else row["address"])
+    kind = (row["type"] or "").replace("_", " ")
+    head = f'<p class="ltk-change"><span class="ltk-note">{safe(kind)}</span> {where} {_changed(row, item)}</p>'
+    written = row["data"] if item is None else _compact(item["value"])
+    written = written if written is not None else _hex(row["value"])
+    if known is None:
+        return Html(head + _data(written))
+    if known["fields_changed"] and written is not None and known["before"] is not None:
+        return Html(head + _fields_table(known))
+    old = "new" if known["before"] is None else known["before"]
+    rows = [("before", _data(old)), ("after", "deleted" if written is None else _data(written))]
+    return Html(head + pairs(rows, "Before and after"))
+
+
+def _fields_table(known: dict[str, Any]) -> Html:
+    """Return the fields of a resource that differ."""
+    old, new = (parse_json(known[side], "resource") for side in ("before", "after"))
+    rows = [(_mono(field), _field(old.get(field)), _field(new.get(field))) for field in known["fields_changed"]]
+    return table({"Field": "brief", "Before": "wide", "After": "wide"}, rows, "Fields that differ")
+
+
+def _identity(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[column] for column in ("address", "resource_type", "handle", "key"))
+
+
+def _table_item(row: dict[str, Any]) -> dict[str, Any] | None:
+    """Return key and value of a table item that the node decoded."""
+    if row["handle"] is None or not row["data"]:
+        return None
+    item = parse_json(row["data"], "table item")
+    return item if isinstance(item, dict) and "key" in item else None
+
+
+def _compact(value: Any) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _changed(row: dict[str, Any], item: dict[str, Any] | None) -> Html:
     name = row["resource_type"] or row["module"]
-    return _mono(name) if name is not None else Html(f"key {_mono(_hex(row['key']))}")
+    if name is not None:
+        return _mono(name)
+    return Html(f"key {_mono(_hex(row['key'])) if item is None else _field(item['key'])}")
 
 
 def _hex(value: bytes | None) -> str | None:
     return None if value is None else "0x" + value.hex()
 
 
-def events_page(simulation: Simulation) -> Html:
+def events_page(simulation: Simulation, name: str) -> Html:
     """Return the events."""
     frame = simulation.events
     rows = [
         (number(row["event_index"]), _mono(row["type"]), _handle(row), _data(row["data"])) for row in _records(frame)
     ]
     columns = {"#": "number", "Type": "", "Handle": "brief", "Data": "wide"}
-    return _joined(table(columns, rows, "Events"), _frame_note("events", len(frame)))
+    return _joined(table(columns, rows, "Events"), _frame_note(name, "events", len(frame)))
 
 
 def _handle(row: dict[str, Any]) -> Html:
     if row["creation_number"] == 0 and set(row["account_address"] or "") <= set("0x"):
         return safe("module event")
     return Html(f"{short_id(row['account_address'])} number {safe(row['creation_number'])}")
-
-
-def request_page(simulation: Simulation, node: Node) -> Html:
-    """Return the request and the values that the node filled in."""
-    row = _records(simulation.transactions)[0]
-    filled = (
-        ("Sequence number", number(row["sequence_number"])),
-        ("Max gas amount", number(row["max_gas_amount"], "gas units")),
-        ("Gas unit price", number(row["gas_unit_price"], "octas per gas unit")),
-        ("Expires", _utc(row["expiration_timestamp_secs"])),
-    )
-    return _joined(
-        code(request_as_python(simulation.request, node), "The request as Python"),
-        folded("The request as JSON", code(request_as_json(simulation.request), "The request as JSON")),
-        paragraph("Values the node used:"),
-        pairs(filled, "Values the node used"),
-    )
 
 
 def _utc(seconds: int | None) -> str | None:
@@ -213,13 +328,132 @@ def _data(text: str | None) -> Html:
     return folded(_mono(text[:_MAX_DATA] + "\N{HORIZONTAL ELLIPSIS}"), _mono(text))
 
 
-def _frame_note(name: str, rows: int = 1) -> Html:
+def _field(value: Any) -> Html:
+    """Return a value of a field; coins and counters are structs of one field, whose value is enough."""
+    while isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
+    return _data(value if isinstance(value, str) else _compact(value))
+
+
+def _frame_note(name: str, frame: str, rows: int = 1) -> Html:
     shown = f"First {MAX_ROWS} of {rows:,} rows. " if rows > MAX_ROWS else ""
-    return paragraph(Html(f"{shown}The whole frame: <code>builder.simulation.{name}</code>"))
+    return paragraph(Html(f"{shown}As a frame: <code>{safe(name)}.{safe(frame)}</code>"))
 
 
 def _joined(*parts: Html) -> Html:
     return Html(f'<div class="ltk-page">{"".join(parts)}</div>')
+
+
+_NOTHING = "\N{EN DASH}"
+_MAX_TEXT = 20_000
+_MAX_ID = 22
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def safe(value: Any) -> Html:
+    """Return a value as HTML: escaped, with invisible and bidirectional characters shown as escapes."""
+    if isinstance(value, Html):
+        return value
+    text = _NOTHING if value is None else str(value)
+    if len(text) > _MAX_TEXT:
+        text = f"{text[:_MAX_TEXT]}... ({len(text):,} characters)"
+    return Html(escape(cleaned(text)))
+
+
+def number(value: int | None, unit: str = "") -> str | None:
+    """Format an integer with thousands separators and a unit."""
+    return None if value is None else f"{value:,} {unit}".rstrip()
+
+
+def code(text: str, label: str) -> Html:
+    """Return a block of code that takes the keyboard focus, so that it can be scrolled."""
+    return Html(f'<pre class="ltk-code" tabindex="0" role="region" aria-label="{safe(label)}">{safe(text)}</pre>')
+
+
+def paragraph(text: Any, kind: str = "note") -> Html:
+    """Return a paragraph with the CSS class ``ltk-{kind}``."""
+    return Html(f'<p class="ltk-{kind}">{safe(text)}</p>')
+
+
+def folded(title: Any, inside: Any) -> Html:
+    """Return a section that is closed until it is clicked."""
+    return Html(f'<details class="ltk-fold"><summary>{safe(title)}</summary>{safe(inside)}</details>')
+
+
+def short_id(text: str | None) -> Html:
+    """Return an address, handle or hash shortened in the middle; the tooltip has all of it."""
+    if text is None:
+        return safe(None)
+    stripped = "0x" + (text.removeprefix("0x").lstrip("0") or "0")
+    if len(stripped) <= _MAX_ID:
+        return Html(f'<code title="{safe(text)}">{safe(stripped)}</code>')
+    return Html(f'<code title="{safe(text)}">{safe(stripped[:12])}\N{HORIZONTAL ELLIPSIS}{safe(stripped[-6:])}</code>')
+
+
+def pairs(rows: Iterable[tuple[Any, Any]], caption: str) -> Html:
+    """Return a table of two columns, names and values."""
+    body = "".join(f'<tr><th scope="row">{safe(name)}</th><td>{safe(value)}</td></tr>' for name, value in rows)
+    return Html(f'<table class="ltk-table ltk-pairs"><caption>{safe(caption)}</caption><tbody>{body}</tbody></table>')
+
+
+def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: str) -> Html:
+    """Return a table; `columns` maps headings to CSS classes: number, brief, wide or an empty string."""
+    marks = [f' class="ltk-{kind}"' if kind else "" for kind in columns.values()]
+    head = "".join(f'<th scope="col"{mark}>{safe(name)}</th>' for name, mark in zip(columns, marks, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
+        for row in rows
+    )
+    return Html(
+        f'<div class="ltk-scroll" tabindex="0" role="region" aria-label="{safe(caption)}">'
+        f'<table class="ltk-table"><caption>{safe(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def picture(title: str, facts: Iterable[tuple[str, Any]], program: str, parts: Iterable[str]) -> str:
+    """Return a form as HTML that does not need the kernel, for saved notebooks.
+
+    Parameters
+    ----------
+    title : str
+    facts : iterable of (str, object)
+        Labels and what was entered.
+    program : str
+        The request as Python.
+    parts : iterable of str
+        Pages of results.
+    """
+    shown = "".join(parts)
+    note = paragraph("This is a picture of the form. Run the cell to use it.")
+    text = code(program, "The request as Python") if program else ""
+    return f'<div class="ltk ltk-picture"><strong>{safe(title)}</strong>{pairs(facts, title)}{text}{shown}{note}</div>'
+
+
+# the request as programs --------------------------------------------------------------------------------------------
+
+
+def programs(request: SimulationRequest, node: Node, arguments: Sequence[Any] | None = None) -> dict[str, str]:
+    """Return a request as programs by name: Python, curl, JSON and study.
+
+    Parameters
+    ----------
+    request : SimulationRequest
+    node : Node
+    arguments : sequence, optional
+        Arguments as the ABI encodes them; by default as the request holds them.
+    """
+    return {
+        "Python": request_as_python(request, node),
+        "curl": request_as_curl(request, node, arguments),
+        "JSON": request_as_json(request, arguments).partition("\n\n")[2],
+        "Study": request_as_study(request),
+    }
 
 
 _WIDTH = 60
@@ -291,10 +525,7 @@ def request_as_json(request: SimulationRequest, arguments: Sequence[Any] | None 
         Values that the request leaves open are replaced by a note such as ``<estimated by the node>``.
     """
     estimates = estimates_of(request)
-    query = urlencode(
-        request.replace(**{f"estimate_{name}": asked for name, asked in estimates._asdict().items()}).query()
-    )
-    body = request.body(sequence_number=0, max_gas_amount=0, gas_unit_price=0, expiration_timestamp_secs=0)
+    query, body = _query(request), _body(request, arguments)
     sources = {
         "sequence_number": "the sender's, read before sending",
         "max_gas_amount": _ESTIMATED if estimates.max_gas_amount else _DEFAULT,
@@ -302,84 +533,103 @@ def request_as_json(request: SimulationRequest, arguments: Sequence[Any] | None 
         "expiration_timestamp_secs": f"ledger time + {50 if request.replay_protection_nonce is not None else 600} s",
     }
     body |= {name: f"<{words}>" for name, words in sources.items() if getattr(request, name) is None}
-    if arguments is not None:
-        body["payload"] = body["payload"] | {"arguments": list(arguments)}
     line = "POST /v1/transactions/simulate" + (f"?{query}" if query else "")
-    return f"{line}\n\n{json.dumps(body, indent=2, ensure_ascii=False)}"
+    return f"{line}\n\n{json.dumps(body, indent=2)}"
 
 
-_NOTHING = "\N{EN DASH}"
-_MAX_TEXT = 20_000
-_MAX_ID = 22
+def _query(request: SimulationRequest) -> str:
+    """Return the query string that the client sends: estimates that are left open are decided."""
+    asked = {f"estimate_{name}": value for name, value in estimates_of(request)._asdict().items()}
+    return urlencode(request.replace(**asked).query())
 
 
-class Html(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
-
-
-def safe(value: Any) -> Html:
-    """Return a value as HTML: escaped, with invisible and bidirectional characters shown as escapes."""
-    if isinstance(value, Html):
-        return value
-    text = _NOTHING if value is None else str(value)
-    if len(text) > _MAX_TEXT:
-        text = f"{text[:_MAX_TEXT]}... ({len(text):,} characters)"
-    return Html(escape(cleaned(text)))
+def _body(request: SimulationRequest, arguments: Sequence[Any] | None) -> dict[str, Any]:
+    """Return the JSON body, zeros for the numbers that the request leaves open."""
+    body = request.body(sequence_number=0, max_gas_amount=0, gas_unit_price=0, expiration_timestamp_secs=0)
+    if arguments is not None:
+        payload = body["payload"]
+        inner = payload.get("transaction_payload")
+        encoded = {"arguments": list(arguments)}
+        body["payload"] = payload | ({"transaction_payload": inner | encoded} if inner else encoded)
+    return body
 
 
-def number(value: int | None, unit: str = "") -> str | None:
-    """Format an integer with thousands separators and a unit."""
-    return None if value is None else f"{value:,} {unit}".rstrip()
+# curl ----------------------------------------------------------------------------------------------------------------
 
 
-def code(text: str, label: str) -> Html:
-    """Return a block of code that takes the keyboard focus, so that it can be scrolled."""
-    return Html(f'<pre class="ltk-code" tabindex="0" role="region" aria-label="{safe(label)}">{safe(text)}</pre>')
+def request_as_curl(request: SimulationRequest, node: Node, arguments: Sequence[Any] | None = None) -> str:
+    """Return shell commands that send the request with curl; what the client would read first, they read.
+
+    Parameters
+    ----------
+    request : SimulationRequest
+    node : Node
+        The commands name its URL without credentials.
+    arguments : sequence, optional
+        Arguments as the ABI encodes them; by default as the request holds them.
+    """
+    if request.needs_bcs:
+        return "# Nodes accept this signature only in BCS, which curl cannot write. Use the Python program."
+    query = _query(request)
+    lines = [f"URL={_quoted(redacted_url(node.url))}"]
+    body = _body(request, arguments)
+    variables = {}
+    if request.sequence_number is None:
+        orderless = request.replay_protection_nonce is not None
+        account = f"accounts/{wire_address(request.sender)}"
+        read = f'$(curl -s "$URL/{account}" | sed -E \'s/.*"sequence_number":"([0-9]+)".*/\\1/\')'
+        variables["sequence_number"] = "0" if orderless else "$SEQUENCE_NUMBER"
+        lines += [] if orderless else [f"SEQUENCE_NUMBER={read}"]
+    if request.expiration_timestamp_secs is None:
+        margin = 50 if request.replay_protection_nonce is not None else 600
+        read = '$(curl -s "$URL" | sed -E \'s/.*"ledger_timestamp":"([0-9]+)[0-9]{6}".*/\\1/\')'
+        lines.append(f"EXPIRES=$(( {read} + {margin} ))")
+        variables["expiration_timestamp_secs"] = "$EXPIRES"
+    if request.max_gas_amount is None:
+        body["max_gas_amount"] = "2000000"
+    if request.gas_unit_price is None:
+        body["gas_unit_price"] = "100"
+    body |= {name: f"<{name}>" for name in variables}
+    text = _quoted(json.dumps(body, indent=1))
+    for name, value in variables.items():
+        text = text.replace(f'"<{name}>"', f'"\'"{value}"\'"')
+    where = f"$URL/transactions/simulate{f'?{query}' if query else ''}"
+    lines.append(f"curl -s -X POST \"{where}\" \\\n  -H 'Content-Type: application/json' \\\n  -d {text}")
+    return "\n".join(lines)
 
 
-def paragraph(text: Any, kind: str = "note") -> Html:
-    """Return a paragraph with the CSS class ``ltk-{kind}``."""
-    return Html(f'<p class="ltk-{kind}">{safe(text)}</p>')
+def _quoted(text: str) -> str:
+    """Return a text as one word of a shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
-def message(text: Any, kind: str = "note") -> Html:
-    """Return a line that screen readers announce when it changes, with the CSS class ``ltk-{kind}``."""
-    return Html(f'<div class="ltk-{kind}" role="status">{safe(text)}</div>')
+# a study's call ------------------------------------------------------------------------------------------------------
 
 
-def folded(title: Any, inside: Any) -> Html:
-    """Return a section that is closed until it is clicked."""
-    return Html(f'<details class="ltk-fold"><summary>{safe(title)}</summary>{safe(inside)}</details>')
+def request_as_study(request: SimulationRequest) -> str:
+    """Return the ``[[call]]`` of a study file, or a comment that says why a study cannot describe the request."""
+    try:
+        call = Call.of(request)
+    except InputError as error:
+        return f"# {error}"
+    fields = call.model_dump(mode="json", exclude_defaults=True)
+    return "\n".join(["[[call]]", *(f"{name} = {_toml(value)}" for name, value in fields.items())])
 
 
-def short_id(text: str | None) -> Html:
-    """Return an address, handle or hash shortened in the middle; the tooltip has all of it."""
-    if text is None:
-        return safe(None)
-    stripped = "0x" + (text.removeprefix("0x").lstrip("0") or "0")
-    if len(stripped) <= _MAX_ID:
-        return Html(f'<code title="{safe(text)}">{safe(stripped)}</code>')
-    return Html(f'<code title="{safe(text)}">{safe(stripped[:12])}\N{HORIZONTAL ELLIPSIS}{safe(stripped[-6:])}</code>')
-
-
-def pairs(rows: Iterable[tuple[Any, Any]], caption: str) -> Html:
-    """Return a table of two columns, names and values."""
-    body = "".join(f'<tr><th scope="row">{safe(name)}</th><td>{safe(value)}</td></tr>' for name, value in rows)
-    return Html(f'<table class="ltk-table ltk-pairs"><caption>{safe(caption)}</caption><tbody>{body}</tbody></table>')
-
-
-def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: str) -> Html:
-    """Return a table; `columns` maps headings to CSS classes: number, brief, wide or an empty string."""
-    marks = [f' class="ltk-{kind}"' if kind else "" for kind in columns.values()]
-    head = "".join(f'<th scope="col"{mark}>{safe(name)}</th>' for name, mark in zip(columns, marks, strict=True))
-    body = "".join(
-        "<tr>" + "".join(f"<td{mark}>{safe(cell)}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
-        for row in rows
-    )
-    return Html(
-        f'<div class="ltk-scroll" tabindex="0" role="region" aria-label="{safe(caption)}">'
-        f'<table class="ltk-table"><caption>{safe(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+def _toml(value: Any) -> str:
+    """Return a value of TOML; None, of an Option, becomes the form that nodes accept."""
+    match value:
+        case None:
+            return "{ vec = [] }"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case dict():
+            pairs = (
+                f"{name if _PLAIN_KEY.fullmatch(name) else _toml(name)} = {_toml(one)}" for name, one in value.items()
+            )
+            return "{ " + ", ".join(pairs) + " }"
+    return "[" + ", ".join(_toml(one) for one in value) + "]"

@@ -60,7 +60,7 @@ def test_importing_loads_neither_pandas_nor_pyarrow():
     done = run(
         "import sys, toolkit.dtypes",
         "assert not {'pandas', 'pyarrow', 'numpy'} & set(sys.modules)",
-        "import toolkit.dtypes._registration as r; r.install(); r.install()",
+        "toolkit.dtypes._install(); toolkit.dtypes._install()",
         "import pandas, importlib.util",
         "assert sum(type(f).__name__ == '_ImportHook' for f in sys.meta_path) == 1",
         "assert 'exec_module' not in vars(pandas.__spec__.loader)",

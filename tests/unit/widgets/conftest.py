@@ -114,6 +114,7 @@ class Memory:
         self.bodies = []
         self.answer = answer()
         self.refusal = None
+        self.modules = 200
 
     def send(self, request):
         path = urlsplit(request.url).path.removeprefix("/v1")
@@ -126,10 +127,11 @@ class Memory:
     def _answered(self, path):
         if path == "/transactions/simulate":
             return (200, [self.answer]) if self.refusal is None else (400, self.refusal)
-        if path == "/accounts/0x1/module/aptos_account":
-            return 200, {"bytecode": "0x", "abi": ACCOUNT}
-        if path.endswith("/module/secret"):
-            return 403, {"message": "not offered", "error_code": "api_disabled", "vm_error_code": None}
+        if "/module" in path and self.modules != 200:
+            return self.modules, {"message": "not offered", "error_code": "api_disabled", "vm_error_code": None}
+        if path in {"/accounts/0x1/modules", "/accounts/0x1/module/aptos_account"}:
+            module = {"bytecode": "0x", "abi": ACCOUNT}
+            return 200, [module] if path.endswith("/modules") else module
         if path.rpartition("/")[0].endswith("/module"):
             return 404, {"message": "no such module", "error_code": "module_not_found", "vm_error_code": None}
         if path.startswith("/accounts/"):

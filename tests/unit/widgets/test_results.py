@@ -58,9 +58,9 @@ def fee_event(**fields):
 
 
 def test_the_pages_come_in_order_with_their_counts(simulation, node):
-    """Summary, gas, state changes, events, request."""
-    titles = list(_results.pages(simulation(), node))
-    assert titles == ["Summary", "Gas", "State changes (2)", "Events (1)", "Request"]
+    """Outcome, gas, balances, state changes, events, and the node's answer."""
+    titles = list(_results.pages(simulation(), node, name="s"))
+    assert titles == ["Outcome", "Gas", "Balances (1)", "Changes (2)", "Events (1)", "Raw"]
 
 
 def test_everything_a_node_says_is_escaped(simulation, node):
@@ -77,25 +77,26 @@ def test_everything_a_node_says_is_escaped(simulation, node):
     ]
     events = [{"guid": guid, "sequence_number": "0", "type": HOSTILE, "data": {"note": HOSTILE * 20}}]
     outcome = simulation(vm_status=HOSTILE, changes=changes, events=events, success=False)
-    for page in _results.pages(outcome, node).values():
+    for page in _results.pages(outcome, node, name="s").values():
         elements = Elements(page)
         assert not elements.open
         assert "img" not in elements.tags
         assert not any(name.startswith("on") for name in elements.attributes)
         assert "\u202e" not in page
         assert "\x1b" not in page
-    assert "\\u202e" in _results.summary_page(outcome)
+    assert "\\u202e" in _results.outcome_page(outcome, "s")
 
 
-def test_the_summary_tells_outcome_and_cost(simulation):
-    """Whether it would succeed, in the node's words, and what is paid."""
-    text = Elements(_results.summary_page(simulation())).text
-    assert "Success Executed successfully" in text
-    assert "41 gas units" in text
-    assert "4,100 octas" in text
+def test_the_outcome_is_in_words(simulation):
+    """Whether it would succeed, why not, what is paid, and how to get at the frames."""
+    text = Elements(_results.outcome_page(simulation(), "form.simulation")).text
+    assert "Success 0x1::aptos_account::transfer from 0xa11ce would succeed." in text
+    assert "It costs 41 gas units at 100 octas each" in text
+    assert "form.simulation.transactions" in text
     status = "Move abort in 0x1::coin: EINSUFFICIENT_BALANCE(0x10006): no coins"
-    failed = Elements(_results.summary_page(simulation(success=False, vm_status=status))).text
-    assert f"Would fail {status}" in failed
+    failed = Elements(_results.outcome_page(simulation(success=False, vm_status=status), "s")).text
+    assert "Would fail" in failed
+    assert "EINSUFFICIENT_BALANCE code 0x10006, category 1 (invalid argument)" in failed
 
 
 def test_the_gas_page_splits_the_total(simulation):
@@ -131,18 +132,43 @@ def test_a_free_price_has_no_storage_part(simulation):
 
 def test_state_changes_keep_exact_numbers_and_table_bytes(simulation):
     """A u64 is shown with all its digits, a table item by its bytes."""
-    text = Elements(_results.changes_page(simulation())).text
+    text = Elements(_results.changes_page(simulation(), "s")).text
     assert "18446744073709551615" in text
     assert "key 0x0102" in text
     assert "0x0304" in text
 
 
-def test_the_request_page_tells_what_the_node_filled_in(simulation, node):
-    """Numbers that the request left open, and the expiration as a date where there is one."""
-    page = _results.request_page(simulation(), node)
+def test_table_items_have_decoded_keys_and_the_state_before(simulation):
+    """A key that the node decoded is shown as a value; with the state before, only the fields that differ."""
+    data = {"key": "7", "key_type": "u64", "value": {"n": "1"}, "value_type": "0x1::m::V"}
+    written = {"type": "0x1::m::R", "data": {"kept": "1", "coin": {"value": "2"}}}
+    changes = [
+        {
+            "state_key_hash": "0x01",
+            "handle": "0x" + "5c" * 32,
+            "key": "0x07",
+            "value": "0x01",
+            "data": data,
+            "type": "write_table_item",
+        },
+        {"address": "0xa", "state_key_hash": "0x02", "data": written, "type": "write_resource"},
+    ]
+    outcome = simulation(changes=changes)
+    assert "key 7" in Elements(_results.changes_page(outcome, "s")).text
+    diff = outcome.changes.assign(before=['"0x00"', '{"kept":"1","coin":{"value":"1"}}'], after=["", ""])
+    diff["after"] = outcome.changes["data"]
+    diff["fields_changed"] = [None, ["coin"]]
+    text = Elements(_results.changes_page(outcome, "s", diff)).text
+    assert "coin12" in text
+    assert "kept" not in text
+
+
+def test_the_outcome_tells_what_the_node_filled_in(simulation):
+    """Numbers that the request left open, and the expiration as a date if there is one."""
+    page = _results.outcome_page(simulation(), "s")
     assert "Sequence number</th><td>245<" in page
     assert "2026-06-30 08:48:24 UTC" in page
-    late = _results.request_page(simulation(expiration_timestamp_secs="18446744073709551615"), node)
+    late = _results.outcome_page(simulation(expiration_timestamp_secs="18446744073709551615"), "s")
     assert "18,446,744,073,709,551,615 seconds since 1970" in late
 
 
@@ -151,7 +177,7 @@ def test_long_frames_are_cut_and_say_so(simulation):
     guid = {"creation_number": "0", "account_address": "0x0"}
     event = {"guid": guid, "sequence_number": "0", "type": "0x1::m::E", "data": {"n": "1"}}
     outcome = simulation(events=[event] * 250)
-    page = _results.events_page(outcome)
+    page = _results.events_page(outcome, "s")
     assert page.count("<tr>") == _results.MAX_ROWS + 1
     assert "First 100 of 250 rows" in page
     assert len(outcome.events) == 250

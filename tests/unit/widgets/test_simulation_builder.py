@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import ast
+import json
+from typing import ClassVar
 
-import ipywidgets
 import pytest
 from ipywidgets import Widget
 from traitlets import TraitError
 
 import toolkit
-from toolkit.errors import InputError
 from toolkit.widgets import SimulationBuilder
-from toolkit.widgets._form import SimulationForm
 
 ALICE = "0x" + "a11ce".zfill(64)
 TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
 REQUEST = toolkit.SimulationRequest(TRANSFER, sender=ALICE)
 
 
-def texts(widget):
-    """Return all markup a widget shows now."""
-    found = [widget.value] if isinstance(widget, ipywidgets.HTML) else []
-    for child in getattr(widget, "children", ()):
-        found += texts(child)
-    return found
+def shown(builder):
+    """Return everything the browser shows as one text."""
+    found = builder._findings
+    words = [*found["errors"].values(), *found["notes"].values(), builder._status["text"]]
+    words += found["missing"].values() if found["strict"] else []
+    stale = ["The entries have changed"] if builder._stale else []
+    return "\n".join([*words, *stale, *(text for _, text in [*builder._pages, *builder._programs])])
 
 
-def shown(widget):
-    return "\n".join(text for text in texts(widget) if "<style>" not in text)
+def press(builder, what, **more):
+    """Do what a button of the browser does."""
+    builder._handle_msg({"content": {"data": {"method": "custom", "content": {"do": what} | more}}, "buffers": []})
 
 
-def described(widget, description):
-    """Return the control or button of a description inside a widget."""
-    inside = [widget]
-    while getattr(inside[0], "description", None) != description:
-        inside = [*inside[1:], *getattr(inside[0], "children", ())]
-    return inside[0]
+def type_in(builder, **changes):
+    """Edit the draft as the browser does."""
+    draft = json.loads(json.dumps(builder._draft)) | {"seq": builder._draft["seq"] + 1} | changes
+    draft["lead"] = "raw" if "raw" in changes else "fields" if "arguments" in changes else draft["lead"]
+    builder._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": draft}}}, "buffers": []})
 
 
 def test_nothing_is_asked_before_a_button_is_pressed(memory, builder):
@@ -93,7 +93,7 @@ def test_what_the_form_does_not_show_is_kept(builder):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("sender", "alice", "not an address: 'alice'"),
+        ("sender", "alice", "expected address, got string 'alice'"),
         ("function", "0x1::transfer", "not a function id"),
         ("type_arguments", "0x1::a::B<u8", "position 12"),
         ("arguments", '["0xb0b", 100', "line 1, column 14: expecting ',' delimiter"),
@@ -103,7 +103,7 @@ def test_what_the_form_does_not_show_is_kept(builder):
         ("arguments", "[NaN]", "NaN is not JSON"),
         ("arguments", "[" * 100_000, "too many nested brackets"),
         ("arguments", "[" + "9" * 5000 + "]", "expected a JSON array"),
-        ("sender", "", "expected the sender's address"),
+        ("sender", "", "expected address: 0x and 1 to 64 hex digits"),
     ],
 )
 def test_a_bad_entry_is_told_at_its_field_and_leaves_the_request(filled, name, text, said):
@@ -111,22 +111,20 @@ def test_a_bad_entry_is_told_at_its_field_and_leaves_the_request(filled, name, t
     good = getattr(filled, name)
     setattr(filled, name, text)
     assert filled.request == REQUEST
-    assert list(filled.errors) == [name]
-    assert said in filled.errors[name]
-    assert filled.errors[name] in filled.error
-    assert shown(filled).count('class="ltk-error"') == 1
-    assert shown(filled).count("From the last valid entries") == 2
+    [(path, words)] = filled.errors.items()
+    assert path.split(".")[0] == name
+    assert said in words
+    assert words in filled.error
     setattr(filled, name, good)
     assert (filled.error, filled.request) == ("", REQUEST)
-    assert "From the last valid" not in shown(filled)
 
 
 def test_several_bad_entries_are_all_told(filled):
     """Each field has its own error."""
     filled.sender, filled.function = "alice", "transfer"
     assert set(filled.errors) == {"sender", "function"}
-    assert filled.error.startswith("Sender: not an address")
-    assert "; Function: not a function id" in filled.error
+    assert filled.error.startswith("sender: expected address")
+    assert "; function: not a function id" in filled.error
 
 
 def test_type_arguments_stand_on_lines_or_between_commas(filled):
@@ -169,23 +167,22 @@ def test_simulate_sends_once_and_keeps_the_outcome(memory, filled):
 
 def test_the_simulate_button_simulates(filled):
     """The button does what the method does."""
-    described(filled, "Simulate").click()
+    press(filled, "simulate")
     assert filled.simulation.success
 
 
 def test_buttons_rest_while_the_node_is_asked(memory, filled):
     """A second press while an answer is awaited is not possible, and the builder says it is busy."""
-    seen, button = [], described(filled, "Simulate")
-    real = memory.send
+    seen, real = [], memory.send
 
     def send(request):
-        seen.append((filled.busy, button.disabled))
+        seen.append(filled.busy)
         return real(request)
 
     memory.send = send
     filled.simulate()
-    assert set(seen) == {(True, True)}
-    assert not button.disabled
+    assert set(seen) == {True}
+    assert not filled.busy
 
 
 def test_simulate_with_entries_missing_says_which(memory, builder):
@@ -211,7 +208,7 @@ def test_simulate_with_a_bad_entry_sends_nothing(memory, filled):
         ({"function": "0x1::aptos_account::zzz"}, "function", "entry functions are transfer, transfer_coins"),
         ({"function": "0x1::aptos_account::exists_at"}, "function", "a view function, see node.view"),
         ({"type_arguments": "u8"}, "type_arguments", "takes 0 type arguments, got 1"),
-        ({"function": "0x1::aptos_account::transfer_coins"}, "type_arguments", "takes 1 type argument, got 0"),
+        ({"function": "0x1::aptos_account::transfer_coins"}, "type_arguments.0", "expected a Move type"),
         ({"arguments": '["0xb0b"]'}, "arguments", "expected 2 (address, u64), got 1"),
         ({"arguments": '["0xb0b", -1]'}, "arguments", "outside 0..18446744073709551615"),
         ({"arguments": '["bob", 1]'}, "arguments", "arguments[0]"),
@@ -243,24 +240,28 @@ def test_once_the_abi_is_known_entries_are_checked_as_they_are_typed(memory, fil
 
 def test_the_json_preview_shows_arguments_as_they_are_sent(filled):
     """With the ABI known, a u64 is the string that the node reads."""
-    assert "&quot;0xb0b&quot;,\n      100\n" in shown(filled)
+    assert '"0xb0b",\n      100\n' in shown(filled)
     filled.check()
-    assert "&quot;,\n      &quot;100&quot;\n" in shown(filled)
+    assert '",\n      "100"\n' in shown(filled)
 
 
-def test_a_function_of_a_module_that_does_not_exist_is_refused(memory, filled):
-    """The node answers that there is none, so the request is not sent."""
-    filled.function = "0xcafe::nothing::run"
-    filled.simulate()
-    assert memory.bodies == []
-    assert "the module 0xcafe::nothing does not exist" in filled.error
-
-
-def test_a_function_of_an_unknown_module_is_tried(memory, filled):
-    """Without an ABI nothing can be checked; the node itself judges."""
+@pytest.mark.parametrize("act", ["check", "simulate"])
+def test_a_module_that_does_not_exist_is_said_at_the_function(memory, filled, act):
+    """The node knows that there is no such module: the form says so instead of nothing, and simulates nothing."""
     filled.function = "0xcafe::secret::run"
+    press(filled, act)
+    assert list(filled.errors) == ["function"]
+    assert "module 0xcafe::secret does not exist at version 4,999" in filled.errors["function"]
+    assert filled._status == {"kind": "error", "text": "1 entry needs attention."}
+    assert "/transactions/simulate" not in memory.asked
+
+
+def test_without_abis_the_node_itself_judges(memory, filled):
+    """A node that offers no modules: the check says that nothing was checked, and the call is simulated."""
+    memory.modules = 403
+    assert filled.check()
+    assert "returns no ABI of this module" in filled._status["text"]
     filled.simulate()
-    assert memory.bodies[-1]["payload"]["function"].endswith("cafe::secret::run")
     assert filled.simulation is not None
 
 
@@ -272,7 +273,7 @@ def test_what_the_node_refuses_is_told_and_old_results_go(memory, filled):
     assert list(filled.errors) == ["node"]
     assert "not <b>now</b>" in filled.error
     assert filled.simulation is None
-    assert "not &lt;b&gt;now&lt;/b&gt;" in shown(filled)
+    assert "not <b>now</b>" in filled._status["text"]  # the browser sets it as text, not as markup
     filled.arguments = '["0xb0b", 101]'
     assert filled.error == ""
     assert "now" not in shown(filled)
@@ -296,14 +297,12 @@ def test_results_of_an_earlier_request_say_so(filled):
     assert "The entries have changed" not in shown(filled)
 
 
-def test_a_request_that_the_form_cannot_show_is_refused(builder):
-    """A script has no place in this form; the text names the other way, and nothing changes."""
+def test_only_requests_fill_the_form(builder):
+    """Anything but a request is refused, and nothing changes."""
     builder.request = REQUEST
-    with pytest.raises(InputError, match=r"must be an EntryFunction.*node\.simulate"):
-        builder.request = toolkit.SimulationRequest(toolkit.wire.Script("0xa11c"), sender=ALICE)
-    assert builder.request == REQUEST
     with pytest.raises(TraitError):
         builder.request = "transfer"
+    assert builder.request == REQUEST
 
 
 def test_a_request_can_be_taken_away(filled):
@@ -340,23 +339,201 @@ def test_the_repr_is_short(filled):
     assert repr(filled) == "SimulationBuilder(Node('embedded'), 0x1::aptos_account::transfer)"
 
 
-def test_labels_belong_to_their_entries(node):
-    """Each entry carries its own description, which the browser ties to it as a label."""
-    labels = {name: control.description for name, control in SimulationForm(node).controls.items()}
-    assert labels["type_arguments"] == "Type arguments"
-    assert len(set(labels.values())) == len(labels) == 7
-
-
 def test_closing_leaves_nothing_behind(node):
     """close() closes every model it opened and takes its observers off."""
     before = set(Widget.get_manager_state()["state"])
     builder = SimulationBuilder(node, request=REQUEST)
     builder.simulate()
     builder.simulate()
-    control = described(builder, "Sender")
     builder.close()
     assert set(Widget.get_manager_state()["state"]) == before
     builder.sender = "0x1"
-    assert control.value == "0xa11ce"
     assert builder.request == REQUEST
     builder.close()
+
+
+# what the browser does -----------------------------------------------------------------------------------------------
+
+
+def test_typing_a_function_gives_its_arguments_fields(memory, builder):
+    """Once the function is looked up, each argument has a field of its own, and the fields make the request."""
+    type_in(builder, sender="0xa11ce", function="0x1::aptos_account::transfer")
+    assert memory.asked == []
+    press(builder, "look")
+    assert builder._draft["arguments"] == ["", ""]
+    assert builder._findings["errors"] == {}
+    assert set(builder._findings["missing"]) == {"arguments.0", "arguments.1"}
+    type_in(builder, arguments=["0xb0b", "1_00"])
+    assert builder.request == REQUEST
+    assert builder.arguments == '["0xb0b", 100]'
+    type_in(builder, arguments=["0xb0b", str(2**64)])
+    assert builder.request == REQUEST
+    assert "outside 0..18446744073709551615" in builder.errors["arguments.1"]
+
+
+def test_fields_and_json_stay_in_step(filled):
+    """Edited as JSON, the fields follow; what does not fit leaves them and is said at the JSON."""
+    filled.check()
+    assert filled._draft["arguments"] == ["0xb0b", "100"]
+    type_in(filled, raw='["0xca7", "7"]')
+    assert filled._draft["arguments"] == ["0xca7", "7"]
+    assert filled.request.payload.arguments == ("0xca7", "7")
+    type_in(filled, raw='["0xca7"')
+    assert filled._draft["arguments"] == ["0xca7", "7"]
+    assert "expected a JSON array" in filled.errors["arguments"]
+    type_in(filled, arguments=["0xca7", "8"])
+    assert (filled.arguments, filled.errors) == ('["0xca7", 8]', {})
+
+
+def test_another_function_starts_with_empty_arguments(filled):
+    """Arguments of the function of before do not stay in the fields of the next one."""
+    filled.check()
+    type_in(filled, function="0x1::aptos_account::transfer_coins")
+    press(filled, "look")
+    assert filled._draft["type_arguments"] == [""]
+    type_in(filled, type_arguments=["u8"])
+    press(filled, "look")
+    assert (filled._draft["arguments"], filled._draft["raw"]) == (["", ""], "")
+
+
+def test_the_amount_can_be_given_instead_of_an_estimate(filled):
+    """An estimate that is unticked leaves a field for the amount and one for the price."""
+    type_in(
+        filled,
+        estimate_max_gas_amount=False,
+        estimate_gas_unit_price=False,
+        max_gas_amount="5_000",
+        gas_unit_price="100",
+    )
+    assert (filled.request.max_gas_amount, filled.request.gas_unit_price) == (5000, 100)
+    assert filled.request.query() == {}
+    fields = json.dumps(filled._spec)
+    assert '"when": ["estimate_max_gas_amount", [false]]' in fields
+    assert '"when": ["estimate_gas_unit_price", [false]]' in fields
+
+
+def test_a_fee_payer_unticks_the_estimate_of_the_senders_gas(filled):
+    """The form shows what is asked: with a fee payer the sender's balance is not what limits the gas."""
+    type_in(filled, has_fee_payer=True, fee_payer="0xfee")
+    assert filled.request.fee_payer.endswith("fee")
+    assert not filled.estimate_max_gas_amount
+    assert "estimate_max_gas_amount" not in filled.request.query()
+
+
+def test_signers_and_keys_make_the_shape_of_the_signature(filled):
+    """Chosen by name: a single key, a second signer with none, a fee payer with an ed25519 key."""
+    blank = filled._draft["sender_key"]
+    key = "0x" + "11" * 32
+    type_in(
+        filled,
+        sender_key=blank | {"shape": "single_key", "key": key},
+        secondary=[{"address": "0xca7", "key": blank}],
+        has_fee_payer=True,
+        fee_payer="0xfee",
+        fee_payer_key=blank | {"shape": "ed25519", "key": key},
+    )
+    sent = filled.request.signature_to_send().to_wire()
+    assert sent["type"] == "fee_payer_signature"
+    assert sent["sender"]["type"] == "single_key_signature"
+    assert [one["type"] for one in sent["secondary_signers"]] == ["no_account_signature"]
+    assert sent["fee_payer_signer"]["type"] == "ed25519_signature"
+    type_in(filled, sender_key=blank | {"shape": "ed25519", "key": "0x11"})
+    assert "expected 32 bytes of an ed25519 public key, got 1" in filled.errors["sender_key.key"]
+
+
+def test_no_field_asks_for_a_private_key(filled):
+    """Nothing in the form is called private or secret, except to say that none is wanted."""
+    words = json.dumps(filled._spec).lower().replace("a public key, never a private one", "")
+    assert "private" not in words
+    assert "secret" not in words
+
+
+def test_a_failure_is_said_at_the_field_that_caused_it(memory, filled):
+    """A used sequence number is said where sequence numbers are chosen; an abort at the function; until the next edit."""
+    memory.answer |= {"success": False, "vm_status": "SEQUENCE_NUMBER_TOO_OLD"}
+    press(filled, "simulate")
+    assert "used already" in filled.errors["replay"]
+    assert filled._status["kind"] == "bad"
+    memory.answer |= {"vm_status": "Move abort in 0x1::coin: EINSUFFICIENT_BALANCE(0x10006): no coins"}
+    press(filled, "simulate")
+    assert "EINSUFFICIENT_BALANCE" in filled.errors["function"]
+    type_in(filled, arguments=["0xb0b", "1"])
+    assert filled.errors == {}
+
+
+def test_the_second_simulation_is_compared_with_the_first(memory, filled):
+    """The outcome says what the change did to gas."""
+    filled.simulate()
+    memory.answer["gas_used"] = "45"
+    filled.arguments = '["0xb0b", 200]'
+    filled.simulate()
+    assert "Compared with before" in shown(filled)
+    assert "+4" in shown(filled)
+
+
+def test_a_search_finds_entry_functions_as_they_are_typed(memory, builder):
+    """Modules of the account are read once; names that fit are listed with their parameters."""
+    press(builder, "search", query="0x1::apt")
+    assert builder._hits["hits"][0] == ["0x1::aptos_account::transfer", "(address, u64)"]
+    assert all("exists_at" not in name for name, _ in builder._hits["hits"])
+    asked = len(memory.asked)
+    press(builder, "search", query="coins")
+    assert [name for name, _ in builder._hits["hits"]] == ["0x1::aptos_account::transfer_coins"]
+    assert len(memory.asked) == asked
+
+
+def test_the_result_is_handed_to_the_notebook(filled, monkeypatch):
+    """Under the name that was given; names that Python does not allow are refused in words."""
+
+    class Shell:
+        user_ns: ClassVar = {"form": filled}
+
+    monkeypatch.setattr("toolkit.widgets._simulation_builder._shell", lambda: Shell)
+    press(filled, "simulate")
+    assert "form.simulation.changes" in shown(filled)
+    press(filled, "hand", name="for")
+    assert "expected a name for a variable" in filled._status["text"]
+    press(filled, "hand", name="paid")
+    assert Shell.user_ns["paid"] is filled.simulation
+    assert "paid.changes" in shown(filled)
+
+
+def test_a_saved_notebook_shows_a_picture(filled):
+    """Without a kernel the output still says what was asked and what came out."""
+    filled.simulate()
+    html = filled._repr_mimebundle_()[0]["text/html"]
+    assert "0x1::aptos_account::transfer" in html
+    assert "toolkit.SimulationRequest" in html
+    assert "Run the cell to use it" in html
+
+
+def test_an_old_draft_of_a_browser_does_no_harm(filled):
+    """A page that was opened with other fields gets words, not a traceback."""
+    filled.check()
+    type_in(filled, arguments=[{"json": 1}, None])
+    assert set(filled.errors) == {"arguments.0", "arguments.1"}
+
+
+def test_a_click_that_overtakes_the_last_keys_brings_them_along(memory, filled):
+    """Jupyter sends edits one at a time and clicks at once: what is simulated is what is on the screen."""
+    filled.check()
+    late = json.loads(json.dumps(filled._draft)) | {"arguments": ["0xb0b", "777"], "lead": "fields"}
+    late["seq"] += 3
+    press(filled, "simulate", draft=late)
+    assert memory.bodies[-1]["payload"]["arguments"][1] == "777"
+    assert filled._status["kind"] == "good"
+    filled._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": late}}}, "buffers": []})
+    assert filled._status["kind"] == "good"
+    assert (filled.arguments, filled._stale) == ('["0xb0b", 777]', False)
+
+
+def test_an_edit_elsewhere_does_not_bring_back_older_json(filled):
+    """The next edit may be sent before the JSON of the last one has come back: the fields lead, not the old JSON."""
+    filled.check()
+    old = filled._draft["raw"]
+    type_in(filled, arguments=["0xb0b", "5"])
+    draft = json.loads(json.dumps(filled._draft)) | {"sender": "0x7", "raw": old, "lead": "fields"}
+    draft["seq"] += 1
+    filled._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": draft}}}, "buffers": []})
+    assert filled.request.payload.arguments == ("0xb0b", 5)
+    assert filled.arguments == '["0xb0b", 5]'

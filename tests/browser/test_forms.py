@@ -1,0 +1,300 @@
+"""Forms on a bare page: the real Python widget and its real front end, without Jupyter; keys are pressed, not simulated."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolkit
+
+pytestmark = pytest.mark.browser
+
+TRANSFER = "0x1::aptos_account::transfer"
+CALL = toolkit.EntryFunction(TRANSFER, arguments=["0xb0b", 100])
+CONTRAST = """element => {
+  const rgb = text => text.match(/[\\d.]+/g).map(Number);
+  const over = (a, b) => { const k = a[3] ?? 1; return [0, 1, 2].map(i => a[i] * k + b[i] * (1 - k)); };
+  const light = color => color.map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  let ground = element;
+  while (ground && (rgb(getComputedStyle(ground).backgroundColor)[3] ?? 1) === 0) ground = ground.parentElement;
+  const paper = ground ? rgb(getComputedStyle(ground).backgroundColor) : [255, 255, 255];
+  const [a, b] = [light(over(rgb(getComputedStyle(element).color), paper)), light(paper.slice(0, 3))];
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}"""
+
+
+@pytest.fixture(scope="module")
+def node():
+    """Return the embedded node."""
+    with toolkit.connect() as made:
+        yield made
+
+
+@pytest.fixture
+def form(node, bare):
+    """Return a function that shows a builder; it is closed after the test."""
+    builders = []
+
+    def show(request=None, **about):
+        builder = toolkit.widgets.SimulationBuilder(node, request=request)
+        builders.append(builder)
+        return builder, bare(builder, **about)
+
+    yield show
+    for builder in builders:
+        builder.close()
+
+
+def request(**fields):
+    return toolkit.SimulationRequest(CALL, sender="0xa11ce", **fields)
+
+
+def test_a_transfer_from_the_keyboard_alone(form, shots):
+    """Tab leads to every control, arrows choose a function, Ctrl+Enter simulates, arrows turn the pages."""
+    from playwright.sync_api import expect
+
+    builder, shown = form()
+    page, keys = shown.page, shown.page.keyboard
+    page.get_by_label("Sender", exact=True).focus()
+    keys.type("0xa11ce")
+    keys.press("Tab")
+    expect(page.get_by_label("Runs")).to_be_focused()
+    keys.press("Tab")
+    keys.type("0x1::aptos_account::tr")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text("transfer(address, u64)")
+    page.screenshot(path=shots / "form_search.png")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    expect(page.get_by_role("combobox", name="Function")).to_have_value(TRANSFER)
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    expect(page.get_by_label("Argument 1")).to_be_visible()
+    keys.press("Tab")
+    keys.type("0xb0b")
+    keys.press("Tab")
+    keys.type("1_00")
+    keys.press("Control+Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Success")
+    assert builder.simulation.request == request()
+    page.get_by_role("tab", name="Outcome").focus()
+    for name, words in [
+        ("Gas", "Execution"),
+        ("Balances", "0xb0b"),
+        ("Changes", "sequence_number"),
+        ("Events", "FeeStatement"),
+    ]:
+        keys.press("ArrowRight")
+        expect(page.get_by_role("tab", name=name)).to_be_focused()
+        expect(page.get_by_role("tabpanel").first).to_contain_text(words)
+    page.screenshot(path=shots / "form_answered.png", full_page=True)
+
+
+def test_keys_pressed_in_the_form_stay_there(form):
+    """A notebook that reads single keys gets none from any control; shortcuts with Ctrl still reach it."""
+    builder, shown = form(request())
+    shown.settled()
+    builder.simulate()
+    shown.flush()
+    page = shown.page
+    page.evaluate("() => { window.heard = []; document.addEventListener('keydown', e => heard.push(e.key)); }")
+    for summary in page.locator(".ltk summary").all():
+        summary.click()
+    controls = page.locator(".ltk :is(input, select, textarea, button, summary, pre)").all()
+    assert len(controls) > 25
+    for control in controls:
+        if control.is_visible():
+            control.focus()
+            for key in ("x", "b", "j"):
+                page.keyboard.press(key)
+            page.keyboard.press("Escape")
+    assert page.evaluate("heard") == []
+    page.keyboard.press("Control+b")
+    assert page.evaluate("heard") == ["Control", "b"]
+
+
+def test_pages_are_filled_again_after_each_simulation(form):
+    """Simulate, open a page, simulate again: the page stays open and has the new answer."""
+    from playwright.sync_api import expect
+
+    _, shown = form(request())
+    shown.settled()
+    page = shown.page
+    for amount in ("200", "300", "400"):
+        page.get_by_label("Argument 2").fill(amount)
+        page.get_by_role("button", name="Simulate", exact=True).click()
+        expect(page.get_by_role("status").first).to_contain_text("Success")
+        page.get_by_role("tab", name="Balances").click()
+        expect(page.get_by_role("tabpanel").first).to_contain_text(f"+{amount}")
+
+
+def test_the_result_comes_into_view(form):
+    """On a small screen the result is below the form; after Simulate it is in view."""
+    from playwright.sync_api import expect
+
+    _, shown = form(request(), width=400, height=500)
+    shown.settled()
+    page = shown.page
+    page.get_by_label("Argument 2").press("Control+Enter")
+    expect(page.get_by_role("tab", name="Outcome")).to_be_in_viewport()
+
+
+def test_an_estimate_unticked_has_a_field(form):
+    """The amount and the price can be said; what is typed is in the request."""
+    builder, shown = form(request())
+    shown.settled()
+    page = shown.page
+    page.get_by_text("Gas and expiration").click()
+    assert not page.get_by_label("Gas unit price", exact=True).is_visible()
+    page.get_by_label("Estimate gas unit price").uncheck()
+    page.get_by_label("Gas unit price", exact=True).fill("150")
+    page.get_by_label("Estimate max gas amount").uncheck()
+    page.get_by_label("Max gas amount", exact=True).fill("0x1388")
+    shown.settled()
+    assert builder.request == request(gas_unit_price=150, max_gas_amount=5000)
+
+
+def test_a_nested_vector_row_by_row(form):
+    """Rows are added, moved and removed by keyboard; the focus goes where the next key belongs."""
+    from playwright.sync_api import expect
+
+    builder, shown = form()
+    page, keys = shown.page, shown.page.keyboard
+    page.get_by_label("Sender", exact=True).fill("0xa11ce")
+    page.get_by_role("combobox", name="Function").fill("0x1::code::publish_package_txn")
+    shown.settled()
+    page.get_by_role("group", name="Argument 1").get_by_role("textbox").fill("0x01")
+    page.get_by_role("button", name="Add one: Argument 2").focus()
+    keys.press("Enter")
+    expect(page.get_by_label("Argument 2, Item 1, Bytes")).to_be_focused()
+    keys.type("0xaa")
+    page.get_by_role("button", name="Add another: Argument 2").press("Enter")
+    keys.type("words")
+    expect(page.locator(".ltk-error", has_text="two hex digits per byte")).to_be_visible()
+    page.get_by_label("Argument 2, Item 2, Written as").select_option("text")
+    shown.settled()
+    assert builder.request.payload.arguments == ("0x01", ["0xaa", "0x776f726473"])
+    page.get_by_role("button", name="Move up Argument 2 2").press("Enter")
+    shown.settled()
+    assert builder.request.payload.arguments[1] == ["0x776f726473", "0xaa"]
+    page.get_by_role("button", name="Remove Argument 2 1").press("Enter")
+    expect(page.get_by_label("Argument 2, Item 1, Bytes")).to_be_focused()
+    shown.settled()
+    assert builder.request.payload.arguments[1] == ["0xaa"]
+
+
+def test_what_is_typed_while_python_answers_is_kept(form):
+    """Forty keys, faster than the answers: none is lost, and the caret stays."""
+    from playwright.sync_api import expect
+
+    builder, shown = form(request())
+    shown.settled()
+    field = shown.page.get_by_label("Argument 2")
+    field.fill("")
+    digits = "1234567890" * 4
+    field.press_sequentially(digits)
+    expect(field).to_have_value(digits)
+    expect(field).to_be_focused()
+    shown.settled()
+    assert "outside 0..18446744073709551615" in builder.errors["arguments.1"]
+
+
+def test_the_first_wrong_field_has_the_focus(form):
+    """After Simulate with wrong entries the first of them is focused, and read out with its sentence."""
+    from playwright.sync_api import expect
+
+    builder, shown = form()
+    page = shown.page
+    page.get_by_role("combobox", name="Function").fill(TRANSFER)
+    shown.settled()
+    assert page.locator(".ltk-error:not(:empty)").count() == 0
+    page.get_by_role("button", name="Simulate", exact=True).click()
+    sender = page.get_by_label("Sender", exact=True)
+    expect(sender).to_be_focused()
+    expect(sender).to_have_attribute("aria-invalid", "true")
+    expect(sender).to_have_accessible_description(
+        "expected address: 0x and 1 to 64 hex digits an address; no key is needed"
+    )
+    assert set(builder.errors) == {"sender", "arguments.0", "arguments.1"}
+
+
+def test_a_fee_payer_and_a_second_signer_by_name(form, shots):
+    """The shapes of signatures are chosen by name; the request has them."""
+    builder, shown = form(request())
+    shown.settled()
+    page = shown.page
+    page.get_by_text("Signers and fee payer").click()
+    page.get_by_label("Another account pays the fee").check()
+    page.get_by_label("Fee payer", exact=True).fill("0xfee")
+    page.get_by_label("Sender signs with").select_option("ed25519")
+    page.get_by_label("Public key").first.fill("0x" + "11" * 32)
+    page.get_by_role("button", name="Add one: Secondary signers").click()
+    page.get_by_label("Secondary signers, Signer 1, Address").fill("0xca7")
+    shown.settled()
+    expected = request(fee_payer="0xfee", public_key="0x" + "11" * 32, secondary_signers=["0xca7"])
+    assert builder.request == expected
+    page.screenshot(path=shots / "form_signers.png", full_page=True)
+
+
+def test_a_request_set_in_python_is_shown(form):
+    """Whatever is set fills the fields, once the function is looked up; nothing typed changes it."""
+    from playwright.sync_api import expect
+
+    builder, shown = form()
+    builder.request = request(fee_payer="0x0")
+    shown.flush()
+    shown.settled()
+    expect(shown.page.get_by_label("Argument 1")).to_have_value("0xb0b")
+    assert builder.request == request(fee_payer="0x0")
+
+
+def test_a_form_of_thirty_fields_is_small(node, bare):
+    """What is sent to the browser for thirty fields stays under 50 kB, code included."""
+    names = [{"name": f"f{place}", "type": "u64"} for place in range(30)]
+    abi = toolkit.move.decode_module_abi(
+        {
+            "address": "0xfa18",
+            "name": "many",
+            "exposed_functions": [{"name": "f", "is_entry": True, "params": ["0xfa18::many::S"]}],
+            "structs": [{"name": "S", "fields": names}],
+        }
+    )
+    with toolkit.connect(node.url, abis={("0xfa18", "many"): abi}) as other:
+        builder = toolkit.widgets.SimulationBuilder(other)
+        builder.sender, builder.function = "0xa11ce", "0xfa18::many::f"
+        builder.check()
+        shown = bare(builder)
+        assert shown.page.locator("input[type=text]").count() >= 31
+        assert len(str(builder.get_state())) < 50_000
+        builder.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_all_words_can_be_read(form, shots, theme, width):
+    """Words stand out from their ground (WCAG AA) in both themes; nothing is wider than the page."""
+    builder, shown = form(request(), theme=theme, width=width)
+    shown.settled()
+    page = shown.page
+    builder.simulate()
+    shown.flush()
+    for summary in page.locator(".ltk summary").all():
+        summary.click()
+    page.get_by_label("Argument 2").fill("many")
+    shown.settled()
+    page.screenshot(path=shots / f"form_{theme}_{width}.png", full_page=True)
+    words = ".ltk :is(label, legend, .ltk-hint, .ltk-title, .ltk-message, .ltk-status, th, td, li, button, summary, pre, p, code)"
+    for element in page.locator(words).all():
+        if element.is_visible() and element.inner_text().strip():
+            assert element.evaluate(CONTRAST) >= 4.5, element.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    builder.close()
+
+
+def test_a_restarted_kernel_is_said(form):
+    """A form whose kernel is gone says what to do, instead of doing nothing."""
+    from playwright.sync_api import expect
+
+    _, shown = form()
+    note = shown.page.get_by_role("alert")
+    expect(note).to_have_count(0)
+    shown.page.evaluate("fire('comm_live_update')")  # what the widget manager does with every model then
+    expect(note).to_contain_text("run this cell again to use the form")

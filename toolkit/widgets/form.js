@@ -1,0 +1,526 @@
+// The controls of a builder. Python says what to draw (`_spec`) and what was found (`_findings`, `_status`, `_pages`);
+// the browser owns `_draft` while somebody types: each edit raises `seq`, and a draft of Python with a lower one is old.
+
+const LOOK_MS = 350;
+const SEARCH_MS = 200;
+const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
+let forms = 0;
+
+/** Return an element; `on*` are listeners, `text` is its text, other properties are attributes. */
+function make(tag, about = {}, ...inside) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(about)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "text") made.textContent = value;
+    else if (value !== false && value !== undefined && value !== null) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...inside.filter((one) => one));
+  return made;
+}
+
+function later(ms, run) {
+  let timer = 0;
+  const start = (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => run(...given), ms);
+  };
+  start.stop = () => clearTimeout(timer);
+  return start;
+}
+
+function render({ model, el }) {
+  const uid = `ltk${++forms}-${Math.random().toString(36).slice(2, 7)}`;
+  const get = (name) => model.get(name);
+  const touched = new Set();
+  const open = new Set();
+  let draft = structuredClone(get("_draft"));
+  let controls = new Map(); // path -> {input, message, wrap, label, node}
+  let drawn = null;
+  let asked = ""; // what the reader asked for, until it is answered
+  let looked = "";
+  let chosen = { result: "Outcome", code: "Python" };
+  let diffed = null;
+
+  // the draft ----------------------------------------------------------------------------------------------------------
+
+  const key = (path) => path.join(".");
+  const at = (path) => path.reduce((value, step) => (value === undefined || value === null ? undefined : value[step]), draft);
+  function put(path, value) {
+    const inside = at(path.slice(0, -1));
+    if (inside === undefined) return;
+    inside[path[path.length - 1]] = value;
+    if (path[0] === "raw") draft.lead = "raw";
+    if (path[0] === "arguments") draft.lead = "fields";
+    draft.seq += 1;
+    model.set("_draft", structuredClone(draft));
+    model.save_changes();
+    lookSoon();
+  }
+  const shown = (node, base) => !node.when || node.when[1].includes(at([...base, node.when[0]]));
+  const join = (base, step) => (step === "" ? base : [...base, step]);
+
+  /** The paths of all visible parts: while they stay the same, nothing has to be drawn again. */
+  function shape(node, base) {
+    if (!shown(node, base.parent)) return "";
+    const path = base.path;
+    if (node.kind === "group")
+      return `{${key(path)}${node.fields.map(([step, inner]) => shape(inner, { path: join(path, step), parent: path })).join(",")}}`;
+    if (node.kind === "rows" && Array.isArray(at(path)))
+      return `[${key(path)}${at(path).map((_, n) => shape(node.item, { path: [...path, n], parent: path })).join(",")}]`;
+    return key(path) + (node.kind || "");
+  }
+  const whole = () => JSON.stringify(get("_spec")) + shape(get("_spec"), { path: [], parent: [] });
+
+  // fields ---------------------------------------------------------------------------------------------------------------
+
+  function draw(node, path, parent, words) {
+    if (!shown(node, parent) || (node.kind !== "group" && at(path) === undefined)) return null;
+    const name = words ? `${words}, ${node.label}` : node.label;
+    if (node.kind === "group") return drawGroup(node, path, words);
+    if (node.kind === "rows") return drawRows(node, path, words);
+    const id = `${uid}-${key(path)}`;
+    const message = make("div", { id: `${id}-m`, class: "ltk-message" });
+    let input;
+    const about = { id, "aria-describedby": `${id}-m${node.hint ? ` ${id}-h` : ""}`, onblur: () => touch(path) };
+    if (node.kind === "switch") {
+      input = make("input", { ...about, type: "checkbox", onchange: () => change(path, input.checked) });
+    } else if (node.kind === "select") {
+      input = make("select", { ...about, onchange: () => change(path, input.value) });
+      for (const [value, text] of node.options) input.append(make("option", { value, text }));
+    } else {
+      const plain = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
+      const typed = { ...about, ...plain, placeholder: node.placeholder, oninput: () => type(path, input, node) };
+      input = node.rows ? make("textarea", { ...typed, rows: node.rows }) : make("input", { ...typed, type: "text" });
+      if (node.mono) input.classList.add("ltk-mono");
+    }
+    const label = make("label", { for: id, class: node.short ? "ltk-unseen" : "" });
+    if (words) label.append(make("span", { class: "ltk-unseen", text: `${words}, ` }));
+    label.append(node.label);
+    if (node.type) label.append(" ", make("code", { text: node.type }));
+    const hint = node.hint && make("span", { id: `${id}-h`, class: "ltk-hint", text: node.hint });
+    const wrap = make("div", { class: `ltk-field ltk-${node.kind || "text"}` });
+    if (node.kind === "switch") wrap.append(make("div", { class: "ltk-line" }, input, label));
+    else if (node.search) wrap.append(label, combobox(input, path), hint || "");
+    else wrap.append(label, input, hint || "");
+    wrap.append(message);
+    controls.set(key(path), { input, message, wrap, name });
+    setValue(input, at(path));
+    return wrap;
+  }
+
+  function drawGroup(node, path, words) {
+    const inner = node.label && (words || node.type) ? (words ? `${words}, ${node.label}` : node.label) : words;
+    const parts = node.fields.map(([step, field]) => draw(field, join(path, step), path, inner)).filter((one) => one);
+    if (node.fold) {
+      const fold = make("details", { class: "ltk-fold" }, make("summary", { text: node.label }), ...parts);
+      fold.open = open.has(node.label);
+      fold.addEventListener("toggle", () => open[fold.open ? "add" : "delete"](node.label));
+      return fold;
+    }
+    if (node.plain) return make("p", { class: "ltk-hint", text: node.label });
+    if (!node.label) return make("div", {}, ...parts);
+    const legend = make("legend", {});
+    if (words) legend.append(make("span", { class: "ltk-unseen", text: `${words}, ` }));
+    legend.append(node.label);
+    if (node.type) legend.append(" ", make("code", { text: node.type }));
+    return make("fieldset", { class: node.inline ? "ltk-inline" : "" }, legend, ...parts);
+  }
+
+  function drawRows(node, path, words) {
+    const items = at(path);
+    if (node.exactly === 0 && !items.length) return null;
+    const name = words ? `${words}, ${node.label}` : node.label;
+    const legend = make("legend", {}, node.label, " ", node.type ? make("code", { text: node.type }) : "");
+    const message = make("div", { class: "ltk-message" });
+    const field = make("fieldset", { class: "ltk-rows", id: `${uid}-${key(path)}`, tabindex: "-1" }, legend);
+    controls.set(key(path), { input: field, message, wrap: field, name });
+    if (!Array.isArray(items)) {
+      const text = { label: `${node.label} as JSON`, rows: 4, mono: true };
+      field.append(draw(text, [...path, "json"], path, words), message);
+      return field;
+    }
+    const fixed = node.exactly === items.length;
+    items.forEach((_, place) => {
+      const hint = node.hints && node.hints[place];
+      const item = { ...node.item, label: `${node.item.label} ${place + 1}`, ...(hint ? { hint } : {}) };
+      const row = make("div", { class: "ltk-row" }, draw(item, [...path, place], path, name));
+      if (!fixed) {
+        const about = (what) => ({ type: "button", class: "ltk-small", "aria-label": `${what} ${name} ${place + 1}` });
+        const up = { ...about("Move up"), text: "\u2191", disabled: place === 0, onclick: () => move(path, place) };
+        const gone = { ...about("Remove"), text: "\u2715", onclick: () => remove(path, place) };
+        row.append(make("div", { class: "ltk-tools" }, make("button", up), make("button", gone)));
+      }
+      field.append(row);
+    });
+    if (!fixed && node.exactly === undefined) {
+      const text = `Add ${items.length ? "another" : "one"}`;
+      const about = { type: "button", class: "ltk-small", "aria-label": `${text}: ${name}`, id: `${uid}-${key(path)}-add` };
+      field.append(make("button", { ...about, text, onclick: () => add(path, node.blank) }));
+    }
+    field.append(message);
+    return field;
+  }
+
+  function setValue(input, value) {
+    if (input.type === "checkbox") input.checked = Boolean(value);
+    else if (input.value !== undefined && input.value !== value) input.value = value ?? "";
+  }
+  function touch(path) {
+    touched.add(key(path));
+    findings();
+  }
+  function type(path, input, node) {
+    put(path, input.value);
+    if (node.search) search(input.value);
+  }
+  function change(path, value) {
+    put(path, value);
+    if (whole() !== drawn) redraw();
+  }
+  function focus(id) {
+    const found = el.querySelector(`#${CSS.escape(id)}`);
+    const inside = found && found.matches("fieldset, div") ? found.querySelector("input, select, textarea, button") : found;
+    if (inside) inside.focus();
+  }
+  function add(path, blank) {
+    const items = at(path);
+    put(path, [...items, structuredClone(blank)]);
+    redraw();
+    const rows = el.querySelectorAll(`#${CSS.escape(`${uid}-${key(path)}`)} > .ltk-row`);
+    const input = rows[rows.length - 1]?.querySelector("input, select, textarea, button");
+    if (input) input.focus();
+  }
+  function remove(path, place) {
+    put(path, at(path).filter((_, n) => n !== place));
+    redraw();
+    const rows = el.querySelectorAll(`#${CSS.escape(`${uid}-${key(path)}`)} > .ltk-row`);
+    const next = rows[Math.min(place, rows.length - 1)]?.querySelector("input, select, textarea, button");
+    if (next) next.focus();
+    else focus(`${uid}-${key(path)}-add`);
+  }
+  function move(path, place) {
+    const items = [...at(path)];
+    [items[place - 1], items[place]] = [items[place], items[place - 1]];
+    put(path, items);
+    redraw();
+    focus(`${uid}-${key([...path, place - 1])}`);
+  }
+
+  // the search for a function ----------------------------------------------------------------------------------------
+
+  let active = -1;
+  let listed = null;
+  const search = later(SEARCH_MS, (query) => model.send({ do: "search", query }));
+  function combobox(input, path) {
+    const list = make("ul", { role: "listbox", id: `${uid}-hits`, class: "ltk-hits", "aria-label": "Functions", hidden: true });
+    Object.entries({ role: "combobox", "aria-expanded": "false", "aria-controls": `${uid}-hits`, "aria-autocomplete": "list" })
+      .forEach(([name, value]) => input.setAttribute(name, value));
+    input.addEventListener("keydown", (event) => {
+      const options = [...list.children].filter((one) => one.role === "option" || one.getAttribute("role") === "option");
+      if (event.key === "ArrowDown" && list.hidden) search(input.value);
+      else if (!list.hidden && event.key === "ArrowDown") active = Math.min(active + 1, options.length - 1);
+      else if (!list.hidden && event.key === "ArrowUp") active = Math.max(active - 1, 0);
+      else if (!list.hidden && event.key === "Enter" && options[active]) pick(options[active].dataset.name);
+      else if (!list.hidden && event.key === "Escape") closeHits();
+      else return;
+      event.preventDefault();
+      mark(options);
+    });
+    input.addEventListener("blur", () => setTimeout(closeHits, 150));
+    listed = { input, list, path };
+    return make("div", { class: "ltk-search" }, input, list);
+  }
+  function mark(options) {
+    options.forEach((one, n) => one.setAttribute("aria-selected", String(n === active)));
+    if (options[active]) {
+      listed.input.setAttribute("aria-activedescendant", options[active].id);
+      options[active].scrollIntoView({ block: "nearest" });
+    } else listed.input.removeAttribute("aria-activedescendant");
+  }
+  function closeHits() {
+    if (!listed) return;
+    listed.list.hidden = true;
+    listed.input.setAttribute("aria-expanded", "false");
+    listed.input.removeAttribute("aria-activedescendant");
+    active = -1;
+  }
+  function pick(name) {
+    search.stop();
+    listed.input.value = name;
+    put(listed.path, name);
+    closeHits();
+    look();
+  }
+  function showHits() {
+    const { query, hits = [], error } = get("_hits") || {};
+    if (!listed || query !== listed.input.value || document.activeElement !== listed.input) return;
+    active = -1;
+    const only = hits.length === 1 && hits[0][0] === query.trim();
+    listed.list.replaceChildren(
+      ...hits.map(([name, signature], n) => {
+        const parts = name.split("::");
+        const words = make("span", {}, `${parts[0]}::${parts[1]}::`, make("b", { text: parts[2] }), make("code", { text: signature }));
+        const about = { role: "option", id: `${uid}-hit${n}`, "aria-selected": "false", "data-name": name };
+        return make("li", { ...about, onmousedown: (event) => (event.preventDefault(), pick(name)) }, words);
+      }),
+    );
+    if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || "No entry function fits." }));
+    listed.list.hidden = only || !query;
+    listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
+  }
+
+  // what Python is asked -------------------------------------------------------------------------------------------------
+
+  /** Messages overtake edits, which Jupyter sends one at a time: what acts on the draft brings it along. */
+  const tell = (what, more = {}) => model.send({ do: what, draft: structuredClone(draft), ...more });
+  const target = () => JSON.stringify([draft.payload, draft.function, draft.type_arguments]);
+  function look() {
+    if (!FUNCTION.test(draft.function || "") || target() === looked) return;
+    looked = target();
+    tell("look");
+  }
+  const lookSoon = later(LOOK_MS, look);
+  function ask(what, more = {}) {
+    asked = what;
+    lookSoon.stop();
+    looked = target();
+    tell(what, more);
+  }
+
+  // the page --------------------------------------------------------------------------------------------------------------
+
+  const button = (text, run, kind = "") => make("button", { type: "button", text, class: kind, onclick: run });
+  const simulate = button("Simulate", () => ask("simulate"), "ltk-primary");
+  const check = button("Check", () => ask("check"));
+  const status = make("div", { role: "status", class: "ltk-status" });
+  const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: "Simulate a transaction" }));
+  head.append(make("span", { class: "ltk-hint", text: `Node: ${get("_node_name")} \u00b7 nothing is signed or submitted` }));
+  const bar = make("div", { class: "ltk-bar" }, simulate, check, status);
+  const from = make("input", { type: "text", id: `${uid}-from`, class: "ltk-mono", placeholder: "version or hash" });
+  const fromMessage = make("div", { class: "ltk-message", id: `${uid}-from-m` });
+  from.setAttribute("aria-describedby", `${uid}-from-m`);
+  from.addEventListener("input", () => put(["committed"], from.value));
+  from.addEventListener("keydown", (event) => event.key === "Enter" && ask("load"));
+  const committed = make(
+    "details",
+    { class: "ltk-fold ltk-from" },
+    make("summary", { text: "Start from a committed transaction" }),
+    make("div", { class: "ltk-line" }, make("label", { for: `${uid}-from`, text: "Version or hash" }), from, button("Load", () => ask("load"))),
+    fromMessage,
+  );
+  const fields = make("div", { class: "ltk-form", role: "group", "aria-label": "The transaction" });
+  const result = make("section", { class: "ltk-result", "aria-label": "Result" });
+  const code = make("section", { class: "ltk-code-pane", "aria-label": "The request as code" });
+  const gone = make("p", { class: "ltk-gone", hidden: true, role: "alert", text: "The kernel was restarted: run this cell again to use the form." });
+  const right = make("div", { class: "ltk-right" }, result, code);
+  const left = make("div", { class: "ltk-left" }, committed, fields);
+  el.classList.add("ltk", "mathjax_ignore");
+  el.replaceChildren(make("div", { class: "ltk-inside" }, head, bar, gone, make("div", { class: "ltk-panes" }, left, right)));
+
+  function redraw() {
+    const focused = el.contains(document.activeElement) ? document.activeElement : null;
+    const place = focused && [focused.selectionStart, focused.selectionEnd];
+    const top = left.scrollTop;
+    controls = new Map();
+    listed = null;
+    drawn = whole();
+    fields.replaceChildren(draw(get("_spec"), [], [], "") || "");
+    left.scrollTop = top;
+    if (focused && focused.id && !focused.isConnected) {
+      const again = el.querySelector(`#${CSS.escape(focused.id)}`);
+      if (again) {
+        again.focus({ preventScroll: true });
+        if (place[0] !== null && place[0] !== undefined && again.setSelectionRange && again.type !== "checkbox")
+          again.setSelectionRange(...place);
+      }
+    }
+    findings();
+  }
+
+  function findings() {
+    const { errors = {}, missing = {}, notes = {}, strict = false } = get("_findings") || {};
+    const of = (path) => {
+      const other = path === "raw" ? "arguments" : path;
+      return errors[path] || errors[other] || ((strict || touched.has(path)) && (missing[path] || missing[other])) || "";
+    };
+    for (const [path, { input, message, wrap }] of controls) {
+      const searched = listed && listed.input === input && document.activeElement === input; // not written out yet
+      const error = searched && !strict ? "" : of(path);
+      const text = error || notes[path] || "";
+      if (message.textContent !== text) message.textContent = text;
+      message.classList.toggle("ltk-error", Boolean(error));
+      wrap.classList.toggle("ltk-wrong", Boolean(error));
+      wrap.classList.toggle("ltk-told", Boolean(text));
+      if (error) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+      const fold = error && wrap.closest("details");
+      if (fold) fold.open = true;
+    }
+    fromMessage.textContent = errors.committed || "";
+    fromMessage.classList.toggle("ltk-error", Boolean(errors.committed));
+  }
+
+  /** Tabs as the WAI describes them: arrow keys turn the pages, one tab stop. */
+  function tabs(where, kind, pages, label, fill) {
+    const name = (title) => title.replace(/ \(.*/, "");
+    if (!pages.some(([title]) => name(title) === chosen[kind])) chosen[kind] = name(pages[0][0]);
+    const list = make("div", { role: "tablist", "aria-label": label, class: "ltk-tabs" });
+    const panel = make("div", { role: "tabpanel", class: "ltk-panel", id: `${uid}-${kind}`, tabindex: "0" });
+    const turn = (title, keep) => {
+      chosen[kind] = name(title);
+      [...list.children].forEach((tab) => {
+        const on = tab.dataset.title === title;
+        tab.setAttribute("aria-selected", String(on));
+        tab.tabIndex = on ? 0 : -1;
+        if (on) panel.setAttribute("aria-labelledby", tab.id);
+        if (on && keep) tab.focus();
+      });
+      fill(panel, title, pages.find(([one]) => one === title)[1]);
+    };
+    pages.forEach(([title], n) => {
+      const about = { type: "button", role: "tab", id: `${uid}-${kind}${n}`, "data-title": title, "aria-controls": `${uid}-${kind}` };
+      list.append(make("button", { ...about, text: title, onclick: () => turn(title, true) }));
+    });
+    list.addEventListener("keydown", (event) => {
+      const now = pages.findIndex(([title]) => name(title) === chosen[kind]);
+      const step = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: pages.length - 1 }[event.key];
+      if (step === undefined) return;
+      event.preventDefault();
+      turn(pages[(step + pages.length) % pages.length][0], true);
+    });
+    const held = document.activeElement && where.contains(document.activeElement) && document.activeElement.getAttribute("role") === "tab";
+    where.replaceChildren(list, panel);
+    turn(pages.find(([title]) => name(title) === chosen[kind])[0], held);
+  }
+
+  function results() {
+    const pages = get("_pages");
+    result.hidden = !pages.length;
+    if (!pages.length) return result.replaceChildren();
+    tabs(result, "result", pages, "Result", (panel, title, html) => {
+      panel.innerHTML = html;
+      if (title.startsWith("Changes") && diffed !== pages[0][1]) {
+        diffed = pages[0][1];
+        model.send({ do: "diff" });
+      }
+    });
+    const stale = make("p", { class: "ltk-stale", text: "The entries have changed since: simulate again." });
+    stale.hidden = !get("_stale");
+    const name = make("input", { type: "text", id: `${uid}-name`, value: "simulation", class: "ltk-mono", size: "14" });
+    const hand = button("Keep", () => model.send({ do: "hand", name: name.value }));
+    name.addEventListener("keydown", (event) => event.key === "Enter" && hand.click());
+    result.prepend(stale);
+    result.append(make("div", { class: "ltk-line ltk-hand" }, make("label", { for: name.id, text: "Keep in the notebook as" }), name, hand));
+  }
+  function stale() {
+    const note = result.querySelector(".ltk-stale");
+    if (note) note.hidden = !get("_stale");
+  }
+
+  function programs() {
+    const listed = get("_programs");
+    code.hidden = !listed.length;
+    if (!listed.length) return code.replaceChildren();
+    tabs(code, "code", listed, "The request as code", (panel, title, text) => {
+      const said = make("span", { role: "status", class: "ltk-hint" });
+      const copy = button(`Copy ${title === "Study" ? "the study's call" : title}`, async () => {
+        said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select the text.";
+      });
+      panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "region", "aria-label": `The request as ${title}`, text }), copy, said);
+    });
+  }
+  async function copied(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      const area = make("textarea", { class: "ltk-unseen" });
+      area.value = text;
+      el.append(area);
+      area.select();
+      const done = document.execCommand("copy");
+      area.remove();
+      return done;
+    }
+  }
+
+  function answered() {
+    const busy = get("busy");
+    simulate.setAttribute("aria-disabled", String(busy));
+    check.setAttribute("aria-disabled", String(busy));
+    el.classList.toggle("ltk-busy", busy);
+    if (busy || !asked) return;
+    const wrong = el.querySelector("[aria-invalid=true]");
+    if (asked === "simulate" && get("_pages").length && !get("_stale")) {
+      right.scrollTop = 0;
+      result.scrollIntoView({ block: "nearest" });
+    } else if (wrong && asked !== "load") {
+      const inside = wrong.matches("fieldset") ? wrong.querySelector("input, select, textarea, button") || wrong : wrong;
+      inside.focus();
+    }
+    asked = "";
+  }
+  function say() {
+    const { kind = "hint", text = "" } = get("_status") || {};
+    status.className = `ltk-status ltk-${kind}`;
+    if (status.textContent !== text) status.textContent = text;
+  }
+
+  // one update for all traits that one message changes -----------------------------------------------------------------
+
+  const changed = new Set();
+  function update() {
+    const has = (name) => changed.has(name);
+    if (has("_draft") && get("_draft").seq >= draft.seq) {
+      draft = structuredClone(get("_draft"));
+      if (has("_spec") || whole() !== drawn) redraw();
+      else for (const [path, { input }] of controls) setValue(input, at(path.split(".")));
+      if (from !== document.activeElement) from.value = draft.committed;
+      lookSoon();
+    } else if (has("_spec")) redraw();
+    if (has("_findings")) findings();
+    if (has("_pages")) results();
+    if (has("_stale")) stale();
+    if (has("_programs")) programs();
+    if (has("_hits")) showHits();
+    if (has("_status")) say();
+    if (has("busy") || has("_status")) answered();
+    changed.clear();
+  }
+  const listeners = ["_spec", "_draft", "_findings", "_status", "_pages", "_stale", "_programs", "_hits", "busy"].map((name) => {
+    const note = () => {
+      if (!changed.size) queueMicrotask(update);
+      changed.add(name);
+    };
+    model.on(`change:${name}`, note);
+    return [name, note];
+  });
+  const away = () => (gone.hidden = false);
+  model.on("comm_live_update", away);
+
+  // JupyterLab reads single keys (x cuts the cell) wherever they are pressed: those pressed here stay here.
+  const keys = (event) => {
+    const command = event.ctrlKey || event.metaKey;
+    if (command && event.key === "Enter") {
+      event.preventDefault();
+      event.stopPropagation();
+      simulate.click();
+    } else if (!command) event.stopPropagation();
+  };
+  el.addEventListener("keydown", keys);
+
+  redraw();
+  results();
+  programs();
+  say();
+  look();
+  return () => {
+    listeners.forEach(([name, note]) => model.off(`change:${name}`, note));
+    model.off("comm_live_update", away);
+    el.removeEventListener("keydown", keys);
+    lookSoon.stop();
+    search.stop();
+  };
+}
+
+export default { render };
