@@ -17,7 +17,7 @@ from toolkit._present.numbers import plural
 from toolkit._present.tables import html_table, text_table
 from toolkit._present.text import ELLIPSIS, distinct_addresses, visible
 from toolkit.errors import InputError
-from toolkit.move import parse_address
+from toolkit.move import parse_address, parse_type_tag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,8 @@ def address(value: str | pd.Series) -> str | pd.Series:
     Parameters
     ----------
     value : str or Series of str
-        Addresses in any form: short, long, with or without ``0x``.
+        Addresses in any form: short, long, with or without ``0x``; or functions and types, whose addresses are written
+        in that form.
 
     Returns
     -------
@@ -66,7 +67,7 @@ def address(value: str | pd.Series) -> str | pd.Series:
     Raises
     ------
     InputError
-        If a value is not an address.
+        If a value is neither an address, a function nor a type.
 
     Examples
     --------
@@ -74,10 +75,17 @@ def address(value: str | pd.Series) -> str | pd.Series:
     '0x00000000000000000000000000000000000000000000000000000000000a11ce'
     >>> address("0x0001")
     '0x1'
+    >>> address("0xcafe::registry::register")
+    '0x000000000000000000000000000000000000000000000000000000000000cafe::registry::register'
     """
     if not isinstance(value, pd.Series):
-        return parse_address(value)
-    return value.astype("string").map(parse_address, na_action="ignore")
+        return _long_form(value)
+    return value.astype("string").map(_long_form, na_action="ignore")
+
+
+def _long_form(text: str) -> str:
+    # Functions have the form of types.
+    return str(parse_type_tag(text)) if isinstance(text, str) and "::" in text else parse_address(text)
 
 
 @dataclass(frozen=True, repr=False)

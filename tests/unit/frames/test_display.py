@@ -24,6 +24,12 @@ def test_addresses_in_the_form_of_frames():
     assert address("0x00001") == "0x1"
     owners = pd.Series(["0x1", None, "0xa11ce"], index=[5, 6, 7], name="owner")
     assert address(owners).dropna().to_dict() == {5: "0x1", 7: address("0xa11ce")}
+    tag = "0xcafe::m::Box<0xa11ce::n::T>"
+    assert address(tag) == f"{address('0xcafe')}::m::Box<{address('0xa11ce')}::n::T>"
+    functions = pd.Series(["0x1::coin::transfer", "0xcafe::m::f"])
+    assert address(functions).tolist() == ["0x1::coin::transfer", f"{address('0xcafe')}::m::f"]
+    with pytest.raises(InputError, match="expected .* a struct name"):
+        address("0xcafe::m")
     with pytest.raises(InputError, match="not an address: '0xzz'"):
         address("0xzz")
     with pytest.raises(InputError, match="not an address"):
