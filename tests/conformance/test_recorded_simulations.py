@@ -155,9 +155,9 @@ def test_refused_requests(outcomes):
     print(dict(kinds))  # counts in the output
     assert kinds == {
         "sent in the form that nodes accept": 7,
-        "raised as the node says": 4,
+        "raised as the node says": 1,
         "sent in another form than recorded": 2,
-        "refused before it is sent": 24,
+        "refused before it is sent": 27,
         "not a request": 2,
     }
 

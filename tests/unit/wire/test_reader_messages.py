@@ -88,12 +88,12 @@ TABLE: list[tuple[Read, Any, str]] = [
     (
         parse_type_tag,
         "u65",
-        "type 'u65', position 0: unknown type 'u65' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
+        "type 'u65', position 0: unknown type 'u65'; did you mean `u64` or `u16`? (expected bool, u8..u256, i8..i256, address, signer, vector<..>, String, Option<..>, Object<..> or address::module::Name)",
     ),
     (
         parse_type_tag,
         "U64",
-        "type 'U64', position 0: unknown type 'U64' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
+        "type 'U64', position 0: unknown type 'U64'; did you mean `u64`? (expected bool, u8..u256, i8..i256, address, signer, vector<..>, String, Option<..>, Object<..> or address::module::Name)",
     ),
     (parse_type_tag, "vector", "type 'vector', position 6: expected '<' after vector, got the end of the text"),
     (parse_type_tag, "vector<>", "type 'vector<>', position 7: expected a type, got '>'"),
@@ -112,13 +112,21 @@ TABLE: list[tuple[Read, Any, str]] = [
     ),
     (parse_type_tag, "0x1::coin::Coin<>", "type '0x1::coin::Coin<>', position 16: expected a type, got '>'"),
     (parse_type_tag, "0x1::coin::1Coin", "type '0x1::coin::1Coin', position 11: expected a struct name, got '1Coin'"),
-    (parse_type_tag, "coin::Coin", "type 'coin::Coin', position 0: 'coin' is not an address"),
-    (parse_type_tag, "0xg::coin::Coin", "type '0xg::coin::Coin', position 0: '0xg' is not an address"),
+    (
+        parse_type_tag,
+        "coin::Coin",
+        "type 'coin::Coin', position 0: 'coin' is not an address; a struct is written address::module::Name",
+    ),
+    (
+        parse_type_tag,
+        "0xg::coin::Coin",
+        "type '0xg::coin::Coin', position 0: '0xg' is not an address; a struct is written address::module::Name",
+    ),
     (parse_type_tag, "&u8", "type '&u8', position 0: a reference is only allowed in ABIs"),
     (
         parse_type_tag,
         "T0",
-        "type 'T0', position 0: unknown type 'T0' (expected bool, u8..u256, i8..i256, address, signer, vector<..> or address::module::Name)",
+        "type 'T0', position 0: unknown type 'T0' (expected bool, u8..u256, i8..i256, address, signer, vector<..>, String, Option<..>, Object<..> or address::module::Name)",
     ),
     (parse_type_tag, "u8 u8", "type 'u8 u8', position 3: expected nothing after the type, got 'u8'"),
     (
