@@ -28,7 +28,7 @@ def test_addresses_in_the_form_of_frames():
     assert address(tag) == f"{address('0xcafe')}::m::Box<{address('0xa11ce')}::n::T>"
     functions = pd.Series(["0x1::coin::transfer", "0xcafe::m::f"])
     assert address(functions).tolist() == ["0x1::coin::transfer", f"{address('0xcafe')}::m::f"]
-    with pytest.raises(InputError, match="expected .* a struct name"):
+    with pytest.raises(InputError, match=r"expected .* a struct name"):
         address("0xcafe::m")
     with pytest.raises(InputError, match="not an address: '0xzz'"):
         address("0xzz")
