@@ -265,8 +265,8 @@ class Store:
             warn_caller(text)
 
     def _write(self, db: sqlite3.Connection, rows: list[Row], touched: list[tuple[bytes, int]]) -> None:
-        db.execute("begin immediate")
         try:
+            db.execute("begin immediate")  # here, since an interrupt may come right behind it
             db.executemany(_INSERT, rows)
             db.executemany("update answers set used = ? where key = ?", [(used, key) for key, used in touched])
             self._trim(db)
@@ -385,8 +385,8 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.execute("pragma cache_size = -16384")
     if known:
         return
-    db.execute("begin immediate")
     try:
+        db.execute("begin immediate")
         _check_foreign(db)
         db.execute(_SCHEMA)
         db.execute("create index if not exists answers_used on answers (used)")
@@ -394,7 +394,8 @@ def _prepare(db: sqlite3.Connection) -> None:
         db.execute(f"pragma user_version = {FORMAT}")
         db.execute("commit")
     except BaseException:
-        db.execute("rollback")
+        with suppress(sqlite3.Error):
+            db.execute("rollback")
         raise
 
 
