@@ -286,7 +286,7 @@ def test_only_a_regression_ends_with_1(command, finished, monkeypatch, tmp_path)
     def mistake(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Run, "open", mistake)
+    monkeypatch.setattr(Run, "load", mistake)
     done = command("compare", str(finished), str(finished), "--fail-over", "2%")
     assert done.returncode == 70
     assert line_of(done).startswith("internal error: ZeroDivisionError")

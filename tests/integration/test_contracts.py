@@ -8,6 +8,7 @@ import re
 import pytest
 
 import toolkit
+from toolkit.widgets._results import changes_page
 
 
 @pytest.fixture
@@ -46,8 +47,26 @@ def test_the_size_before_the_module_existed_is_a_row_and_an_error(node, registry
     with pytest.raises(toolkit.NotFound, match="does not exist at version 0"):
         node.at(0).contract("0xcafe::registry")
     assert registry.size.over([0, 4_999], progress=False)["error_code"].notna().tolist() == [True, False]
-    with pytest.raises(toolkit.InputError, match="the module 0xcafe::registry does not exist"):
-        registry.size.over([0], progress=False)
+    with pytest.warns(toolkit.errors.FailedReadsWarning, match="registry"):
+        assert registry.size.over([0], progress=False)["error_code"].tolist() == ["invalid_input"]
+
+
+def test_a_misspelt_option_is_named(registry):
+    """Before the sender that is missing because of it."""
+    with pytest.raises(toolkit.InputError, match=r"register has no option 'sendr'; did you mean `sender`\?"):
+        registry.register("carol", sendr="0xb0b")
+
+
+def test_the_form_shows_a_simulation_that_deletes_an_item(registry, node):
+    """The node's data of a deletion has a key and no value."""
+    form = toolkit.widgets.SimulationBuilder(node, request=registry.release.request("alice", sender="0xa11ce"))
+    form.simulate()
+    assert form.simulation.success
+    for diff in (None, form.simulation.diff()):
+        page = changes_page(form.simulation, "s", diff)
+        assert "delete table item" in page
+        assert "alice" in page
+    form.close()
 
 
 def test_type_arguments_are_a_keyword(node):

@@ -431,6 +431,9 @@ class ContractEntry(ContractFunction):
         InputError, SchemaError
             If the arguments do not fit the function, or an option is not one of `SimulationRequest`.
         """
+        for option in options.keys() - SimulationRequest.model_fields.keys():
+            close = did_you_mean(option, ["type_arguments", *SimulationRequest.model_fields])
+            raise InputError(f"{self.id} has no option {visible(option, 60)!r}" + (f"; {close}" if close else ""))
         if sender is None:
             raise InputError(
                 f"{self.id} is an entry function: pass sender=, the account that would send the transaction; "

@@ -83,8 +83,8 @@ def address(value: str | pd.Series) -> str | pd.Series:
     return value.astype("string").map(_long_form, na_action="ignore")
 
 
-def _long_form(text: str) -> str:
-    # Functions have the form of types.
+def _long_form(text: Any) -> str:
+    # Functions have the form of types. Something other than text is refused as an address.
     return str(parse_type_tag(text)) if isinstance(text, str) and "::" in text else parse_address(text)
 
 

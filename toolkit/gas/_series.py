@@ -217,6 +217,8 @@ def as_observations(
     if frame is None:
         raise InputError(f"{figure}: expected {_EXPECTED}, got {described(given)}")
     missing = [name for name in columns if name not in frame.columns]
+    if missing == ["ledger_version"]:
+        raise InputError(f"{figure}: the gas of a simulation alone has no ledger version; pass the simulation itself")
     if missing:
         raise InputError(f"{figure}: expected {_EXPECTED}; the column {missing[0]!r} is missing in {described(given)}")
     return frame.assign(label=frame[_CALLED]) if by_function and _CALLED in frame.columns else frame
@@ -258,8 +260,23 @@ def _observation_frame(given: Any) -> pd.DataFrame | None:
 
 def _of_mapping(given: Mapping[Any, Any]) -> pd.DataFrame | None:
     found = {str(name): _observation_frame(one) for name, one in given.items() if not isinstance(one, ToolkitError)}
-    named = [frame.assign(label=name, **{_CALLED: name}) for name, frame in found.items() if frame is not None]
-    return pd.concat(named, ignore_index=True) if named and len(named) == len(found) else None
+    named = [_named(name, frame) for name, frame in found.items() if frame is not None]
+    if not named or len(named) < len(found):
+        return None
+    whole = all("ledger_version" in frame.columns for frame in named)  # the gas of a simulation alone has none
+    together = pd.concat(named, ignore_index=True)
+    return together if whole else together.drop(columns="ledger_version", errors="ignore")
+
+
+def _named(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return readings under a name; several calls stay apart."""
+
+    def under(column: str) -> Any:
+        own = frame[column].astype(str)
+        return name if len(own.unique()) <= 1 else name + ": " + own
+
+    label = under("label")
+    return frame.assign(label=label, **{_CALLED: under(_CALLED) if _CALLED in frame else label})
 
 
 def _of_several(given: Iterable[Any]) -> pd.DataFrame | None:
@@ -292,7 +309,6 @@ def _of_breakdowns(found: Sequence[GasBreakdown]) -> pd.DataFrame:
         {
             "label": names,
             "source": Source.SIMULATE.value,
-            "ledger_version": 0,
             "gas_used": [one.total_charge_gas_units for one in found],
             "gas_unit_price": [one.gas_unit_price for one in found],
             **{part.column: [getattr(one, part.column) for one in found] for part in Part},

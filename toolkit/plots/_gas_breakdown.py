@@ -25,7 +25,6 @@ __all__ = ["breakdown", "gas_breakdown"]
 COLUMNS = (
     "label",
     "source",
-    "ledger_version",
     "gas_used",
     "execution_gas_units",
     "io_gas_units",
@@ -112,7 +111,9 @@ def breakdown(observations: pd.DataFrame) -> pd.DataFrame:
         (bool), ``total``, ``execution``, ``io`` and ``storage`` (float64, gas units) of the last of them. Storage is 0
         if the gas unit price is 0, since nothing is charged then.
     """
-    rows = observations[observations["execution_gas_units"].notna()].sort_values("ledger_version", kind="stable")
+    rows = observations[observations["execution_gas_units"].notna()]
+    if "ledger_version" in rows.columns:
+        rows = rows.sort_values("ledger_version", kind="stable")
     committed = rows["source"] == Source.COMMITTED
     keys = ["label", "source"]
     alone = rows[~committed]

@@ -238,10 +238,10 @@ def _change(row: dict[str, Any], known: dict[str, Any] | None) -> Html:
     where = short_id(row["handle"] if row["handle"] is not None else row["address"])
     kind = (row["type"] or "").replace("_", " ")
     head = f'<p class="ltk-change"><span class="ltk-note">{safe(kind)}</span> {where} {_changed(row, item)}</p>'
-    written = row["data"] if item is None else _compact(item["value"])
+    written = row["data"] if item is None else _compact(item.get("value"))  # a deletion has none
     written = written if written is not None else _hex(row["value"])
     if known is None:
-        return Html(head + _data(written))
+        return Html(head if written is None else head + _data(written))
     if known["fields_changed"] and written is not None and known["before"] is not None:
         return Html(head + _fields_table(known))
     old = "new" if known["before"] is None else known["before"]

@@ -535,13 +535,16 @@ class SimulationBuilder(anywidget.AnyWidget):
         Raises
         ------
         InputError
-            If it is not a name for a variable, if nothing was simulated yet, or outside of a notebook.
+            If it is not a name for a variable, or that of a variable with something other than a simulation; if nothing
+            was simulated yet, or outside of a notebook.
         """
         if not name.isidentifier() or keyword.iskeyword(name):
             raise InputError(f"expected a name for a variable, such as simulation, got {name!r:.60}")
         shell = _shell()
         if self.simulation is None or shell is None:
             raise InputError("nothing was simulated yet" if shell is not None else "this is not a notebook")
+        if not isinstance(held := shell.user_ns.get(name, self.simulation), Simulation):
+            raise InputError(f"{name} is a variable of this notebook already ({type(held).__name__}); use another name")
         shell.user_ns[name] = self.simulation
         self._name = name
         self._show_pages()

@@ -85,6 +85,34 @@ def test_an_interrupted_write_loses_no_answer(place, key_of, answer, monkeypatch
     assert len(found) == last + 2
 
 
+def test_signals_at_any_moment_lose_no_answer(tmp_path):
+    """Real interrupts: SQLite works without Python's lock, so many of them come right behind one of its statements."""
+    code = """
+    import itertools, os, random, signal, threading, warnings
+    source, moments = random.Random(1), 0
+    warnings.simplefilter("error")
+    for trial in range(60):
+        cache, stored = AnswerCache(None), []
+        timer = threading.Timer(source.uniform(0.001, 0.03), os.kill, (os.getpid(), signal.SIGINT))
+        try:
+            timer.start()
+            for version in itertools.count():
+                if cache.put(key_of(version), answer(version)):
+                    stored.append(version)
+        except KeyboardInterrupt:
+            moments += 1
+        timer.join()
+        cache.flush()
+        found = cache.get_many(map(key_of, stored))
+        assert len(found) == len(stored), (len(stored), len(found))
+        cache.close()
+    print(moments)
+    """
+    with run_python(code, tmp_path, 0, 0, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        printed, problem = process.communicate(timeout=120)
+    assert (process.returncode, printed) == (0, "60\n"), problem
+
+
 def test_the_bound_holds_and_the_unused_go_first(place, key_of, answer, clock):
     """A full cache stays within its bound: what was not used for longest is gone, what was used is there."""
     source = random.Random(1)

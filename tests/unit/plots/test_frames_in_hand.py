@@ -286,3 +286,22 @@ def test_more_calls_have_axes_of_their_own(count: int) -> None:
     assert not any(a.overlaps(b) for place, a in enumerate(boxes) for b in boxes[place + 1 :])
     assert all(ax.figure.bbox.x0 <= box.x0 and box.x1 <= ax.figure.bbox.x1 for box in boxes)
     plt.close("all")
+
+
+def test_calls_of_a_named_frame_stay_apart(node):
+    """A name for a frame of several calls is put before theirs."""
+    calls = {"depth": "0xb00c::order_book::depth", "size": "0xcafe::registry::size"}
+    frame = toolkit.fetch_views(node, calls, "-2:", progress=False)
+    alone = toolkit.fetch_views(node, calls["size"], "-2:", progress=False)
+    found = as_observations({"a": frame, "b": alone}, figure="gas_by_version")
+    assert found["label"].unique().tolist() == ["a: depth", "a: size", "b"]
+    assert found["gas_used"].tolist() == [*frame["gas_used"], *alone["gas_used"]]
+
+
+def test_the_gas_of_a_simulation_alone_is_at_no_version(node):
+    """It has a breakdown, and no place on an axis of versions."""
+    one = toolkit.fetch_simulations(node, [transfer("0xb0b")], progress=False).results[0]
+    assert bars(gas_breakdown({"a": one.gas, "b": one})) == ["a", "b"]
+    for given in (one.gas, {"a": one, "b": one.gas}):
+        with pytest.raises(InputError, match="has no ledger version; pass the simulation itself"):
+            gas_by_version(given)
