@@ -49,7 +49,7 @@ def test_the_terminal_shows_the_main_columns(run):
 
 
 def test_events_have_a_column_per_field(run, node, tmp_path):
-    """As `fetch_events`; a misspelt type is a note with what may be meant."""
+    """As `fetch_events`."""
     wanted = toolkit.fetch_events(node, FEE, RANGE, progress=False)
     place = tmp_path / "fees.csv"
     run("events", FEE, "--versions", RANGE, "--out", str(place))
@@ -88,6 +88,8 @@ def test_balances_of_an_owner(run, node, tmp_path):
     [
         (["events", "nonsense"], "nonsense"),
         (["events", "u64"], "event_type must be a struct"),
+        (["events", "0xcafe::registry::Nope", "--versions", "-5:-1"], "the module has no struct `Nope`"),
+        (["resources", "0xcafe", "0xcafe::registry::Registri"], "did you mean `Registry`"),
         (["resources", "here", ACCOUNT], "here"),
         (["balances", "--asset", "gold"], "--asset gold: expected a coin type or an address"),
         (["transactions", "--versions", "x"], "x"),

@@ -246,6 +246,66 @@ def test_a_range_before_the_module_is_rows_of_errors(node):
         toolkit.fetch_views(node, f"{REGISTRY}::sice", "0:2", progress=False)
 
 
+READS = {
+    "events": lambda node, tag, versions: toolkit.fetch_events(node, tag, versions, progress=False),
+    "resources": lambda node, tag, versions: toolkit.fetch_resources(node, "0xcafe", tag, versions, progress=False),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+@pytest.mark.parametrize(
+    ("tag", "texts"),
+    [
+        (
+            f"{REGISTRY}::Registri",
+            ["has no struct `Registri`; did you mean `Registry`", "? It has the structs Record, "],
+        ),
+        (
+            f"{REGISTRY}::Nope",
+            ["0xcafe::registry::Nope: the module has no struct `Nope`; it has the structs Record, Registered"],
+        ),
+        ("0xcafe::registri::Registry", ["the module 0xcafe::registri does not exist; did you mean `registry`?"]),
+        ("0x1::coin::CoinStore<0x1::coin::Coyn>", ["0x1::coin::Coyn: the module has no struct `Coyn`"]),
+    ],
+    ids=["struct", "unlike", "module", "type argument"],
+)
+def test_a_misspelt_type_is_refused_before_it_is_read(node, monkeypatch, read, tag, texts):
+    """One error with what may be meant, for a few versions and for many."""
+    sent = Sent(node, monkeypatch)
+    for versions in ("-5:-1", "0:-1/50", "-1"):
+        with pytest.raises(InputError) as caught:
+            READS[read](node, tag, versions)
+        assert [part for part in texts if part not in str(caught.value)] == []
+    assert sent.count("/transactions") == 0
+    assert sent.count("/resource/") == sent.count("PackageRegistry")  # whether the module was deleted
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_type_before_its_module_was_published_is_read(node, read):
+    """It exists at the head, so nothing is misspelt."""
+    if read == "events":
+        assert len(READS[read](node, f"{REGISTRY}::Registry", "0:2")) == 0
+        return
+    with pytest.warns(FailedReadsWarning, match="all 3 reads of resources failed"):
+        frame = READS[read](node, f"{REGISTRY}::Registry", "0:2")
+    assert frame["error_code"].tolist() == ["resource_not_found"] * 3
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_valid_type_costs_one_look_up_at_most(url, monkeypatch, read):
+    """Against the same sweep without the check."""
+    counts = []
+    for checked in (True, False):
+        with toolkit.connect(url, cache=None) as node:
+            if not checked:
+                monkeypatch.setattr("toolkit.client._fetch.check_struct", lambda *_: None)
+            sent = Sent(node, monkeypatch)
+            READS[read](node, f"{REGISTRY}::Registry", "500:599")
+            counts.append((len(sent.bodies), sent.count("/module/")))
+    (all_checked, modules_checked), (all_before, modules_before) = counts
+    assert all_checked - all_before == modules_checked - modules_before <= 1
+
+
 def test_a_batch_loses_nothing_by_a_request_that_does_not_fit(node, monkeypatch):
     """The others are simulated; the one that cannot be is not sent, and says what may be meant."""
     calls = [

@@ -58,6 +58,7 @@ __all__ = [
     "check_entry",
     "check_keys",
     "check_limit",
+    "check_struct",
     "check_text",
     "listed_addresses",
     "listed_keys",
@@ -318,6 +319,22 @@ def check_keys(node: Node, keys: Sequence[Any], *, key_type: str, value_type: st
         raise InputError(text)
 
 
+def check_struct(node: Node, name: str, tag: StructTag, versions: Sequence[int]) -> None:
+    """Raise InputError if the type of a resource or event does not exist at any of some sorted versions.
+
+    Only its own module is looked up: a type argument is checked if it is of that module too.
+    """
+
+    def problem(abis: AbisAt) -> _Problem | None:
+        abis.known(tag.address, tag.module)
+        found = next((one for struct in _structs(tag) if (one := _unknown_struct(struct, abis)) is not None), None)
+        return found and _Problem(f"{name}: {found.text}", found.absent)
+
+    text = _problem_of_all(node, problem, versions)
+    if text is not None:
+        raise InputError(text)
+
+
 def _problem_of_all(node: Node, problem: Callable[[AbisAt], _Problem | None], versions: Sequence[int]) -> str | None:
     """Return the problem at the newest of some versions; None if one of them or the head has none, or if unknown."""
     if not versions:
@@ -406,7 +423,7 @@ def _structs(tag: TypeTag) -> Iterator[StructTag]:
 
 
 def _unknown_struct(tag: StructTag, abis: AbisAt) -> _Problem | None:
-    """Return why a struct does not exist; None if it does, or if its module was not needed for a layout."""
+    """Return why a struct does not exist; None if it does, or if its module was not asked for."""
     module = ModuleId(tag.address, tag.module)
     if (tag.address, tag.module) not in abis.asked:
         return None

@@ -13,6 +13,7 @@ import pyarrow as pa
 from toolkit.client._arguments import (
     check_calls,
     check_keys,
+    check_struct,
     listed_addresses,
     listed_keys,
     listed_requests,
@@ -531,7 +532,7 @@ def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True)
     node = checked_node(node)
     found: dict[int, Any] = {}
     failures: dict[int, Failure] = {}
-    for page, missing in _pages(node, versions, show=progress):
+    for page, missing in _pages(node, *plan_versions(node, versions, state=False), show=progress):
         found.update(page)
         failures |= missing
     ordered = [found[version] for version in sorted(found)]
@@ -539,9 +540,10 @@ def fetch_transactions(node: Node, versions: Versions, *, progress: bool = True)
     return TransactionFrames(*frames, _node=node)
 
 
-def _pages(node: Node, versions: Versions, *, show: bool) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Failure]]]:
+def _pages(
+    node: Node, plan: ResolvedPlan, ledger: LedgerState, *, show: bool
+) -> Iterator[tuple[list[tuple[int, Any]], dict[int, Failure]]]:
     """Read the committed transactions of a plan; yield those of each answer, and why others of it are missing."""
-    plan, ledger = plan_versions(node, versions, state=False)
     wanted = sorted(set(plan.versions))
     pages = pages_of(wanted)
     guard = _guard(node, ledger, wanted, len(wanted))
@@ -587,7 +589,8 @@ def fetch_events(node: Node, event_type: str, versions: Versions, *, progress: b
     Raises
     ------
     InputError
-        If the type or the plan cannot be parsed, or the plan cannot be read.
+        If the type or the plan cannot be parsed, the plan cannot be read, or, before anything is read, if the type or
+        its module exists at none of the versions, nor at the head.
     SchemaError
         If an event does not fit its type, or the type at another version; the message names version and event.
     NodeError, NodeUnreachable
@@ -622,8 +625,11 @@ def fetch_events(node: Node, event_type: str, versions: Versions, *, progress: b
     True
     """
     node, tag = checked_node(node), struct_tag("event_type", event_type)
+    plan, ledger = plan_versions(node, versions, state=False)
+    there = readable(plan.versions, oldest=node.oldest_readable(ledger), head=ledger.version)
+    check_struct(node, "event_type", tag, there)
     emitted = EventRows(str(tag))
-    for page, missing in _pages(node, versions, show=progress):
+    for page, missing in _pages(node, plan, ledger, show=progress):
         emitted.add(page, missing)
     rows = emitted.table()
     layouts, default = _layouts_of(node, tag, rows)
@@ -670,7 +676,8 @@ def fetch_resources(
     Raises
     ------
     InputError
-        If an address, the type or the plan cannot be parsed, or the plan cannot be read.
+        If an address, the type or the plan cannot be parsed, the plan cannot be read, or, before anything is read, if
+        the type or its module exists at none of the versions, nor at the head.
     SchemaError
         If a resource does not fit its type, or the type at another version; the message names the version.
     NodeError, NodeUnreachable
@@ -700,6 +707,8 @@ def fetch_resources(
     """
     node, parsed, owners = checked_node(node), struct_tag("tag", tag), listed_addresses(address)
     plan, ledger = plan_versions(node, versions)
+    there = readable(plan.versions, oldest=node.oldest_readable(ledger), head=ledger.version)
+    check_struct(node, "tag", parsed, there)
     tasks = [(owner, version) for owner in owners for version in plan.versions]
     guard = _guard(node, ledger, plan.versions, len(tasks))
     outcomes = _outcomes(

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.client.fakes import URL, V2_EVENT, FakeNode, answer, ledger, module, refused, struct, user_transaction
 from toolkit.client._fetch import fetch_events, fetch_resources, fetch_transactions
 from toolkit.client._node import Node
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import FailedReadsWarning, InputError, SchemaError
 from toolkit.frames._columns import plain_columns
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -183,10 +183,25 @@ def test_a_missing_resource_is_a_row():
 
 
 def test_an_event_type_that_is_misspelt_is_suggested():
-    """The frame is empty and typed."""
-    node, _ = node_with()
+    """By the module before anything is read, or, on a node without modules, by the events that there are."""
+    node, fake = node_with()
+    with pytest.raises(InputError, match="0x1::m::Mooved: the module has no struct `Mooved`; did you mean `Moved`"):
+        fetch_events(node, "0x1::m::Mooved", "100:101", progress=False)
+    assert fake.sent("GET /transactions") == []
+    node, _ = node_with(**{"GET /accounts/0x1/module/m": refused(403, "forbidden", "no modules")})
     with pytest.warns(UserWarning, match="no 0x1::m::Mooved; did you mean 0x1::m::Moved"):
         assert len(fetch_events(node, "0x1::m::Mooved", "100:101", progress=False)) == 0
+
+
+def test_a_node_without_modules_is_read_without_a_check():
+    """No type is known there, so the node itself says which resources exist."""
+    gone = refused(404, "resource_not_found", "nothing there", head=ledger())
+    without = {"GET /accounts/0x1/module/m": refused(403, "forbidden", "no modules")}
+    node, fake = node_with(**without, **{PLACE.replace("Purse", "Purze"): gone})
+    with pytest.warns(FailedReadsWarning, match="all 2 reads of resources failed"):
+        frame = fetch_resources(node, "0xa11ce", "0x1::m::Purze", "103:104", progress=False)
+    assert frame["error_code"].tolist() == ["resource_not_found"] * 2
+    assert len(fake.sent("GET /accounts/0x1/module/m")) == 1
 
 
 @pytest.mark.parametrize("tag", ["u64", "vector<u8>", "nonsense", "", 5])
