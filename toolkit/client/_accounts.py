@@ -502,18 +502,24 @@ def _asset_id(asset: str) -> str:
 def read_asset(node: Node, asset: str, version: int) -> Asset:
     """Read what the ledger says about an asset; see `Node.asset`."""
     wanted = _asset_id(asset)
-    coin = "::" in wanted
-    if coin:
-        owner, tag = wanted.partition("::")[0], f"0x1::coin::CoinInfo<{wanted}>"
-    else:
-        owner, tag = wanted, "0x1::fungible_asset::Metadata"
-    data = node.resource_json(owner, tag, version)
+    return _asset_of(wanted, _asset_json(node, wanted, version))
+
+
+def _asset_json(node: Node, asset: str, version: int) -> Any:
+    """Return the JSON of the resource that describes an asset, None if the ledger does not have it."""
+    if "::" in asset:
+        return node.resource_json(asset.partition("::")[0], f"0x1::coin::CoinInfo<{asset}>", version)
+    return node.resource_json(asset, "0x1::fungible_asset::Metadata", version)
+
+
+def _asset_of(asset: str, data: Any) -> Asset:
+    """Return an asset by the JSON of the resource that describes it."""
     about = data if isinstance(data, dict) else {}
     decimals = about.get("decimals")
     known = isinstance(decimals, int) and not isinstance(decimals, bool) and 0 <= decimals <= _MAX_DECIMALS
     return Asset(
-        asset=wanted,
-        standard="coin" if coin else "fungible asset",
+        asset=asset,
+        standard="coin" if "::" in asset else "fungible asset",
         name=about["name"] if isinstance(about.get("name"), str) else None,
         symbol=about["symbol"] if isinstance(about.get("symbol"), str) else None,
         decimals=decimals if known else None,
@@ -525,20 +531,23 @@ class _Holdings:
 
     def __init__(self, node: Node, owner: str, version: int, notes: list[str]) -> None:
         self._node, self._owner, self._version, self._notes = node, owner, version, notes
+        self._missing: set[str] = set()
 
     def read(self, resources: Sequence[tuple[str, Any]], wanted: Sequence[str]) -> list[dict[str, Any]]:
         """Return the rows of an account with these resources; assets that are `wanted` have a row in any case."""
         from toolkit.frames._balances import APT_METADATA
 
         here = _stores(self._owner, resources)
-        coins = {coin: value for (_, coin), value in here.coins.items()}
-        coins |= {asset: 0 for asset in wanted if "::" in asset and asset not in coins}
-        rows = [self._row(coin, value, self._owner, self._owner) for coin, value in coins.items()]
+        held_coins = {coin: value for (_, coin), value in here.coins.items()}
+        rows = [self._row(coin, value, self._owner, self._owner) for coin, value in held_coins.items()]
+        other_coins = dict.fromkeys(asset for asset in wanted if "::" in asset and asset not in held_coins)
+        rows += [self._row(coin, 0, None, self._owner) for coin in other_coins]
         for store, (asset, balance) in here.assets.items():  # the address is a store itself
             rows.append(self._row(asset, balance, store, here.owners.get(store, store)))
         assets = dict.fromkeys([APT_METADATA, *(asset for asset in wanted if "::" not in asset)])
-        for coin in coins:
-            assets |= dict.fromkeys(self._paired(coin))
+        for coin in [*held_coins, *other_coins]:
+            if coin not in self._missing:
+                assets |= dict.fromkeys(self._paired(coin))
         for asset in assets:
             store = _primary_store(self._owner, asset)
             held = _stores(store, self._resources(store)).assets.get(store)
@@ -549,7 +558,12 @@ class _Holdings:
         return rows
 
     def _row(self, asset: str, balance: int, store: str | None, owner: str) -> dict[str, Any]:
-        about = read_asset(self._node, asset, self._version)
+        data = _asset_json(self._node, asset, self._version)
+        about = _asset_of(asset, data)
+        if data is None and asset not in self._missing:
+            self._missing.add(asset)
+            kind = "CoinInfo" if about.standard == "coin" else "Metadata"
+            self._notes.append(f"the ledger has no {kind} of {asset} at version {self._version}")
         return {
             "asset": about.asset,
             "standard": about.standard,
@@ -575,10 +589,31 @@ class _Holdings:
             found = self._node.view(call, ledger_version=self._version).value
         except InputError:  # ledgers before fungible assets do not have the function
             return []
-        except NodeError as error:
+        except (NodeError, SchemaError) as error:
             self._notes.append(f"whether a fungible asset is paired with {coin}: {error}")
             return []
-        return [] if found is None else [parse_address(found)]
+        try:
+            return _option_of_object(found)
+        except InputError as error:
+            self._notes.append(f"whether a fungible asset is paired with {coin}: {error}")
+            return []
+
+
+def _option_of_object(value: Any) -> list[str]:
+    """Return the address in an ``Option<Object<T>>``, decoded by its ABI or as JSON, or nothing.
+
+    Raises
+    ------
+    InputError
+        If the value is neither.
+    """
+    match value:
+        case None | {"vec": []}:
+            return []
+        case str(address) | {"vec": [str(address) | {"inner": str(address)}]}:
+            return [parse_address(address)]
+        case _:
+            raise InputError(f"expected an object or nothing, got {visible(repr(value), 60)}")
 
 
 def _stores(address: str, resources: Sequence[tuple[str, Any]]) -> Any:

@@ -374,7 +374,7 @@ HOLDINGS = Schema(
         Column("decimals", pa.uint8(), "decimal places of a whole coin", source="CoinInfo or Metadata"),
         _text("symbol", "symbol; anybody may choose any", source="CoinInfo or Metadata"),
         _text("name", "name; anybody may choose any", source="CoinInfo or Metadata"),
-        _text("store", "address that has the store: the account for a coin, else an object"),
+        _text("store", "address that has the store: the account for a coin, else an object; missing without one"),
         _text("owner", "owner of the store", required=True),
     ),
 )

@@ -152,6 +152,42 @@ def test_an_asset_that_is_asked_for_has_a_row():
     assert [(row[0], row[2]) for row in balances(nothing)] == [("USD", 0), ("GOLD", 0)]
 
 
+def test_an_asset_that_is_not_held_has_no_store():
+    """A coin is as a fungible asset; an empty store that exists has its address."""
+    assert account_of({}, assets=["0x901d", USD]).balances["store"].isna().tolist() == [True, True]
+    assert account_of({"0xa11ce": [coin_store(USD, 0)]}, assets=[USD]).balances["store"].tolist() == [ME]
+
+
+def test_an_asset_that_does_not_exist_is_noted():
+    """Such as one whose name is misspelt; nothing more is read for it."""
+    there = Ledger({})
+    account = Node(URL, transport=there).account("0xa11ce", assets=["0x901d", USD, "0xbeef::usd::USDD", "0x901e"])
+    assert account.balances["balance"].tolist() == [0, 0, 0, 0]
+    misspelt = (f"CoinInfo of {parse_address('0xbeef')}::usd::USDD", f"Metadata of {parse_address('0x901e')}")
+    assert account.notes == tuple(f"the ledger has no {one} at version 1000" for one in misspelt)
+    assert sum(call == "POST /view" for call, *_ in there.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("vec", "paired"),
+    [([], []), ([GOLD], ["GOLD"]), ([{"inner": GOLD}], ["GOLD"]), ([{"inner": 5}], None), ([1, 2], None), (5, None)],
+)
+@pytest.mark.parametrize("abi", [False, True])
+def test_a_paired_asset_is_read_without_abis(vec, paired, abi):
+    """A node without modules gives the pair as JSON; a value of another shape is a note."""
+    there = Ledger({"0xa11ce": [coin_store(USD, 4)], primary("0xa11ce", GOLD): fungible_store("0xa11ce", GOLD, 3)})
+    there.routes["POST /view"] = answer([{"vec": vec}], gas=1)
+    if not abi:
+        there.routes["GET /accounts/0x1/module/coin"] = refused(403, "api_disabled", "not here", head=ledger())
+    account = Node(URL, transport=there).account("0xa11ce", assets=[USD])
+    assert account.balances["symbol"].tolist() == ["USD", *(paired or [])]
+    assert len(account.notes) == (paired is None)
+    assert all(
+        note.startswith(f"whether a fungible asset is paired with {parse_address('0xbeef')}::usd::USD: ")
+        for note in account.notes
+    )
+
+
 def test_a_store_at_the_derived_address_that_is_of_another_asset_is_not_counted():
     """A node cannot pass one asset off as another."""
     store = primary("0xa11ce", "0xa")
