@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from toolkit.embedded._state import StateKey
     from toolkit.embedded._transaction import Transaction
 
-__all__ = ["Chain", "Log"]
+__all__ = ["MAX_CHAIN_ID", "Chain", "Log"]
 
 _T = TypeVar("_T")
 _SLACK = 1024
+MAX_CHAIN_ID = 255
 
 
 _NOTHING = Output(success=True, vm_status=EXECUTED, charges=FREE, writes={}, events=())

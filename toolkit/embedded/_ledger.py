@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolkit.embedded._chain import Chain
+from toolkit.embedded._chain import MAX_CHAIN_ID, Chain
 from toolkit.embedded._contract import StandInScript
 from toolkit.embedded._execution import execute, run_executable
 from toolkit.embedded._history import seeded_ledger
@@ -91,7 +91,7 @@ class Ledger(LedgerReader):
     Raises
     ------
     InputError
-        If the window is below 1, or the release or an address is not valid.
+        If the window is below 1, or the chain id, a time, the release or an address is not valid.
 
     Examples
     --------
@@ -119,6 +119,13 @@ class Ledger(LedgerReader):
     ) -> None:
         if window is not None and window < 1:
             raise InputError(f"window must be at least 1 version, got {window}")
+        if not 1 <= chain_id <= MAX_CHAIN_ID:
+            raise InputError(f"chain_id must be 1 to {MAX_CHAIN_ID}, got {chain_id}")
+        if epoch_time <= timedelta(0) or block_time < timedelta(0) or genesis_time < UNIX_EPOCH:
+            raise InputError(
+                "epoch_time must be positive, block_time not negative, and genesis_time not before 1970; got "
+                f"{epoch_time}, {block_time} and {genesis_time}"
+            )
         balances = DEFAULT_ACCOUNTS if accounts is None else {"0x1": DEFAULT_ACCOUNTS["0x1"], **accounts}
         self._next_time_us = (genesis_time - UNIX_EPOCH) // timedelta(microseconds=1)
         self._block_us = block_time // timedelta(microseconds=1)

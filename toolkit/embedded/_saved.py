@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 
@@ -17,7 +18,7 @@ import msgspec
 
 from toolkit._present.files import cache_folder, read_file, replacing
 from toolkit.embedded import teaching
-from toolkit.embedded._chain import Chain
+from toolkit.embedded._chain import MAX_CHAIN_ID, Chain
 from toolkit.embedded._contract import Module
 from toolkit.embedded._meter import Charges
 from toolkit.embedded._reader import Milestone, MilestoneKind
@@ -242,6 +243,7 @@ def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) ->
 
 
 def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> SavedLedger:
+    _check(saved)
     chain = Chain(
         chain_id=saved.chain_id,
         seed=int.from_bytes(saved.seed, "little", signed=True),
@@ -256,8 +258,7 @@ def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> Sav
     sets = ((version, [definitions[place] for place in places]) for version, places in saved.published)
     blocks = [LedgerBlock(*block) for block in saved.blocks]
     first = blocks[0].first_version
-    if len(saved.seed) != _SEED_BYTES or blocks[-1].last_version != first + len(saved.transactions) - 1:
-        raise ValueError("its blocks and its transactions do not agree")
+    _check_versions(blocks, [version for version, _ in saved.published], first + len(saved.transactions) - 1)
     chain.restore(
         codes=((version, {(one.address, one.name): one for one in modules}) for version, modules in sets),
         blocks=blocks,
@@ -267,6 +268,39 @@ def _restored(saved: _Content, known: dict[_Code, Definition], name: str) -> Sav
     )
     milestones = tuple(Milestone(*milestone) for milestone in saved.milestones)
     return SavedLedger(chain, milestones, saved.next_time_us, saved.block_us)
+
+
+def _check(saved: _Content) -> None:
+    """Raise ValueError if numbers are outside their ranges or blocks or modules are missing."""
+    times = [saved.genesis_time_us, saved.next_time_us, saved.block_us]
+    times += [block[2] for block in saved.blocks] + [row.timestamp_us for row in saved.transactions]
+    wrong = {
+        f"its chain id is {saved.chain_id}": not 1 <= saved.chain_id <= MAX_CHAIN_ID,
+        f"its seed has {len(saved.seed)} bytes": len(saved.seed) != _SEED_BYTES,
+        f"its epochs have {saved.epoch_us} microseconds": saved.epoch_us <= 0,
+        f"its window is {saved.window}": saved.window is not None and saved.window < 1,
+        "it has negative times": min(times) < 0,
+        "it has no blocks": not saved.blocks,
+        "it has no published modules": not saved.published,
+    }
+    for text, is_wrong in wrong.items():
+        if is_wrong:
+            raise ValueError(text)
+
+
+def _check_versions(blocks: list[LedgerBlock], published: list[int], head: int) -> None:
+    """Raise ValueError if blocks, modules and transactions do not have versions that belong together."""
+    if blocks[0].height < 0 or any(after.height != before.height + 1 for before, after in pairwise(blocks)):
+        raise ValueError("the heights of its blocks are not consecutive")
+    follows = (after.first_version == before.last_version + 1 for before, after in pairwise(blocks))
+    if blocks[0].first_version < 0 or any(one.last_version < one.first_version for one in blocks) or not all(follows):
+        raise ValueError("the versions of its blocks are not consecutive")
+    if blocks[-1].last_version != head:
+        raise ValueError("its blocks and its transactions do not agree")
+    if not 0 <= published[0] <= blocks[0].first_version or any(a >= b for a, b in pairwise(published)):
+        raise ValueError("the versions of its published modules are not in order from its first block")
+    if published[-1] > head:
+        raise ValueError("its published modules and its transactions do not agree")
 
 
 def _committed(rows: list[_Row], keys: list[StateKey], first: int) -> Iterator[CommittedTransaction]:

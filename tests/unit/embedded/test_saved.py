@@ -9,7 +9,7 @@ import os
 import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
@@ -276,6 +276,57 @@ def test_a_hostile_file_runs_nothing_and_is_an_error(tmp_path):
     assert len(refusals) > 100
     assert all(text.startswith(str(file)) for text in refusals)
     assert not (tmp_path / "ran").exists()
+
+
+INCONSISTENT = {
+    "published": ([], "no published modules"),
+    "blocks": ([], "no blocks"),
+    "chain_id": (0, "chain id is 0"),
+    "window": (0, "window is 0"),
+    "epoch_us": (0, "epochs have 0 microseconds"),
+    "genesis_time_us": (-1, "negative times"),
+    "next_time_us": (-1, "negative times"),
+    "block_us": (-1, "negative times"),
+}
+
+
+@pytest.mark.parametrize("field", [*INCONSISTENT, "chain_id 256", "window -1", "versions", "heights", "timestamp"])
+def test_a_file_whose_parts_do_not_agree_is_an_error(tmp_path, field):
+    """The digest is right; the message says which part is wrong."""
+    ledger = Ledger()
+    everyday(ledger)
+    file = ledger.save(tmp_path / "x")
+    fields = [*_saved._Content.__struct_fields__]
+    whole = dict(zip(fields, msgspec.msgpack.decode(file.read_bytes()[len(_saved._MARK) + 32 :]), strict=True))
+    if field in INCONSISTENT:
+        whole[field], text = INCONSISTENT[field]
+    elif field in {"chain_id 256", "window -1"}:
+        name, value = field.split()
+        whole[name], text = int(value), f"is {value}"
+    else:
+        place = {"heights": 0, "timestamp": 2, "versions": 4}[field]
+        whole["blocks"][1][place] = -1 if field == "timestamp" else whole["blocks"][1][place] + 1
+        text = "negative times" if field == "timestamp" else f"the {field} of its blocks are not consecutive"
+    file.write_bytes(signed(msgspec.msgpack.encode([*whole.values()])))
+    with pytest.raises(InputError, match=f"does not contain a whole ledger: .*{text}") as caught:
+        Ledger.load(file)
+    assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"chain_id": 0},
+        {"chain_id": 256},
+        {"epoch_time": timedelta(0)},
+        {"block_time": timedelta(seconds=-1)},
+        {"genesis_time": datetime(1969, 12, 31, tzinfo=UTC)},
+    ],
+)
+def test_a_ledger_has_no_settings_that_a_file_cannot_have(options):
+    """So what can be saved can be loaded."""
+    with pytest.raises(InputError, match=next(iter(options))):
+        Ledger(**options)
 
 
 # -- the cache of histories ------------------------------------------------------------------------------------------
