@@ -352,7 +352,7 @@ class Simulation(TransactionData):
         ----------
         path : str or Path
         node : Node, optional
-            Where `diff`, and `resources` and `events_of` for types that the file does not have, read.
+            Where `diff`, and `resources`, `events_of` and `table_items` for types that the file does not have, read.
 
         Returns
         -------
