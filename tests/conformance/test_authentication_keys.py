@@ -15,7 +15,7 @@ from toolkit.wire import (
     authentication_key,
 )
 
-pytest.importorskip("aptos_sdk")
+pytest.importorskip("aptos_sdk", reason="needs aptos-sdk, of the test extra")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import requests
 from toolkit import embedded
 from toolkit.move import Reader
 
-yaml = pytest.importorskip("yaml")
+yaml = pytest.importorskip("yaml", reason="needs PyYAML, which jupyterlab of the dev extra installs")
 
 BCS = {"Accept": "application/x-bcs"}
 PRIMITIVES = {"U8": "u8", "U16": "u16", "U32": "u32", "U64": "u64", "U128": "u128", "BOOL": "bool", "STR": "string"}

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from toolkit.move import FunctionId, parse_address, parse_type_tag
 from toolkit.wire import (
@@ -101,7 +102,6 @@ def test_signed_transactions_come_back_byte_for_byte(
 
 def test_signatures_are_over_the_signing_message(shared_data: Path) -> None:
     """The vectors' own key signs `signing_message` to the vectors' own signature."""
-    ed25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
     for kind in KINDS:
         for vector in vectors(shared_data, kind):
             signed = SignedTransaction.from_bcs(bytes.fromhex(vector["signed_txn_bcs"]))

@@ -136,13 +136,13 @@ def balances(  # noqa: PLR0917 - typer makes options of parameters
 
 def _of(frame: pd.DataFrame, owners: list[str] | None, asset: str | None) -> pd.DataFrame:
     """Return the rows of some owners and of one asset."""
-    from toolkit.move import parse_address, parse_type_tag
+    from toolkit.frames._display import address
 
     if owners:
-        frame = frame[frame["owner"].isin([parse_address(one) for one in owners])]
+        frame = frame[frame["owner"].isin([address(one) for one in owners])]
     if asset is not None:
         try:
-            wanted = str(parse_type_tag(asset)) if "::" in asset else parse_address(asset)
+            wanted = address(asset)
         except InputError as error:
             raise InputError(f"--asset {asset}: expected a coin type or an address ({error})") from None
         frame = frame[frame["asset"] == wanted]

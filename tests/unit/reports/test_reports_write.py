@@ -348,7 +348,7 @@ def test_calls_with_the_same_gas_have_one_figure() -> None:
 
 
 def test_a_page_of_committed_calls_alone_shows_what_their_gas_was_spent_on() -> None:
-    """Each kind is a bar, though there is no simulation."""
+    """Each kind is a bar; a simulation is not needed."""
     made = made_up()
     frame = made.observations[made.observations["source"] == "committed"]
     page = to_html.render(build(dataclasses.replace(made, observations=frame, steps=made.steps.iloc[:0])))

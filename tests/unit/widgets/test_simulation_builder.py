@@ -247,7 +247,7 @@ def test_the_json_preview_shows_arguments_as_they_are_sent(filled):
 
 @pytest.mark.parametrize("act", ["check", "simulate"])
 def test_a_module_that_does_not_exist_is_said_at_the_function(memory, filled, act):
-    """The node knows that there is no such module: the form says so instead of nothing, and simulates nothing."""
+    """If the module does not exist, the form says so and sends no simulation."""
     filled.function = "0xcafe::secret::run"
     press(filled, act)
     assert list(filled.errors) == ["function"]
