@@ -229,6 +229,11 @@ class Bare:
         sent, self._sent = self._sent, []
         return [message for message in sent if message and message.get("method") == "update"]
 
+    def look(self, theme, width, height=900):
+        """Make the page light or dark, and change its size."""
+        self.page.evaluate("theme => (document.body.dataset.jpThemeLight = String(theme === 'light'))", theme)
+        self.page.set_viewport_size({"width": width, "height": height})
+
     def flush(self):
         """Show what Python has changed by itself."""
         self.page.evaluate("messages => receive(messages)", self._taken())
@@ -255,3 +260,29 @@ def bare(browser):
     for context in contexts:
         context.close()
     assert errors == []
+
+
+# accessibility -------------------------------------------------------------------------------------------------------
+
+AXE = """async ([where, tags]) => {
+  const found = await axe.run(where, { runOnly: tags, resultTypes: ["violations"] });
+  return found.violations.flatMap(({ id, impact, nodes }) =>
+    nodes.map((node) => `${impact} ${id}: ${node.target.join(" ")}: ${node.failureSummary.split("\\n").at(-1).trim()}`));
+}"""
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """Return a function that runs axe-core on a part of a page and returns what it finds, one line each."""
+    if importlib.util.find_spec("axe_core_python") is None:
+        missing("axe-core-python is not installed")
+    import axe_core_python
+
+    source = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text("utf-8")
+
+    def run(page, where=".ltk"):
+        page.evaluate(source)
+        return page.evaluate(AXE, [where, WCAG])
+
+    return run

@@ -105,7 +105,7 @@ def test_environment_and_pyproject_name_the_same_packages_and_floors():
     everywhere = [dependency for dependency in project["dependencies"] if ";" not in dependency]
     wanted |= {dependency.replace("matplotlib>", "matplotlib-base>") for dependency in everywhere}
     extras = project["optional-dependencies"]
-    by_pip = ("aptos-sdk", "duckdb", "playwright")
+    by_pip = ("aptos-sdk", "axe-core-python", "duckdb", "playwright")
     wanted |= {one.lower() for one in extras["notebook"] + extras["test"] if not one.startswith(by_pip)}
     text = (ROOT / "environment.yml").read_text("utf-8")
     listed = re.findall(r"^  - ([a-z][\w-]*[><=][^\s]+)$", text, re.MULTILINE)

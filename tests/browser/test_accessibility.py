@@ -1,0 +1,54 @@
+"""What axe-core finds on the builders: filled, answered and failing, light and dark, 1280 and 400 px wide.
+
+It does not press keys: `test_forms` does, since a page without findings may still be one that no keyboard can use.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import toolkit
+
+pytestmark = pytest.mark.browser
+
+TRANSFER = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 100])
+
+
+def simulation(node, state):
+    """A transfer: filled, simulated, and one that would fail."""
+    form = toolkit.widgets.SimulationBuilder(node)
+    form.request = toolkit.SimulationRequest(TRANSFER, sender="0xa11ce")
+    if state == "failing":
+        form.arguments = '["0xb0b", 99999999999999999999]'
+        form.check()
+        form.request = toolkit.SimulationRequest(TRANSFER, sender="0xa11ce", sequence_number=1)
+    if state != "filled":
+        form.simulate()
+    return form
+
+
+BUILDERS = {"simulation": simulation}
+"""A function per builder: it returns the builder in one of the states."""
+
+
+@pytest.fixture(scope="module")
+def node():
+    """Return the embedded node."""
+    with toolkit.connect() as made:
+        yield made
+
+
+@pytest.mark.parametrize("state", ["filled", "answered", "failing"])
+@pytest.mark.parametrize("name", BUILDERS)
+def test_nothing_is_found_on_a_builder(bare, node, axe, shots, name, state):
+    """No rule of WCAG 2.2 AA is broken, contrast included; nothing is wider than the page."""
+    builder = BUILDERS[name](node, state)
+    shown = bare(builder)
+    shown.settled()
+    shown.page.evaluate("document.querySelectorAll('.ltk details').forEach((one) => (one.open = true))")
+    for theme, width in (("light", 1280), ("dark", 400)):  # colours depend on the theme alone, the order on the width
+        shown.look(theme, width)
+        shown.page.screenshot(path=shots / f"{name}_{state}_{theme}_{width}.png", full_page=True)
+        assert axe(shown.page) == [], (theme, width)
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+    builder.close()
