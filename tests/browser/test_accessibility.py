@@ -40,7 +40,7 @@ def node():
 
 @pytest.mark.parametrize("state", ["filled", "answered", "failing"])
 @pytest.mark.parametrize("name", BUILDERS)
-def test_nothing_is_found_on_a_builder(bare, node, axe, shots, name, state):
+def test_nothing_is_found_on_a_builder(bare, node, axe, shots, *, name, state):
     """No rule of WCAG 2.2 AA is broken, contrast included; nothing is wider than the page."""
     builder = BUILDERS[name](node, state)
     shown = bare(builder)
