@@ -305,6 +305,13 @@ class TestTableItem:
         assert [row["error_code"] for row in rows] == ["table_item_not_found", None]
         assert rows[1]["value"]["owner"].endswith("a11ce")
 
+    def test_the_types_come_from_the_owner(self, command, handle):
+        """`--owner` replaces both types; without any of them the options are named."""
+        facts = json_of(command("table-item", handle, "alice", "--owner", "0xcafe", "--json"))
+        assert facts == json_of(command("table-item", handle, "alice", *RECORD, "--json"))
+        line = line_of(command("table-item", handle, "alice", "--key-type", "String"), 2)
+        assert "requires --key-type and --value-type, or --owner" in line
+
     def test_a_missing_item_exits_3(self, command, handle):
         """The node's refusal in one line."""
         assert "table_item_not_found" in line_of(command("table-item", handle, "nobody", *RECORD), 3)

@@ -37,6 +37,28 @@ def test_a_resource_that_is_written_too_declares_the_table(node):
     assert items["value"].iloc[0]["owner"] == toolkit.address("0xa11ce")
 
 
+def test_items_are_read_by_the_declaration(node):
+    """`owner=` gives the types of an item and of a frame of items; a type that is given is not replaced."""
+    handle = node.contract(REGISTRY).handle()
+    item = node.table_item(handle, "alice", owner="0xcafe")
+    typed = node.table_item(handle, "alice", key_type="String", value_type=f"{REGISTRY}::Record")
+    assert item.value == typed.value == node.at(-1).table_item(handle, "alice", owner="0xcafe").value
+    options = {"owner": "0xcafe", "versions": "0:-1", "progress": False}
+    frame = toolkit.fetch_table_items(node, handle, ["alice"], **options)
+    assert frame["presence"].iloc[-1] == "present"
+    assert frame["value"].iloc[-1] == item.value
+    with pytest.raises(toolkit.InputError, match=r"types of table .* pass key_type= and value_type=, or owner="):
+        node.table_item(handle, "alice")
+    with pytest.raises(toolkit.InputError, match=r"no resource of 0xb0b declares table .* hold no table"):
+        toolkit.fetch_table_items(node, handle, ["alice"], owner="0xb0b", progress=False)
+    with pytest.raises(toolkit.InputError, match=r"its resources hold 0x.*\(0x1::.*, \w+\).*; pass another owner="):
+        node.table_item(handle, "alice", owner="0x1")
+    with pytest.raises(toolkit.InputError, match="pass value_type=, or owner="):
+        node.table_item(handle, "alice", key_type="String")
+    with pytest.raises(toolkit.InputError, match="keys\\[0\\]: expected u64"):
+        toolkit.fetch_table_items(node, handle, ["alice"], key_type="u64", **options)
+
+
 def test_a_resource_of_the_owner_declares_the_table(node):
     """`transfer` writes the item alone: the owner's resources have the declaration, or the types are given."""
     frames, handle = frames_of(node, "transfer"), node.contract(REGISTRY).handle()

@@ -210,8 +210,11 @@ def view(  # noqa: PLR0917 - typer makes options of parameters
 def table_item(  # noqa: PLR0917 - typer makes options of parameters
     handle: Annotated[str, typer.Argument(help="Table handle, as hex of 32 bytes.")],
     key: Annotated[str, typer.Argument(help="Key, as JSON or plain text.")],
-    key_type: Annotated[str, typer.Option(help="Move type of the keys.")],
-    value_type: Annotated[str, typer.Option(help="Move type of the values.")],
+    key_type: Annotated[str | None, typer.Option(help="Move type of the keys.")] = None,
+    value_type: Annotated[str | None, typer.Option(help="Move type of the values.")] = None,
+    owner: Annotated[
+        str | None, typer.Option(help="Account whose resource declares the types of the table, instead of them.")
+    ] = None,
     ledger_version: VersionOption = None,
     versions: VersionsOption = None,
     out: OutOption = None,
@@ -224,11 +227,15 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
     With --versions or --out, failed reads are rows with an error_code, and the exit code is 0.
     """
     check_suffix(out)
+    if owner is None and (key_type is None or value_type is None):
+        raise InputError(
+            "table-item requires --key-type and --value-type, or --owner, the account whose resource holds the table"
+        )
     wanted = argument(key)
     with connected(where) as reached, showing_quotes({"table key": key, "keys[0]": key}):
         if _one_version(ledger_version, versions, out):
             item = reached.table_item(
-                handle, key=wanted, key_type=key_type, value_type=value_type, ledger_version=ledger_version
+                handle, wanted, key_type=key_type, value_type=value_type, owner=owner, ledger_version=ledger_version
             )
             facts = {"node": reached.name, "handle": item.handle, "key": item.key, "value": item.value}
             print_facts(facts | {"ledger_version": item.ledger_version}, as_json=as_json)
@@ -238,9 +245,10 @@ def table_item(  # noqa: PLR0917 - typer makes options of parameters
         frame = fetch_table_items(
             reached,
             handle,
-            keys=[wanted],
+            [wanted],
             key_type=key_type,
             value_type=value_type,
+            owner=owner,
             versions=ledger_version if versions is None else versions,
             progress=not quiet,
         )

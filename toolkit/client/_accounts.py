@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -20,10 +21,12 @@ from toolkit.move import (
     address_to_bytes,
     decode_module_abi,
     parse_address,
+    parse_table_handle,
     parse_type_tag,
     wire_address,
 )
 from toolkit.move._json_text import parse_json
+from toolkit.move._json_values import tables_in
 from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from toolkit.client._http import Answer
     from toolkit.client._node import Node  # for typing only: a Node reads accounts
     from toolkit.move import ModuleAbi
+    from toolkit.move._json_values import DeclaredTable
 
 __all__ = [
     "Account",
@@ -41,6 +45,8 @@ __all__ = [
     "Asset",
     "account_modules",
     "account_resources",
+    "account_tables",
+    "declared_types",
     "prepare_page",
     "read_account",
     "read_asset",
@@ -392,6 +398,77 @@ def account_modules(node: Node, address: str, version: int) -> list[_Module]:
 def account_resources(node: Node, address: str, version: int) -> list[tuple[str, Any]]:
     """Return the canonical types and the data of the resources of an address."""
     return [(_canonical(row["type"]), row["data"]) for row in _pages(node, address, "resources", version)]
+
+
+def account_tables(node: Node, address: str, version: int) -> list[tuple[str, DeclaredTable]]:
+    """Return the tables that the resources of an address hold at a version, each with the type of its resource.
+
+    Raises
+    ------
+    InputError
+        If the address cannot be parsed.
+    NodeError, NodeUnreachable, SchemaError
+        If the node does not list resources, does not answer, or a module cannot be looked up.
+    """
+    found: list[tuple[str, DeclaredTable]] = []
+    abis = node.abis.at(version)
+    for kind, data in account_resources(node, parse_address(address), version):
+        if "'handle'" in repr(data):  # before the modules of its types are looked up
+            with suppress(InputError):  # not a type, as of a newer node
+                found += [(kind, table) for table in tables_in(abis.layout(parse_type_tag(kind)), data)]
+    return found
+
+
+def declared_types(
+    node: Node,
+    handle: str,
+    *,
+    key_type: str | None,
+    value_type: str | None,
+    owner: str | None,
+    ledger_version: int | None,
+) -> tuple[str, str]:
+    """Return the types of a table: as given, or those that it is declared with in a resource of its owner.
+
+    Parameters
+    ----------
+    node : Node
+    handle : str
+    key_type, value_type : str or None
+    owner : str or None
+        Account or object whose resources are searched for the table, if a type is not given.
+    ledger_version : int or None
+        Version whose resources are read; the head by default.
+
+    Raises
+    ------
+    InputError
+        If a type is neither given nor found.
+    NodeError, NodeUnreachable, SchemaError
+        If the resources of the owner cannot be read.
+    """
+    if key_type is not None and value_type is not None:
+        return key_type, value_type
+    wanted = parse_table_handle(handle)
+    if owner is None:
+        missing = " and ".join(
+            name for name, given in (("key_type=", key_type), ("value_type=", value_type)) if given is None
+        )
+        raise InputError(
+            f"the types of table {wanted} are not known: pass {missing}, or owner=, the account whose resource holds "
+            "the table"
+        )
+    version = node.ledger().version if ledger_version is None else ledger_version
+    tables = account_tables(node, owner, version)
+    for _, table in tables:
+        if table.handle == wanted:
+            return key_type or table.key_type, value_type or table.value_type
+    has = [f"{table.handle} ({short_addresses(kind)}, {table.field})" for kind, table in tables]
+    holds = f"its resources hold {listed(has, _MAX_NAMED)}" if has else "its resources hold no table"
+    raise InputError(
+        f"no resource of {wire_address(parse_address(owner))} declares table {wanted} at version {version}: {holds}; "
+        "pass another owner=, or key_type= and value_type="
+    )
 
 
 def _canonical(kind: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pyarrow as pa
 
+from toolkit.client._accounts import declared_types
 from toolkit.client._arguments import (
     check_calls,
     check_keys,
@@ -282,8 +283,9 @@ def fetch_table_items(
     handle: str,
     keys: Iterable[Any],
     *,
-    key_type: str,
-    value_type: str,
+    key_type: str | None = None,
+    value_type: str | None = None,
+    owner: str | None = None,
     versions: Versions | None = None,
     flatten: bool = False,
     progress: bool = True,
@@ -297,8 +299,11 @@ def fetch_table_items(
         Table handle.
     keys : iterable
         Python values of `key_type`. A node cannot list the keys of a table.
-    key_type, value_type : str
-        Move types.
+    key_type, value_type : str, optional
+        Move types. By default those that the table is declared with in a resource of `owner`.
+    owner : str, optional
+        Account or object whose resource holds the table. It is read only if a type is not given, at the newest version
+        of the plan.
     versions : version plan, optional
         As in `fetch_views`.
     flatten : bool, default False
@@ -317,8 +322,9 @@ def fetch_table_items(
     SchemaError
         If a value does not fit `value_type`; the message names column, row, version and value.
     InputError
-        If the handle, a type or the plan cannot be parsed, or, before anything is read, if a struct of a type does not
-        exist or a key does not fit `key_type`, by the code at each of the versions.
+        If the handle, a type or the plan cannot be parsed, or a type is neither given nor declared in a resource of
+        `owner`; or, before any item is read, if a struct of a type does not exist or a key does not fit `key_type`, by
+        the code at each of the versions.
     NodeError, NodeUnreachable
         If the node does not say what its ledger is.
     LedgerChanged
@@ -343,13 +349,24 @@ def fetch_table_items(
     ... )
     >>> frame["presence"].tolist()
     ['missing', 'missing']
+
+    With the types of the table's declaration:
+
+    >>> node = toolkit.connect()
+    >>> handle = node.resource("0xcafe", "0xcafe::registry::Registry")["records"]["handle"]
+    >>> frame = toolkit.fetch_table_items(node, handle, ["alice", "nobody"], owner="0xcafe", progress=False)
+    >>> frame["presence"].tolist()
+    ['present', 'missing']
     """
     node, given = checked_node(node), listed_keys(keys)
     plan, ledger = plan_versions(node, versions)
-
+    there = readable(plan.versions, oldest=node.oldest_readable(ledger), head=ledger.version)
+    newest_read = there[-1] if there else ledger.version
+    key_type, value_type = declared_types(
+        node, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=newest_read
+    )
     ready = [node.prepare_items(handle, key=key, key_type=key_type, value_type=value_type) for key in given]
     if given:
-        there = readable(plan.versions, oldest=node.oldest_readable(ledger), head=ledger.version)
         check_keys(node, given, key_type=key_type, value_type=value_type, versions=there)
 
     def prepared(task: tuple[int, int]) -> PreparedCall[TableItem] | ToolkitError:

@@ -11,7 +11,7 @@ from weakref import WeakSet
 from toolkit._present.notebook import facts_html
 from toolkit._present.text import visible
 from toolkit.client._abis import AbiStore
-from toolkit.client._accounts import account_resources, read_account, read_asset
+from toolkit.client._accounts import account_resources, declared_types, read_account, read_asset
 from toolkit.client._arguments import (
     check_abis,
     check_count,
@@ -334,7 +334,14 @@ class Node(Reads):
             raise (error if version is None else with_choices(self, function, error, version)) from None
 
     def table_item(
-        self, handle: str, key: Any, *, key_type: str, value_type: str, ledger_version: int | None = None
+        self,
+        handle: str,
+        key: Any,
+        *,
+        key_type: str | None = None,
+        value_type: str | None = None,
+        owner: str | None = None,
+        ledger_version: int | None = None,
     ) -> TableItem:
         """Read one item of a table.
 
@@ -344,8 +351,10 @@ class Node(Reads):
             Table handle: hex of 32 bytes.
         key : object
             Python value of `key_type`.
-        key_type, value_type : str
-            Move types.
+        key_type, value_type : str, optional
+            Move types. By default those that the table is declared with in a resource of `owner`.
+        owner : str, optional
+            Account or object whose resource holds the table. It is read only if a type is not given.
         ledger_version : int, optional
             Version whose state is read; the head by default.
 
@@ -358,15 +367,27 @@ class Node(Reads):
         NotFound
             If the item does not exist; a wrong key type gives the same answer.
         InputError, SchemaError
-            If a type cannot be parsed, or key or value do not fit theirs.
+            If a type cannot be parsed, key or value do not fit theirs, or a type is neither given nor declared in a
+            resource of `owner`.
         NodeError, NodeUnreachable
             If the node refuses otherwise, or does not answer.
 
         Notes
         -----
         Source: ``POST /v1/tables/{table_handle}/item``. A node cannot list the keys of a table.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> node = toolkit.connect()
+        >>> handle = node.resource("0xcafe", "0xcafe::registry::Registry")["records"]["handle"]
+        >>> node.table_item(handle, "alice", owner="0xcafe").value["registered_at"]
+        1767334464
         """
         version = as_version_or_head(ledger_version)
+        key_type, value_type = declared_types(
+            self, handle, key_type=key_type, value_type=value_type, owner=owner, ledger_version=version
+        )
         return self._typed(self.prepare_items(handle, key=key, key_type=key_type, value_type=value_type).at(version))
 
     def _typed(self, call: PreparedCall[T]) -> T:

@@ -56,7 +56,15 @@ class Snapshot:
         """
         return self.node.view(function, arguments, type_arguments=type_arguments, ledger_version=self.ledger_version)
 
-    def table_item(self, handle: str, key: Any, *, key_type: str, value_type: str) -> TableItem:
+    def table_item(
+        self,
+        handle: str,
+        key: Any,
+        *,
+        key_type: str | None = None,
+        value_type: str | None = None,
+        owner: str | None = None,
+    ) -> TableItem:
         """Read a table item at this version; see `Node.table_item`.
 
         Raises
@@ -65,7 +73,12 @@ class Snapshot:
             As `Node.table_item` does.
         """
         return self.node.table_item(
-            handle, key, key_type=key_type, value_type=value_type, ledger_version=self.ledger_version
+            handle,
+            key,
+            key_type=key_type,
+            value_type=value_type,
+            owner=owner,
+            ledger_version=self.ledger_version,
         )
 
     def module(self, address: str, name: str) -> ModuleAbi | None:

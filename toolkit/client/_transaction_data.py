@@ -15,8 +15,9 @@ from toolkit.client._batch import send_all
 from toolkit.client._cache_file import warn_caller
 from toolkit.client._node_errors import ABSENT, NO_ITEM
 from toolkit.errors import InputError, NotFound, SchemaError, ToolkitError
-from toolkit.move import EnumOf, OptionOf, StructOf, VectorOf, parse_table_handle, parse_type_tag
+from toolkit.move import parse_table_handle, parse_type_tag
 from toolkit.move._json_text import parse_json
+from toolkit.move._json_values import tables_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,9 +39,6 @@ _SHOWN = ("ledger_version", "type", "function", "sender", "success", "gas_used",
 _ROWS_SHOWN = 6
 _SIMILAR = 0.8
 _MAX_SUGGESTIONS = 3
-_TABLE = ("0x1", "table", "Table")
-"""Every table of the framework is one, or has one inside."""
-
 
 _Change = dict[str, Any]
 
@@ -333,10 +331,12 @@ class TransactionData:
             with self._connected() as node:
                 listed = node.resources_json(owner, newest)
             held += [(kind, data, newest) for kind, data in listed if digits in compact_json(data).lower()]
+        wanted = parse_table_handle(handle)
         for kind, data, version in reversed(held):
             [layout] = self._layouts_at(parse_type_tag(kind), [version])
-            if found := _table_in(layout, data, parse_table_handle(handle)):
-                return found
+            for table in tables_in(layout, data):
+                if table.handle == wanted:
+                    return table.key_type, table.value_type
         where = "these transactions write" if owner is None else f"these transactions write or {owner} has"
         raise InputError(
             f"the types of table {handle} are not known: the node does not report them, and no resource that {where} "
@@ -515,33 +515,6 @@ def warn_of_similar(tag: str, types: Iterable[str], statement: str) -> None:
 
 def _struct_name(tag: str) -> str:
     return tag.partition("<")[0].rpartition("::")[2]
-
-
-def _table_in(layout: Layout, value: Any, handle: str) -> tuple[str, str] | None:
-    """Return the types of keys and values of the table with a handle, if a value in JSON holds it."""
-    match layout:
-        case StructOf(tag, fields_of) if isinstance(value, dict):
-            if (tag.address, tag.module, tag.name) == _TABLE and _is_handle(value.get("handle"), handle):
-                key, item = tag.type_arguments
-                return str(key), str(item)
-            inner = [(kind, value.get(name)) for name, kind in fields_of]
-        case EnumOf(_, variants) if isinstance(value, dict):
-            chosen = dict(variants).get(str(value.get("__variant__")), ())
-            inner = [(kind, value.get(name)) for name, kind in chosen]
-        case OptionOf(element) if isinstance(value, dict) and isinstance(value.get("vec"), list):
-            inner = [(element, item) for item in value["vec"]]
-        case VectorOf(element) if isinstance(value, list):
-            inner = [(element, item) for item in value]
-        case _:
-            return None
-    return next((found for kind, item in inner if (found := _table_in(kind, item, handle)) is not None), None)
-
-
-def _is_handle(text: Any, handle: str) -> bool:
-    try:
-        return isinstance(text, str) and parse_table_handle(text) == handle
-    except InputError:
-        return False
 
 
 # the state before ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError
@@ -28,6 +28,7 @@ from toolkit.move._codecs import (
     type_words,
     unknown_fields,
 )
+from toolkit.move._ids import parse_table_handle
 from toolkit.move._layouts import (
     Address,
     Bool,
@@ -47,9 +48,14 @@ from toolkit.move._layouts import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from toolkit.move._type_tags import StructTag
 
-__all__ = ["decode_json", "encode_json", "json_encoder"]
+__all__ = ["DeclaredTable", "decode_json", "encode_json", "json_encoder", "tables_in"]
+
+_TABLE = ("0x1", "table", "Table")
+"""Every table of the framework is one, or has one inside."""
 
 
 def decode_json(layout: Layout, value: Any, *, where: str = "value") -> Any:
@@ -447,3 +453,55 @@ def _encode_enum(tag: StructTag, variants: tuple[tuple[str, Fields], ...]) -> Co
         return {VARIANT: name, **plan(rest)}
 
     return encode
+
+
+# tables --------------------------------------------------------------------------------------------------------------
+
+
+class DeclaredTable(NamedTuple):
+    """A table that a value holds.
+
+    Attributes
+    ----------
+    handle : str
+        0x and 64 hex digits.
+    key_type, value_type : str
+        Move types of its declaration.
+    field : str
+        Fields that lead to it, such as ``records`` or ``pools[0].orders``.
+    """
+
+    handle: str
+    key_type: str
+    value_type: str
+    field: str
+
+
+def tables_in(layout: Layout, value: Any, field: str = "") -> Iterator[DeclaredTable]:
+    """Yield the tables that a value in JSON holds, in declared order; what does not fit the layout is left out."""
+    inner: list[tuple[Layout, Any, str]] = []
+    dot = f"{field}." if field else ""
+    match layout:
+        case StructOf(tag, fields) if isinstance(value, dict):
+            if (tag.address, tag.module, tag.name) == _TABLE and len(tag.type_arguments) == 2:  # noqa: PLR2004
+                if (handle := _handle(value.get("handle"))) is not None:
+                    key, item = tag.type_arguments
+                    yield DeclaredTable(handle, str(key), str(item), field)
+                return
+            inner = [(kind, value.get(name), f"{dot}{name}") for name, kind in fields]
+        case EnumOf(_, variants) if isinstance(value, dict):
+            chosen = dict(variants).get(str(value.get(VARIANT)), ())
+            inner = [(kind, value.get(name), f"{dot}{name}") for name, kind in chosen]
+        case OptionOf(element) if isinstance(value, dict) and isinstance(value.get("vec"), list):
+            inner = [(element, item, field) for item in value["vec"]]
+        case VectorOf(element) if isinstance(value, list):
+            inner = [(element, item, f"{field}[{place}]") for place, item in enumerate(value)]
+    for kind, item, name in inner:
+        yield from tables_in(kind, item, name)
+
+
+def _handle(text: Any) -> str | None:
+    try:
+        return parse_table_handle(text) if isinstance(text, str) else None
+    except InputError:
+        return None

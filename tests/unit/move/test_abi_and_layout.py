@@ -23,9 +23,11 @@ from toolkit.move import (
     Untyped,
     VectorOf,
     decode_module_abi,
+    parse_address,
     parse_type_tag,
     resolve_layout,
 )
+from toolkit.move._json_values import tables_in
 
 
 def _struct(name, fields=(), *, generics=0, **more):
@@ -275,3 +277,46 @@ def test_bytecode_that_cannot_be_read_has_no_error_constants(code):
 def test_an_abi_without_bytecode_has_no_error_constants():
     """As in changes of transactions and in overrides."""
     assert SHAPES.errors == ()
+
+
+def test_tables_are_found_wherever_a_value_holds_them():
+    """In fields, in other tables' wrappers, options, vectors and the chosen variant; what does not fit is left out."""
+    table = "0x1::table::Table<{}, {}>"
+    sized = _struct("Sized", [("inner", table.format("T0", "T1")), ("length", "u64")], generics=2)
+    shape = _struct(
+        "Shape",
+        is_enum=True,
+        variants=[{"name": "Dot"}, {"name": "Many", "fields": [{"name": "_0", "type": table.format("u8", "bool")}]}],
+    )
+    fields = [
+        ("plain", table.format("address", "0x1::string::String")),
+        ("sized", "0xcafe::m::Sized<u64, vector<u8>>"),
+        ("maybe", f"0x1::option::Option<{table.format('u64', 'u64')}>"),
+        ("shapes", "vector<0xcafe::m::Shape>"),
+        ("bad", table.format("u8", "u8")),
+        ("handle", "address"),
+    ]
+    abis = AbiMap(
+        {
+            (parse_address("0xcafe"), "m"): _module("m", [_struct("Holder", fields), sized, shape]),
+            ("0x1", "table"): _module("table", [_struct("Table", [("handle", "address")], generics=2)], "0x1"),
+        }
+    )
+    value = {
+        "plain": {"handle": "0x1"},
+        "sized": {"inner": {"handle": "0x2"}, "length": "0"},
+        "maybe": {"vec": [{"handle": "0x3"}]},
+        "shapes": [{"__variant__": "Dot"}, {"__variant__": "Many", "_0": {"handle": "0x4"}}],
+        "bad": {"handle": 5},
+        "handle": "0x6",
+    }
+    layout = resolve_layout(parse_type_tag("0xcafe::m::Holder"), abis)
+    found = list(tables_in(layout, value))
+    assert [(table.handle[-2:], table.key_type, table.value_type, table.field) for table in found] == [
+        ("01", "address", "0x1::string::String", "plain"),
+        ("02", "u64", "vector<u8>", "sized.inner"),
+        ("03", "u64", "u64", "maybe"),
+        ("04", "u8", "bool", "shapes[1]._0"),
+    ]
+    assert not list(tables_in(layout, {"plain": 1, "shapes": {}, "maybe": None}))
+    assert not list(tables_in(layout, [value]))
