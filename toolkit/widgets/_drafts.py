@@ -16,6 +16,7 @@ from toolkit.errors import InputError, SchemaError
 from toolkit.move import Address, FunctionId, UInt, parse_type_tag, wire_address, wire_type
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, group, select, switch, text
+from toolkit.widgets._functions import arguments_text, function_fields, parse_arguments, raw_field, read_types
 from toolkit.wire import (
     Ed25519Signature,
     EntryFunction,
@@ -33,7 +34,7 @@ from toolkit.wire import (
 from toolkit.wire._keys import PublicKeyType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from toolkit.widgets._functions import ResolvedCall, ResolvedFunction
     from toolkit.wire import AccountSignature
@@ -41,13 +42,10 @@ if TYPE_CHECKING:
 __all__ = [
     "BLANK",
     "Estimates",
-    "arguments_text",
     "calls_function",
     "estimates_of",
     "form_fields",
-    "parse_arguments",
     "read_request",
-    "read_types",
     "words_of",
     "write_request",
 ]
@@ -113,7 +111,6 @@ BLANK: dict[str, Any] = {
 }
 """The draft of an empty form. ``seq`` counts edits; ``lead`` names what was edited last: ``raw`` or ``fields``."""
 
-_EXAMPLE = 'expected a JSON array, such as ["0xb0b", 100]'
 _OF_A_MODEL = re.compile(r"^[A-Z]\w+(?:\.\w+)*: ")
 _U64 = UInt(64)
 
@@ -151,53 +148,26 @@ def form_fields(function: ResolvedFunction | None, call: ResolvedCall | None) ->
     call : ResolvedCall or None
         The same with its type arguments, if these are good: then each argument has a field.
     """
-    return group("", [("", part) for part in (_call_fields(function, call), _gas_fields(), _signer_fields())])
+    parts = [("", part) for part in (_call_fields(function, call), _gas_fields(), _signer_fields())]
+    return group("", list(parts), shared={"key": _shape_fields()})
 
 
 def _call_fields(function: ResolvedFunction | None, call: ResolvedCall | None) -> dict[str, Any]:
-    entry, coded = {"when": ["payload", _ENTRIES]}, {"when": ["payload", [*_ENTRIES, *_SCRIPTS]]}
-    sender = text("Sender", mono=True, placeholder="0xa11ce", hint="an address; no key is needed")
-    name = text(
-        "Function",
-        mono=True,
-        search=True,
-        placeholder="0x1::aptos_account::transfer",
-        hint="type an address and a part of a name, or any word",
-        **entry,
-    )
-    script = text("Bytecode", mono=True, rows=3, hint="hex", when=["payload", _SCRIPTS])
+    scripts = {"when": ["payload", _SCRIPTS]}
     fields: list[tuple[str | int, dict[str, Any]]] = [
-        ("sender", sender),
+        ("sender", text("Sender", mono=True, placeholder="0xa11ce", hint="an address; no key is needed")),
         ("payload", select("Runs", PAYLOADS)),
         ("multisig_address", text("Multisig account", mono=True, when=["payload", _MULTISIGS])),
-        ("function", name),
-        ("bytecode", script),
-        ("type_arguments", _type_fields(function)),
+        ("bytecode", text("Bytecode", mono=True, rows=3, hint="hex", **scripts)),
+        *function_fields(
+            function,
+            call,
+            placeholder="0x1::aptos_account::transfer",
+            when=["payload", _ENTRIES],
+            unknown_when=["payload", [*_ENTRIES, *_SCRIPTS]],
+        ),
     ]
-    raw = text("Arguments", mono=True, rows=3, placeholder='["0xb0b", 100]', hint="a JSON array without the signers")
-    if call is None:
-        return group("", [*fields, ("raw", raw | coded)])
-    if call.layouts:
-        inner = [(place, _fields.field(layout, f"Argument {place + 1}")) for place, layout in enumerate(call.layouts)]
-        fields.append(("arguments", group("Arguments", list(inner), **entry)))
-        twin = group("Arguments as JSON", [("raw", raw | {"label": "JSON"})], fold=True, **entry)
-    else:
-        twin = group("The function takes no arguments.", [], plain=True, **entry)
-    return group("", [*fields, ("", twin), ("raw", raw | {"when": ["payload", _SCRIPTS]})])
-
-
-def _type_fields(function: ResolvedFunction | None) -> dict[str, Any]:
-    rows = {
-        "kind": "rows",
-        "label": "Type arguments",
-        "item": text("Type", mono=True, placeholder="0x1::aptos_coin::AptosCoin"),
-        "blank": "",
-        "when": ["payload", [*_ENTRIES, *_SCRIPTS]],
-    }
-    if function is None:
-        return rows
-    hints = [f"must have {constraint}" if constraint else "any type" for constraint in function.constraints]
-    return rows | {"exactly": len(hints), "hints": hints, "when": ["payload", _ENTRIES]}
+    return group("", fields if call is None else [*fields, ("raw", raw_field() | scripts)])
 
 
 def _gas_fields() -> dict[str, Any]:
@@ -262,6 +232,11 @@ def _signer_fields() -> dict[str, Any]:
 
 
 def _key_fields(label: str) -> dict[str, Any]:
+    """Return the fields of a signature; what they have in common is sent to the browser once."""
+    return group("", [("shape", select(label, SHAPES)), ("", {"use": "key"})])
+
+
+def _shape_fields() -> dict[str, Any]:
     key = text("Public key", mono=True, hint="hex; a public key, never a private one")
     kinds = {kind: kind for kind in get_args(PublicKeyType)}
     typed = group("Key", [("type", select("Type", kinds)), ("key", key)])
@@ -269,7 +244,6 @@ def _key_fields(label: str) -> dict[str, Any]:
     return group(
         "",
         [
-            ("shape", select(label, SHAPES)),
             ("type", select("Type of key", kinds, when=["shape", ["single_key"]])),
             ("key", key | {"when": ["shape", ["ed25519", "single_key"]]}),
             (
@@ -337,12 +311,6 @@ def _write_payload(payload: EntryFunction | Script | Multisig | None) -> dict[st
     if isinstance(payload, Script):
         return draft | {"payload": "script", "bytecode": payload.bytecode}
     return draft | {"payload": "entry", "function": FunctionId.parse(payload.function).wire}
-
-
-def arguments_text(arguments: Sequence[Any]) -> str:
-    """Return arguments as JSON text; an empty text if there are none."""
-    written = json.dumps(list(arguments), ensure_ascii=False, default=lambda value: "0x" + value.hex())
-    return written if arguments else ""
 
 
 def _number_text(number: int | None) -> str:
@@ -596,47 +564,3 @@ def _read_object(typed: str, path: str, found: Findings) -> Any:
     except (ValueError, RecursionError) as error:
         found.errors[path] = f"not JSON: {error}"
         return None
-
-
-def read_types(drafts: Sequence[str], found: Findings) -> tuple[str, ...] | None:
-    """Return canonical type arguments; None if one is missing or not a type."""
-    types: list[str] = []
-    for place, typed in enumerate(drafts):
-        path = f"type_arguments.{place}"
-        if not typed.strip():
-            found.missing[path] = "expected a Move type, such as 0x1::aptos_coin::AptosCoin"
-            continue
-        try:
-            types.append(str(parse_type_tag(typed.strip())))
-        except InputError as error:
-            found.errors[path] = str(error)
-    return tuple(types) if len(types) == len(drafts) else None
-
-
-def parse_arguments(typed: str, found: Findings) -> tuple[Any, ...] | None:
-    """Return the arguments of a JSON text; None, and a sentence at ``arguments``, if it is not a JSON array."""
-    if not typed.strip():
-        return ()
-    try:
-        values = json.loads(typed, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        words = f"line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
-    except RecursionError:
-        words = "too many nested brackets"
-    except ValueError as error:  # thousands of digits, or NaN
-        words = str(error)
-    else:
-        if isinstance(values, list):
-            try:
-                return EntryFunction("0x1::any::any", arguments=values).arguments
-            except InputError as error:
-                found.errors["arguments"] = str(error).replace("EntryFunction.arguments", "arguments")
-                return None
-        kinds = {dict: "an object", str: "a string", bool: "a boolean", type(None): "null"}
-        words = f"got {kinds.get(type(values), 'a number')}"
-    found.errors["arguments"] = f"{words}; {_EXAMPLE}"
-    return None
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")

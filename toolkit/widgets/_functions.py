@@ -1,16 +1,23 @@
-"""Entry functions by name: found as they are typed, read with their ABI, and their arguments checked by it."""
+"""Functions by name: found as they are typed, read with their ABI, with fields for their arguments.
+
+Holds no widget.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from toolkit.client._abis import encode_arguments, parameter_layouts
 from toolkit.client._accounts import account_modules
 from toolkit.errors import InputError
 from toolkit.move import FunctionId, parse_address, parse_type_tag, substitute, wire_address
+from toolkit.widgets import _fields
+from toolkit.widgets._fields import Findings, group, text
+from toolkit.wire import EntryFunction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,16 +27,26 @@ if TYPE_CHECKING:
     from toolkit.move import FunctionAbi, Layout, ModuleAbi
 
 __all__ = [
+    "FunctionKind",
     "Hit",
     "ResolvedCall",
     "ResolvedFunction",
     "address_of",
+    "arguments_text",
     "find_function",
+    "function_fields",
     "listed_modules",
     "matching",
+    "parse_arguments",
+    "raw_field",
+    "read_types",
     "signature",
 ]
 
+FunctionKind = Literal["entry", "view", "any"]
+"""Which functions a form takes: entry functions, view functions, or both."""
+
+_EXAMPLE = 'expected a JSON array, such as ["0xb0b", 100]'
 MAX_HITS = 50
 """Number of functions that a search returns."""
 _MAX_NAMES = 8
@@ -44,7 +61,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True)
 class ResolvedFunction:
-    """An entry function with its ABI at one ledger version.
+    """A function with its ABI at one ledger version.
 
     Attributes
     ----------
@@ -83,7 +100,7 @@ class ResolvedFunction:
 
 @dataclass(frozen=True)
 class ResolvedCall:
-    """An entry function with its type arguments. Checking arguments needs no request.
+    """A function with its type arguments. Checking arguments needs no request.
 
     Attributes
     ----------
@@ -129,14 +146,15 @@ class ResolvedCall:
         return encode_arguments(abi, self.type_arguments, arguments, self.function.abis, where=abi.name)
 
 
-def find_function(node: Node, name: str) -> ResolvedFunction | None:
-    """Read the ABI of an entry function at the node's head.
+def find_function(node: Node, name: str, kind: FunctionKind = "entry") -> ResolvedFunction | None:
+    """Read the ABI of a function at the node's head.
 
     Parameters
     ----------
     node : Node
     name : str
         ``address::module::function``.
+    kind : {"entry", "view", "any"}, default "entry"
 
     Returns
     -------
@@ -146,7 +164,7 @@ def find_function(node: Node, name: str) -> ResolvedFunction | None:
     Raises
     ------
     InputError
-        If the module does not exist, has no function of that name, or the function is not an entry function.
+        If the module does not exist, has no function of that name, or the function is not of that kind.
     NodeError, NodeUnreachable
         If the head or the module cannot be read.
     """
@@ -162,27 +180,43 @@ def find_function(node: Node, name: str) -> ResolvedFunction | None:
             )
         return None
     function = module.function(wanted.name)
-    if function is None or not function.is_entry:
-        raise InputError(_unknown_function(module, wanted, function))
+    if function is None or not _is_of(kind, function):
+        raise InputError(_unknown_function(module, wanted, function, kind))
     return ResolvedFunction(str(wanted), function, abis)
 
 
-def _unknown_function(module: ModuleAbi, wanted: FunctionId, found: FunctionAbi | None) -> str:
-    entries = [function.name for function in module.exposed_functions if function.is_entry]
+def _is_of(kind: FunctionKind, function: FunctionAbi) -> bool:
+    return (function.is_entry and kind != "view") or (function.is_view and kind != "entry")
+
+
+def _unknown_function(module: ModuleAbi, wanted: FunctionId, found: FunctionAbi | None, kind: FunctionKind) -> str:
+    offered = [function.name for function in module.exposed_functions if _is_of(kind, function)]
     where = f"{wire_address(wanted.address)}::{wanted.module}"
     if found is not None:
-        kind = "a view function, see node.view" if found.is_view else "not an entry function"
-        return f"{where}::{found.name} is {kind}; {_choices(where, entries)}"
-    close = get_close_matches(wanted.name, entries, n=1)
-    hint = f"did you mean {close[0]}?" if close else _choices(where, entries)
+        what = f"not {_KIND_WORDS[kind][0]}"
+        if kind == "entry" and found.is_view:
+            what = "a view function, see node.view"
+        elif kind == "view" and found.is_entry:
+            what = "an entry function, see node.simulate"
+        return f"{where}::{found.name} is {what}; {_choices(where, offered, kind)}"
+    close = get_close_matches(wanted.name, offered, n=1)
+    hint = f"did you mean {close[0]}?" if close else _choices(where, offered, kind)
     return f"{where} has no function {wanted.name!r}; {hint}"
 
 
-def _choices(where: str, entries: list[str]) -> str:
-    if not entries:
-        return f"{where} has no entry functions"
-    more = f" and {len(entries) - _MAX_NAMES} more" if len(entries) > _MAX_NAMES else ""
-    return f"entry functions are {', '.join(entries[:_MAX_NAMES])}{more}"
+_KIND_WORDS = {
+    "entry": ("an entry function", "entry functions"),
+    "view": ("a view function", "view functions"),
+    "any": ("a view or entry function", "view and entry functions"),
+}
+
+
+def _choices(where: str, offered: list[str], kind: FunctionKind) -> str:
+    words = _KIND_WORDS[kind][1]
+    if not offered:
+        return f"{where} has no {words}"
+    more = f" and {len(offered) - _MAX_NAMES} more" if len(offered) > _MAX_NAMES else ""
+    return f"{words} are {', '.join(offered[:_MAX_NAMES])}{more}"
 
 
 # search --------------------------------------------------------------------------------------------------------------
@@ -216,8 +250,8 @@ def listed_modules(node: Node, address: str) -> list[ModuleAbi]:
     return [module.abi for module in listed if module.abi is not None]
 
 
-def matching(modules: Iterable[ModuleAbi], query: str) -> list[Hit]:
-    """Return the entry functions that a query may mean, the best first.
+def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind = "entry") -> list[Hit]:
+    """Return the functions that a query may mean, the best first.
 
     Parameters
     ----------
@@ -225,6 +259,7 @@ def matching(modules: Iterable[ModuleAbi], query: str) -> list[Hit]:
         Where to search.
     query : str
         ``0x1::coi``, ``0x1::coin::tr`` or a part of a name.
+    kind : {"entry", "view", "any"}, default "entry"
     """
     owner, parts = address_of(query), query.strip().lower().split("::")
     words = [part for part in (parts[1:] if owner else parts) if part]
@@ -234,7 +269,7 @@ def matching(modules: Iterable[ModuleAbi], query: str) -> list[Hit]:
             continue
         for function in module.exposed_functions:
             rank = _rank(words, module.name, function.name, whole=owner is not None and len(parts) > 2)  # noqa: PLR2004
-            if function.is_entry and rank is not None:
+            if rank is not None and _is_of(kind, function):
                 name = f"{wire_address(module.address)}::{module.name}::{function.name}"
                 ranked.append((rank, name, signature(function)))
     return [Hit(name, types) for _, name, types in sorted(ranked)[:MAX_HITS]]
@@ -254,3 +289,112 @@ def _rank(words: list[str], module: str, function: str, *, whole: bool) -> int |
     if module.startswith(word) or function.startswith(word):
         return 0
     return 1 if word in module or word in function else None
+
+
+# fields and drafts of a function --------------------------------------------------------------------------------------
+
+
+def function_fields(
+    function: ResolvedFunction | None,
+    call: ResolvedCall | None,
+    *,
+    placeholder: str,
+    when: list[Any] | None = None,
+    unknown_when: list[Any] | None = None,
+) -> list[tuple[str | int, dict[str, Any]]]:
+    """Return the fields of a function and its arguments by the key of their drafts.
+
+    Parameters
+    ----------
+    function : ResolvedFunction or None
+        The function that the draft names, if its ABI is known.
+    call : ResolvedCall or None
+        The same with its type arguments, if these are good: then each argument has a field.
+    placeholder : str
+        An example of a function.
+    when : list, optional
+        A key of the draft and its values for which the fields are shown.
+    unknown_when : list, optional
+        The same for type arguments and arguments of a function that is not known, by default `when`.
+    """
+    shown = {} if when is None else {"when": when}
+    unknown = shown if unknown_when is None else {"when": unknown_when}
+    hint = "type an address and a part of a name, or any word"
+    name = text("Function", mono=True, search=True, placeholder=placeholder, hint=hint, **shown)
+    types = _type_fields(function) | (unknown if function is None else shown)
+    fields: list[tuple[str | int, dict[str, Any]]] = [("function", name), ("type_arguments", types)]
+    if call is None:
+        return [*fields, ("raw", raw_field() | unknown)]
+    if not call.layouts:
+        return [*fields, ("", group("The function takes no arguments.", [], plain=True, **shown))]
+    inner = [(place, _fields.field(layout, f"Argument {place + 1}")) for place, layout in enumerate(call.layouts)]
+    twin = group("Arguments as JSON", [("raw", raw_field() | {"label": "JSON"})], fold=True, **shown)
+    return [*fields, ("arguments", group("Arguments", list(inner), **shown)), ("", twin)]
+
+
+def raw_field() -> dict[str, Any]:
+    """Return the field of all arguments as JSON."""
+    return text("Arguments", mono=True, rows=3, placeholder='["0xb0b", 100]', hint="a JSON array without the signers")
+
+
+def _type_fields(function: ResolvedFunction | None) -> dict[str, Any]:
+    rows = {
+        "kind": "rows",
+        "label": "Type arguments",
+        "item": text("Type", mono=True, placeholder="0x1::aptos_coin::AptosCoin"),
+        "blank": "",
+    }
+    if function is None:
+        return rows
+    hints = [f"must have {constraint}" if constraint else "any type" for constraint in function.constraints]
+    return rows | {"exactly": len(hints), "hints": hints}
+
+
+def arguments_text(arguments: Sequence[Any]) -> str:
+    """Return arguments as JSON text; an empty text if there are none."""
+    written = json.dumps(list(arguments), ensure_ascii=False, default=lambda value: "0x" + value.hex())
+    return written if arguments else ""
+
+
+def read_types(drafts: Sequence[str], found: Findings) -> tuple[str, ...] | None:
+    """Return canonical type arguments; None if one is missing or not a type."""
+    types: list[str] = []
+    for place, typed in enumerate(drafts):
+        path = f"type_arguments.{place}"
+        if not typed.strip():
+            found.missing[path] = "expected a Move type, such as 0x1::aptos_coin::AptosCoin"
+            continue
+        try:
+            types.append(str(parse_type_tag(typed.strip())))
+        except InputError as error:
+            found.errors[path] = str(error)
+    return tuple(types) if len(types) == len(drafts) else None
+
+
+def parse_arguments(typed: str, found: Findings) -> tuple[Any, ...] | None:
+    """Return the arguments of a JSON text; None, and a sentence at ``arguments``, if it is not a JSON array."""
+    if not typed.strip():
+        return ()
+    try:
+        values = json.loads(typed, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        words = f"line {error.lineno}, column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
+    except RecursionError:
+        words = "too many nested brackets"
+    except ValueError as error:  # thousands of digits, or NaN
+        words = str(error)
+    else:
+        if isinstance(values, list):
+            try:
+                return EntryFunction("0x1::any::any", arguments=values).arguments
+            except InputError as error:
+                found.errors["arguments"] = str(error).replace("EntryFunction.arguments", "arguments")
+                return None
+        kinds = {dict: "an object", str: "a string", bool: "a boolean", type(None): "null"}
+        words = f"got {kinds.get(type(values), 'a number')}"
+    found.errors["arguments"] = f"{words}; {_EXAMPLE}"
+    return None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

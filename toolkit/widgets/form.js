@@ -1,4 +1,5 @@
-// The controls of a builder. Python says what to draw (`_spec`) and what was found (`_findings`, `_status`, `_pages`);
+// The controls of a builder. Python says what the form is about (`_about`: title, buttons, words), what to draw (`_spec`)
+// and what was found (`_findings`, `_status`, `_pages`);
 // the browser owns `_draft` while somebody types: each edit raises `seq`, and a draft of Python with a lower one is old.
 
 const LOOK_MS = 350;
@@ -31,6 +32,7 @@ function later(ms, run) {
 function render({ model, el }) {
   const uid = `ltk${++forms}-${Math.random().toString(36).slice(2, 7)}`;
   const get = (name) => model.get(name);
+  const form = get("_about");
   const touched = new Set();
   const open = new Set();
   let draft = structuredClone(get("_draft"));
@@ -38,8 +40,8 @@ function render({ model, el }) {
   let drawn = null;
   let asked = ""; // what the reader asked for, until it is answered
   let looked = "";
-  let chosen = { result: "Outcome", code: "Python" };
-  let diffed = null;
+  let chosen = { result: "", code: "" };
+  let completed = null;
 
   // the draft ----------------------------------------------------------------------------------------------------------
 
@@ -57,10 +59,12 @@ function render({ model, el }) {
     lookSoon();
   }
   const shown = (node, base) => !node.when || node.when[1].includes(at([...base, node.when[0]]));
+  const used = (node) => (node.use ? get("_spec").shared[node.use] : node);
   const join = (base, step) => (step === "" ? base : [...base, step]);
 
   /** The paths of all visible parts: while they stay the same, nothing has to be drawn again. */
-  function shape(node, base) {
+  function shape(part, base) {
+    const node = used(part);
     if (!shown(node, base.parent)) return "";
     const path = base.path;
     if (node.kind === "group")
@@ -73,7 +77,8 @@ function render({ model, el }) {
 
   // fields ---------------------------------------------------------------------------------------------------------------
 
-  function draw(node, path, parent, words) {
+  function draw(part, path, parent, words) {
+    const node = used(part);
     if (!shown(node, parent) || (node.kind !== "group" && at(path) === undefined)) return null;
     const name = words ? `${words}, ${node.label}` : node.label;
     if (node.kind === "group") return drawGroup(node, path, words);
@@ -264,7 +269,7 @@ function render({ model, el }) {
         return make("li", { ...about, onmousedown: (event) => (event.preventDefault(), pick(name)) }, words);
       }),
     );
-    if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || "No entry function fits." }));
+    if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || form.words.none }));
     listed.list.hidden = only || !query;
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
   }
@@ -290,30 +295,27 @@ function render({ model, el }) {
   // the page --------------------------------------------------------------------------------------------------------------
 
   const button = (text, run, kind = "") => make("button", { type: "button", text, class: kind, onclick: run });
-  const simulate = button("Simulate", () => ask("simulate"), "ltk-primary");
-  const check = button("Check", () => ask("check"));
+  const actions = form.actions.map(({ do: what, text, primary }) => button(text, () => ask(what), primary ? "ltk-primary" : ""));
   const status = make("div", { role: "status", class: "ltk-status" });
-  const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: "Simulate a transaction" }));
-  head.append(make("span", { class: "ltk-hint", text: `Node: ${get("_node_name")} \u00b7 nothing is signed or submitted` }));
-  const bar = make("div", { class: "ltk-bar" }, simulate, check, status);
-  const from = make("input", { type: "text", id: `${uid}-from`, class: "ltk-mono", placeholder: "version or hash" });
-  const fromMessage = make("div", { class: "ltk-message", id: `${uid}-from-m` });
-  from.setAttribute("aria-describedby", `${uid}-from-m`);
-  from.addEventListener("input", () => put(["committed"], from.value));
-  from.addEventListener("keydown", (event) => event.key === "Enter" && ask("load"));
-  const committed = make(
-    "details",
-    { class: "ltk-fold ltk-from" },
-    make("summary", { text: "Start from a committed transaction" }),
-    make("div", { class: "ltk-line" }, make("label", { for: `${uid}-from`, text: "Version or hash" }), from, button("Load", () => ask("load"))),
-    fromMessage,
-  );
-  const fields = make("div", { class: "ltk-form", role: "group", "aria-label": "The transaction" });
-  const result = make("section", { class: "ltk-result", "aria-label": "Result" });
-  const code = make("section", { class: "ltk-code-pane", "aria-label": "The request as code" });
-  const gone = make("p", { class: "ltk-gone", hidden: true, role: "alert", text: "The kernel was restarted: run this cell again to use the form." });
+  const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: form.title }));
+  head.append(make("span", { class: "ltk-hint", text: `Node: ${form.node} \u00b7 ${form.words.note}` }));
+  const bar = make("div", { class: "ltk-bar" }, ...actions, status);
+  const starter = form.starter && starterField(form.starter);
+  function starterField({ key: name, do: what, summary, label, placeholder, text }) {
+    const id = `${uid}-${name}`;
+    const input = make("input", { type: "text", id, class: "ltk-mono", placeholder, "aria-describedby": `${id}-m` });
+    const message = make("div", { class: "ltk-message", id: `${id}-m` });
+    input.addEventListener("input", () => put([name], input.value));
+    input.addEventListener("keydown", (event) => event.key === "Enter" && ask(what));
+    const line = make("div", { class: "ltk-line" }, make("label", { for: id, text: label }), input, button(text, () => ask(what)));
+    return { name, input, message, what, fold: make("details", { class: "ltk-fold ltk-from" }, make("summary", { text: summary }), line, message) };
+  }
+  const fields = make("div", { class: "ltk-form", role: "group", "aria-label": form.words.form });
+  const result = make("section", { class: "ltk-result", "aria-label": form.words.result });
+  const code = make("section", { class: "ltk-code-pane", "aria-label": form.words.code });
+  const gone = make("p", { class: "ltk-gone", hidden: true, role: "alert", text: form.words.gone });
   const right = make("div", { class: "ltk-right" }, result, code);
-  const left = make("div", { class: "ltk-left" }, committed, fields);
+  const left = make("div", { class: "ltk-left" }, starter && starter.fold, fields);
   el.classList.add("ltk", "mathjax_ignore");
   el.replaceChildren(make("div", { class: "ltk-inside" }, head, bar, gone, make("div", { class: "ltk-panes" }, left, right)));
 
@@ -356,8 +358,10 @@ function render({ model, el }) {
       const fold = error && wrap.closest("details");
       if (fold) fold.open = true;
     }
-    fromMessage.textContent = errors.committed || "";
-    fromMessage.classList.toggle("ltk-error", Boolean(errors.committed));
+    if (starter) {
+      starter.message.textContent = errors[starter.name] || "";
+      starter.message.classList.toggle("ltk-error", Boolean(errors[starter.name]));
+    }
   }
 
   /** Tabs as the WAI describes them: arrow keys turn the pages, one tab stop. */
@@ -397,16 +401,17 @@ function render({ model, el }) {
     const pages = get("_pages");
     result.hidden = !pages.length;
     if (!pages.length) return result.replaceChildren();
-    tabs(result, "result", pages, "Result", (panel, title, html) => {
+    tabs(result, "result", pages, form.words.result, (panel, title, html) => {
       panel.innerHTML = html;
-      if (title.startsWith("Changes") && diffed !== pages[0][1]) {
-        diffed = pages[0][1];
-        model.send({ do: "diff" });
+      const late = form.late.find((one) => title.startsWith(one));
+      if (late && completed !== late + pages[0][1]) {
+        completed = late + pages[0][1];
+        tell("page", { title: late });
       }
     });
-    const stale = make("p", { class: "ltk-stale", text: "The entries have changed since: simulate again." });
+    const stale = make("p", { class: "ltk-stale", text: form.words.stale });
     stale.hidden = !get("_stale");
-    const name = make("input", { type: "text", id: `${uid}-name`, value: "simulation", class: "ltk-mono", size: "14" });
+    const name = make("input", { type: "text", id: `${uid}-name`, value: form.words.name, class: "ltk-mono", size: "14" });
     const hand = button("Keep", () => model.send({ do: "hand", name: name.value }));
     name.addEventListener("keydown", (event) => event.key === "Enter" && hand.click());
     result.prepend(stale);
@@ -421,12 +426,12 @@ function render({ model, el }) {
     const listed = get("_programs");
     code.hidden = !listed.length;
     if (!listed.length) return code.replaceChildren();
-    tabs(code, "code", listed, "The request as code", (panel, title, text) => {
+    tabs(code, "code", listed, form.words.code, (panel, title, text) => {
       const said = make("span", { role: "status", class: "ltk-hint" });
-      const copy = button(`Copy ${title === "Study" ? "the study's call" : title}`, async () => {
+      const copy = button(form.words.copy[title] || `Copy ${title}`, async () => {
         said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select the text.";
       });
-      panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "region", "aria-label": `The request as ${title}`, text }), copy, said);
+      panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "region", "aria-label": `${form.words.code}: ${title}`, text }), copy, said);
     });
   }
   async function copied(text) {
@@ -446,15 +451,14 @@ function render({ model, el }) {
 
   function answered() {
     const busy = get("busy");
-    simulate.setAttribute("aria-disabled", String(busy));
-    check.setAttribute("aria-disabled", String(busy));
+    actions.forEach((one) => one.setAttribute("aria-disabled", String(busy)));
     el.classList.toggle("ltk-busy", busy);
     if (busy || !asked) return;
     const wrong = el.querySelector("[aria-invalid=true]");
-    if (asked === "simulate" && get("_pages").length && !get("_stale")) {
+    if (form.actions.some((one) => one.do === asked) && get("_pages").length && !get("_stale")) {
       right.scrollTop = 0;
       result.scrollIntoView({ block: "nearest" });
-    } else if (wrong && asked !== "load") {
+    } else if (wrong && !(starter && asked === starter.what)) {
       const inside = wrong.matches("fieldset") ? wrong.querySelector("input, select, textarea, button") || wrong : wrong;
       inside.focus();
     }
@@ -475,7 +479,7 @@ function render({ model, el }) {
       draft = structuredClone(get("_draft"));
       if (has("_spec") || whole() !== drawn) redraw();
       else for (const [path, { input }] of controls) setValue(input, at(path.split(".")));
-      if (from !== document.activeElement) from.value = draft.committed;
+      if (starter && starter.input !== document.activeElement) starter.input.value = draft[starter.name];
       lookSoon();
     } else if (has("_spec")) redraw();
     if (has("_findings")) findings();
@@ -504,7 +508,7 @@ function render({ model, el }) {
     if (command && event.key === "Enter") {
       event.preventDefault();
       event.stopPropagation();
-      simulate.click();
+      actions[0]?.click();
     } else if (!command) event.stopPropagation();
   };
   el.addEventListener("keydown", keys);

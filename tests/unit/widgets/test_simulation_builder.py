@@ -488,7 +488,7 @@ def test_the_result_is_handed_to_the_notebook(filled, monkeypatch):
     class Shell:
         user_ns: ClassVar = {"form": filled}
 
-    monkeypatch.setattr("toolkit.widgets._simulation_builder._shell", lambda: Shell)
+    monkeypatch.setattr("toolkit.widgets._form._shell", lambda: Shell)
     press(filled, "simulate")
     assert "form.simulation.changes" in shown(filled)
     press(filled, "hand", name="for")

@@ -1,0 +1,388 @@
+"""The form that all builders share: a draft that the browser edits and Python reads, findings, pages and programs.
+
+The state is one draft, a JSON object. The browser edits it; each edit is read here without asking the node. What the
+node is asked for is asked for by messages: ``{"do": "simulate"}`` calls the method ``_do_simulate``.
+"""
+
+from __future__ import annotations
+
+import keyword
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import anywidget
+import traitlets
+from traitlets import Bool, Dict, List, Unicode, observe
+
+from toolkit._present.text import cleaned
+from toolkit.errors import InputError, ToolkitError
+from toolkit.widgets._fields import Findings
+from toolkit.widgets._results import picture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from toolkit.client._node import Node
+
+__all__ = ["Form"]
+
+
+def _plain(name: str) -> str:
+    """Return a file of this folder without indentation and whole-line comments: each form sends it to the browser."""
+    lines = [line.strip() for line in (Path(__file__).parent / name).read_text("utf-8").splitlines()]
+    return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
+
+
+class Form(anywidget.AnyWidget):
+    """A form whose controls are in ``form.js``. A builder says what its fields are and what its buttons do.
+
+    A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`,
+    `_result_pages` and `_python_of`; each button has a method ``_do_<name>(content)``.
+
+    Parameters
+    ----------
+    node : Node
+    request : object, optional
+        Initial content of the form.
+    """
+
+    _esm = _plain("form.js")
+    _css = _plain("form.css")
+
+    _title: ClassVar[str] = ""
+    _actions: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Message and text of the buttons; the first is the one that Ctrl+Enter presses."""
+    _starter: ClassVar[dict[str, str] | None] = None
+    """A field above the form that fills it: ``key`` of its draft, ``do``; ``summary``, ``label``, ``text``."""
+    _words: ClassVar[dict[str, Any]] = {}
+    """Words of the page that differ between builders, see `_COMMON_WORDS`."""
+    _late: ClassVar[tuple[str, ...]] = ()
+    """Titles of pages that are completed when they are opened first, by the message ``page``."""
+    _blank: ClassVar[dict[str, Any]] = {"seq": 0}
+    """The draft of an empty form. ``seq`` counts edits."""
+    _mirrored: ClassVar[tuple[str, ...]] = ()
+    """Traits that are keys of the draft too: setting one is an edit."""
+    _result_name: ClassVar[str] = "result"
+    """The trait that has the last result."""
+    _pictured: ClassVar[frozenset[str]] = frozenset()
+    """Titles of the pages that a saved notebook shows."""
+
+    request: Any = traitlets.Any(allow_none=True)
+    errors = Dict(read_only=True)
+    error = Unicode(read_only=True)
+    python = Unicode(read_only=True)
+    busy = Bool(default_value=False, read_only=True).tag(sync=True)
+
+    # What the browser shows; only `_draft` is also written by it.
+    _about = Dict().tag(sync=True)
+    _spec = Dict().tag(sync=True)
+    _draft = Dict().tag(sync=True)
+    _findings = Dict().tag(sync=True)
+    _status = Dict().tag(sync=True)
+    _pages: Any = List().tag(sync=True)
+    _stale = Bool(default_value=False).tag(sync=True)
+    _programs: Any = List().tag(sync=True)
+    _hits = Dict().tag(sync=True)
+
+    def __init__(self, node: Node, *, request: Any = None) -> None:
+        self.node = node
+        self._setting = True
+        self._strict = False
+        self._blamed: dict[str, str] = {}
+        self._name = ""
+        self._found = Findings()
+        self._taken = dict(self._blank)
+        super().__init__(_draft=dict(self._blank), _about=self._described(), _status={"kind": "hint", "text": ""})
+        self._setting = False
+        self.on_msg(self._on_message)
+        self.observe(self._on_entry, names=list(self._mirrored))
+        self.observe(self._on_result, names=self._result_name)
+        self.request = request
+        if request is None:
+            self._take(dict(self._draft))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(Node({self.node.name!r}), {self._subject() or 'no request yet'})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Return the form, and a picture of it for places without a kernel."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if isinstance(bundle, tuple):
+            bundle[0]["text/html"] = self._picture()
+        return bundle
+
+    def _picture(self) -> str:
+        shown = [f"<h4>{title}</h4>{html}" for title, html in self._pages if title in self._pictured]
+        about = [(name, value) for name, value in self._facts() if value]
+        return f"<style>{self._css}</style>" + picture(self._title, about, self.python, shown)
+
+    def close(self) -> None:
+        """Remove the form from the page, and all observers."""
+        self.on_msg(self._on_message, remove=True)
+        self.unobserve_all()
+        self.layout.close()
+        super().close()
+
+    def _described(self) -> dict[str, Any]:
+        """Return what the browser shows around the fields."""
+        actions = [{"do": do, "text": text, "primary": not place} for place, (do, text) in enumerate(self._actions)]
+        words = _COMMON_WORDS | {"name": self._result_name} | self._words
+        return {
+            "title": self._title,
+            "node": self.node.name,
+            "actions": actions,
+            "starter": self._starter,
+            "late": list(self._late),
+            "words": words,
+        }
+
+    # what a builder says ---------------------------------------------------------------------------------
+
+    def _read_draft(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> Any:
+        """Return the request of a draft, None if something does not fit or is missing; may amend the draft.
+
+        Parameters
+        ----------
+        draft : dict
+        found : Findings
+            Receives what does not fit, what is missing, and notes.
+        typed : bool
+            Whether the draft comes from the browser.
+        """
+        raise NotImplementedError
+
+    def _write_draft(self, request: Any) -> dict[str, Any]:
+        """Return the draft of a request; of None the empty one."""
+        raise NotImplementedError
+
+    def _fields(self) -> dict[str, Any]:
+        """Return what the browser draws, for the draft that was read last."""
+        raise NotImplementedError
+
+    def _python_of(self, request: Any) -> str:
+        """Return a Python program that does what the request asks for."""
+        raise NotImplementedError
+
+    def _programs_of(self, request: Any) -> dict[str, str]:
+        """Return programs by name."""
+        return {"Python": self._python_of(request)}
+
+    def _result_pages(self, result: Any, name: str, **about: Any) -> dict[str, str]:
+        """Return the pages of a result by title; `name` is how the reader reaches the result."""
+        raise NotImplementedError
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        """Return labels and values for the picture in saved notebooks."""
+        return []
+
+    def _subject(self) -> str | None:
+        """Return what the request calls, in a few words."""
+        return None if self.request is None else str(self.request)
+
+    def _is_stale(self, result: Any) -> bool:
+        """Return whether a result belongs to another request than that of the form."""
+        return bool(result.request != self.request)
+
+    def _handed_words(self, name: str) -> str:
+        """Return what to say when the notebook has the result under a name."""
+        return f"The notebook has it as {name}."
+
+    def _other_errors(self) -> dict[str, str]:
+        """Return errors that do not come from reading the draft."""
+        return dict(self._blamed)
+
+    def _entered(self, name: str, value: Any) -> dict[str, Any]:
+        """Return what setting a trait of `_mirrored` changes in the draft."""
+        return {name: value}
+
+    def _mirror(self, draft: dict[str, Any]) -> None:
+        """Set the traits of `_mirrored` from the draft."""
+        for name in self._mirrored:
+            setattr(self, name, draft[name])
+
+    def _start_over(self) -> None:
+        """Forget what was said about the last draft, for a new request."""
+        self._strict = False
+        self._blamed = {}
+        self._say("hint", "")
+
+    # the draft -------------------------------------------------------------------------------------------
+
+    @observe("_draft")
+    def _on_draft(self, _change: object) -> None:
+        if self._setting:
+            return
+        if self._draft.get("seq", 0) > self._taken["seq"]:
+            self._blamed = {}
+            self._say("hint", "")
+            self._take(self._blank | self._draft, typed=True)
+        else:  # an edit that a message has brought before, or that something set in Python has overtaken
+            with self._without_feedback():
+                self._draft = dict(self._taken)
+
+    def _on_entry(self, change: Any) -> None:
+        if self._setting:
+            return
+        self._blamed = {}
+        self._say("hint", "")
+        changed = self._entered(change["name"], change["new"])
+        self._take(self._draft | {"seq": self._draft["seq"] + 1} | changed)
+
+    @observe("request")
+    def _on_request(self, _change: object) -> None:
+        self.set_trait("python", "" if self.request is None else self._python_of(self.request))
+        if not self._setting:
+            self._start_over()
+            self._take(self._write_draft(self.request) | {"seq": self._draft["seq"] + 1})
+
+    def _take(self, draft: dict[str, Any], *, typed: bool = False) -> None:
+        """Read a draft, set the request and show what was found; `typed` if it comes from the browser."""
+        found = Findings()
+        request = self._read_draft(draft, found, typed=typed)
+        with self._without_feedback(), self.hold_sync():
+            self._found, self._taken = found, dict(draft)
+            self._spec, self._draft = self._fields(), draft
+            self._mirror(draft)
+            if request is not None:
+                self.request = request
+            self._show_findings()
+            made = {} if self.request is None else self._programs_of(self.request)
+            self._programs = [[name, text] for name, text in made.items()]
+
+    @contextmanager
+    def _without_feedback(self) -> Iterator[None]:
+        """Set traits without triggering the update of the others."""
+        self._setting = True
+        try:
+            yield
+        finally:
+            self._setting = False
+
+    # messages of the browser ----------------------------------------------------------------------------
+
+    def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        draft = content.get("draft")
+        if isinstance(draft, dict) and draft.get("seq", 0) > self._taken["seq"]:
+            self._draft = draft
+        run = getattr(self, f"_do_{content.get('do')}", None)
+        if run is not None:
+            run(content)
+
+    def _do_page(self, content: dict[str, Any]) -> None:
+        """Complete a page of `_late` that was opened."""
+
+    def _do_hand(self, content: dict[str, Any]) -> None:
+        try:
+            self.hand_over(str(content.get("name", "")))
+            self._say("good", self._handed_words(self._name))
+        except InputError as error:
+            self._say("error", str(error))
+
+    def hand_over(self, name: str) -> None:
+        """Store the result in the notebook under a name.
+
+        Parameters
+        ----------
+        name : str
+            A Python identifier.
+
+        Raises
+        ------
+        InputError
+            If it is not a name for a variable, or that of a variable with something other than such a result; or before
+            the first result, or outside of a notebook.
+        """
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise InputError(f"expected a name for a variable, such as {self._result_name}, got {name!r:.60}")
+        result, shell = getattr(self, self._result_name), _shell()
+        if result is None or shell is None:
+            raise InputError("nothing was run yet" if shell is not None else "this is not a notebook")
+        if not isinstance(held := shell.user_ns.get(name, result), type(result)):
+            raise InputError(f"{name} is a variable of this notebook already ({type(held).__name__}); use another name")
+        shell.user_ns[name] = result
+        self._name = name
+        self._show_pages()
+
+    @contextmanager
+    def _busy_while(self, words: str) -> Iterator[None]:
+        """Set `busy` and show a message while the block runs."""
+        self.set_trait("busy", value=True)
+        self._say("hint", f"{words}\N{HORIZONTAL ELLIPSIS}" if words else "")
+        try:
+            yield
+        finally:
+            self.set_trait("busy", value=False)
+            if self._status["text"].startswith(words) and self._status["kind"] == "hint":
+                self._say("hint", "")
+
+    # display --------------------------------------------------------------------------------------------
+
+    def _say(self, kind: str, words: str) -> None:
+        """Show a sentence beside the buttons; `kind` is hint, good, bad or error."""
+        self._status = {"kind": kind, "text": cleaned(words)}
+
+    def _blame(self, path: str, words: str) -> None:
+        """Show an error at a field until the next edit; the path ``node`` is shown beside the buttons."""
+        self._blamed[path] = words
+        self._show_findings()
+        if path == "node":
+            self._say("error", words)
+
+    def _count_words(self) -> str:
+        count = len(self.errors)
+        return f"{count} {'entry needs' if count == 1 else 'entries need'} attention."
+
+    def _show_findings(self) -> None:
+        found = self._found
+        errors = found.errors | self._other_errors()
+        required = found.missing if self._strict or self.request is not None else {}
+        self.set_trait("errors", errors | required)
+        self.set_trait("error", "; ".join(f"{name}: {text}" for name, text in self.errors.items()))
+        self._findings = {"errors": errors, "missing": found.missing, "notes": found.notes, "strict": self._strict}
+        self._show_stale()
+
+    def _on_result(self, _change: object) -> None:
+        self._show_pages()
+        self._show_stale()
+
+    def _show_pages(self, **about: Any) -> None:
+        """Show the last result; `about` goes to `_result_pages`."""
+        result = getattr(self, self._result_name)
+        try:
+            made = {} if result is None else self._result_pages(result, self._name or self._reached_by(), **about)
+        except ToolkitError as error:
+            self._say("error", str(error))
+            return
+        self._pages = [[title, str(html)] for title, html in made.items()]
+
+    def _show_stale(self) -> None:
+        done = getattr(self, self._result_name)
+        self._stale = done is not None and (self._is_stale(done) or bool(self._found.errors))
+
+    def _reached_by(self) -> str:
+        """Return how the reader reaches the result: by the variable that holds the form."""
+        shell = _shell()
+        names = [] if shell is None else [name for name, value in list(shell.user_ns.items()) if value is self]
+        own = [name for name in names if not name.startswith("_")]
+        return f"{own[0] if own else '<this form>'}.{self._result_name}"
+
+
+_COMMON_WORDS: dict[str, Any] = {
+    "form": "The entries",
+    "result": "Result",
+    "note": "nothing is signed or submitted",
+    "none": "No function fits.",
+    "stale": "The entries have changed since: run it again.",
+    "gone": "The kernel was restarted: run this cell again to use the form.",
+    "code": "The request as code",
+    "copy": {},
+}
+"""Words of the page: ``copy`` has the texts of the copy buttons by program, by default ``Copy <program>``."""
+
+
+def _shell() -> Any:
+    """Return the notebook's shell, None outside of a notebook."""
+    module = sys.modules.get("IPython")
+    return None if module is None else module.get_ipython()

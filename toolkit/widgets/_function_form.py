@@ -1,0 +1,259 @@
+"""The part of a form that chooses a function and fills its arguments: search, ABI, a field each, and a JSON twin."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from traitlets import Unicode
+
+from toolkit.errors import InputError, SchemaError, ToolkitError
+from toolkit.move import FunctionId
+from toolkit.widgets import _fields
+from toolkit.widgets._fields import Findings
+from toolkit.widgets._form import Form
+from toolkit.widgets._functions import (
+    Hit,
+    address_of,
+    arguments_text,
+    find_function,
+    listed_modules,
+    matching,
+    parse_arguments,
+    read_types,
+    signature,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.client._node import Node
+    from toolkit.move import ModuleAbi
+    from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
+
+__all__ = ["FunctionForm"]
+
+_MAX_RECENT = 8
+_FRAMEWORK = "0x1"
+
+
+class FunctionForm(Form):
+    """A form with a function.
+
+    Its draft has the keys ``function``, ``type_arguments``, ``arguments``, ``raw`` and ``lead``. ``arguments`` are the
+    drafts of the fields, ``raw`` is the JSON text of all arguments, ``lead`` names the one of the two that was edited
+    last: ``fields`` or ``raw``. `_read_function` brings them in step; `_fields` of a subclass takes the fields from
+    `function_fields` with `_function` and `_call`.
+    """
+
+    _kind: ClassVar[FunctionKind] = "entry"
+    """Which functions are found: ``entry``, ``view`` or ``any``, which is both."""
+
+    function = Unicode()
+    type_arguments = Unicode()
+    arguments = Unicode()
+
+    def __init__(self, node: Node, *, request: Any = None) -> None:
+        self._function: ResolvedFunction | None = None
+        self._call: ResolvedCall | None = None
+        self._functions: dict[str, ResolvedFunction | None] = {}
+        self._calls: dict[tuple[str, tuple[str, ...]], ResolvedCall] = {}
+        self._modules: dict[str, list[ModuleAbi]] = {}
+        self._recent: list[Hit] = []
+        self._look_errors: dict[str, str] = {}
+        super().__init__(node, request=request)
+
+    def _calls_function(self, draft: dict[str, Any]) -> bool:
+        """Return whether the draft calls a function at all."""
+        return "function" in draft
+
+    def _other_errors(self) -> dict[str, str]:
+        return self._look_errors | super()._other_errors()
+
+    def _start_over(self) -> None:
+        super()._start_over()
+        self._call = None
+
+    # reading ---------------------------------------------------------------------------------------------
+
+    def _read_function(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> ResolvedCall | None:
+        """Bring the function's fields and JSON in step, and give each type parameter a field.
+
+        Returns
+        -------
+        ResolvedCall or None
+            The call that the JSON is to be checked by, if its fields do not lead.
+        """
+        typed_anew = draft["function"] != self._taken["function"]
+        if typed_anew:
+            self._look_errors = {}
+        if typed and typed_anew and self._call is not None and draft["lead"] == "fields":
+            draft |= {"raw": "", "type_arguments": []}  # arguments of the function before
+        self._function, call = self._known(draft)
+        self._keep_in_step(draft, call, found)
+        if self._function is not None:
+            self._fit_types(draft, self._function, found)
+        return call if draft["lead"] == "raw" else None
+
+    def _keep_in_step(self, draft: dict[str, Any], call: ResolvedCall | None, found: Findings) -> None:
+        """Bring the fields of the arguments and their JSON in step: the one that was edited last leads."""
+        if call is None:
+            draft |= {"arguments": [], "lead": "raw"}
+        elif call is not self._call or len(draft["arguments"]) != len(call.layouts):
+            draft["arguments"] = [_fields.blank(layout) for layout in call.layouts]
+            draft["lead"] = "raw"
+        self._call = call
+        if call is not None and draft["lead"] == "raw":
+            self._fields_from_raw(draft, call)
+        if call is not None and draft["lead"] == "fields":
+            self._raw_from_fields(draft, call, found)
+
+    @staticmethod
+    def _fit_types(draft: dict[str, Any], function: ResolvedFunction, found: Findings) -> None:
+        """Give each type parameter a field."""
+        wanted, got = len(function.abi.generic_type_params), len(draft["type_arguments"])
+        draft["type_arguments"] = [*draft["type_arguments"], *[""] * (wanted - got)]
+        if got > wanted:
+            plural = "s" * (wanted != 1)
+            found.errors["type_arguments"] = f"{function.name} takes {wanted} type argument{plural}, got {got}"
+
+    @staticmethod
+    def _fields_from_raw(draft: dict[str, Any], call: ResolvedCall) -> None:
+        """Fill the fields from the JSON, if it fits."""
+        values = parse_arguments(draft["raw"], Findings())
+        if not draft["raw"].strip() and call.layouts:
+            draft["lead"] = "fields"
+            return
+        with suppress(InputError, SchemaError):
+            encoded = call.encode(values or ())
+            pairs = zip(call.layouts, encoded, strict=True)
+            draft |= {"arguments": [_fields.write(layout, value) for layout, value in pairs], "lead": "fields"}
+
+    @staticmethod
+    def _raw_from_fields(draft: dict[str, Any], call: ResolvedCall, found: Findings) -> None:
+        """Write the JSON from the fields, if they are good. Arguments that stay the same stay as they were written."""
+        drafts = zip(call.layouts, draft["arguments"], strict=False)
+        values = [
+            _fields.read(layout, typed, f"arguments.{place}", found) for place, (layout, typed) in enumerate(drafts)
+        ]
+        if not found.good:
+            return
+        encoded = call.encode(values)
+        old = parse_arguments(draft["raw"], Findings()) or ()
+        try:
+            if call.encode(old) == encoded:
+                return
+        except (InputError, SchemaError):
+            pass
+        draft["raw"] = arguments_text(values)
+
+    def _entered(self, name: str, value: Any) -> dict[str, Any]:
+        match name:
+            case "type_arguments":
+                return {"type_arguments": _split_types(value)}
+            case "arguments":
+                return {"raw": value, "lead": "raw"}
+        return super()._entered(name, value)
+
+    def _mirror(self, draft: dict[str, Any]) -> None:
+        self.function, self.arguments = draft["function"], draft["raw"]
+        if _split_types(self.type_arguments) != [text for text in draft["type_arguments"] if text.strip()]:
+            self.type_arguments = "\n".join(draft["type_arguments"])
+        for name in self._mirrored:
+            if name not in {"function", "type_arguments", "arguments"}:
+                setattr(self, name, draft[name])
+
+    def _encoded(self, arguments: Sequence[Any]) -> Sequence[Any] | None:
+        """Return arguments as the node reads them from JSON; None if the ABI is unknown or they do not fit."""
+        with suppress(InputError, SchemaError):  # a request set by the user may not fit; the entry shows the error
+            return None if self._call is None else self._call.encode(arguments)
+        return None
+
+    # what is asked of the node --------------------------------------------------------------------------
+
+    def _known(self, draft: dict[str, Any]) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
+        """Return function and call of a draft, as far as their ABIs were read."""
+        if not self._calls_function(draft):
+            return None, None
+        try:
+            name = str(FunctionId.parse(draft["function"].strip()))
+        except InputError:
+            return None, None
+        function = self._functions.get(name)
+        types = read_types(draft["type_arguments"], Findings())
+        return function, None if types is None else self._calls.get((name, types))
+
+    def _look(self) -> None:
+        """Read the ABI of the function, then the layouts of its parameters."""
+        self._look_errors = {}
+        place = "function"
+        try:
+            name = str(FunctionId.parse(self._draft["function"].strip()))
+            function = self._functions[name] = find_function(self.node, name, self._kind)
+            self._take(dict(self._draft))
+            types = read_types(self._draft["type_arguments"], Findings())
+            place = "type_arguments"
+            if function is not None and types is not None and len(types) == len(function.abi.generic_type_params):
+                call = function.with_types(types)
+                if self._calls.get((name, types)) != call:
+                    self._calls[name, types] = call
+        except (InputError, SchemaError) as error:
+            self._look_errors = {place: str(error)}
+        except ToolkitError as error:
+            self._blame("node", str(error))
+        self._take(dict(self._draft))
+
+    def _check(self) -> bool:
+        """Check the entries against the ABI at the node's head; what does not fit is in `errors`."""
+        self._strict = True
+        self._blamed = {}
+        self._take(dict(self._draft))
+        if self.errors:
+            self._say("error", self._count_words())
+            return False
+        if self._calls_function(self._draft):
+            self._look()
+        if self.errors:
+            self._say("error", self.errors.get("node") or self._count_words())
+        return not self.errors
+
+    def _remember(self) -> None:
+        """Put the function in front of those that were used."""
+        if self._function is not None:
+            hit = Hit(FunctionId.parse(self._function.name).wire, signature(self._function.abi))
+            self._recent = [hit, *(one for one in self._recent if one.name != hit.name)][:_MAX_RECENT]
+
+    def _search(self, query: str) -> None:
+        """Find functions for what was typed."""
+        owner = address_of(query) or _FRAMEWORK
+        found = [hit for hit in self._recent if query.strip().lower() in hit.name.lower()]
+        try:
+            if query.strip() and owner not in self._modules:
+                self._modules[owner] = listed_modules(self.node, owner)
+        except ToolkitError as error:
+            self._hits = {"query": query, "hits": [list(hit) for hit in found], "error": str(error)}
+            return
+        if query.strip():
+            modules = [module for listed in self._modules.values() for module in listed]
+            names = {hit.name for hit in found}
+            found += [hit for hit in matching(modules, query, self._kind) if hit.name not in names]
+        self._hits = {"query": query, "hits": [list(hit) for hit in found], "error": ""}
+
+    def _do_look(self, _content: dict[str, Any]) -> None:
+        with self._busy_while(""):
+            self._look()
+
+    def _do_search(self, content: dict[str, Any]) -> None:
+        self._search(str(content.get("query", "")))
+
+
+def _split_types(text: str) -> list[str]:
+    """Split at line breaks and at commas outside angle brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "<") - (character == ">")
+        if character == "\n" or (character == "," and depth == 0):
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
