@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,17 +15,20 @@ from toolkit.client._cache_file import warn_caller
 from toolkit.errors import InvalidRequest, NodeError, NodeUnreachable, SchemaError, ToolkitError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from toolkit.client._calls import PreparedCall
     from toolkit.client._http import Answer
     from toolkit.client._node import Node  # for typing only: a Node sends the calls
 
-__all__ = ["Progress", "progress_bar", "run_in_threads", "send_all", "send_all_typed"]
+__all__ = ["Progress", "ProgressHook", "progress_bar", "run_in_threads", "send_all", "send_all_typed"]
 
 Task = TypeVar("Task")
 VersionTask = TypeVar("VersionTask", bound=tuple[Any, int])
 Result = TypeVar("Result")
+
+ProgressHook = Callable[[str, int, int], object]
+"""Called with what is done, such as "observing", the number of calls done, and the number expected so far."""
 
 _MAX_THREADS = 32
 """More threads make `requests` slower, not faster."""
@@ -230,9 +234,34 @@ class Progress:
         self._bar.update(done)
 
 
+class _Reported(Progress):
+    """Progress that a function is called with, instead of a bar."""
+
+    def __init__(self, hook: ProgressHook, what: str, total: int) -> None:
+        super().__init__(None)
+        self._hook, self._what = hook, what
+        self._done, self._total = 0, total
+        hook(what, 0, total)
+
+    def expect(self, more: int, *, found: int = 0) -> None:
+        self._total += more + found
+        self.advance(found)
+
+    def advance(self, done: int, *, failed: int = 0) -> None:
+        self._failed += failed
+        self._done += done
+        self._hook(self._what, self._done, self._total)
+
+
 @contextmanager
-def progress_bar(total: int, what: str, *, show: bool) -> Iterator[Progress]:
-    """Show a progress bar while the block runs, in notebooks and on terminals, but not in a log file."""
+def progress_bar(total: int, what: str, *, show: bool | ProgressHook) -> Iterator[Progress]:
+    """Show a progress bar while the block runs, in notebooks and on terminals, but not in a log file.
+
+    A function as `show` is called instead, first with nothing done. Errors that it raises are raised here.
+    """
+    if callable(show):
+        yield _Reported(show, what, total)
+        return
     hidden = not show or not (_in_notebook() or sys.stderr.isatty())
     with tqdm(total=total, desc=what, unit="call", disable=hidden, leave=False) as bar:
         yield Progress(bar)

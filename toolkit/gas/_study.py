@@ -36,7 +36,7 @@ from toolkit.gas._observations import Cause, last_observations
 from toolkit.gas._plan import Plan, plan_study
 from toolkit.gas._sentences import run_lines
 from toolkit.gas._steps import COVERAGE_COLUMNS, Coverage, Explanation, coverage_of, step_columns, steps_of
-from toolkit.gas._study_file import VersionChoice, checked_keys, file_schema, read_toml
+from toolkit.gas._study_file import VersionChoice, checked_keys, file_schema, read_toml, write_study, written_study
 from toolkit.gas.committed._steps import CommittedCall
 from toolkit.gas.runs._completeness import merge_runs
 from toolkit.gas.runs._rows import failing_calls, rows_digest, turning_points
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from toolkit.client._batch import ProgressHook
     from toolkit.frames._schema import Schema
     from toolkit.gas._plan import Plan
 
@@ -158,6 +159,15 @@ class Study(FileModel):
         rest = f"<div>and {more:,} more</div>" if more > 0 else ""
         return facts_html(self.title, facts) + literal(html_table(cells, head=["label", "call", "source"]) + rest)
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether two studies observe and judge the same; logins and the `Node` object are not compared."""
+        if not isinstance(other, Study):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in Study.model_fields)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     def __getstate__(self) -> dict[Any, Any]:
         """Return the state to pickle, without the logins of the nodes."""
         state = super().__getstate__()
@@ -259,6 +269,59 @@ class Study(FileModel):
             document["waiver"] = [waiver.model_dump(mode="json", exclude_none=True) for waiver in self.waivers]
         return document
 
+    def to_toml(self) -> str:
+        """Return the study as the text of a study file, which `load` reads; keys at their defaults are left out.
+
+        A value None in an argument, an Option without a value, becomes ``{ vec = [] }``, since TOML has no null.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from toolkit import Study
+        >>> print(Study(calls=["0x1::coin::supply"], title="Supply").to_toml())
+        title = "Supply"
+        node = "embedded"
+        <BLANKLINE>
+        [versions]
+        plan = "0:-1/200"
+        <BLANKLINE>
+        [[call]]
+        view = "0x1::coin::supply"
+        <BLANKLINE>
+        """
+        document = self.document()
+        document["call"] = [
+            call.model_dump(mode="json", exclude_defaults=True, exclude_none=True) for call in self.calls
+        ]
+        document["versions"] = self.versions.model_dump(mode="json", exclude_defaults=True)
+        if len(self.nodes) == 1:
+            document["node"] = document.pop("nodes")[0]
+        return written_study(document)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the study as a file, which `load` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.toml``, in a folder that exists.
+        overwrite : bool, default False
+            Replace a file that is there already.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        StudyError
+            If the path ends in something else, a file is there already, or the file cannot be written.
+        """
+        return write_study(self.to_toml(), path, overwrite=overwrite)
+
     def connections(self) -> list[dict[str, Any]]:
         """Return the `connect` arguments of each named node; they contain secrets that are not stored anywhere.
 
@@ -311,7 +374,7 @@ class Study(FileModel):
         executor: Executor | str | None = None,
         max_tasks: int = 8,
         shard: tuple[int, int] | str | None = None,
-        progress: bool = True,
+        progress: bool | ProgressHook = True,
     ) -> Run:
         """Observe every call and write the run.
 
@@ -334,8 +397,10 @@ class Study(FileModel):
             of the node's rate and requests in flight. A pool that is named by a text has no more ranges than workers.
         shard : (int, int) or str, optional
             Read only this part of the study, such as ``(2, 5)`` or ``"2/5"``, to be merged by `Run.merge`.
-        progress : bool, default True
-            Show a progress bar.
+        progress : bool or callable, default True
+            Show a progress bar; or a function that is called instead with what is done (``"observing"``, then
+            ``"finding causes"``), the number of calls done, and the number expected so far. An error that it raises
+            stops the run; what was read is stored.
 
         Returns
         -------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from toolkit._present.files import read_file
+from toolkit._present.files import open_descriptor, read_file, replacing
 from toolkit._present.messages import shorten
 from toolkit._present.text import visible
 from toolkit.client._versions import FindSteps, VersionPlan
@@ -36,7 +38,10 @@ __all__ = [
     "read_waiver_file",
     "text_of",
     "toml_of",
+    "toml_value",
     "write_starter",
+    "write_study",
+    "written_study",
 ]
 
 SHIPPED = ("demo",)
@@ -45,6 +50,7 @@ SHIPPED = ("demo",)
 _MAX_BYTES = 1_000_000
 _MAX_LINE = 2_000
 _STARTER = "starter.toml"
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 
 
@@ -280,6 +286,69 @@ def write_starter(path: str | Path) -> Path:
         raise StudyError(f"{place} already exists; choose another name") from None
     except OSError as error:
         raise StudyError(f"{place} cannot be written: {error.strerror}") from None
+    return place
+
+
+def toml_value(value: Any) -> str:
+    """Return a value of TOML; None, of an Option, becomes the form that nodes accept."""
+    match value:
+        case None:
+            return "{ vec = [] }"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case Mapping():
+            pairs = (f"{_toml_key(name)} = {toml_value(one)}" for name, one in value.items())
+            return "{ " + ", ".join(pairs) + " }"
+    return "[" + ", ".join(toml_value(one) for one in value) + "]"
+
+
+def _toml_key(name: str) -> str:
+    return name if _PLAIN_KEY.fullmatch(name) else toml_value(name)
+
+
+def written_study(document: Mapping[str, Any]) -> str:
+    """Return the content of a study file as its text.
+
+    Parameters
+    ----------
+    document : mapping
+        As `Study.document` returns it; keys at their defaults may be left out.
+    """
+    top = {name: document[name] for name in ("title", "node", "nodes", "requests_per_second") if name in document}
+    parts = ["\n".join(f"{name} = {toml_value(value)}" for name, value in top.items())]
+    parts += [
+        _toml_table(f"[{name}]", document[name]) for name in ("versions", "thresholds", "allow") if name in document
+    ]
+    parts += [_toml_table(f"[[{name}]]", entry) for name in ("call", "waiver") for entry in document.get(name, ())]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _toml_table(head: str, content: Mapping[str, Any]) -> str:
+    return "\n".join([head, *(f"{_toml_key(name)} = {toml_value(value)}" for name, value in content.items())])
+
+
+def write_study(text: str, path: str | Path, *, overwrite: bool) -> Path:
+    """Write the text of a study file whole or not at all; see `Study.save`."""
+    place = Path(path)
+    if place.suffix.lower() != ".toml" or "\0" in str(place):
+        raise StudyError(f"study: expected a path that ends in .toml, such as study.toml, got {shorten(str(path))}")
+    try:
+        content = text.encode()
+        if overwrite:
+            with replacing(place) as file:
+                file.write(content)
+        else:
+            with os.fdopen(open_descriptor(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+                file.write(content)
+    except FileExistsError:
+        raise StudyError(f"{visible(place)} already exists; choose another name, or ask to overwrite it") from None
+    except (OSError, UnicodeEncodeError) as error:
+        why = getattr(error, "strerror", None) or "its text has characters that are not Unicode"
+        raise StudyError(f"{visible(place)} cannot be written: {why}") from None
     return place
 
 

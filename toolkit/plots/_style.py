@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import io
+import re
 from contextlib import contextmanager
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib import dates
+from matplotlib import style as mpl_style
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
 from toolkit._present.numbers import number
+from toolkit._present.text import visible
 from toolkit.gas._observations import Cause
 from toolkit.gas._series import records, require
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CAUSE_MARKS",
+    "CSS_NAMES",
     "GAS_NUMBERS",
     "MODEL_NOTE",
     "PALETTE",
@@ -38,6 +46,7 @@ __all__ = [
     "draw_timeline",
     "drawing",
     "gas_axis_is_log",
+    "inline_svg",
     "timeline_marks",
     "timeline_rows",
 ]
@@ -382,3 +391,95 @@ def note(ax: Axes, text: str, *, below_pt: float) -> None:
         gid="note",
         annotation_clip=False,
     )
+
+
+# figures in pages ----------------------------------------------------------------------------------------------------
+
+_CALL_COLOURS = ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy")
+CSS_NAMES = {
+    INK: "ink",
+    MUTED: "muted",
+    GRID: "grid",
+    PAPER: "paper",
+    BLUE: "blue",
+    VERMILLION: "vermillion",
+    GREEN: "green",
+    PURPLE: "purple",
+    ORANGE: "orange",
+    SKY: "sky",
+    BLACK: "black",
+    GREY: "grey",
+    ON_DARK: "on-bar",
+    **dict(zip(PALETTE, _CALL_COLOURS, strict=True)),
+}
+"""Name of the CSS variable that replaces each colour in `inline_svg`."""
+
+_SVG_RC: dict[Any, Any] = {
+    "svg.fonttype": "none",  # text can be searched, copied and read aloud
+    "svg.hashsalt": "ledger-toolkit",  # equal input gives equal bytes
+    "font.family": ["DejaVu Sans"],
+}
+_NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
+
+
+def inline_svg(
+    name: str,
+    size: tuple[float, float],
+    alt: str,
+    draw: Callable[[Axes], object],
+    layout: Literal["constrained"] | None = "constrained",
+) -> str:
+    """Draw a figure and return it as one ``<svg>`` element, whose colours are CSS variables of the page.
+
+    Parameters
+    ----------
+    name : str
+        Makes its ids unique in the page.
+    size : (float, float)
+        Width and height in inches.
+    alt : str
+        What the figure shows, for readers who do not see it.
+    draw : callable
+        Draws on the Axes that it is called with. Their transforms are final when this returns.
+    layout : {"constrained"} or None
+        Layout of the figure.
+
+    Returns
+    -------
+    str
+        Equal for equal input, byte for byte.
+    """
+    text = io.StringIO()
+    with mpl_style.context(["default", _SVG_RC]):
+        figure = Figure(figsize=size, layout=layout)
+        axes = figure.subplots()
+        draw(axes)
+        for patch in (figure.patch, axes.patch):
+            patch.set_visible(False)
+        canvas: Any = FigureCanvasSVG(figure)  # its methods have no annotations
+        canvas.print_svg(text, metadata=_NO_METADATA)  # Figure.savefig draws twice
+    return _inline(text.getvalue(), name, alt)
+
+
+def _inline(svg: str, name: str, alt: str) -> str:
+    """Remove the parts that only a separate file needs, make ids unique, and replace colours by CSS variables."""
+    body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
+    box = re.search(r'viewBox="([\d. ]+)"', svg)
+    body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<[^<>]+>", lambda tag: _tag(tag[0], name), body)
+    return f'<svg viewBox="{box[1] if box else ""}" role="img" aria-label="{escape(visible(alt))}">{body.strip()}</svg>'
+
+
+def _tag(tag: str, name: str) -> str:
+    """Rewrite one tag; text between tags is not changed."""
+    if tag.startswith("<!--"):
+        return ""
+    keep = tag.startswith(("<clipPath", "<path"))  # these are referenced; matplotlib does not use the other ids
+    tag = re.sub(r' id="([^"]*)"', rf' id="{name}-\1"' if keep else "", tag)
+    tag = re.sub(r'xlink:href="#', f'href="#{name}-', tag)
+    tag = re.sub(r"url\(#", f"url(#{name}-", tag)
+    return re.sub(r"#[0-9a-f]{6}\b", lambda colour: _variable(colour[0]), tag) if "style=" in tag else tag
+
+
+def _variable(colour: str) -> str:
+    return f"var(--{CSS_NAMES[colour]})" if colour in CSS_NAMES else colour

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
-from markupsafe import Markup, escape
-from matplotlib import style as mpl_style
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
+from markupsafe import Markup
 
-from toolkit._present.text import visible
 from toolkit.gas._steps import merge_drift
 from toolkit.plots import _style as style
 from toolkit.plots import gas_breakdown, gas_by_version, gas_change
@@ -27,37 +21,12 @@ if TYPE_CHECKING:
 
     from toolkit.reports._data import ReportData
 
-__all__ = ["COLOURS", "MAX_CALLS", "before_after", "one_call", "overview", "overview_calls", "spent_on"]
+__all__ = ["MAX_CALLS", "before_after", "one_call", "overview", "overview_calls", "spent_on"]
 
 MAX_CALLS = 40
 """Maximum number of calls with a separate figure; browsers cannot open a page with hundreds of figures."""
 
-_CALL_COLOURS = ("indigo", "ochre", "pink", "plum", "periwinkle", "crimson", "mauve", "navy")
-COLOURS = {
-    style.INK: "ink",
-    style.MUTED: "muted",
-    style.GRID: "grid",
-    style.PAPER: "paper",
-    style.BLUE: "blue",
-    style.VERMILLION: "vermillion",
-    style.GREEN: "green",
-    style.PURPLE: "purple",
-    style.ORANGE: "orange",
-    style.SKY: "sky",
-    style.BLACK: "black",
-    style.GREY: "grey",
-    style.ON_DARK: "on-bar",
-    **dict(zip(style.PALETTE, _CALL_COLOURS, strict=True)),
-}
-"""Name of the CSS variable of the page that replaces each colour."""
-
-RC = {
-    "svg.fonttype": "none",  # text can be searched, copied and read aloud
-    "svg.hashsalt": "ledger-toolkit",  # equal input gives equal bytes
-    "font.family": ["DejaVu Sans"],
-}
 _SMALL = (5.4, 3.0)
-NO_METADATA = {"Creator": None, "Date": None, "Format": None, "Type": None}
 
 
 def overview_calls(data: ReportData) -> tuple[str, ...]:
@@ -145,41 +114,13 @@ def _svg(
     draw: Callable[[Axes], object],
     layout: Literal["constrained"] | None = "constrained",
 ) -> Markup:
-    """Draw a figure and return it as one ``<svg>`` element of a page."""
-    text = io.StringIO()
-    with mpl_style.context(["default", RC]):
-        figure = Figure(figsize=size, layout=layout)
-        axes = figure.subplots()
+    """Draw a figure as one ``<svg>`` element; the page has its own headings and its own note about model gas."""
+
+    def bare(axes: Axes) -> None:
         draw(axes)
-        axes.set_title("", loc="left")  # the page has its own headings and its own note about model gas
+        axes.set_title("", loc="left")
         for note in [text for text in axes.texts if text.get_gid() == "note"]:
             note.remove()
-        for patch in (figure.patch, axes.patch):
-            patch.set_visible(False)
-        canvas: Any = FigureCanvasSVG(figure)  # its methods have no annotations
-        canvas.print_svg(text, metadata=NO_METADATA)  # Figure.savefig draws twice
-    return Markup(_inline(text.getvalue(), name, alt))  # noqa: S704 - matplotlib escapes text, and tests check that  # nosec B704
 
-
-def _inline(svg: str, name: str, alt: str) -> str:
-    """Remove the parts that only a separate file needs, make ids unique, and replace colours by CSS variables."""
-    body = svg[svg.index(">", svg.index("<svg")) + 1 : svg.rindex("</svg>")]
-    box = re.search(r'viewBox="([\d. ]+)"', svg)
-    body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", body, flags=re.DOTALL)
-    body = re.sub(r"<[^<>]+>", lambda tag: _tag(tag[0], name), body)
-    return f'<svg viewBox="{box[1] if box else ""}" role="img" aria-label="{escape(visible(alt))}">{body.strip()}</svg>'
-
-
-def _tag(tag: str, name: str) -> str:
-    """Rewrite one tag; text between tags is not changed."""
-    if tag.startswith("<!--"):
-        return ""
-    keep = tag.startswith(("<clipPath", "<path"))  # these are referenced; matplotlib does not use the other ids
-    tag = re.sub(r' id="([^"]*)"', rf' id="{name}-\1"' if keep else "", tag)
-    tag = re.sub(r'xlink:href="#', f'href="#{name}-', tag)
-    tag = re.sub(r"url\(#", f"url(#{name}-", tag)
-    return re.sub(r"#[0-9a-f]{6}\b", lambda colour: _variable(colour[0]), tag) if "style=" in tag else tag
-
-
-def _variable(colour: str) -> str:
-    return f"var(--{COLOURS[colour]})" if colour in COLOURS else colour
+    svg = style.inline_svg(name, size, alt, bare, layout)
+    return Markup(svg)  # noqa: S704 - matplotlib escapes text, and tests check that  # nosec B704

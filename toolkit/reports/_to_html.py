@@ -37,7 +37,7 @@ from toolkit.gas._sentences import (
 )
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._steps import ALL_TRANSACTIONS
-from toolkit.plots._style import CAUSE_MARKS
+from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES
 from toolkit.reports import _figures as figures
 from toolkit.reports import _to_markdown as to_markdown
 from toolkit.reports import _to_programs as to_programs
@@ -107,7 +107,7 @@ def render(data: ReportData, *, beside: Mapping[str, str] | None = None) -> str:
         figures=_figures(data),
         downloads=_downloads(data, beside or {}),
         cause_labels=CAUSE_LABELS,
-        cause_colours={cause.value: figures.COLOURS[mark.colour] for cause, mark in CAUSE_MARKS.items()},
+        cause_colours={cause.value: CSS_NAMES[mark.colour] for cause, mark in CAUSE_MARKS.items()},
         source_labels=SOURCE_LABELS,
         explanation=partial(_chain, limit=MAX_EXPLANATION),
         change_cell=_change_cell,

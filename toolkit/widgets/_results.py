@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from toolkit.client._http import redacted_url
 from toolkit.errors import InputError
 from toolkit.gas._calls import Call
 from toolkit.gas._series import MODEL_NOTICE
+from toolkit.gas._study_file import toml_value
 from toolkit.move import wire_address
 from toolkit.move._json_text import parse_json
 from toolkit.widgets._drafts import estimates_of
@@ -39,7 +39,6 @@ MAX_ROWS = 100
 """Rows of a frame that a page shows."""
 
 _MAX_DATA = 40
-_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _MAX_SECONDS = 253_402_300_799
 """End of the year 9999, the last that `datetime` can hold."""
 
@@ -613,23 +612,4 @@ def request_as_study(request: SimulationRequest) -> str:
     except InputError as error:
         return f"# {error}"
     fields = call.model_dump(mode="json", exclude_defaults=True)
-    return "\n".join(["[[call]]", *(f"{name} = {_toml(value)}" for name, value in fields.items())])
-
-
-def _toml(value: Any) -> str:
-    """Return a value of TOML; None, of an Option, becomes the form that nodes accept."""
-    match value:
-        case None:
-            return "{ vec = [] }"
-        case bool():
-            return "true" if value else "false"
-        case int():
-            return str(value)
-        case str():
-            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-        case dict():
-            pairs = (
-                f"{name if _PLAIN_KEY.fullmatch(name) else _toml(name)} = {_toml(one)}" for name, one in value.items()
-            )
-            return "{ " + ", ".join(pairs) + " }"
-    return "[" + ", ".join(_toml(one) for one in value) + "]"
+    return "\n".join(["[[call]]", *(f"{name} = {toml_value(value)}" for name, value in fields.items())])

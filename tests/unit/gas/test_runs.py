@@ -104,11 +104,11 @@ def made_node(routes=None, *, head=HEAD, oldest=0, chain_id=None):
     return Node(URL, transport=fake), fake
 
 
-def run(out, *, node=None, versions="0:-1/21", calls=None, title="t", executor=None, thresholds=None):
+def run(out, *, node=None, versions="0:-1/21", calls=None, title="t", executor=None, thresholds=None, progress=False):
     node = node or made_node()[0]
     calls = calls or {"count": COUNT}
     study = Study(node=node, calls=calls, versions=versions, title=title, thresholds=thresholds)
-    return study.run(out, progress=False, executor=executor)
+    return study.run(out, progress=progress, executor=executor)
 
 
 def rows(found):
@@ -240,6 +240,25 @@ def test_a_complete_run_reads_nothing_again(tmp_path):
     again = run(tmp_path / "run", node=node)
     assert rows(again) == rows(first)
     assert fake.sent("POST /view") == []
+
+
+def test_a_function_is_called_with_the_progress(tmp_path):
+    """Each call and each cause counts; an error of the function stops the run, and what was read is stored."""
+    seen = []
+
+    def note(what, done, total):
+        seen.append((what, done, total))
+        if what == "finding causes":
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run(tmp_path, progress=note)
+    observing = [(done, total) for what, done, total in seen if what == "observing"]
+    assert observing == sorted(observing)
+    assert observing[-1][0] == observing[-1][1] == len(Run(tmp_path).observations) > 0
+    assert seen[-1][0] == "finding causes"
+    assert not Run(tmp_path).complete
+    assert run(tmp_path).complete
 
 
 def test_another_study_does_not_mix(tmp_path):

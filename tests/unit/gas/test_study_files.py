@@ -344,3 +344,62 @@ def test_a_price_on_a_view_is_refused(load):
     """A price belongs to a simulation, as the sender does."""
     with pytest.raises(StudyError, match="gas_unit_price"):
         load(VIEW + "gas_unit_price = 150\n")
+
+
+EVERYTHING = Study(
+    title='A "quoted" title\x7f',
+    nodes=["mainnet", "testnet"],
+    versions=toolkit.FindSteps("0:-1", initial=9, max_requests=50),
+    requests_per_second=2.5,
+    thresholds=["2%", 50, "p90:5%"],
+    allow={"causes": ["schedule"], "removed": ["old *"]},
+    waivers=[{"call": "all", "reason": "by design", "expires": "2031-12-31"}],
+    calls=[
+        {
+            "label": "all",
+            "view": "0x1::m::f",
+            "type_arguments": ["u8"],
+            "arguments": [2**256 - 1, "\u202e\n", [True, {"a b": [1]}], "0x00"],
+            "thresholds": {"percent": 20, "p50": {"gas_units": 1}},
+        },
+        {"simulate": "0x1::m::e", "sender": "0xa11ce", "fee_payer": "0x0", "gas_unit_price": 0, "max_gas_amount": 9},
+        {"label": "e", "committed": "0x1::m::e", "versions": "0:-1/20", "success": False},
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    "study",
+    [EVERYTHING, Study.load("demo"), Study(calls=["0x1::m::f"], versions=[3, 1, 2]), Study(calls=["0x1::m::f"])],
+    ids=["every key", "demo", "a list", "defaults"],
+)
+def test_a_saved_study_loads_as_an_equal_study(study, tmp_path):
+    """The text has every key that differs from its default; the file is not replaced unless that is asked for."""
+    place = study.save(tmp_path / "study.toml")
+    assert Study.load(place) == study
+    assert hash(Study.load(place)) == hash(study)
+    assert place.read_text("utf-8") == study.to_toml()
+    with pytest.raises(StudyError, match="already exists"):
+        Study(calls=["0x1::m::g"]).save(place)
+    assert Study.load(place) == study
+    Study(calls=["0x1::m::g"]).save(place, overwrite=True)
+    assert Study.load(place) != study
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("study.json", "ends in .toml"),
+        ("study", "ends in .toml"),
+        ("a\0.toml", "ends in .toml"),
+        ("missing/study.toml", "cannot be written: No such file"),
+        ("folder.toml", "cannot be written|already exists"),
+    ],
+)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_place_where_a_study_cannot_be_saved(tmp_path, path, words, overwrite):
+    """The message names the path and what is wrong with it; nothing is written."""
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(StudyError, match=words):
+        EVERYTHING.save(f"{tmp_path}/{path}", overwrite=overwrite)
+    assert [one.name for one in tmp_path.iterdir()] == ["folder.toml"]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from concurrent.futures import Executor
 
+    from toolkit.client._batch import ProgressHook
     from toolkit.client._node import Node
     from toolkit.gas._study import Study
 
@@ -48,7 +49,7 @@ def run_study(
     out: str | Path | None,
     *,
     node: Node | None,
-    progress: bool,
+    progress: bool | ProgressHook,
     executor: Executor | str | None = None,
     max_tasks: int = 8,
     shard: Any = None,
@@ -102,7 +103,13 @@ def _find_timelines(study: Study, nodes: Sequence[Node], manifest: dict[str, Any
 
 
 def _read_rows(
-    study: Study, nodes: Sequence[Node], manifest: dict[str, Any], store: RunStore, where: Where, *, progress: bool
+    study: Study,
+    nodes: Sequence[Node],
+    manifest: dict[str, Any],
+    store: RunStore,
+    where: Where,
+    *,
+    progress: bool | ProgressHook,
 ) -> None:
     """Read the missing observations on every node."""
     for node, plan in zip(nodes, manifest["nodes"], strict=True):
@@ -149,7 +156,7 @@ def _complete(
     *,
     nodes: Sequence[Node],
     shard: Shard,
-    progress: bool,
+    progress: bool | ProgressHook,
 ) -> None:
     """Check that a run has every observation, find its steps and their causes, and mark it as complete.
 
