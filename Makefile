@@ -5,13 +5,17 @@ VENV_PYTHON := .venv/bin/python
 # The build backend warns of every editable install; there is nothing in it for the reader.
 INSTALL := PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
-.PHONY: demo lab test lint unit notebooks browser audit lock clean
+.PHONY: demo lab docs test lint unit notebooks browser audit lock clean
 
 demo: .venv/.for-use
 	@$(VENV_PYTHON) -m toolkit demo
 
 lab: .venv/.for-lab
 	$(VENV_PYTHON) -m jupyterlab notebooks
+
+# The documentation site, build/docs/html/index.html: offline, and a warning is an error.
+docs: .venv/.for-docs
+	$(VENV_PYTHON) docs/build.py
 
 # Runs every part although an earlier one failed, and ends with the closing line of each.
 PARTS := lint unit notebooks browser
@@ -66,6 +70,10 @@ clean:
 
 .venv/.for-lab: pyproject.toml .venv/.made
 	$(INSTALL) --editable '.[notebook]'
+	@touch $@ .venv/.for-use
+
+.venv/.for-docs: pyproject.toml .venv/.made
+	$(INSTALL) --editable '.[docs]'
 	@touch $@ .venv/.for-use
 
 .venv/.for-tests: pyproject.toml .venv/.made

@@ -1,21 +1,24 @@
-"""The public names: `__all__`, tab completion, what type checkers see, and the reference page agree."""
+"""The public names: `__all__`, tab completion, what type checkers see, and the reference agree."""
 
 from __future__ import annotations
 
 import ast
+import inspect
+import pkgutil
+import re
 import subprocess
 import sys
+from collections import Counter
 from importlib import import_module
+from itertools import combinations
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "docs"))
-import make_reference  # noqa: E402 - the script is not in a package
-
-NAMES = [f"toolkit{package}" for package in make_reference.PACKAGES]
+PACKAGES = ["", ".embedded", ".plots", ".reports", ".widgets", ".wire", ".move", ".dtypes"]
+NAMES = [f"toolkit{package}" for package in PACKAGES]
 packages = pytest.mark.parametrize("name", NAMES)
 
 
@@ -56,9 +59,49 @@ def test_an_unknown_name_is_an_attribute_error(name):
         _ = import_module(name).nonsense
 
 
-def test_the_reference_page_lists_the_public_names():
-    """`docs/reference.md` is what `python docs/make_reference.py` writes."""
-    assert make_reference.PLACE.read_text("utf-8") == make_reference.reference()
+def entries() -> list[tuple[str, object]]:
+    """Return the names that the pages of the reference describe, with what they are."""
+    directive = re.compile(
+        r"^\.\. (automodule|autosummary|autoclass|autofunction|py:data|py:module|currentmodule):: ?(\S*)"
+    )
+    found = []
+    for page in sorted((ROOT / "docs" / "reference").glob("*.md")):
+        module, listing = "", False
+        for line in page.read_text("utf-8").splitlines():
+            if match := directive.match(line):
+                kind, name = match.groups()
+                listing = kind == "autosummary"
+                if kind in {"automodule", "currentmodule"}:
+                    module = name
+                if kind in {"automodule", "py:module"}:
+                    found.append(name)
+                elif name and kind != "currentmodule":
+                    found.append(name if name.startswith("toolkit.") else f"{module}.{name}")
+            elif listing and re.fullmatch(r"   [\w.]+", line):
+                found.append(line.strip() if line.strip().startswith("toolkit.") else f"{module}.{line.strip()}")
+    return [(name, pkgutil.resolve_name(name)) for name in found]
+
+
+def test_the_reference_describes_every_public_name_once():
+    """Names that two packages export are described with one of them; what is described is public."""
+    described = entries()
+    twice = [name for name, count in Counter(name for name, _ in described).items() if count > 1]
+    public = {
+        f"{name}.{each}": getattr(import_module(name), each) for name in NAMES for each in import_module(name).__all__
+    }
+    errors = import_module("toolkit.errors")
+    public |= {f"toolkit.errors.{each}": getattr(errors, each) for each in errors.__all__}
+    listed = dict(described)
+    packages = {name for name in NAMES if name != "toolkit"} | {"toolkit.errors"}
+    missing = [
+        name for name, value in public.items() if name not in listed and not any(value is one for _, one in described)
+    ]
+    again = [
+        f"{one} and {other}"
+        for one, other in combinations([name for name, _ in described], 2)
+        if inspect.isclass(listed[one]) and listed[one] is listed[other]
+    ]
+    assert (missing, [*twice, *again], set(listed) - set(public) - packages) == ([], [], set())
 
 
 def test_importing_wire_and_move_imports_no_heavy_library():

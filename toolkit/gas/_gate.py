@@ -227,7 +227,7 @@ class Allowed(FileModel):
     it. Steps of other causes, or of unknown ones, are never allowed.
     """
     removed: tuple[Annotated[str, Field(min_length=1)], ...] = ()
-    """Labels of calls that may be on the before side only, or patterns such as "old *"."""
+    """Labels of calls that may be on the before side only, or patterns such as ``"old *"``."""
 
 
 class Waiver(FileModel):
@@ -242,7 +242,7 @@ class Waiver(FileModel):
     """
 
     call: Annotated[str, Field(min_length=1)] | None = None
-    """Label of the call, or a pattern such as "balance of *". Either this or `source` is needed."""
+    """Label of the call, or a pattern such as ``"balance of *"``. Either this or `source` is needed."""
     source: Literal["view@version", "simulate@now", "committed"] | None = None
     """Source whose calls need not be judged, such as committed; regressions of its calls still count."""
     reason: Annotated[str, Field(min_length=1)]

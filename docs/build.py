@@ -1,0 +1,88 @@
+"""Build the documentation site into ``build/docs/html``, offline: ``python docs/build.py``.
+
+Sphinx reads a copy of the sources, so that nothing is generated among them: the pages of this folder, the notebooks,
+the pages that other files of the repository are, and the pages that come from code.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+OUT = ROOT / "build" / "docs"
+ELSEWHERE = {
+    "CHANGELOG.md": "project/changes.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "data/README.md": "reference/columns.md",
+    "data/figures": "figures",
+    "notebooks": "course/notebooks",
+}
+"""Files and folders of the repository that are pages, or that pages show, and where they are on the site."""
+
+
+def sources() -> dict[Path, Path]:
+    """Return the files that Sphinx reads: place in the copy, place in the repository."""
+    found = {path.relative_to(DOCS): path for path in DOCS.rglob("*") if path.is_file()}
+    found = {place: path for place, path in found.items() if place.parts[0] not in {"gallery", "__pycache__"}}
+    for place, target in ELSEWHERE.items():
+        origin = ROOT / place
+        if origin.is_file():
+            found[Path(target)] = origin
+        for path in origin.rglob("*"):
+            if path.suffix in {".ipynb", ".md", ".png"} and "checkpoint" not in path.name:
+                found[target / path.relative_to(origin)] = path
+    return found
+
+
+def command_line() -> str:
+    """Return the page of the command line: what ``--help`` says, command by command."""
+    import typer
+    from typer.cli import get_docs_for_click
+
+    from toolkit.cli import app
+
+    group = typer.main.get_command(app)
+    text = get_docs_for_click(obj=group, ctx=typer.Context(group), name="ledger-toolkit", title="Command line")
+    text = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+", "", text)  # cut summaries; the contents of the page list them
+    return re.sub(r"^Examples:\n((?:  .*\n)+)", r"**Examples**:\n\n```bash\n\1```\n", text, flags=re.MULTILINE)
+
+
+def stage(folder: Path) -> None:
+    """Bring the copy up to date; files that did not change keep their time, so that Sphinx reads only the others."""
+    wanted = sources()
+    for place, origin in wanted.items():
+        target = folder / place
+        if not target.exists() or target.stat().st_mtime != origin.stat().st_mtime:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(origin, target)
+    generated = {folder / "reference" / "command-line.md": command_line()}
+    for target, text in generated.items():
+        if not target.exists() or target.read_text("utf-8") != text:
+            target.write_text(text, "utf-8")
+    for path in folder.rglob("*"):
+        if path.suffix in {".md", ".ipynb"} and path not in generated and path.relative_to(folder) not in wanted:
+            path.unlink()
+
+
+def main(arguments: list[str]) -> int:
+    """Build the site; a warning is an error."""
+    from sphinx.cmd.build import main as sphinx
+
+    out = Path(arguments[0]) if arguments else OUT
+    os.environ["LEDGER_TOOLKIT_GALLERY"] = str(DOCS / "gallery")
+    stage(out / "source")
+    options = ["-W", "--keep-going", "-n", "-q", "-j", "2", "-d", str(out / "doctrees")]
+    failed = sphinx([*options, str(out / "source"), str(out / "html")])
+    if not failed:
+        print(f"The site is {out / 'html' / 'index.html'}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    sys.exit(main(sys.argv[1:]))
