@@ -87,7 +87,7 @@ class Form(anywidget.AnyWidget):
     _hits = Dict().tag(sync=True)
 
     def __init__(self, node: Node, *, request: Any = None) -> None:
-        self.node = node
+        self._node = node
         self._setting = True
         self._strict = False
         self._blamed: dict[str, str] = {}
@@ -117,6 +117,27 @@ class Form(anywidget.AnyWidget):
         shown = [f"<h4>{title}</h4>{html}" for title, html in self._pages if title in self._pictured]
         about = [(name, value) for name, value in self._facts() if value]
         return f"<style>{self._css}</style>" + picture(self._title, about, self.python, shown)
+
+    @property
+    def node(self) -> Node:
+        """The node that is asked. Set another one: the entries stay, the result of the node before is removed."""
+        return self._node
+
+    @node.setter
+    def node(self, node: Node) -> None:
+        if node is self._node:
+            return
+        self._node = node
+        self._forget_node()
+        self._about = self._described()
+        self._take(dict(self._draft))
+        self.set_trait("python", "" if self.request is None else self._python_of(self.request))
+
+    def _forget_node(self) -> None:
+        """Forget what the node before answered."""
+        self._blamed = {}
+        self._say("hint", "")
+        self.set_trait(self._result_name, None)
 
     def close(self) -> None:
         """Remove the form from the page, and all observers."""
@@ -309,12 +330,13 @@ class Form(anywidget.AnyWidget):
     def _busy_while(self, words: str) -> Iterator[None]:
         """Set `busy` and show a message while the block runs."""
         self.set_trait("busy", value=True)
-        self._say("hint", f"{words}\N{HORIZONTAL ELLIPSIS}" if words else "")
+        if words:
+            self._say("hint", f"{words}\N{HORIZONTAL ELLIPSIS}")
         try:
             yield
         finally:
             self.set_trait("busy", value=False)
-            if self._status["text"].startswith(words) and self._status["kind"] == "hint":
+            if words and self._status["text"].startswith(words) and self._status["kind"] == "hint":
                 self._say("hint", "")
 
     # display --------------------------------------------------------------------------------------------

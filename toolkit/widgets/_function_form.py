@@ -74,6 +74,11 @@ class FunctionForm(Form):
         super()._start_over()
         self._call = None
 
+    def _forget_node(self) -> None:
+        super()._forget_node()
+        self._modules = {}
+        self._look_errors = {}
+
     # reading ---------------------------------------------------------------------------------------------
 
     def _read_function(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> ResolvedCall | None:
@@ -99,7 +104,7 @@ class FunctionForm(Form):
         """Bring the fields of the arguments and their JSON in step: the one that was edited last leads."""
         if call is None:
             draft |= {"arguments": [], "lead": "raw"}
-        elif call is not self._call or len(draft["arguments"]) != len(call.layouts):
+        elif not _same_fields(call, self._call) or len(draft["arguments"]) != len(call.layouts):
             draft["arguments"] = [_fields.blank(layout) for layout in call.layouts]
             draft["lead"] = "raw"
         self._call = call
@@ -245,6 +250,13 @@ class FunctionForm(Form):
 
     def _do_search(self, content: dict[str, Any]) -> None:
         self._search(str(content.get("query", "")))
+
+
+def _same_fields(call: ResolvedCall, before: ResolvedCall | None) -> bool:
+    """Return whether the fields of a call are those of the call before, as after the ABI was read again."""
+    if call is before or before is None:
+        return call is before
+    return (call.function.name, call.layouts) == (before.function.name, before.layouts)
 
 
 def _split_types(text: str) -> list[str]:

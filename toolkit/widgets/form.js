@@ -298,7 +298,9 @@ function render({ model, el }) {
   const actions = form.actions.map(({ do: what, text, primary }) => button(text, () => ask(what), primary ? "ltk-primary" : ""));
   const status = make("div", { role: "status", class: "ltk-status" });
   const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: form.title }));
-  head.append(make("span", { class: "ltk-hint", text: `Node: ${form.node} \u00b7 ${form.words.note}` }));
+  const about = make("span", { class: "ltk-hint" });
+  head.append(about);
+  const sayNode = () => (about.textContent = `Node: ${get("_about").node} \u00b7 ${form.words.note}`);
   const bar = make("div", { class: "ltk-bar" }, ...actions, status);
   const starter = form.starter && starterField(form.starter);
   function starterField({ key: name, do: what, summary, label, placeholder, text }) {
@@ -488,10 +490,15 @@ function render({ model, el }) {
     if (has("_programs")) programs();
     if (has("_hits")) showHits();
     if (has("_status")) say();
+    if (has("_about")) {
+      sayNode();
+      looked = "";
+      lookSoon();
+    }
     if (has("busy") || has("_status")) answered();
     changed.clear();
   }
-  const listeners = ["_spec", "_draft", "_findings", "_status", "_pages", "_stale", "_programs", "_hits", "busy"].map((name) => {
+  const listeners = ["_about", "_spec", "_draft", "_findings", "_status", "_pages", "_stale", "_programs", "_hits", "busy"].map((name) => {
     const note = () => {
       if (!changed.size) queueMicrotask(update);
       changed.add(name);
@@ -513,6 +520,7 @@ function render({ model, el }) {
   };
   el.addEventListener("keydown", keys);
 
+  sayNode();
   redraw();
   results();
   programs();

@@ -11,6 +11,7 @@ from ipywidgets import Widget
 from traitlets import TraitError
 
 import toolkit
+from toolkit.client._node import Node
 from toolkit.widgets import SimulationBuilder
 
 ALICE = "0x" + "a11ce".zfill(64)
@@ -537,3 +538,29 @@ def test_an_edit_elsewhere_does_not_bring_back_older_json(filled):
     filled._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": draft}}}, "buffers": []})
     assert filled.request.payload.arguments == ("0xb0b", 5)
     assert filled.arguments == '["0xb0b", 5]'
+
+
+def test_another_node_leaves_the_entries_as_they_are(filled, memory):
+    """A field that is half filled stays too; the result and the lists of the node before are gone."""
+    filled.check()
+    filled._draft = filled._draft | {"arguments": ["0xb0b", "many"], "lead": "fields", "seq": filled._draft["seq"] + 1}
+    errors = dict(filled.errors)
+    assert "arguments.1" in errors
+    with Node("http://127.0.0.1:2/v1", transport=memory, name="other") as other:
+        filled.node = other
+        assert filled.node is other
+        assert filled._about["node"] == "other"
+        filled._do_look({})
+        assert filled._draft["arguments"] == ["0xb0b", "many"]
+        assert filled.errors == errors
+        filled.arguments = '["0xb0b", 101]'
+        filled.simulate()
+        said = filled._status
+        filled._do_look({})
+        assert filled._status == said
+        filled.node = other
+        assert filled.simulation is not None
+        with Node("http://127.0.0.1:3/v1", transport=memory, name="third") as third:
+            filled.node = third
+            assert filled.simulation is None
+            assert "third" in filled.python or "127.0.0.1:3" in filled.python
