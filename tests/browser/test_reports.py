@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.plots import synthetic_run
 from toolkit import reports
-from toolkit._present.data import csv_table
+from toolkit._present.tables import csv_table
 from toolkit.dtypes import to_arrow
 
 pytestmark = pytest.mark.browser

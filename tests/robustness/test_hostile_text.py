@@ -17,7 +17,7 @@ from tests.unit.client.fakes import URL, FakeNode, function, module, struct
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
 from toolkit import errors
-from toolkit._present.data import csv_table
+from toolkit._present.tables import csv_table
 from toolkit._present.text import HIDDEN
 from toolkit.cli._console import write_frame
 from toolkit.dtypes import to_arrow

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from toolkit._present.data import cell_text, csv_table, json_rows, json_value
 from toolkit._present.files import replacing
-from toolkit._present.tables import text_table
+from toolkit._present.tables import cell_text, csv_table, json_rows, json_value, text_table
 from toolkit._present.text import visible
 from toolkit.errors import InputError
 

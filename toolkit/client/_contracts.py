@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from toolkit._present.messages import did_you_mean
 from toolkit._present.notebook import literal
-from toolkit._present.numbers import plural
 from toolkit._present.tables import html_table, text_table
-from toolkit._present.text import distinct_addresses, listed, short_addresses, visible
+from toolkit._present.text import distinct_addresses, listed, plural, short_addresses, visible
 from toolkit.client._abis import encode_arguments
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError
 from toolkit.move import ModuleId, parse_address, wire_address

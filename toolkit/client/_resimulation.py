@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolkit._present.notebook import literal
-from toolkit._present.numbers import number, plural, version_range
 from toolkit._present.tables import html_table, text_table
-from toolkit._present.text import short_addresses, visible
+from toolkit._present.text import number, plural, short_addresses, version_range, visible
 from toolkit.client._abis import function_abi, parameter_layouts
 from toolkit.errors import InputError, NodeError, NodeUnreachable, SchemaError
 from toolkit.move import FunctionId, decode_bcs, decode_json

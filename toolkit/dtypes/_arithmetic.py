@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from pandas.api.extensions import ExtensionScalarOpsMixin  # type: ignore[attr-defined]  # missing in the stubs
 from pandas.api.types import is_list_like
 
-from toolkit.dtypes import _limbs as limbs
 from toolkit.dtypes import _reductions as reductions
+from toolkit.dtypes import _storage as storage
 from toolkit.dtypes._reductions import is_missing
 from toolkit.dtypes._storage import byte_matrix, common_kind, from_ints, from_matrix, shown, to_ints
 from toolkit.errors import InputError, SchemaError
@@ -72,15 +72,17 @@ class WideOperators(ExtensionScalarOpsMixin):  # type: ignore[misc]  # pandas-st
         return method
 
     def __neg__(self: WideIntArray) -> WideIntArray:
-        zero = np.zeros((limbs.WORDS, len(self)), np.uint64)
-        return _packed(self, limbs.subtract(zero, self.words()), self.dtype.wide, pc.is_valid(self.storage), "negation")
+        zero = np.zeros((storage.WORDS, len(self)), np.uint64)
+        return _packed(
+            self, storage.subtract(zero, self.words()), self.dtype.wide, pc.is_valid(self.storage), "negation"
+        )
 
     def __pos__(self: WideIntArray) -> WideIntArray:
         return self.copy()
 
     def __abs__(self: WideIntArray) -> WideIntArray:
         words = self.words()
-        size = np.where(limbs.negative(words), limbs.subtract(np.zeros_like(words), words), words)
+        size = np.where(storage.negative(words), storage.subtract(np.zeros_like(words), words), words)
         return _packed(self, size, self.dtype.wide, pc.is_valid(self.storage), "abs")
 
     def __invert__(self: WideIntArray) -> WideIntArray:
@@ -107,17 +109,17 @@ def _words(other: Any, rows: int) -> tuple[Words, pa.BooleanArray | None] | None
     if isinstance(other, int):
         if not -(1 << 256) < other < 1 << 256:
             return None
-        parts = [(other >> (64 * place)) & ((1 << 64) - 1) for place in range(limbs.WORDS)]
+        parts = [(other >> (64 * place)) & ((1 << 64) - 1) for place in range(storage.WORDS)]
         return np.repeat(np.array(parts, np.uint64)[:, None], rows, axis=1), None
     if _kind(other) is not None:
         return other.words(), pc.is_valid(other.storage)
     if getattr(getattr(other, "dtype", None), "kind", "") not in {"i", "u"}:
         return None
     if isinstance(other, np.ndarray):
-        return limbs.words_of(other), None
+        return storage.words_of(other), None
     missing = np.asarray(pd.isna(other))
     native = np.uint64 if other.dtype.kind == "u" else np.int64
-    return limbs.words_of(other.to_numpy(dtype=native, na_value=0)), pa.array(~missing)
+    return storage.words_of(other.to_numpy(dtype=native, na_value=0)), pa.array(~missing)
 
 
 def _objects(other: Any, rows: int) -> list[Any]:
@@ -144,7 +146,7 @@ def _calculate(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
         if found is not None:
             words, valid = found
             first, second = (words, left.words()) if name == "rsub" else (left.words(), words)
-            result = (limbs.subtract if name.endswith("sub") else limbs.add)(first, second)
+            result = (storage.subtract if name.endswith("sub") else storage.add)(first, second)
             return _packed(left, result, kind, _both(left, valid), name)
     mine = to_ints(left.storage, left.dtype.wide)
     powers: dict[str, Callable[[int, int], Any]] = {"pow": _power, "rpow": lambda a, b: _power(b, a)}
@@ -187,10 +189,10 @@ def _packed(
 ) -> WideIntArray:
     """Return an array of the words; rows that are false in `valid` are missing."""
     try:
-        storage = limbs.pack_checked(words, kind, valid)
+        packed = storage.pack_checked(words, kind, valid)
     except SchemaError as error:
         raise _widen(error, name) from None
-    return type(like)(storage, type(like.dtype)(kind.name))
+    return type(like)(packed, type(like.dtype)(kind.name))
 
 
 def _both(left: WideIntArray, valid: pa.BooleanArray | None) -> pa.BooleanArray:
@@ -202,10 +204,10 @@ def _both(left: WideIntArray, valid: pa.BooleanArray | None) -> pa.BooleanArray:
 def _stored(like: WideIntArray, values: list[int | None], kind: WideKind, name: str) -> WideIntArray:
     """Return an array of Python ints."""
     try:
-        storage = from_ints(values, kind)
+        packed = from_ints(values, kind)
     except SchemaError as error:
         raise _widen(error, name) from None
-    return type(like)(storage, type(like.dtype)(kind.name))
+    return type(like)(packed, type(like.dtype)(kind.name))
 
 
 def _widen(error: SchemaError, name: str) -> SchemaError:
@@ -227,8 +229,8 @@ def _compare(left: WideIntArray, other: Any, op: Callable[..., Any]) -> Any:
     found = _words(other, len(left))
     if found is not None:
         words, valid = found
-        difference = limbs.subtract(left.words(), words)
-        order = np.where(limbs.negative(difference), -1, (difference != 0).any(axis=0).astype(int))
+        difference = storage.subtract(left.words(), words)
+        order = np.where(storage.negative(difference), -1, (difference != 0).any(axis=0).astype(int))
         return reductions.booleans(pc.if_else(_both(left, valid), pa.array(op(order, 0)), None))
     pairs = zip(to_ints(left.storage, kind), _objects(other, len(left)), strict=True)
     results = [None if a is None or b is None else bool(op(a, b)) for a, b in pairs]
@@ -262,7 +264,7 @@ def exact_sum(series: pd.Series) -> int:
     series = pd.Series(series)
     if series.dtype == object:
         return sum(_integers(series))
-    return limbs.total(_column_words(series, "exact_sum"))
+    return storage.total(_column_words(series, "exact_sum"))
 
 
 def exact_diff(series: pd.Series, periods: int = 1, *, by: Any = None) -> pd.Series:
@@ -354,7 +356,7 @@ def scaled(series: pd.Series, decimals: int | pd.Series = 8, *, exact: bool = Fa
         values = np.array([np.nan if pd.isna(value) else float(value) for value in series], np.float64)
         _integers(series)
     else:
-        values = limbs.to_float(_column_words(series, "scaled"))
+        values = storage.to_float(_column_words(series, "scaled"))
         values[series.isna().to_numpy(dtype=bool)] = np.nan
     powers = np.array([np.nan if place is None else 10.0**place for place in places], np.float64)
     result = pd.Series(values / powers, index=series.index, name=series.name)
@@ -431,7 +433,7 @@ def _column_words(series: pd.Series, caller: str) -> Words:
     kind = series.dtype.kind
     if kind not in {"i", "u"}:
         raise _not_integers(series, caller)
-    return limbs.words_of(series.to_numpy(dtype=np.uint64 if kind == "u" else np.int64, na_value=0))
+    return storage.words_of(series.to_numpy(dtype=np.uint64 if kind == "u" else np.int64, na_value=0))
 
 
 def _integers(series: pd.Series) -> list[int]:

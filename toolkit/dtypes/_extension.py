@@ -24,8 +24,8 @@ from pandas.api.extensions import ExtensionArray, ExtensionDtype, no_default, re
 from pandas.api.indexers import check_array_indexer
 from pandas.api.types import is_integer, is_list_like, pandas_dtype
 
-from toolkit.dtypes import _limbs as limbs
 from toolkit.dtypes import _reductions as reductions
+from toolkit.dtypes import _storage as limbs
 from toolkit.dtypes._arithmetic import WideOperators, plain_number
 from toolkit.dtypes._arrow import WideIntType, wide_from_text, wide_to_text, wide_type
 from toolkit.dtypes._storage import (

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.dtypes import _limbs as limbs
+from toolkit.dtypes import _storage as storage
 from toolkit.dtypes._storage import KINDS, WideKind, from_ints, to_ints
 from toolkit.errors import SchemaError
 
@@ -103,7 +103,7 @@ def _sum_kind(kind: WideKind) -> WideKind:
 
 
 def _total(array: WideIntArray) -> int:
-    return limbs.total(array.words())
+    return storage.total(array.words())
 
 
 def _product(array: WideIntArray) -> int:
@@ -276,7 +276,7 @@ def _group_sums(
     empty = seen < min_count
     if not skipna:
         empty |= np.bincount(ids[(ids >= 0) & missing], minlength=ngroups) > 0
-    sums = limbs.group_sums(array.words(), ids, ngroups)
+    sums = storage.group_sums(array.words(), ids, ngroups)
     return [None if gone else value for value, gone in zip(sums, empty.tolist(), strict=True)]
 
 

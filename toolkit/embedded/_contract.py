@@ -36,7 +36,7 @@ from toolkit.embedded.types import (
 )
 from toolkit.errors import InputError
 from toolkit.move import Writer, decode_module_abi, parse_address, wire_address
-from toolkit.move._type_tags import check_identifier
+from toolkit.move._ids import check_identifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

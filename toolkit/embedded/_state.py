@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from toolkit.move import Writer, address_to_bytes, parse_type_tag, write_type_tag
-from toolkit.move._address import ADDRESS_LENGTH
+from toolkit.move._ids import ADDRESS_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

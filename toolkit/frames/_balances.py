@@ -16,8 +16,7 @@ from toolkit.errors import ToolkitError
 from toolkit.frames._columns import plain_columns
 from toolkit.frames._schema import BALANCES
 from toolkit.move import parse_address, parse_type_tag
-from toolkit.move._json_text import parse_json
-from toolkit.wire._u64 import parse_u64
+from toolkit.move._json_text import parse_json, parse_u64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

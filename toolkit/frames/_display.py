@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
-from toolkit._present.data import cell_text, json_value
 from toolkit._present.messages import did_you_mean
 from toolkit._present.notebook import literal
-from toolkit._present.numbers import plural
-from toolkit._present.tables import html_table, text_table
-from toolkit._present.text import ELLIPSIS, distinct_addresses, visible
+from toolkit._present.tables import cell_text, html_table, json_value, text_table
+from toolkit._present.text import ELLIPSIS, distinct_addresses, plural, visible
 from toolkit.errors import InputError
 from toolkit.move import parse_address, parse_type_tag
 

@@ -22,8 +22,7 @@ from math import ceil, gcd
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.numbers import times
-from toolkit._present.text import visible
+from toolkit._present.text import times, visible
 from toolkit.client._node import Node
 from toolkit.client._results import Simulation
 from toolkit.errors import InputError, SchemaError, ToolkitError

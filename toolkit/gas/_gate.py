@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from toolkit._present.messages import shorten
-from toolkit._present.numbers import plural, relative_change
+from toolkit._present.text import plural, relative_change
 from toolkit.errors import InputError, StudyError
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._file_model import FileModel, named_place, placed

@@ -6,8 +6,7 @@ from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.numbers import plural, times
-from toolkit._present.text import visible
+from toolkit._present.text import plural, times, visible
 from toolkit.errors import InputError
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import SCHEDULE_DIFF

@@ -10,9 +10,8 @@ import html
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolkit._present.notebook import literal
-from toolkit._present.numbers import plural, relative_change, version_range
 from toolkit._present.tables import html_table, text_table
-from toolkit._present.text import listed, short_addresses, visible
+from toolkit._present.text import listed, plural, relative_change, short_addresses, version_range, visible
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._steps import ALL_TRANSACTIONS, step_groups

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
 from toolkit._present.notebook import facts_html, literal
-from toolkit._present.numbers import plural
 from toolkit._present.tables import html_table
-from toolkit._present.text import listed, short_addresses, visible
+from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._http import base_url, is_public_network, login_of, redacted_target, redacted_url
 from toolkit.client._node import Node
 from toolkit.client._versions import as_version

@@ -13,8 +13,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.numbers import plural
-from toolkit._present.text import listed
+from toolkit._present.text import listed, plural
 from toolkit.client._batch import run_in_threads
 from toolkit.client._cache_file import warn_caller
 from toolkit.client._fetch import checked_node, plan_versions

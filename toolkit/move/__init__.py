@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from toolkit.move._abi import StructAbi as StructAbi
     from toolkit.move._abi import VariantAbi as VariantAbi
     from toolkit.move._abi import decode_module_abi as decode_module_abi
-    from toolkit.move._address import address_from_bytes as address_from_bytes
-    from toolkit.move._address import address_to_bytes as address_to_bytes
-    from toolkit.move._address import parse_address as parse_address
-    from toolkit.move._address import wire_address as wire_address
     from toolkit.move._argument_decoding import decode_argument as decode_argument
     from toolkit.move._argument_encoding import encode_argument as encode_argument
     from toolkit.move._arrow import arrow_type as arrow_type
@@ -40,9 +36,13 @@ if TYPE_CHECKING:
     from toolkit.move._codecs import type_words as type_words
     from toolkit.move._ids import FunctionId as FunctionId
     from toolkit.move._ids import ModuleId as ModuleId
+    from toolkit.move._ids import address_from_bytes as address_from_bytes
+    from toolkit.move._ids import address_to_bytes as address_to_bytes
     from toolkit.move._ids import format_hex as format_hex
+    from toolkit.move._ids import parse_address as parse_address
     from toolkit.move._ids import parse_hex as parse_hex
     from toolkit.move._ids import parse_table_handle as parse_table_handle
+    from toolkit.move._ids import wire_address as wire_address
     from toolkit.move._json_values import decode_json as decode_json
     from toolkit.move._json_values import encode_json as encode_json
     from toolkit.move._layouts import AbiMap as AbiMap
@@ -77,14 +77,16 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "_abi": "ErrorAbi FieldAbi FunctionAbi GenericParam ModuleAbi StructAbi VariantAbi decode_module_abi",
-    "_address": "address_from_bytes address_to_bytes parse_address wire_address",
     "_argument_decoding": "decode_argument",
     "_argument_encoding": "encode_argument",
     "_arrow": "arrow_type column field_columns",
     "_bcs": "Reader Writer read_type_tag write_type_tag",
     "_bcs_values": "decode_bcs encode_bcs read_value",
     "_codecs": "type_words",
-    "_ids": "FunctionId ModuleId format_hex parse_hex parse_table_handle",
+    "_ids": (
+        "FunctionId ModuleId address_from_bytes address_to_bytes format_hex parse_address parse_hex parse_table_handle"
+        " wire_address"
+    ),
     "_json_values": "decode_json encode_json",
     "_layouts": (
         "AbiMap AbiSource Address Bool Bytes EnumOf FunctionValue Int Layout ObjectOf OptionOf String "

@@ -12,12 +12,11 @@ import msgspec
 
 from toolkit._present.messages import shorten
 from toolkit._present.notebook import literal
-from toolkit._present.numbers import plural
 from toolkit._present.tables import html_table
-from toolkit._present.text import short_addresses, visible
+from toolkit._present.text import plural, short_addresses, visible
 from toolkit.errors import SchemaError
-from toolkit.move._address import parse_address
 from toolkit.move._bcs import Reader
+from toolkit.move._ids import parse_address
 from toolkit.move._json_text import parse_json
 from toolkit.move._type_tags import TypeTag, is_signer, parse_type_tag
 

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import SchemaError
-from toolkit.move._address import parse_address
 from toolkit.move._codecs import (
     CODEC_CACHE_SIZE,
     MAX_NUMBER_BITS,
@@ -23,6 +22,7 @@ from toolkit.move._codecs import (
     integer_range,
     type_words,
 )
+from toolkit.move._ids import parse_address
 from toolkit.move._layouts import (
     Address,
     Bool,

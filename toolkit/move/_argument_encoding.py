@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from toolkit._present.messages import describe, shorten
 from toolkit.errors import InputError
-from toolkit.move._address import parse_address
 from toolkit.move._codecs import MAX_NUMBER_BITS, VARIANT, Mismatch, integer_range, move_type, option_items, preview
-from toolkit.move._ids import format_hex, parse_hex
+from toolkit.move._ids import format_hex, parse_address, parse_hex
 from toolkit.move._layouts import (
     Address,
     Bool,

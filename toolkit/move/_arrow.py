@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from toolkit import dtypes
 from toolkit.errors import SchemaError, ToolkitError
-from toolkit.move._address import parse_address
 from toolkit.move._codecs import VARIANT, Mismatch, integer_name, integer_range
+from toolkit.move._ids import parse_address
 from toolkit.move._json_values import json_encoder
 from toolkit.move._layouts import (
     Address,

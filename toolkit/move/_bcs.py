@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError, SchemaError
-from toolkit.move._address import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
+from toolkit.move._ids import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
 from toolkit.move._type_tags import (
     ABILITIES,
     MAX_TYPE_DEPTH,

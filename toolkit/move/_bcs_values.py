@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError, SchemaError
-from toolkit.move._address import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
 from toolkit.move._bcs import MAX_LENGTH, uleb128, uleb128_at
 from toolkit.move._codecs import (
     CODEC_CACHE_SIZE,
@@ -22,6 +21,7 @@ from toolkit.move._codecs import (
     raise_schema_error,
     unknown_fields,
 )
+from toolkit.move._ids import ADDRESS_LENGTH, address_from_bytes, address_to_bytes
 from toolkit.move._layouts import (
     Address,
     Bool,

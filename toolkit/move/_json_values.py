@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
 from toolkit._present.messages import describe
 from toolkit.errors import InputError
-from toolkit.move._address import parse_address, wire_address
 from toolkit.move._codecs import (
     CODEC_CACHE_SIZE,
     MAX_NUMBER_BITS,
@@ -29,6 +28,7 @@ from toolkit.move._codecs import (
     unknown_fields,
 )
 from toolkit.move._ids import parse_table_handle
+from toolkit.move._ids import parse_address, wire_address
 from toolkit.move._layouts import (
     Address,
     Bool,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from toolkit._present.messages import describe, did_you_mean, shorten
 from toolkit.errors import InputError
-from toolkit.move._address import parse_address, wire_address
+from toolkit.move._ids import check_identifier, parse_address, wire_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,6 @@ __all__ = [
     "TypeParameter",
     "TypeTag",
     "Vector",
-    "check_identifier",
     "is_signer",
     "parse_type_tag",
     "substitute",
@@ -50,8 +49,6 @@ PRIMITIVES = frozenset(("bool", *UNSIGNED, *SIGNED, "address", "signer"))
 
 SHORT_FORMS = {"String": ("string", 0), "Option": ("option", 1), "Object": ("object", 1)}
 """Structs of ``0x1`` that may be written without address and module: the module, and the number of type arguments."""
-
-_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+")
 
 
 class CachedHash:
@@ -79,19 +76,6 @@ class CachedHash:
     def _values(self) -> tuple[Any, ...]:
         """Return the field values in order."""
         return tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]  # subclasses are dataclasses
-
-
-def check_identifier(name: str, what: str = "name") -> str:
-    """Return `name` if it is a Move identifier.
-
-    Raises
-    ------
-    InputError
-        If it is not; `what` names the value in the message.
-    """
-    if _IDENTIFIER.fullmatch(name) is None:
-        raise InputError(f"{what} {shorten(name)} is not a Move identifier (letters, digits, underscores)")
-    return name
 
 
 @dataclass(frozen=True, slots=True)

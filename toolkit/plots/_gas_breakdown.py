@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from toolkit._present.numbers import number
+from toolkit._present.text import number
 from toolkit.gas._observations import Source
 from toolkit.gas._series import as_observations, call_names, is_model, records
 from toolkit.gas.committed._steps import kinds_of

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
-from toolkit._present.numbers import change_place, number, plural
+from toolkit._present.text import change_place, number, plural
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause, Source
 from toolkit.gas._sentences import CAUSE_LABELS

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from toolkit._present.numbers import change_place
+from toolkit._present.text import change_place
 from toolkit.errors import InputError
 from toolkit.gas._observations import Cause
 from toolkit.gas._sentences import CAUSE_LABELS, short_change

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.patches import Patch
 
-from toolkit._present.numbers import number, plural
+from toolkit._present.text import number, plural
 from toolkit.gas._observations import Source
 from toolkit.gas._series import as_observations, is_model, series_of
 from toolkit.plots import _style as style

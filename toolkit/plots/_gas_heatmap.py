@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from toolkit._present.numbers import times
+from toolkit._present.text import times
 from toolkit.gas._observations import Source
 from toolkit.gas._sentences import CAUSE_LABELS
 from toolkit.gas._series import as_observations, is_model, series_of

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from toolkit._present.numbers import number, plural, times
-from toolkit._present.text import distinct_addresses
+from toolkit._present.text import distinct_addresses, number, plural, times
 from toolkit.errors import InputError
 from toolkit.gas._series import described
 from toolkit.plots import _style as style

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pandas as pd
 
-from toolkit._present.numbers import change_place, plural
+from toolkit._present.text import change_place, plural
 from toolkit.dtypes import to_arrow
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import LEVELS

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Literal
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from toolkit._present.data import csv_table
 from toolkit._present.files import replacing
 from toolkit._present.messages import shorten
-from toolkit._present.numbers import number, octas_as_apt, version_range
-from toolkit._present.text import visible
+from toolkit._present.tables import csv_table
+from toolkit._present.text import number, octas_as_apt, version_range, visible
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
 from toolkit.gas._sentences import (

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from toolkit._present.numbers import number, octas_as_apt, version_range
 from toolkit._present.tables import markdown_table
-from toolkit._present.text import visible
+from toolkit._present.text import number, octas_as_apt, version_range, visible
 from toolkit.gas._sentences import (
     CAUSE_LABELS,
     COMPARISON_HEAD,

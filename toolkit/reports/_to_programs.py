@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET  # nosec B405 - it only writes
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from toolkit._present.data import json_value
+from toolkit._present.tables import json_value
 from toolkit._present.text import visible
 from toolkit.dtypes import to_arrow
 from toolkit.gas._sentences import (

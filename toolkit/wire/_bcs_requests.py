@@ -24,6 +24,7 @@ from toolkit.move import (
     parse_type_tag,
     read_value,
 )
+from toolkit.move._json_text import U64_MAX
 from toolkit.wire._bcs_payloads import (
     EncodedEntryFunction,
     EncodedMultisig,
@@ -37,7 +38,6 @@ from toolkit.wire._bcs_payloads import (
 from toolkit.wire._models import unhex
 from toolkit.wire._payloads import EntryFunction, Multisig, Script
 from toolkit.wire._transaction_signatures import FeePayerSignature, MultiAgentSignature, read_signature, write_signature
-from toolkit.wire._u64 import U64_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

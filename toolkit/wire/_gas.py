@@ -10,11 +10,10 @@ import msgspec
 
 from toolkit._present.messages import shorten
 from toolkit._present.notebook import facts_html
-from toolkit._present.numbers import octas_as_apt
+from toolkit._present.text import octas_as_apt
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import parse_hex
-from toolkit.move._json_text import decode_with
-from toolkit.wire._u64 import parse_u64
+from toolkit.move._json_text import decode_with, parse_u64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolkit._present.notebook import facts_html
-from toolkit.wire._u64 import U64_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -246,7 +245,7 @@ def _number(text: str | None) -> int | None:
     if text is None or len(text) > _U64_DIGITS or not (text.isascii() and text.isdigit()):
         return None
     value = int(text)
-    return value if value <= U64_MAX else None
+    return value if value < 2**64 else None
 
 
 def _ledger_state(lowered: Mapping[str, str], prefix: str) -> LedgerState | None:

@@ -15,8 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import FunctionId, parse_address, parse_hex, parse_type_tag
-from toolkit.move._json_text import parse_json
-from toolkit.wire._u64 import U64_MAX
+from toolkit.move._json_text import U64_MAX, parse_json
 
 __all__ = [
     "U64",

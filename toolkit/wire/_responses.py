@@ -12,9 +12,8 @@ import msgspec
 
 from toolkit._present.messages import cut_text
 from toolkit.errors import SchemaError
-from toolkit.move._json_text import decode_with, parse_json
+from toolkit.move._json_text import U64_MAX, decode_with, parse_json, parse_u64
 from toolkit.wire._headers import LedgerState, timestamp_from_us
-from toolkit.wire._u64 import U64_MAX, parse_u64
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -15,6 +15,7 @@ from msgspec.structs import astuple
 from toolkit._present.messages import escape, shorten
 from toolkit.errors import InputError, SchemaError
 from toolkit.move import parse_address, parse_table_handle
+from toolkit.move._json_text import parse_u64_column
 from toolkit.wire._gas import FEE_STATEMENT, FeeStatementTexts
 from toolkit.wire._headers import timestamp_from_us
 from toolkit.wire._transaction_decoding import collector_paused, malformed
@@ -34,7 +35,6 @@ from toolkit.wire._transactions import (
     WriteResource,
     WriteTableItem,
 )
-from toolkit.wire._u64 import parse_u64_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from toolkit._present.messages import shorten
 from toolkit.errors import SchemaError
-from toolkit.move._json_text import decode_with, elements
+from toolkit.move._json_text import decode_with, elements, is_u64
 from toolkit.wire._transactions import (
     Change,
     GenericChange,
@@ -23,7 +23,6 @@ from toolkit.wire._transactions import (
     Transaction,
     UserTransaction,
 )
-from toolkit.wire._u64 import is_u64
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

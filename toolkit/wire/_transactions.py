@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from toolkit._present.messages import MAX_TEXT, cut_text
 from toolkit._present.text import short_addresses, visible
-from toolkit.wire._u64 import parse_u64
+from toolkit.move._json_text import parse_u64
 
 if TYPE_CHECKING:
     from toolkit.wire._gas import FeeStatement, GasBreakdown

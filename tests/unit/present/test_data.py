@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from toolkit._present.data import MAX_EXACT_INTEGER, cell_text, csv_table, json_rows, json_value
+from toolkit._present.tables import MAX_EXACT_INTEGER, cell_text, csv_table, json_rows, json_value
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

@@ -20,7 +20,7 @@ from matplotlib import pyplot as plt
 
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE
-from toolkit._present.data import csv_table
+from toolkit._present.tables import csv_table
 from toolkit.dtypes import to_arrow
 from toolkit.errors import InputError
 from toolkit.reports import _to_html as to_html

@@ -22,7 +22,8 @@ from toolkit.move import (
     type_words,
 )
 from toolkit.move._argument_decoding import json_debug, json_kind
-from toolkit.move._type_tags import PRIMITIVES, check_identifier
+from toolkit.move._ids import check_identifier
+from toolkit.move._type_tags import PRIMITIVES
 from toolkit.wire import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, EncodedScript
 
 if TYPE_CHECKING:

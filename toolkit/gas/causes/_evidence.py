@@ -10,7 +10,7 @@ from toolkit._present.text import visible
 from toolkit.client._node_errors import ABSENT
 from toolkit.errors import InputError, NodeError, NodeUnreachable, NotFound, SchemaError, ToolkitError
 from toolkit.move import parse_address, parse_type_tag
-from toolkit.move._type_tags import check_identifier
+from toolkit.move._ids import check_identifier
 from toolkit.wire import GasSchedule, enabled_features
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit._present.numbers import plural
-from toolkit._present.text import listed, short_addresses, visible
+from toolkit._present.text import listed, plural, short_addresses, visible
 from toolkit.client._batch import run_in_threads
 from toolkit.errors import SchemaError
 from toolkit.gas._observations import Cause
