@@ -6,8 +6,7 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.embedded.http._operations import VIEW_BCS
-from toolkit.embedded.http._simulation import SIGNED_TRANSACTION_BCS
+from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
 from toolkit.move import FunctionId, parse_type_tag
 from toolkit.wire import EncodedEntryFunction, EncodedMultisig, NoAccountSignature, RawTransaction, SignedTransaction
 

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from toolkit import embedded
-from toolkit.embedded.http._operations import VIEW_BCS
-from toolkit.embedded.http._simulation import SIGNED_TRANSACTION_BCS
+from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
 
 APT = "0x1::aptos_coin::AptosCoin"
 VIEW = {"function": "0x1::coin::balance", "type_arguments": [APT], "arguments": ["0xa11ce"]}

@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from toolkit import embedded
 from toolkit.embedded import Module, u8, u64, view
-from toolkit.embedded.http._operations import VIEW_BCS
-from toolkit.embedded.http._simulation import SIGNED_TRANSACTION_BCS
+from toolkit.embedded.http._operations import SIGNED_TRANSACTION_BCS, VIEW_BCS
 from toolkit.move import FunctionId, address_to_bytes, parse_address
 from toolkit.wire import Ed25519Signature, EncodedEntryFunction, EncodedPayloadV2, RawTransaction, SignedTransaction
 

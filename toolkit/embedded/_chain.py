@@ -19,9 +19,8 @@ from toolkit.embedded._state import StateValue, VersionedState, module_key, reso
 from toolkit.embedded._transaction import CommittedTransaction, LedgerBlock, Output, TransactionKind
 from toolkit.embedded._vm_status import EXECUTED
 from toolkit.embedded.framework import FRAMEWORK, genesis
-from toolkit.embedded.framework._chain import Block as BlockModule
-from toolkit.embedded.framework._chain import Reconfiguration
-from toolkit.embedded.framework._configuration import GasSchedule
+from toolkit.embedded.framework._configuration import Block as BlockModule
+from toolkit.embedded.framework._configuration import GasSchedule, Reconfiguration
 from toolkit.move import address_from_bytes, decode_bcs
 from toolkit.wire import LedgerState
 from toolkit.wire._headers import timestamp_from_us

@@ -19,7 +19,7 @@ import typing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
-from toolkit.embedded._abilities import struct_constraints
+from toolkit.embedded._code import struct_constraints
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
 from toolkit.embedded.types import (

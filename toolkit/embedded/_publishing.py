@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolkit.embedded._abilities import check_definition
-from toolkit.embedded._code import check_upgrade
+from toolkit.embedded._code import check_definition, check_upgrade
 from toolkit.embedded._session import store_value
 from toolkit.embedded._state import module_key
 from toolkit.embedded.framework import FRAMEWORK_PACKAGE

@@ -21,8 +21,8 @@ from toolkit.embedded import (
     vector,
     view,
 )
-from toolkit.embedded.framework._chain import Timestamp
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
+from toolkit.embedded.framework._configuration import Timestamp
 from toolkit.embedded.framework._fungible_asset import FungibleAsset, PrimaryFungibleStore
 
 __all__ = [

@@ -28,8 +28,7 @@ from toolkit.embedded import (
     vector,
     view,
 )
-from toolkit.embedded._abilities import abilities_of, check_definition
-from toolkit.embedded._code import CodeSet
+from toolkit.embedded._code import CodeSet, abilities_of, check_definition
 from toolkit.embedded.framework import FRAMEWORK
 from toolkit.errors import InputError
 from toolkit.move import parse_type_tag

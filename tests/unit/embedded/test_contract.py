@@ -33,7 +33,7 @@ from toolkit.embedded import (
     vector,
     view,
 )
-from toolkit.embedded.framework._chain import Timestamp
+from toolkit.embedded.framework._configuration import Timestamp
 from toolkit.embedded.teaching import CheaperVault, Registry, Vault
 from toolkit.errors import InputError
 from toolkit.move import decode_module_abi

@@ -22,8 +22,8 @@ from toolkit.embedded import (
 )
 from toolkit.embedded._vm_status import MoveAbort, VmError
 from toolkit.embedded.framework._account import Account
-from toolkit.embedded.framework._chain import Timestamp
 from toolkit.embedded.framework._coin import APTOS_COIN, Coin
+from toolkit.embedded.framework._configuration import Timestamp
 
 __all__ = ["MultisigAccount"]
 

@@ -1,17 +1,27 @@
-"""``POST`` endpoints for table items and views."""
+"""``POST`` endpoints: table items, views, simulation, the message to sign; submitted transactions are rejected."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from toolkit.embedded import _render as render
+from toolkit.embedded._contract import find_script
 from toolkit.embedded._execution import run_view
+from toolkit.embedded._reader import script_arguments
+from toolkit.embedded._render import simulation_bcs
 from toolkit.embedded._state import table_key
+from toolkit.embedded._transaction import Transaction
 from toolkit.embedded._vm_status import VmError
-from toolkit.embedded.http._messages import BCS, JSON, ApiError, HttpAnswer, encode, invalid_input
+from toolkit.embedded.framework._coin import APTOS_COIN
+from toolkit.embedded.http._messages import BCS, JSON, ApiError, HttpAnswer, encode, error_context, invalid_input
 from toolkit.embedded.http._parsing import (
     NOT_A_TYPE_TAG,
+    Fields,
     bcs_problem,
     bind,
+    boolean_query,
+    check_transaction_nesting,
     check_types,
     check_view_nesting,
     json_body,
@@ -23,6 +33,8 @@ from toolkit.embedded.http._parsing import (
     shown,
     type_tag,
 )
+from toolkit.embedded.http._reads import gas_estimate
+from toolkit.embedded.http._signatures import check_shape, has_valid_signature, signature_of, structure_problem
 from toolkit.errors import InputError, SchemaError, ToolkitError
 from toolkit.move import (
     FunctionId,
@@ -41,17 +53,47 @@ from toolkit.move import (
 from toolkit.move._argument_decoding import json_debug
 from toolkit.move._bcs import uleb128
 from toolkit.move._layouts import NO_ABI
+from toolkit.wire import (
+    EncodedEntryFunction,
+    EncodedModuleBundle,
+    EncodedMultisig,
+    EncodedPayloadV2,
+    EncodedScript,
+    MultiAgentSignature,
+    NoAccountSignature,
+    RawTransaction,
+    SignedTransaction,
+)
 from toolkit.wire._simulation_bcs import VM_STATUS_CODES
 
 if TYPE_CHECKING:
     from toolkit.embedded._code import BoundFunction
     from toolkit.embedded.http._messages import HttpCall
     from toolkit.embedded.http._node import EmbeddedNode
+    from toolkit.wire import EncodedPayload, TransactionSignature
 
-__all__ = ["VIEW_BCS", "raw_table_item", "table_item", "view"]
+__all__ = [
+    "SIGNED_TRANSACTION_BCS",
+    "VIEW_BCS",
+    "encode_submission",
+    "raw_table_item",
+    "refuse_batch",
+    "refuse_submission",
+    "simulate",
+    "table_item",
+    "view",
+]
 
 VIEW_BCS = "application/x.aptos.view_function+bcs"
 _BAD_VIEW = VM_STATUS_CODES["INVALID_MAIN_FUNCTION_SIGNATURE"]
+SIGNED_TRANSACTION_BCS = "application/x.aptos.signed_transaction+bcs"
+_INVALID = "Simulated transaction invalid"
+_TYPE = "string(MoveType)"
+_NO_BYTECODE = "Script payload bytecode must not be empty"
+_U64_MAX = 2**64 - 1
+_MODEL = "SubmitTransactionRequest"
+_PAYLOAD = "Failed to parse transaction payload: "
+_CONTEXT = f"Failed to create SignedTransaction from SubmitTransactionRequest: {_PAYLOAD}"
 
 
 def table_item(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
@@ -189,3 +231,291 @@ def _decoded(bound: BoundFunction, encoded: list[bytes]) -> list[Any]:
         return list(map(decode_bcs, bound.parameters, encoded))
     except SchemaError:
         return _refuse(VmError("FAILED_TO_DESERIALIZE_ARGUMENT"))
+
+
+class _Overrides(NamedTuple):
+    """The three options of the query."""
+
+    max_gas: bool
+    price: bool
+    prioritized: bool
+
+
+def simulate(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/transactions/simulate``: execute a transaction at the head without committing it."""
+    overrides = _Overrides(
+        boolean_query(call, "estimate_max_gas_amount"),
+        boolean_query(call, "estimate_gas_unit_price"),
+        boolean_query(call, "estimate_prioritized_gas_unit_price"),
+    )
+    request = _request(call, _INVALID)
+    node.access.check_simulation()
+    node.access.check_output(call, "Simulate transaction")
+    signed = _signed(node, call, request)
+    node.access.check_sender(signed.raw.sender)
+    if has_valid_signature(signed):
+        invalid_input("Simulated transactions must not have a valid signature")
+    transaction = Transaction(_override(node, signed, overrides))
+    version = node.chain.head
+    output = node.ledger.simulate(transaction, check_keys=True)
+    gas_used = output.charges.total_charge_gas_units
+    if call.wants_bcs():
+        encoded = simulation_bcs(transaction, output, state=node.chain.state, version=version)
+        return HttpAnswer(encoded, media_type=BCS, gas_used=gas_used)
+    answer = render.simulation_json(
+        node.chain.code_at(version),
+        transaction,
+        output,
+        version=version,
+        timestamp_us=node.chain.blocks[-1].timestamp_us,
+        tables=node.chain.tables,
+    )
+    return HttpAnswer(encode([answer]), gas_used=gas_used)
+
+
+def _from_bcs(body: bytes) -> SignedTransaction:
+    try:
+        signed = SignedTransaction.from_bcs(body)
+        check_transaction_nesting(signed.raw.payload)
+    except ToolkitError as error:
+        invalid_input(f"Failed to deserialize input into SignedTransaction: {bcs_problem(error)}")
+    match signed.raw.payload:
+        case EncodedModuleBundle():
+            invalid_input("Module bundle payload has been removed")
+        case EncodedScript(code=b"") | EncodedPayloadV2(executable=EncodedScript(code=b"")):
+            invalid_input(_NO_BYTECODE)
+        case EncodedPayloadV2(executable=None, multisig_address=None):
+            invalid_input("Empty transaction payload must be a multisig transaction")
+    return signed
+
+
+def _override(node: EmbeddedNode, signed: SignedTransaction, overrides: _Overrides) -> SignedTransaction:
+    """Replace gas unit price and maximum gas if requested; the maximum is what the sender can pay."""
+    raw = signed.raw
+    if overrides.price or overrides.prioritized:
+        estimate = gas_estimate(node)
+        price = estimate["prioritized_gas_estimate" if overrides.prioritized else "gas_estimate"]
+        raw = replace(raw, gas_unit_price=price)
+    if overrides.max_gas:
+        schedule = node.chain.schedule_at(node.chain.head)
+        lowest = -(-schedule["txn.min_transaction_gas_units"] // schedule.scaling)
+        affordable = _balance(node, raw.sender) // max(1, raw.gas_unit_price)
+        limit = min(max(affordable, lowest), schedule["txn.maximum_number_of_gas_units"])
+        raw = replace(raw, max_gas_amount=limit)
+    return replace(signed, raw=raw)
+
+
+def _balance(node: EmbeddedNode, address: str) -> int:
+    """Return the sender's balance, read with the same view as on a node."""
+    head = node.chain.head
+    bound = node.chain.code_at(head).function("0x1", "coin", "balance", (APTOS_COIN,))
+    try:
+        values, _ = run_view(node.chain.snapshot(head), bound, [address], (APTOS_COIN,))
+    except VmError as error:
+        return invalid_input(error.view_message, vm_error_code=error.vm_error_code)
+    return int(values[0])
+
+
+class _Call(NamedTuple):
+    """An entry function payload of a body."""
+
+    function: FunctionId
+    type_arguments: list[str]
+    arguments: list[Any]
+
+
+class _ScriptCall(NamedTuple):
+    """A script payload of a body; its arguments need the signature that belongs to the bytecode."""
+
+    bytecode: bytes
+    type_arguments: list[str]
+    arguments: list[Any]
+
+
+class _MultisigCall(NamedTuple):
+    """A multisig payload of a body."""
+
+    address: str
+    call: _Call | _ScriptCall | None
+
+
+class _Bundle(NamedTuple):
+    """A payload that nodes no longer run."""
+
+    type_arguments: tuple[str, ...] = ()
+
+
+class _Request(NamedTuple):
+    """A JSON body of checked shape; `payload` and `signature` are not yet converted."""
+
+    sender: str
+    sequence_number: int
+    max_gas_amount: int
+    gas_unit_price: int
+    expiration: int
+    payload: _Call | _ScriptCall | _MultisigCall | _Bundle
+    nonce: int | None
+    signature: dict[str, Any] | None
+
+
+def _request(call: HttpCall, context: str) -> _Request | None:
+    """Return the JSON body after checking what a node checks before it reads the ledger; None for a body in BCS."""
+    if media_type(call, JSON, SIGNED_TRANSACTION_BCS) != JSON:
+        return None
+    body = json_body(call, _MODEL, SIGNED_TRANSACTION_BCS)
+    request = _unsigned(Fields(body.value, ("UserTransactionRequestInner", _MODEL)))
+    signature = check_shape(Fields(body.value, (_MODEL,)))
+    _check_payload(request.payload, context)
+    problem = structure_problem(signature)
+    if problem is not None:
+        invalid_input(f"{context}: {problem}", with_ledger=False)
+    return request._replace(signature=signature)
+
+
+def _unsigned(fields: Fields) -> _Request:
+    """Return the part of a body that is signed."""
+    return _Request(
+        sender=fields.address("sender"),
+        sequence_number=fields.u64("sequence_number"),
+        max_gas_amount=fields.u64("max_gas_amount"),
+        gas_unit_price=fields.u64("gas_unit_price"),
+        expiration=fields.u64("expiration_timestamp_secs"),
+        payload=_payload(fields),
+        nonce=fields.optional_u64("replay_protection_nonce"),
+        signature=None,
+    )
+
+
+def _signed(node: EmbeddedNode, call: HttpCall, request: _Request | None) -> SignedTransaction:
+    """Return the transaction of a body; in JSON its chain id is that of the node."""
+    if request is None or request.signature is None:
+        return _from_bcs(call.body)
+    with error_context(_CONTEXT):
+        raw = _raw(node, request)
+    return SignedTransaction(raw, signature_of(request.signature))
+
+
+def _raw(node: EmbeddedNode, request: _Request) -> RawTransaction:
+    encoded, sequence_number, nonce = _encoded(node, request.payload), request.sequence_number, request.nonce
+    if nonce is not None:  # orderless: the sequence number is not used, and the payload has its newer form
+        sequence_number = _U64_MAX
+        if isinstance(encoded, EncodedMultisig):
+            encoded = EncodedPayloadV2(encoded.payload, encoded.multisig_address, nonce)
+        elif isinstance(encoded, EncodedEntryFunction | EncodedScript):
+            encoded = EncodedPayloadV2(encoded, None, nonce)
+    return RawTransaction(
+        sender=request.sender,
+        sequence_number=sequence_number,
+        payload=encoded,
+        max_gas_amount=request.max_gas_amount,
+        gas_unit_price=request.gas_unit_price,
+        expiration_timestamp_secs=request.expiration,
+        chain_id=node.chain.chain_id,
+    )
+
+
+def encode_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/transactions/encode_submission``: the bytes that the sender, or each of several signers, signs."""
+    body = json_body(call, "EncodeSubmissionRequest")
+    request = _unsigned(Fields(body.value, ("UserTransactionRequestInner", "EncodeSubmissionRequest")))
+    secondary = None if body.value.get("secondary_signers") is None else body.addresses("secondary_signers")
+    _check_payload(request.payload, "'UserTransactionRequest' invalid")
+    node.access.check_output(call, "Encode submission")
+    if call.wants_bcs():
+        raise ApiError(400, "bcs_not_supported", "BCS is not supported for encode submission", with_ledger=False)
+    with error_context(f"The given transaction is invalid: {_PAYLOAD}"):
+        raw = _raw(node, request)
+    signature: TransactionSignature = NoAccountSignature()
+    if secondary is not None:
+        signers = [NoAccountSignature()] * len(secondary)
+        signature = MultiAgentSignature.model_construct(
+            sender=NoAccountSignature(), secondary_signer_addresses=tuple(secondary), secondary_signers=tuple(signers)
+        )
+    return HttpAnswer(encode(f"0x{SignedTransaction(raw, signature).signing_message().hex()}"))
+
+
+def refuse_submission(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/transactions``: refused as on a node that does not accept transactions, after checks of the body."""
+    _request(call, "Submitted transaction invalid'")  # the apostrophe is that of nodes
+    return refuse_batch(node, call)
+
+
+def refuse_batch(node: EmbeddedNode, call: HttpCall) -> HttpAnswer:
+    """``POST /v1/transactions/batch``: refused."""
+    del node, call
+    message = "Submit transaction is disabled on this endpoint: commit to the embedded ledger from Python"
+    raise ApiError(403, "api_disabled", message, with_ledger=False)
+
+
+def _payload(fields: Fields) -> _Call | _ScriptCall | _MultisigCall | _Bundle:
+    """Return the payload of a body, parsed without the ledger."""
+    payload = fields.object("payload", "TransactionPayload")
+    kind = payload.value.get("type")
+    if kind == "module_bundle_payload":
+        return _Bundle()
+    if kind != "multisig_payload":
+        return _executable(fields, payload, "TransactionPayload")
+    own = payload.named("MultisigPayload")
+    address = own.address("multisig_address")
+    if payload.value.get("transaction_payload") is None:
+        return _MultisigCall(address, None)
+    inner = own.object("transaction_payload", "MultisigTransactionPayload")
+    return _MultisigCall(address, _executable(own, inner, "MultisigTransactionPayload"))
+
+
+def _executable(outer: Fields, payload: Fields, union: str) -> _Call | _ScriptCall:
+    kind = payload.value.get("type")
+    if kind == "entry_function_payload":
+        fields = payload.named("EntryFunctionPayload")
+        function = fields.function("function")
+        return _Call(function, fields.texts("type_arguments", _TYPE), fields.array("arguments", "[Value]"))
+    if kind != "script_payload":
+        outer.unexpected(union, payload.value)
+    fields = payload.named("ScriptPayload")
+    code = fields.object("code", "MoveScriptBytecode")
+    bytecode = code.hex("bytecode")
+    return _ScriptCall(bytecode, fields.texts("type_arguments", _TYPE), fields.array("arguments", "[Value]"))
+
+
+def _check_payload(payload: _Call | _ScriptCall | _MultisigCall | _Bundle, context: str) -> None:
+    """Check what a node checks before it reads the ledger."""
+    if isinstance(payload, _Bundle):
+        invalid_input(f"{context}: Module bundle payload has been removed", with_ledger=False)
+    call = payload.call if isinstance(payload, _MultisigCall) else payload
+    if call is not None:
+        check_types(call.type_arguments, context)
+
+
+def _encoded(node: EmbeddedNode, payload: _Call | _ScriptCall | _MultisigCall | _Bundle) -> EncodedPayload:
+    """Return a payload in BCS form: calls need the function's parameter types."""
+    if isinstance(payload, _MultisigCall):
+        inner = None if payload.call is None else _encoded(node, payload.call)
+        return EncodedMultisig(payload.address, inner)  # type: ignore[arg-type]  # only calls are inside a multisig payload
+    if isinstance(payload, _ScriptCall):
+        if not payload.bytecode:
+            invalid_input(_NO_BYTECODE)
+        return _encoded_script(node, payload)
+    if isinstance(payload, _Bundle):
+        invalid_input("Module bundle payload has been removed")
+    function = payload.function
+    tags = tuple(map(type_tag, payload.type_arguments))
+    bound = bind(node.chain.code_at(node.chain.head), function, tags, kind="entry")
+    if not bound.function.mark.is_entry:
+        invalid_input(f"could not find entry function by {function.wire}")
+    plain = plain_arguments(bound.parameters, payload.arguments)
+    return EncodedEntryFunction(function, tags, tuple(map(encode_bcs, bound.parameters, plain)))
+
+
+def _encoded_script(node: EmbeddedNode, payload: _ScriptCall) -> EncodedScript:
+    known = find_script(payload.bytecode)
+    if known is None:
+        invalid_input("invalid transaction script bytecode")
+    tags = tuple(map(type_tag, payload.type_arguments))
+    code = node.chain.code_at(node.chain.head)
+    try:
+        kinds = code.script_parameters(known.function, tags)
+    except VmError:  # execution reports it
+        return EncodedScript(payload.bytecode, tags)
+    layouts = [code.layout(kind.text) for kind in kinds]
+    plain = plain_arguments(layouts, payload.arguments)
+    return EncodedScript(payload.bytecode, tags, script_arguments(kinds, layouts, plain))

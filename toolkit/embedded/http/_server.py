@@ -1,29 +1,302 @@
-"""`start` and `serve`: a node in a thread, served by uvicorn on loopback."""
+"""The ASGI application (routes, checks of every request, faults, sending of answers), and the server that runs it.
+
+`start` and `serve` run a node in a thread, served by uvicorn on loopback.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import gzip
+import re
 import socket
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Route
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from toolkit.embedded.http._app import CheckedApp, FaultyApp, create_app
-from toolkit.embedded.http._connections import IDLE_TIMEOUT_S, Connections, Hosts, bounded_protocol
+from toolkit.embedded.http._connections import IDLE_TIMEOUT_S, Connections, Hosts, bounded_protocol, header_problem
 from toolkit.embedded.http._faults import Faults
+from toolkit.embedded.http._messages import ApiError, HttpAnswer, HttpCall, framework_error
 from toolkit.embedded.http._node import Access, EmbeddedNode, Limits
+from toolkit.embedded.http._operations import (
+    encode_submission,
+    raw_table_item,
+    refuse_batch,
+    refuse_submission,
+    simulate,
+    table_item,
+    view,
+)
+from toolkit.embedded.http._parsing import shown
+from toolkit.embedded.http._reads import GETS
 from toolkit.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from types import TracebackType
+
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from toolkit.embedded._ledger import Ledger
 
-__all__ = ["Server", "serve", "start"]
+    Handler = Callable[[EmbeddedNode, HttpCall], HttpAnswer]
+    Endpoint = Callable[[Request], Awaitable["HttpResponse"]]
+
+__all__ = ["CheckedApp", "FaultyApp", "Server", "create_app", "serve", "start"]
+
+_POSTS: dict[str, Handler] = {
+    "/view": view,
+    "/tables/{table_handle}/item": table_item,
+    "/tables/{table_handle}/raw_item": raw_table_item,
+    "/transactions/simulate": simulate,
+    "/transactions": refuse_submission,
+    "/transactions/batch": refuse_batch,
+    "/transactions/encode_submission": encode_submission,
+}
+
+
+# Number of pieces of a slow answer.
+_PIECES = 10
+# Compressing shorter answers costs more time than it saves.
+_MIN_COMPRESSED_BYTES = 1_024
+_COMPRESSION_LEVEL = 1
+_LENGTH_DIGITS = 20
+_NO_WEIGHT = re.compile(r"q=0(\.0*)?")
+
+
+class HttpResponse:
+    """An ASGI response; compressed if the body is long and the client accepts gzip."""
+
+    __slots__ = ("_answer", "_headers")
+
+    def __init__(self, node: EmbeddedNode, answer: HttpAnswer) -> None:
+        headers = [
+            (b"content-type", answer.media_type.encode()),
+            *((name.lower().encode(), value.encode()) for name, value in answer.headers.items()),
+        ]
+        if answer.with_ledger:
+            headers += node.headers(answer.gas_used, answer.cursor)
+        self._answer = answer
+        self._headers = headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the response."""
+        del receive
+        body, headers = self._answer.body, self._headers
+        if len(body) >= _MIN_COMPRESSED_BYTES:
+            headers.append((b"vary", b"accept-encoding"))
+            if _accepts_gzip(scope):
+                body = gzip.compress(body, _COMPRESSION_LEVEL, mtime=0)
+                headers.append((b"content-encoding", b"gzip"))
+        headers.append((b"content-length", str(len(body)).encode()))
+        await send({"type": "http.response.start", "status": self._answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _accepts_gzip(scope: Scope) -> bool:
+    """Return True if ``Accept-Encoding`` lists gzip with a weight above 0."""
+    for name, value in scope["headers"]:
+        if name == b"accept-encoding":
+            for item in value.decode("latin-1").lower().split(","):
+                coding, _, weight = item.partition(";")
+                if coding.strip() in {"gzip", "*"}:
+                    return _NO_WEIGHT.fullmatch(weight.strip()) is None
+    return False
+
+
+class CheckedApp:
+    """An ASGI application that checks the host, header lines and body of a request before another application.
+
+    The whole body is read first, so that every answer follows a complete request and the connection can be reused.
+
+    Parameters
+    ----------
+    app : ASGI application
+        Answers requests that pass the checks.
+    node : EmbeddedNode
+        The node, for its limits.
+    hosts : Hosts
+        Hosts and origins that are answered.
+    """
+
+    def __init__(self, app: ASGIApp, node: EmbeddedNode, hosts: Hosts) -> None:
+        self._app = app
+        self._node = node
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check a request and answer it."""
+        refused, has_body = self._check(scope)
+        if refused is None and has_body:
+            try:
+                async with asyncio.timeout(self._node.limits.body_timeout_s):
+                    receive = await _buffered(receive)
+            except TimeoutError:
+                message = "the request body did not arrive in time"
+                refused = framework_error(message, status=408)
+        if refused is None:
+            await self._app(scope, receive, send)
+        else:
+            answer = refused.answer()
+            if refused.status == 431:  # noqa: PLR2004 - HTTP
+                answer = replace(answer, headers={"connection": "close"})
+            await HttpResponse(self._node, answer)(scope, receive, send)
+
+    def _check(self, scope: Scope) -> tuple[ApiError | None, bool]:
+        """Return the error of a refused request or None, and whether the request has a body."""
+        headers, limits, length = scope["headers"], self._node.limits, 0
+        if len(headers) > limits.header_lines:
+            return header_problem(limits), False
+        refused = self._hosts.problem(headers, scope["http_version"])
+        for name, value in headers:
+            if name == b"transfer-encoding":
+                refused = refused or _length_required()
+            elif name == b"content-length":
+                known = value.isdigit() and len(value) <= _LENGTH_DIGITS
+                length = int(value) if known else limits.body_bytes + 1
+        if length > limits.body_bytes:
+            refused = refused or framework_error("payload too large", status=413)
+        return refused, length > 0
+
+
+async def _buffered(receive: Receive) -> Receive:
+    """Read the whole body, and return a `receive` that yields it as one message."""
+    message = await receive()
+    if message.get("more_body"):
+        pieces = [message["body"]]
+        while message.get("more_body"):
+            message = await receive()
+            pieces.append(message.get("body", b""))
+        message = {**message, "body": b"".join(pieces)}
+    waiting = [message]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+def _length_required() -> ApiError:
+    return framework_error("missing `Content-Length` header", status=411)
+
+
+class FaultyApp:
+    """An ASGI application that adds latency and faults to another application.
+
+    Parameters
+    ----------
+    app : ASGI application
+        Answers requests that meet no fault.
+    node : EmbeddedNode
+        The node, for headers.
+    faults : Faults
+        Latency and faults.
+    """
+
+    def __init__(self, app: ASGIApp, node: EmbeddedNode, faults: Faults) -> None:
+        self._app = app
+        self._node = node
+        self._faults = faults
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or let it meet a fault."""
+        await self._faults.wait()
+        fault = self._faults.take(scope["path"].removeprefix("/v1"))
+        kind, answer = (None, None) if fault is None else (fault.kind, self._faults.answer(fault))
+        if answer is not None:
+            await HttpResponse(self._node, answer)(scope, receive, send)
+        elif kind == "hang":
+            while (await receive())["type"] != "http.disconnect":
+                pass
+        elif kind == "cut":
+            await self._app(scope, receive, _cut(send))
+        elif kind == "slow":
+            await self._app(scope, receive, _slow(send))
+        else:
+            await self._app(scope, receive, send)
+
+
+def _cut(send: Send) -> Send:
+    """Return a `send` that sends half a body and no end, so that the server closes the connection."""
+
+    async def cut(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            body = message["body"]
+            message = {"type": "http.response.body", "body": body[: len(body) // 2], "more_body": True}
+        await send(message)
+
+    return cut
+
+
+def _slow(send: Send) -> Send:
+    """Return a `send` that sends a body in pieces within one second."""
+
+    async def slow(message: Message) -> None:
+        if message["type"] != "http.response.body":
+            await send(message)
+            return
+        body = message["body"]
+        size = max(1, -(-len(body) // _PIECES))
+        for start in range(0, len(body), size):
+            await asyncio.sleep(1 / _PIECES)
+            await send({"type": "http.response.body", "body": body[start : start + size], "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    return slow
+
+
+def create_app(node: EmbeddedNode) -> Starlette:
+    """Return the ASGI application that serves a node under ``/v1``."""
+    routes = [Route(f"/v1{path}", _post(node, handler), methods=["POST"]) for path, handler in _POSTS.items()]
+    routes += [Route(f"/v1{path}", _get(node, handler), methods=["GET"]) for path, handler in GETS.items()]
+
+    async def not_routed(request: Request, error: HTTPException) -> HttpResponse:
+        del request
+        message = "not found" if error.status_code == 404 else "method not allowed"  # noqa: PLR2004 - HTTP
+        refused = framework_error(message, status=error.status_code)
+        return HttpResponse(node, replace(refused.answer(), headers=error.headers or {}))  # includes `Allow` of a 405
+
+    handlers = {404: not_routed, 405: not_routed}
+    app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # a response by shape
+    app.router.redirect_slashes = False  # a node has no such path
+    return app
+
+
+def _get(node: EmbeddedNode, handler: Handler) -> Endpoint:
+    async def endpoint(request: Request) -> HttpResponse:
+        return HttpResponse(node, _answer(node, handler, request, b""))
+
+    return endpoint
+
+
+def _post(node: EmbeddedNode, handler: Handler) -> Endpoint:
+    async def endpoint(request: Request) -> HttpResponse:
+        if "content-length" not in request.headers:
+            return HttpResponse(node, _length_required().answer())
+        return HttpResponse(node, _answer(node, handler, request, await request.body()))
+
+    return endpoint
+
+
+def _answer(node: EmbeddedNode, handler: Handler, request: Request, body: bytes) -> HttpAnswer:
+    call = HttpCall(request.path_params, request.query_params, request.headers, body)
+    try:
+        with node.chain.lock:  # the ledger does not grow during a request
+            return handler(node, call)
+    except ApiError as error:
+        return error.answer()
+    except Exception as error:  # noqa: BLE001 - an error in a contract must not end the node
+        message = f"Internal error: {type(error).__name__}: {shown(error)}"
+        return ApiError(500, "internal_error", message).answer()
+
 
 _LOOPBACK = "127.0.0.1"
 _START_TIMEOUT_S = 10.0
