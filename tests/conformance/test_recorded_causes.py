@@ -9,7 +9,7 @@ import pytest
 
 from toolkit.frames._columns import plain_columns
 from toolkit.gas._schedules import schedule_diff
-from toolkit.gas.causes._writes import Written
+from toolkit.gas.causes._evidence import Written
 from toolkit.wire import GasSchedule, decode_transactions
 
 

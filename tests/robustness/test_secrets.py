@@ -24,7 +24,7 @@ from proxy import Last, ProxiedAnswer
 
 import toolkit
 from toolkit.cli import main
-from toolkit.client._retry import RetryPolicy
+from toolkit.client._node_errors import RetryPolicy
 from toolkit.errors import Forbidden, NodeError, NodeUnreachable, SchemaError, StudyError
 
 ENVIRONMENT = "LEDGER_TOOLKIT_API_KEY"

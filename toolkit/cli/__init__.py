@@ -21,7 +21,6 @@ from toolkit import __version__
 from toolkit._present.messages import DEBUG, debugging, whole_traceback
 from toolkit.cli import _calls as calls
 from toolkit.cli import _comparisons as comparisons
-from toolkit.cli import _data as data
 from toolkit.cli import _studies as studies
 from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable, RunStopped, ToolkitError
 
@@ -81,10 +80,10 @@ app.command()(calls.account)
 app.command()(calls.view)
 app.command("table-item")(calls.table_item)
 app.command()(calls.simulate)
-app.command()(data.transactions)
-app.command()(data.events)
-app.command()(data.resources)
-app.command()(data.balances)
+app.command()(calls.transactions)
+app.command()(calls.events)
+app.command()(calls.resources)
+app.command()(calls.balances)
 app.add_typer(study_app, name="study")
 app.command()(studies.report)
 app.command()(comparisons.compare)

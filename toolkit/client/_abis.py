@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from toolkit.client._retry import Outages, is_outage
+from toolkit.client._node_errors import Outages, is_outage
 from toolkit.client._transport import fork_safe_lock
 from toolkit.errors import (
     Forbidden,

@@ -21,8 +21,15 @@ from toolkit.client._batch import run_in_threads
 from toolkit.client._cache import CachedAnswer, NodeCache, Place
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import CLOSED, Answer, Request
-from toolkit.client._node_errors import advertised_archive, masked_refusal, not_sent, refusal
-from toolkit.client._retry import Outages, Pace, RetryPolicy
+from toolkit.client._node_errors import (
+    Outages,
+    Pace,
+    RetryPolicy,
+    advertised_archive,
+    masked_refusal,
+    not_sent,
+    refusal,
+)
 from toolkit.client._transport import renew_in_forks
 from toolkit.errors import (
     ClosedError,

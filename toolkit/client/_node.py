@@ -32,9 +32,8 @@ from toolkit.client._calls import (
 from toolkit.client._connection import Connection
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
 from toolkit.client._http import base_url, embedded_url, environment_key, login_of, redacted_url
-from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
+from toolkit.client._node_errors import ABSENT, NO_ACCOUNT, Pace
 from toolkit.client._reads import Probe, Reads, probe
-from toolkit.client._retry import Pace
 from toolkit.client._snapshot import Snapshot
 from toolkit.client._transport import SessionTransport
 from toolkit.client._versions import as_version, as_version_or_head, first_version_from, moment
@@ -53,9 +52,9 @@ if TYPE_CHECKING:
     from toolkit.client._calls import Encoding, PreparedCall
     from toolkit.client._contracts import Contract
     from toolkit.client._http import Transport
+    from toolkit.client._node_errors import RetryPolicy
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._results import Simulation, TableItem, ViewResult
-    from toolkit.client._retry import RetryPolicy
     from toolkit.client._same_ledger import LedgerAnchor
     from toolkit.errors import ToolkitError
     from toolkit.move import ModuleAbi

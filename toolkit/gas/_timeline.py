@@ -32,11 +32,11 @@ from toolkit.gas.causes._evidence import (
     Dependencies,
     Evidence,
     Package,
+    Written,
     dependencies,
     reason,
 )
 from toolkit.gas.causes._finding import MAX_COMPARED_MODULES, MAX_NAMED, config_text, module_text, schedule_text
-from toolkit.gas.causes._writes import Written
 from toolkit.move import FunctionId, ModuleId, wire_address
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from toolkit.move._codecs import (
     type_words,
     unknown_fields,
 )
-from toolkit.move._ids import parse_table_handle
-from toolkit.move._ids import parse_address, wire_address
+from toolkit.move._ids import parse_address, parse_table_handle, wire_address
 from toolkit.move._layouts import (
     Address,
     Bool,

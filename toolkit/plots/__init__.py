@@ -1,10 +1,9 @@
 """Figures of gas and state: each function draws a frame on ``ax=`` (or a new figure) and returns the Axes."""
 
 from toolkit.plots._gas_breakdown import gas_breakdown
+from toolkit.plots._gas_by_call import gas_distribution, gas_heatmap
 from toolkit.plots._gas_by_version import gas_by_version
 from toolkit.plots._gas_change import gas_change
-from toolkit.plots._gas_distribution import gas_distribution
-from toolkit.plots._gas_heatmap import gas_heatmap
 from toolkit.plots._ledger_changes import schedule_changes, state_changes
 
 __all__ = [

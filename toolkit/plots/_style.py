@@ -16,9 +16,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
-from toolkit._present.text import number
-from toolkit._present.text import visible
-from toolkit._present.text import number
+from toolkit._present.text import number, visible
 from toolkit.gas._observations import Cause
 from toolkit.gas._series import records, require
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from toolkit.client._versions import FindSteps
 from toolkit.errors import InputError, StudyError
+from toolkit.gas._plan import WHOLE, Shard, check_shardable
 from toolkit.gas._study import Study
-from toolkit.gas.runs._scope import WHOLE, Shard, check_shardable
 from toolkit.wire import ViewFunction
 
 VIEW = ViewFunction("0x1::m::count")

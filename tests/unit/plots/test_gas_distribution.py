@@ -8,7 +8,7 @@ from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError
 from toolkit.plots import gas_distribution
-from toolkit.plots._gas_distribution import HEIGHT
+from toolkit.plots._gas_by_call import HEIGHT
 
 pytestmark = pytest.mark.usefixtures("figures")
 

@@ -17,8 +17,18 @@ from toolkit.gas._observations import Cause
 from toolkit.gas._schedules import schedule_words, uniform_ratio
 from toolkit.gas._sentences import features_text, module_change_text, resource_text, transaction_text
 from toolkit.gas._steps import ROUNDING_NOTE, Explanation
-from toolkit.gas.causes._evidence import FEATURES, FRAMEWORK, UNREAD, Evidence, reason
-from toolkit.gas.causes._writes import Table, Write, Written, key_text, tables_of
+from toolkit.gas.causes._evidence import (
+    FEATURES,
+    FRAMEWORK,
+    UNREAD,
+    Evidence,
+    Table,
+    Write,
+    Written,
+    key_text,
+    reason,
+    tables_of,
+)
 from toolkit.move import FunctionId, ModuleId, wire_address
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from toolkit.client._retry import resume_time
+from toolkit.client._node_errors import resume_time
 from toolkit.errors import (
     ClosedError,
     Forbidden,

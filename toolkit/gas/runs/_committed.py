@@ -22,11 +22,14 @@ from toolkit.frames._schema import RUN_TIMELINE, STRATUM, TIMELINE
 from toolkit.gas._observations import Cause, Change, Origin, Part, Source
 from toolkit.gas._plan import (
     MAX_OUTWARD_PAGES,
+    WHOLE,
+    Shard,
     committed_pages,
     committed_range,
     committed_ranges,
     is_sampled,
     joined_ranges,
+    shard_range,
 )
 from toolkit.gas._sentences import causes_text
 from toolkit.gas._timeline import Timeline, find_timeline
@@ -40,7 +43,6 @@ from toolkit.gas.committed._steps import (
     series_frame,
 )
 from toolkit.gas.runs._collector import check_there, heard
-from toolkit.gas.runs._scope import WHOLE, Shard, shard_range
 from toolkit.move import FunctionId
 from toolkit.wire import MalformedTransaction, UserTransaction, checked_rows
 

@@ -15,6 +15,7 @@ from toolkit.errors import StudyError
 from toolkit.frames._columns import plain_columns, rows_frame
 from toolkit.frames._schema import STEPS
 from toolkit.gas._observations import Cause, Source
+from toolkit.gas._plan import WHOLE, Shard, next_versions, planned_of, shard_calls, shard_range
 from toolkit.gas._steps import Explanation, Step, rows_columns, step_columns, steps_of
 from toolkit.gas.runs._committed import CommittedRead, committed_calls, judge_committed, missing_transactions
 from toolkit.gas.runs._rows import (
@@ -25,7 +26,6 @@ from toolkit.gas.runs._rows import (
     turning_points,
     versions_read,
 )
-from toolkit.gas.runs._scope import WHOLE, Shard, next_versions, planned_of, shard_calls, shard_range
 from toolkit.gas.runs._store import RunStore
 
 if TYPE_CHECKING:

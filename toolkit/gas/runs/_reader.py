@@ -16,11 +16,11 @@ import numpy as np
 from toolkit.client._fetch import simulate_all
 from toolkit.errors import ClosedError, LedgerChanged, ToolkitError
 from toolkit.gas._observations import Origin, Source
+from toolkit.gas._plan import WHOLE, Shard, next_versions, planned_of, shard_calls, shard_range
 from toolkit.gas._steps import OUTCOME_COLUMNS
 from toolkit.gas.runs._collector import heard
 from toolkit.gas.runs._committed import CommittedReader, committed_calls
 from toolkit.gas.runs._rows import outcome_of, outcomes_read, versions_read
-from toolkit.gas.runs._scope import WHOLE, Shard, next_versions, planned_of, shard_calls, shard_range
 from toolkit.gas.runs._views import learn_module, observe_elsewhere, observe_views
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from toolkit.errors import InputError, LedgerChanged, NodeError, NodeUnreachable
 from toolkit.frames._columns import rows_frame
 from toolkit.frames._schema import STEPS
 from toolkit.gas._observations import Cause
-from toolkit.gas._plan import connected, resolve_study
+from toolkit.gas._plan import WHOLE, Shard, check_shardable, connected, resolve_study
 from toolkit.gas._steps import Explanation, Step, rows_columns, steps_of
 from toolkit.gas.causes._evidence import UNREAD, Evidence
 from toolkit.gas.causes._finding import MAX_STEPS, causes_of
@@ -28,7 +28,6 @@ from toolkit.gas.runs._committed import committed_calls, found_timeline, has_tim
 from toolkit.gas.runs._completeness import closing, prove_whole
 from toolkit.gas.runs._reader import NodeReader, Where
 from toolkit.gas.runs._rows import count_unanswered, turning_points
-from toolkit.gas.runs._scope import WHOLE, Shard, check_shardable
 from toolkit.gas.runs._store import RunStore
 from toolkit.gas.runs._views import executor_name, max_ranges, opened_executor
 from toolkit.move import FunctionId, ModuleId
