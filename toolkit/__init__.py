@@ -42,7 +42,7 @@ _HOMES = {
 }
 """Public names by module, separated by spaces."""
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
-_SUBMODULES = ("dtypes", "embedded", "errors", "move", "plots", "reports", "widgets", "wire")
+_SUBMODULES = ("dtypes", "embedded", "errors", "move", "plots", "reports", "teaching", "widgets", "wire")
 
 __all__ = ["__version__", *_MODULE_OF, *_SUBMODULES]  # noqa: PLE0604 - all are strings
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from toolkit import move as move
     from toolkit import plots as plots
     from toolkit import reports as reports
+    from toolkit import teaching as teaching
     from toolkit import widgets as widgets
     from toolkit import wire as wire
     from toolkit.client._accounts import Account as Account

@@ -1,0 +1,154 @@
+"""The course: lessons have one form, copies for students are generated, and every solution is right."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from toolkit.teaching import Verdict, _exercises
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("*.ipynb"))
+LESSONS = {path.stem: json.loads(path.read_text("utf-8")) for path in SOLUTIONS}
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = spec_from_file_location("make_course", NOTEBOOKS / "make_course.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+def code(notebook, *, exercises=True):
+    """Return the sources of the code cells, magics left out."""
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    kept = [source(cell) for cell in cells if exercises or "exercise" not in cell["metadata"].get("tags", [])]
+    return [text for text in kept if not text.startswith("%%")]
+
+
+def test_copies_for_students_and_the_timetable_are_generated(script):
+    """`python notebooks/make_course.py` would change nothing, and no lesson exists in one folder only."""
+    written = script.files()
+    assert [path for path, text in written.items() if path.read_text("utf-8") != text] == []
+    assert {path.name for path in (NOTEBOOKS / "course").glob("*.ipynb")} == {path.name for path in SOLUTIONS}
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_solutions_are_right(name, tmp_path, monkeypatch):
+    """A lesson with solutions runs from top to bottom, and every exercise says that the answer is right."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    shell, verdicts = InteractiveShell(), []
+    for cell in LESSONS[name]["cells"]:
+        if cell["cell_type"] == "code":
+            done = shell.run_cell(source(cell), store_history=False)
+            done.raise_error()
+            if "exercise" in cell["metadata"].get("tags", []):
+                verdicts.append(done.result.verdict)
+    assert verdicts
+    assert set(verdicts) == {Verdict.RIGHT}
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_lessons_have_one_form(name):
+    """Heading with the number, questions, objectives, needs and minutes; what it says; two or three exercises; key points."""
+    notebook, about = LESSONS[name], LESSONS[name]["metadata"]["course"]
+    texts = [source(cell) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    head = texts[0]
+    assert head.startswith(f"# {about['id']} ")
+    assert name.startswith(about["id"] + "_")
+    assert "**Question" in head
+    assert "**Afterwards you can**" in head
+    needs = "nothing" if not about["needs"] else " and ".join(about["needs"])
+    assert re.search(rf"Needs: (lessons? )?{needs}", head), head
+    assert f"Time: {about['teaching']} minutes, and {about['exercises']} for the exercises." in head
+    assert 10 <= about["teaching"] <= 20
+    whole = "\n".join(texts)
+    assert "**What it says:**" in whole
+    assert "redict" in whole
+    points = texts[-1].splitlines()
+    assert points[0] == "## Key points"
+    assert 3 <= sum(line.startswith("- ") for line in points) <= 5
+    figures = [
+        output
+        for cell in notebook["cells"]
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+    assert figures
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    assert [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"] == []
+    assert len(LESSONS[name]["cells"]) <= 45
+
+
+def test_each_exercise_is_in_one_lesson_and_the_other_way_round(script):
+    """The exercises of the notebooks are those that `check` knows, two or three in a lesson, in order."""
+    found = [script.exercises(lesson) for lesson in LESSONS.values()]
+    assert [one for each in found for one in each] == _exercises.exercise_names()
+    assert all(
+        len(each) in {2, 3} and {one[:2] for one in each} == {name[:2]}
+        for name, each in zip(LESSONS, found, strict=True)
+    )
+
+
+def test_no_file_of_a_student_has_an_answer(script):
+    """Copies for students have neither solutions nor what they compute."""
+    for path in (NOTEBOOKS / "course").glob("*.ipynb"):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        assert [cell for cell in cells if "solution" in cell["metadata"].get("tags", [])] == []
+        blanks = [source(cell) for cell in cells if "exercise" in cell["metadata"].get("tags", [])]
+        assert all(re.fullmatch(r'answer = \.\.\.\ncheck\("\d\d\.\d", answer\)', blank) for blank in blanks)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_lessons_run_without_the_answers(name):
+    """No cell outside of the exercises uses a name that only a solution assigns."""
+    tree = [ast.parse(text) for text in code(LESSONS[name], exercises=False)]
+    names = [node for part in tree for node in ast.walk(part) if isinstance(node, ast.Name)]
+    assigned = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    solved = [ast.parse(text) for text in code(LESSONS[name])]
+    only = {
+        node.id
+        for part in solved
+        for node in ast.walk(part)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    } - assigned
+    assert only & {node.id for node in names} == set()
+
+
+def test_no_helper_is_defined_twice():
+    """A function or class that two lessons would need belongs to the toolkit."""
+    defined = [
+        node.name
+        for lesson in LESSONS.values()
+        for text in code(lesson)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and node.col_offset == 0
+    ]
+    assert len(defined) == len(set(defined))
+
+
+def test_needs_name_earlier_lessons():
+    """A lesson needs lessons that come before it."""
+    for lesson in LESSONS.values():
+        about = lesson["metadata"]["course"]
+        assert all(need < about["id"] for need in about["needs"])
+
+
+def test_the_script_refuses_an_exercise_without_a_check(script):
+    """An exercise that does not end in `check` cannot be blanked, so the script stops."""
+    with pytest.raises(ValueError, match="must end in check"):
+        script.blank({"source": ["answer = 5"], "metadata": {}})
+    assert "toolkit" in sys.modules

@@ -1,0 +1,139 @@
+"""Exercises that check themselves: what `toolkit.teaching.check` says of right, wrong and odd answers."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from toolkit.errors import InputError
+from toolkit.teaching import Verdict, _exercises, check
+from toolkit.teaching._answers import Exercise, judge
+
+NAMES = _exercises.exercise_names()
+
+
+class Hostile:
+    """An object whose every method raises an error."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+
+    def __eq__(self, other):
+        raise RuntimeError("==")
+
+    def __repr__(self):
+        raise RuntimeError("repr")
+
+    __hash__ = None
+
+
+ODD = {
+    "None": None,
+    "True": True,
+    "float": 1.5,
+    "text": "forty-two",
+    "list": [1, "two"],
+    "frame": pd.DataFrame({"a": [1]}),
+    "object": Hostile(),
+    "nan": float("nan"),
+}
+
+
+@pytest.fixture(autouse=True)
+def no_failures(monkeypatch):
+    """Hints depend on earlier failures: each test begins without any."""
+    monkeypatch.setattr(_exercises, "_FAILURES", type(_exercises._FAILURES)())
+
+
+def shows(message, solution):
+    """Return whether a message contains the solution as a word, with or without separators of thousands."""
+    values = solution if isinstance(solution, list) else [solution]
+    texts = {form for value in values for form in ([str(value), f"{value:,}"] if isinstance(value, int) else [value])}
+    return any(re.search(rf"(?<![\w,.]){re.escape(text)}(?![\w]|[,.]\d)", message) for text in texts)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_solution_is_right_and_each_mistake_has_its_sentence(name):
+    """For each exercise: the computed solution is right; a known mistake is not, and its sentence names it."""
+    exercise = _exercises._exercise(name)
+    assert check(name, exercise.solution).verdict is Verdict.RIGHT
+    values = [value for value, _ in exercise.mistakes]
+    assert exercise.solution not in values
+    assert all(one != other for one, other in itertools.combinations(values, 2)), "two mistakes have the same value"
+    for value, sentence in exercise.mistakes:
+        said = judge(name, exercise, value, failures=0)
+        assert (said.verdict, said.message) == (Verdict.NOT_YET, sentence)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_message_gives_the_solution_away(name):
+    """Neither what is said of odd answers, nor of mistakes, nor a hint contains the solution; nothing raises an error."""
+    exercise = _exercises._exercise(name)
+    for what, value in ODD.items():
+        said = judge(name, exercise, value, failures=2)
+        assert said.verdict is Verdict.NOT_YET, what
+        assert not shows(said.message, exercise.solution), (what, said.message)
+        assert "<" not in said._repr_html_().removeprefix("<div").split(">", 1)[0]
+    for value, _ in exercise.mistakes:
+        said = judge(name, exercise, value, failures=2)
+        assert not shows(said.message, exercise.solution), said.message
+    said = check(name, ...)
+    assert said.verdict is Verdict.NOT_ANSWERED
+    assert exercise.unit in said.message
+
+
+def test_hints_come_with_the_second_and_the_third_failure():
+    """The first wrong answer gets a sentence, the second one a hint in addition, the third both; a right one begins again."""
+    first, second, third, fourth = (check("01.1", answer).message for answer in (1, 1.0, "two", 3))
+    hints = _exercises._exercise("01.1").hints
+    assert [hints[0] in said for said in (first, second, third, fourth)] == [False, True, True, True]
+    assert [hints[1] in said for said in (first, second, third, fourth)] == [False, False, True, True]
+    check("01.1", ...)
+    assert hints[0] in check("01.1", 4).message, "a cell that is not answered is not a failure, and forgives none"
+    check("01.1", 652)
+    assert "Hint" not in check("01.1", 1).message
+
+
+@pytest.mark.parametrize(
+    ("solution", "answer", "verdict", "said"),
+    [
+        (5, np.int64(5), Verdict.RIGHT, ""),
+        (1, True, Verdict.NOT_YET, "Expected a whole number: octas, got a value of type bool."),
+        (5, 5.0, Verdict.NOT_YET, "float, which is not exact (write // for a whole quotient)."),
+        (5, "5", Verdict.NOT_YET, "type str (write a number without quotes)."),
+        (5, None, Verdict.NOT_YET, "got nothing (None)."),
+        (5, 6, Verdict.NOT_YET, "it is another number (octas)."),
+        ("E_X", " E_X ", Verdict.RIGHT, ""),
+        ("E_X", "e_x", Verdict.NOT_YET, "it is another text (octas)."),
+        ("E_X", 5, Verdict.NOT_YET, "Expected text in quotes: octas, got a value of type int."),
+        ("0x" + "0" * 61 + "b0b", "0xb0b", Verdict.RIGHT, ""),
+        ("0x" + "0" * 61 + "b0b", "0xzz", Verdict.NOT_YET, "another text"),
+        ([3, 4], (3, 4), Verdict.RIGHT, ""),
+        ([3, 4], [4, 3], Verdict.NOT_YET, "it is another list (octas)."),
+        ([3, 4], [3, 4.0], Verdict.NOT_YET, "Expected a list of whole numbers: octas, got a value of type float"),
+        ([3, 4], pd.Series([3, 4]), Verdict.NOT_YET, "a column becomes a list with .tolist()"),
+        (["a"], 5, Verdict.NOT_YET, "Expected a list of texts: octas, got a value of type int."),
+    ],
+)
+def test_types_are_exact_and_units_are_named(solution, answer, verdict, said):
+    """A float, a bool or text is not a whole number; the message has the type that is expected, its unit and what came."""
+    checked = judge("01.1", Exercise(solution, "octas", hints=("", "")), answer, failures=0)
+    assert checked.verdict is verdict
+    assert said in checked.message
+    assert repr(checked).startswith(f"01.1: {verdict}.")
+
+
+def test_an_unknown_exercise_is_an_error():
+    """A wrong number of an exercise is a mistake in the notebook, not an answer: it raises an error with what is meant."""
+    with pytest.raises(InputError, match=r"got '1\.1'; did you mean '01\.1'\?"):
+        check("1.1", 5)
+
+
+def test_html_escapes_what_it_shows():
+    """The verdict is shown as HTML; signs of the messages stay text."""
+    checked = judge("01.1", Exercise("a", "x < y", hints=("", "")), "b", failures=0)
+    assert "(x &lt; y)" in checked._repr_html_()

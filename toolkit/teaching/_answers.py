@@ -1,0 +1,134 @@
+"""How an answer to an exercise is judged: its type, its unit, known mistakes, hints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from html import escape
+from numbers import Integral
+from typing import Any
+
+from toolkit.errors import InputError
+from toolkit.frames._display import address
+
+__all__ = ["CheckedAnswer", "Exercise", "Verdict", "judge"]
+
+_COLORS = {"not answered yet": "#8a8f98", "right": "#2e8b57", "not yet": "#c77700"}
+
+
+class Verdict(StrEnum):
+    """What `check` says about an answer."""
+
+    NOT_ANSWERED = "not answered yet"
+    RIGHT = "right"
+    NOT_YET = "not yet"
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """The solution of an exercise, the mistakes that have a sentence of their own, and two hints.
+
+    The type of the solution is the type of an answer: a whole number, text, or a list of one of them. Text that is an
+    address may be written in any form.
+    """
+
+    solution: int | str | list[int] | list[str]
+    unit: str
+    """What is counted or named: "octas", "gas units", "the name of a function"."""
+    hints: tuple[str, str]
+    mistakes: tuple[tuple[Any, str], ...] = ()
+    """Wrong answers that somebody may give for a reason, each with a sentence about that reason."""
+
+
+@dataclass(frozen=True)
+class CheckedAnswer:
+    """What `check` returns: a verdict and a sentence; in a notebook it is shown as text with a coloured bar."""
+
+    exercise: str
+    verdict: Verdict
+    message: str
+    """One sentence or more about the answer; never the solution."""
+
+    def __repr__(self) -> str:
+        return f"{self.exercise}: {self.verdict}. {self.message}".rstrip()
+
+    def _repr_html_(self) -> str:
+        color = _COLORS[self.verdict]
+        return (
+            f'<div style="border-left: 4px solid {color}; padding: 2px 10px">'
+            f"<b>{escape(self.exercise)}: {escape(self.verdict)}.</b> {escape(self.message)}</div>"
+        )
+
+
+def judge(name: str, exercise: Exercise, answer: object, failures: int) -> CheckedAnswer:
+    """Return the verdict on an answer to an exercise that was answered wrongly `failures` times before."""
+    if answer is ...:
+        return CheckedAnswer(name, Verdict.NOT_ANSWERED, f"Replace the dots by {_expected(exercise)}.")
+    try:
+        plain = _plain(answer, exercise.solution)
+    except TypeError as error:
+        message = f"Expected {_expected(exercise)}, got {error}."
+    else:
+        if plain == _plain(exercise.solution, exercise.solution):
+            return CheckedAnswer(name, Verdict.RIGHT, "")
+        found = [text for value, text in exercise.mistakes if plain == _plain(value, exercise.solution)]
+        message = found[0] if found else f"The answer has the right type; it is another {_noun(exercise)}."
+    if failures:
+        message += "".join(f" Hint: {hint}" for hint in exercise.hints[:failures])
+    return CheckedAnswer(name, Verdict.NOT_YET, message)
+
+
+def _expected(exercise: Exercise) -> str:
+    """Return what an answer must be, with its unit."""
+    kind, unit = exercise.solution, exercise.unit
+    if isinstance(kind, int):
+        return f"a whole number: {unit}"
+    if isinstance(kind, str):
+        return f"text in quotes: {unit}"
+    return f"a list of {'whole numbers' if isinstance(kind[0], int) else 'texts'}: {unit}"
+
+
+def _noun(exercise: Exercise) -> str:
+    kind = exercise.solution
+    noun = "number" if isinstance(kind, int) else "text" if isinstance(kind, str) else "list"
+    return f"{noun} ({exercise.unit})"
+
+
+def _plain(answer: Any, solution: object) -> Any:
+    """Return an answer in the form in which it is compared; a TypeError says what it is instead."""
+    if isinstance(solution, list):
+        if type(answer) not in (list, tuple):
+            raise TypeError(_named(answer) + _advice(answer, solution))
+        return [_plain(each, solution[0]) for each in answer]
+    if isinstance(solution, int):
+        if type(answer) is bool or not issubclass(type(answer), Integral):
+            raise TypeError(_named(answer) + _advice(answer, solution))
+        return int(answer)
+    if type(answer) is not str:
+        raise TypeError(_named(answer))
+    return _text(answer)
+
+
+def _text(text: str) -> str:
+    """Return text without outer blanks, an address in its long form."""
+    text = text.strip()
+    try:
+        return address(text) if text.startswith("0x") and "::" not in text else text
+    except InputError:
+        return text
+
+
+def _named(answer: object) -> str:
+    name = type(answer).__name__
+    return "nothing (None)" if answer is None else f"a value of type {name}"
+
+
+def _advice(answer: object, solution: object) -> str:
+    """Return what to do about an answer of another type, if there is something that helps."""
+    if isinstance(solution, list):
+        return " (a column becomes a list with .tolist())" if hasattr(type(answer), "tolist") else ""
+    if type(answer) is float:
+        return ", which is not exact (write // for a whole quotient)"
+    if type(answer) is str:
+        return " (write a number without quotes)"
+    return ""
