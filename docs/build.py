@@ -34,7 +34,9 @@ def sources() -> dict[Path, Path]:
         if origin.is_file():
             found[Path(target)] = origin
         for path in origin.rglob("*"):
-            if path.suffix in {".ipynb", ".md", ".png"} and not {"checkpoint", "solutions"} & set(re.split(r"\W", str(path.relative_to(origin)))):
+            if path.suffix in {".ipynb", ".md", ".png"} and not {"checkpoint", "solutions"} & set(
+                re.split(r"\W", str(path.relative_to(origin)))
+            ):
                 found[target / path.relative_to(origin)] = path
     return found
 
