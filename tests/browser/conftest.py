@@ -199,7 +199,16 @@ JOIN = """async ([state, theme]) => {
     }
   };
   window.sent = 0;
-  window.tell = async (message) => { window.sent += 1; receive(await window.toPython(JSON.stringify(message))); window.sent -= 1; };
+  window.tell = async (message) => {
+    window.sent += 1;
+    for (let text = JSON.stringify(message); text !== null; ) {
+      const { news, idle } = await window.toPython(text);
+      receive(news);
+      text = idle ? null : "";
+      if (!idle) await new Promise((done) => setTimeout(done, 20));
+    }
+    window.sent -= 1;
+  };
   window.fire = fire;
   document.head.append(Object.assign(document.createElement("style"), { textContent: state._css }));
   const made = await import(URL.createObjectURL(new Blob([state._esm], { type: "text/javascript" })));
@@ -222,8 +231,11 @@ class Bare:
         self.drawn_ms = page.evaluate(JOIN, [json.loads(json.dumps(state, default=str)), theme])
 
     def _answer(self, text):
-        self.widget._handle_msg({"content": {"data": json.loads(text)}, "buffers": []})
-        return self._taken()
+        """Pass a message on; an empty text asks for what the background has changed since."""
+        if text:
+            self.widget._handle_msg({"content": {"data": json.loads(text)}, "buffers": []})
+        idle = getattr(self.widget, "_idle", True)
+        return {"news": self._taken(), "idle": idle}
 
     def _taken(self):
         sent, self._sent = self._sent, []

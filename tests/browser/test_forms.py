@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 import toolkit
@@ -113,6 +115,33 @@ def test_pages_are_filled_again_after_each_simulation(form):
         expect(page.get_by_role("status").first).to_contain_text("Success")
         page.get_by_role("tab", name="Balances").click()
         expect(page.get_by_role("tabpanel").first).to_contain_text(f"+{amount}")
+
+
+def test_a_node_that_never_answers_is_cancelled(bare, shots):
+    """Cancel appears while the node is waited for; entries can be typed meanwhile; after it the form is as before."""
+    from playwright.sync_api import expect
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        with toolkit.connect(url, cache=None) as node:
+            builder = toolkit.widgets.SimulationBuilder(node, request=request())
+            shown = bare(builder)
+            page = shown.page
+            cancel, status = page.get_by_role("button", name="Cancel"), page.locator(".ltk-status")
+            expect(cancel).to_be_visible()  # the function is looked up
+            expect(status).to_have_text("Waiting for the node\u2026")
+            cancel.click()
+            expect(cancel).to_be_hidden()
+            expect(status).to_have_text("Cancelled.")
+            page.get_by_role("button", name="Simulate", exact=True).press("Enter")
+            expect(status).to_have_text("Simulating\u2026")
+            page.get_by_label("Sender", exact=True).fill("0xca7")
+            page.screenshot(path=shots / "form_waits.png")
+            cancel.press("Enter")
+            expect(page.get_by_role("button", name="Simulate", exact=True)).to_be_focused()
+            expect(cancel).to_be_hidden()
+            assert (builder.sender, builder.simulation, builder.errors) == ("0xca7", None, {})
+            builder.close()
 
 
 def test_the_result_comes_into_view(form):

@@ -6,9 +6,11 @@ node is asked for is asked for by messages: ``{"do": "simulate"}`` calls the met
 
 from __future__ import annotations
 
+import contextvars
 import keyword
 import sys
-from contextlib import contextmanager
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,11 +24,14 @@ from toolkit.widgets._fields import Findings
 from toolkit.widgets._results import picture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from toolkit.client._node import Node
 
-__all__ = ["Form"]
+__all__ = ["Background", "Form"]
+
+_JOIN_S = 2.0
+"""How long `Form.close` waits for a thread that has been given up; it ends at once unless it is connecting."""
 
 
 def _plain(name: str) -> str:
@@ -35,11 +40,141 @@ def _plain(name: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
 
 
+class GivenUpError(Exception):
+    """The job that this thread runs was given up: it must change nothing any more."""
+
+
+class _Worker(threading.Thread):
+    """A thread that runs the jobs of a `Background` until none is waiting."""
+
+    def __init__(self, background: Background, job: Callable[[], None]) -> None:
+        super().__init__(name="toolkit-form", daemon=True)
+        self.background = background
+        self.given_up = False
+        self._job: Callable[[], None] | None = job
+
+    def run(self) -> None:
+        while self._job is not None:
+            self._job()
+            self._job = self.background.next_job(self)
+
+
+class Background:
+    """Runs jobs in a thread, one after the other, over connections of their own: giving up closes these.
+
+    A node over a transport of the caller's cannot be copied. A job that waits for such a node ends with the node's
+    time limit, as does one that waits for a connection; `GivenUpError` ends it then.
+
+    Parameters
+    ----------
+    node : Node
+    failed : callable (Exception)
+        Receives what a job raises.
+    """
+
+    def __init__(self, node: Node, failed: Callable[[Exception], None]) -> None:
+        self._shared, self._failed = node, failed
+        self._lock = threading.Lock()
+        self._copy: Node | None = None
+        self._worker: _Worker | None = None
+        self._running = ""
+        self._waiting: dict[str, Callable[[], None]] = {}
+        self._ending: list[_Worker] = []
+
+    @property
+    def node(self) -> Node:
+        """The node that jobs ask; made at the first use, since that opens files."""
+        with self._lock:
+            if self._copy is None:
+                try:
+                    self._copy = self._shared.with_share(1)
+                except InputError:  # a transport of the caller's
+                    self._copy = self._shared
+            return self._copy
+
+    def start(self, name: str, job: Callable[[], None], *, again: bool = False) -> None:
+        """Run a job once the jobs before it have ended; it replaces one of the same name that is waiting.
+
+        Parameters
+        ----------
+        name : str
+        job : callable
+        again : bool, default False
+            Whether the job is also wanted if one of this name is running.
+        """
+        context = contextvars.copy_context()  # the kernel sends updates to the cell of the message that is handled
+
+        def run() -> None:
+            try:
+                context.run(job)
+            except GivenUpError:
+                pass
+            except Exception as error:  # noqa: BLE001  # a form must not stay busy, whatever happened
+                self._failed(error)
+
+        with self._lock:
+            if name == self._running and not again:
+                return
+            if self._worker is not None:
+                self._waiting[name] = run
+                return
+            self._worker, self._running = _Worker(self, run), name
+            self._worker.start()
+
+    def next_job(self, worker: _Worker) -> Callable[[], None] | None:
+        """Return the job that a thread runs next; None ends the thread."""
+        with self._lock:
+            self._ending = [one for one in self._ending if one.is_alive()]
+            if worker is not self._worker:
+                return None
+            if not self._waiting:
+                self._worker, self._running = None, ""
+                return None
+            self._running = next(iter(self._waiting))
+            return self._waiting.pop(self._running)
+
+    def give_up(self) -> bool:
+        """Drop what is waiting and close the connections of the job that runs; return whether one ran."""
+        with self._lock:
+            worker, copy = self._worker, self._copy
+            self._waiting.clear()
+            self._running = ""
+            if worker is None:
+                return False
+            worker.given_up = True
+            self._ending.append(worker)
+            self._worker = self._copy = None
+        if copy is not None and copy is not self._shared:
+            copy.close()
+        return True
+
+    @property
+    def idle(self) -> bool:
+        """Whether no job is running or waiting."""
+        with self._lock:
+            return self._worker is None
+
+    def close(self) -> None:
+        """Give up, wait for the threads to end, and close the connections."""
+        self.give_up()
+        with self._lock:
+            ending, copy, self._copy = list(self._ending), self._copy, None
+        if copy is not None and copy is not self._shared:
+            copy.close()
+        for worker in ending:
+            if worker is not threading.current_thread():
+                worker.join(_JOIN_S)
+
+
 class Form(anywidget.AnyWidget):
     """A form whose controls are in ``form.js``. A builder says what its fields are and what its buttons do.
 
     A subclass sets the class attributes below and implements `_read_draft`, `_write_draft`, `_fields`,
     `_result_pages` and `_python_of`; each button has a method ``_do_<name>(content)``.
+
+    Two threads may use a form: that of the kernel, and the one of `_start`, which runs what a button asks the node for.
+    Whatever reads and then changes the form's state does so in ``with self._state()``, without asking the node there.
+    A job asks `_asked`, whose requests `cancel` gives up; after that it cannot change the form any more.
 
     Parameters
     ----------
@@ -88,8 +223,13 @@ class Form(anywidget.AnyWidget):
 
     def __init__(self, node: Node, *, request: Any = None) -> None:
         self._node = node
+        self._lock = threading.RLock()
+        self._background = Background(node, self._report)
+        self._searches = Background(node, self._report)
+        self._at_work: list[threading.Thread] = []
         self._setting = True
         self._strict = False
+        self._unfinished = False
         self._blamed: dict[str, str] = {}
         self._name = ""
         self._found = Findings()
@@ -98,7 +238,6 @@ class Form(anywidget.AnyWidget):
         self._setting = False
         self.on_msg(self._on_message)
         self.observe(self._on_entry, names=list(self._mirrored))
-        self.observe(self._on_result, names=self._result_name)
         self.request = request
         if request is None:
             self._take(dict(self._draft))
@@ -127,20 +266,28 @@ class Form(anywidget.AnyWidget):
     def node(self, node: Node) -> None:
         if node is self._node:
             return
-        self._node = node
-        self._forget_node()
-        self._about = self._described()
-        self._take(dict(self._draft))
-        self.set_trait("python", "" if self.request is None else self._python_of(self.request))
+        self.cancel()
+        self._background.close()
+        self._searches.close()
+        with self._state():
+            self._node = node
+            self._background, self._searches = Background(node, self._report), Background(node, self._report)
+            self._forget_node()
+            self._about = self._described()
+            self._take(dict(self._draft))
+            self.set_trait("python", "" if self.request is None else self._python_of(self.request))
 
     def _forget_node(self) -> None:
         """Forget what the node before answered."""
         self._blamed = {}
         self._say("hint", "")
-        self.set_trait(self._result_name, None)
+        self._show_result(None)
 
     def close(self) -> None:
-        """Remove the form from the page, and all observers."""
+        """Give up what is in progress, and remove the form from the page and all observers."""
+        self.cancel()
+        self._background.close()
+        self._searches.close()
         self.on_msg(self._on_message, remove=True)
         self.unobserve_all()
         self.layout.close()
@@ -233,36 +380,43 @@ class Form(anywidget.AnyWidget):
 
     @observe("_draft")
     def _on_draft(self, _change: object) -> None:
-        if self._setting:
-            return
-        if self._draft.get("seq", 0) > self._taken["seq"]:
-            self._blamed = {}
-            self._say("hint", "")
-            self._take(self._blank | self._draft, typed=True)
-        else:  # an edit that a message has brought before, or that something set in Python has overtaken
-            with self._without_feedback():
-                self._draft = dict(self._taken)
+        with self._state():
+            if self._setting:
+                return
+            if self._draft.get("seq", 0) > self._taken["seq"]:
+                self._edited()
+                self._take(self._blank | self._draft, typed=True)
+            else:  # an edit that a message has brought before, or that something set in Python has overtaken
+                with self._without_feedback():
+                    self._draft = dict(self._taken)
 
     def _on_entry(self, change: Any) -> None:
-        if self._setting:
-            return
-        self._blamed = {}
-        self._say("hint", "")
-        changed = self._entered(change["name"], change["new"])
-        self._take(self._draft | {"seq": self._draft["seq"] + 1} | changed)
+        with self._state():
+            if self._setting:
+                return
+            self._edited()
+            changed = self._entered(change["name"], change["new"])
+            self._take(self._draft | {"seq": self._draft["seq"] + 1} | changed)
 
     @observe("request")
     def _on_request(self, _change: object) -> None:
-        self.set_trait("python", "" if self.request is None else self._python_of(self.request))
-        if not self._setting:
-            self._start_over()
-            self._take(self._write_draft(self.request) | {"seq": self._draft["seq"] + 1})
+        with self._state():
+            self.set_trait("python", "" if self.request is None else self._python_of(self.request))
+            if not self._setting:
+                self._start_over()
+                self._take(self._write_draft(self.request) | {"seq": self._draft["seq"] + 1})
+
+    def _edited(self) -> None:
+        """Forget what the node said about the entries before an edit."""
+        self._blamed = {}
+        if not self.busy:
+            self._say("hint", "")
 
     def _take(self, draft: dict[str, Any], *, typed: bool = False) -> None:
         """Read a draft, set the request and show what was found; `typed` if it comes from the browser."""
         found = Findings()
-        request = self._read_draft(draft, found, typed=typed)
-        with self._without_feedback(), self.hold_sync():
+        with self._state(), self._without_feedback(), self.hold_sync():
+            request = self._read_draft(draft, found, typed=typed)
             self._found, self._taken = found, dict(draft)
             self._spec, self._draft = self._fields(), draft
             self._mirror(draft)
@@ -275,13 +429,67 @@ class Form(anywidget.AnyWidget):
     @contextmanager
     def _without_feedback(self) -> Iterator[None]:
         """Set traits without triggering the update of the others."""
-        self._setting = True
+        before, self._setting = self._setting, True
         try:
             yield
         finally:
-            self._setting = False
+            self._setting = before
+
+    @contextmanager
+    def _state(self) -> Iterator[None]:
+        """Read and change the form's state without another thread between.
+
+        Raises
+        ------
+        GivenUpError
+            In the thread of a job that was given up.
+        """
+        with self._lock:
+            thread = threading.current_thread()
+            if isinstance(thread, _Worker) and thread.given_up:
+                raise GivenUpError
+            yield
+
+    # what runs in the background -------------------------------------------------------------------------
+
+    @property
+    def _asked(self) -> Node:
+        """The node as this thread asks it: a job asks over connections that `cancel` closes."""
+        thread = threading.current_thread()
+        return thread.background.node if isinstance(thread, _Worker) else self.node
+
+    def _start(self, name: str, job: Callable[[], object], *, again: bool = False) -> None:
+        """Run a method that asks the node in the background; `again` also if it is running already."""
+        self._background.start(name, lambda: (job(), None)[1], again=again)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing runs in the background."""
+        return self._background.idle and self._searches.idle
+
+    def cancel(self) -> None:
+        """Give up what the form asks the node for in the background; earlier results stay.
+
+        A request in progress ends at once, one that still waits for a connection within the node's ``timeout_s``; what
+        it returns is dropped. Methods that you call, such as ``simulate()``, do not run in the background.
+        """
+        with self._lock:
+            self._searches.give_up()
+            if self._background.give_up():
+                self._at_work = [one for one in self._at_work if not (isinstance(one, _Worker) and one.given_up)]
+                self._say("hint", "Cancelled.")
+                self.set_trait("busy", value=bool(self._at_work))
+
+    def _report(self, error: Exception) -> None:
+        """Show an error that no method expects."""
+        with suppress(GivenUpError), self._state():
+            self._say("error", f"{type(error).__name__}: {error}")
 
     # messages of the browser ----------------------------------------------------------------------------
+
+    def _handle_msg(self, msg: dict[str, Any]) -> None:
+        with self._lock:
+            super()._handle_msg(msg)
 
     def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         draft = content.get("draft")
@@ -290,6 +498,9 @@ class Form(anywidget.AnyWidget):
         run = getattr(self, f"_do_{content.get('do')}", None)
         if run is not None:
             run(content)
+
+    def _do_stop(self, _content: dict[str, Any]) -> None:
+        self.cancel()
 
     def _do_page(self, content: dict[str, Any]) -> None:
         """Complete a page of `_late` that was opened."""
@@ -328,16 +539,21 @@ class Form(anywidget.AnyWidget):
 
     @contextmanager
     def _busy_while(self, words: str) -> Iterator[None]:
-        """Set `busy` and show a message while the block runs."""
-        self.set_trait("busy", value=True)
-        if words:
-            self._say("hint", f"{words}\N{HORIZONTAL ELLIPSIS}")
+        """Set `busy` and show a message while the block runs, which may ask the node."""
+        thread = threading.current_thread()
+        with self._state():
+            self._at_work.append(thread)
+            self.set_trait("busy", value=True)
+            if words:
+                self._say("hint", f"{words}\N{HORIZONTAL ELLIPSIS}")
         try:
             yield
         finally:
-            self.set_trait("busy", value=False)
-            if words and self._status["text"].startswith(words) and self._status["kind"] == "hint":
-                self._say("hint", "")
+            with self._state():
+                self._at_work.remove(thread)
+                if words and self._status["text"].startswith(words) and self._status["kind"] == "hint":
+                    self._say("hint", "")
+                self.set_trait("busy", value=bool(self._at_work))
 
     # display --------------------------------------------------------------------------------------------
 
@@ -347,10 +563,11 @@ class Form(anywidget.AnyWidget):
 
     def _blame(self, path: str, words: str) -> None:
         """Show an error at a field until the next edit; the path ``node`` is shown beside the buttons."""
-        self._blamed[path] = words
-        self._show_findings()
-        if path == "node":
-            self._say("error", words)
+        with self._state():
+            self._blamed[path] = words
+            self._show_findings()
+            if path == "node":
+                self._say("error", words)
 
     def _count_words(self) -> str:
         count = len(self.errors)
@@ -365,9 +582,19 @@ class Form(anywidget.AnyWidget):
         self._findings = {"errors": errors, "missing": found.missing, "notes": found.notes, "strict": self._strict}
         self._show_stale()
 
-    def _on_result(self, _change: object) -> None:
-        self._show_pages()
-        self._show_stale()
+    def _show_result(self, result: Any) -> None:
+        """Set and show a result. It stays, marked as older, while a later run has not ended well."""
+        with self._state():
+            self._unfinished = False
+            self.set_trait(self._result_name, result)
+            self._show_pages()
+            self._show_stale()
+
+    def _await_result(self) -> None:
+        """Mark the result that is shown as older: another one is asked for."""
+        with self._state():
+            self._unfinished = True
+            self._show_stale()
 
     def _show_pages(self, **about: Any) -> None:
         """Show the last result; `about` goes to `_result_pages`."""
@@ -381,7 +608,7 @@ class Form(anywidget.AnyWidget):
 
     def _show_stale(self) -> None:
         done = getattr(self, self._result_name)
-        self._stale = done is not None and (self._is_stale(done) or bool(self._found.errors))
+        self._stale = done is not None and (self._unfinished or self._is_stale(done) or bool(self._found.errors))
 
     def _reached_by(self) -> str:
         """Return how the reader reaches the result: by the variable that holds the form."""
@@ -396,7 +623,8 @@ _COMMON_WORDS: dict[str, Any] = {
     "result": "Result",
     "note": "nothing is signed or submitted",
     "none": "No function fits.",
-    "stale": "The entries have changed since: run it again.",
+    "stale": "An older result: the entries have changed since, or the last run did not end.",
+    "waits": "Waiting for the node\N{HORIZONTAL ELLIPSIS}",
     "gone": "The kernel was restarted: run this cell again to use the form.",
     "code": "The request as code",
     "copy": {},

@@ -190,37 +190,48 @@ class FunctionForm(Form):
 
     def _look(self) -> None:
         """Read the ABI of the function, then the layouts of its parameters."""
-        self._look_errors = {}
+        with self._state():
+            self._look_errors = {}
+            typed = self._draft["function"]
         place = "function"
         try:
-            name = str(FunctionId.parse(self._draft["function"].strip()))
-            function = self._functions[name] = find_function(self.node, name, self._kind)
-            self._take(dict(self._draft))
-            types = read_types(self._draft["type_arguments"], Findings())
+            name = str(FunctionId.parse(typed.strip()))
+            function = find_function(self._asked, name, self._kind)
+            with self._state():
+                self._functions[name] = function
+                self._take(dict(self._draft))
+                types = read_types(self._draft["type_arguments"], Findings())
             place = "type_arguments"
             if function is not None and types is not None and len(types) == len(function.abi.generic_type_params):
                 call = function.with_types(types)
-                if self._calls.get((name, types)) != call:
-                    self._calls[name, types] = call
+                with self._state():
+                    if self._calls.get((name, types)) != call:
+                        self._calls[name, types] = call
         except (InputError, SchemaError) as error:
-            self._look_errors = {place: str(error)}
+            with self._state():
+                if typed == self._draft["function"]:
+                    self._look_errors = {place: str(error)}
         except ToolkitError as error:
             self._blame("node", str(error))
-        self._take(dict(self._draft))
+        with self._state():
+            self._take(dict(self._draft))
 
     def _check(self) -> bool:
         """Check the entries against the ABI at the node's head; what does not fit is in `errors`."""
-        self._strict = True
-        self._blamed = {}
-        self._take(dict(self._draft))
-        if self.errors:
-            self._say("error", self._count_words())
-            return False
-        if self._calls_function(self._draft):
+        with self._state():
+            self._strict = True
+            self._blamed = {}
+            self._take(dict(self._draft))
+            if self.errors:
+                self._say("error", self._count_words())
+                return False
+            looks = self._calls_function(self._draft)
+        if looks:
             self._look()
-        if self.errors:
-            self._say("error", self.errors.get("node") or self._count_words())
-        return not self.errors
+        with self._state():
+            if self.errors:
+                self._say("error", self.errors.get("node") or self._count_words())
+            return not self.errors
 
     def _remember(self) -> None:
         """Put the function in front of those that were used."""
@@ -229,27 +240,32 @@ class FunctionForm(Form):
             self._recent = [hit, *(one for one in self._recent if one.name != hit.name)][:_MAX_RECENT]
 
     def _search(self, query: str) -> None:
-        """Find functions for what was typed."""
-        owner = address_of(query) or _FRAMEWORK
-        found = [hit for hit in self._recent if query.strip().lower() in hit.name.lower()]
-        try:
-            if query.strip() and owner not in self._modules:
-                self._modules[owner] = listed_modules(self.node, owner)
-        except ToolkitError as error:
-            self._hits = {"query": query, "hits": [list(hit) for hit in found], "error": str(error)}
-            return
-        if query.strip():
-            modules = [module for listed in self._modules.values() for module in listed]
-            names = {hit.name for hit in found}
-            found += [hit for hit in matching(modules, query, self._kind) if hit.name not in names]
-        self._hits = {"query": query, "hits": [list(hit) for hit in found], "error": ""}
+        """Find functions for what was typed; before anything is typed, those that were used last."""
+        owner, words = address_of(query) or _FRAMEWORK, query.strip().lower()
+        found = [hit for hit in self._recent if words in hit.name.lower()]
+        error = ""
+        if words:
+            try:
+                if owner not in self._modules:
+                    self._modules[owner] = listed_modules(self._asked, owner)
+                modules = [module for listed in self._modules.values() for module in listed]
+                names = {hit.name for hit in found}
+                found += [hit for hit in matching(modules, query, self._kind) if hit.name not in names]
+            except ToolkitError as failure:
+                error = str(failure)
+        with self._state():
+            self._hits = {"query": query, "hits": [list(hit) for hit in found], "error": error}
 
     def _do_look(self, _content: dict[str, Any]) -> None:
-        with self._busy_while(""):
-            self._look()
+        def look() -> None:
+            with self._busy_while(""):
+                self._look()
+
+        self._start("look", look, again=True)
 
     def _do_search(self, content: dict[str, Any]) -> None:
-        self._search(str(content.get("query", "")))
+        query = str(content.get("query", ""))
+        self._searches.start("search", lambda: self._search(query), again=True)
 
 
 def _same_fields(call: ResolvedCall, before: ResolvedCall | None) -> bool:

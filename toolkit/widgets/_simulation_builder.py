@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from traitlets import Bool, Instance, Unicode
@@ -75,7 +76,8 @@ class SimulationBuilder(FunctionForm):
     python : str
         A Python program that sends `request`; empty without a request. Read only.
     simulation : Simulation or None
-        The last result, with its frames ``transactions``, ``changes`` and ``events``. Read only.
+        The last result, with its frames ``transactions``, ``changes`` and ``events``. It stays if a later simulation
+        is refused, which `errors` then says, or cancelled. Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -103,7 +105,7 @@ class SimulationBuilder(FunctionForm):
     _words: ClassVar[dict[str, Any]] = {
         "form": "The transaction",
         "none": "No entry function fits.",
-        "stale": "The entries have changed since: simulate again.",
+        "stale": "An older result: the entries have changed since, or the last simulation did not end.",
         "copy": {"Study": "Copy the study's call"},
     }
     _late = ("Changes",)
@@ -147,19 +149,20 @@ class SimulationBuilder(FunctionForm):
     def simulate(self) -> None:
         """Check the entries, simulate the request and show the result; sets `errors` and `simulation`."""
         with self._busy_while("Simulating"):
-            if not self._check() or self.request is None:
+            request = self.request if self._check() else None
+            if request is None:
                 return
-            before = self.simulation
-            self.set_trait("simulation", None)
+            self._await_result()
             try:
-                found = self.node.simulate(self.request)
+                found = self._asked.simulate(request)
             except ToolkitError as error:
                 self._blame("node", str(error))
                 return
-            same = before is not None and _called(before.request) == _called(found.request)
-            self._before = before if same else None
-            self.set_trait("simulation", found)
-            self._after(found)
+            with self._state():
+                before = self.simulation
+                self._before = before if before is not None and _called(before.request) == _called(request) else None
+                self._show_result(replace(found, _node=self.node))
+                self._after(found)
 
     def _checked_words(self) -> str:
         function, call = self._known(self._draft)
@@ -210,18 +213,13 @@ class SimulationBuilder(FunctionForm):
         NotFound, NodeError, NodeUnreachable
             If the node does not have it, refuses, or does not answer.
         """
-        committed = self.node.transaction(transaction)
-        request, _ = rebuild_request(committed, lambda version: self.node.abis.at(version, lenient=True))
-        self.request = request
+        node = self._asked
+        committed = node.transaction(transaction)
+        request, _ = rebuild_request(committed, lambda version: node.abis.at(version, lenient=True))
+        with self._state():
+            self.request = request
         if calls_function(self._draft):
             self._look()
-
-    def _start_from(self, typed: str) -> None:
-        text = typed.strip().replace(",", "").replace("_", "")
-        try:
-            self.start_from(int(text) if text.isdecimal() else text)
-        except ToolkitError as error:
-            self._blame("committed", str(error))
 
     # what the form is about ------------------------------------------------------------------------------
 
@@ -274,25 +272,41 @@ class SimulationBuilder(FunctionForm):
     # messages of the browser ----------------------------------------------------------------------------
 
     def _do_simulate(self, _content: dict[str, Any]) -> None:
-        self.simulate()
+        self._start("simulate", self.simulate)
 
     def _do_check(self, _content: dict[str, Any]) -> None:
-        self.check()
+        self._start("check", self.check)
 
     def _do_load(self, _content: dict[str, Any]) -> None:
-        with self._busy_while("Loading"):
-            self._start_from(self._draft["committed"])
+        typed = self._draft["committed"]
+        self._start("load", lambda: self._load(typed))
 
     def _do_page(self, _content: dict[str, Any]) -> None:
+        self._start("page", self._complete_changes)
+
+    def _load(self, typed: str) -> None:
+        text = typed.strip().replace(",", "").replace("_", "")
+        with self._busy_while("Loading"):
+            try:
+                self.start_from(int(text) if text.isdecimal() else text)
+            except ToolkitError as error:
+                self._blame("committed", str(error))
+
+    def _complete_changes(self) -> None:
         """Read the state before the changes."""
-        if self.simulation is None:
+        simulation = self.simulation
+        if simulation is None:
             return
-        try:
-            diff = self.simulation.diff()
-        except ToolkitError as error:
-            self._say("error", f"The state before cannot be read: {error}")
-            return
-        self._show_pages(diff=diff)
+        with self._busy_while(""):
+            try:
+                diff = replace(simulation, _node=self._asked).diff()
+            except ToolkitError as error:
+                with self._state():
+                    self._say("error", f"The state before cannot be read: {error}")
+                return
+            with self._state():
+                if simulation is self.simulation:
+                    self._show_pages(diff=diff)
 
 
 def _called(request: SimulationRequest) -> object:

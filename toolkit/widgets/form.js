@@ -4,6 +4,7 @@
 
 const LOOK_MS = 350;
 const SEARCH_MS = 200;
+const WAIT_MS = 300;
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
 let forms = 0;
 
@@ -39,6 +40,7 @@ function render({ model, el }) {
   let controls = new Map(); // path -> {input, message, wrap, label, node}
   let drawn = null;
   let asked = ""; // what the reader asked for, until it is answered
+  let begun = false; // whether Python has begun to answer
   let looked = "";
   let chosen = { result: "", code: "" };
   let completed = null;
@@ -286,7 +288,8 @@ function render({ model, el }) {
   }
   const lookSoon = later(LOOK_MS, look);
   function ask(what, more = {}) {
-    asked = what;
+    if (what === asked && get("busy")) return;
+    [asked, begun] = [what, false];
     lookSoon.stop();
     looked = target();
     tell(what, more);
@@ -301,7 +304,9 @@ function render({ model, el }) {
   const about = make("span", { class: "ltk-hint" });
   head.append(about);
   const sayNode = () => (about.textContent = `Node: ${get("_about").node} \u00b7 ${form.words.note}`);
-  const bar = make("div", { class: "ltk-bar" }, ...actions, status);
+  const stop = button("Cancel", () => model.send({ do: "stop" }));
+  stop.hidden = true;
+  const bar = make("div", { class: "ltk-bar" }, ...actions, stop, status);
   const starter = form.starter && starterField(form.starter);
   function starterField({ key: name, do: what, summary, label, placeholder, text }) {
     const id = `${uid}-${name}`;
@@ -453,9 +458,16 @@ function render({ model, el }) {
 
   function answered() {
     const busy = get("busy");
-    actions.forEach((one) => one.setAttribute("aria-disabled", String(busy)));
     el.classList.toggle("ltk-busy", busy);
-    if (busy || !asked) return;
+    if (busy) {
+      waitSoon();
+      return;
+    }
+    waitSoon.stop();
+    if (stop === document.activeElement) actions[0]?.focus();
+    stop.hidden = true;
+    if (status.textContent === form.words.waits) say();
+    if (!asked || !begun) return;
     const wrong = el.querySelector("[aria-invalid=true]");
     if (form.actions.some((one) => one.do === asked) && get("_pages").length && !get("_stale")) {
       right.scrollTop = 0;
@@ -466,6 +478,11 @@ function render({ model, el }) {
     }
     asked = "";
   }
+  const waitSoon = later(WAIT_MS, () => {
+    if (!get("busy")) return;
+    stop.hidden = false;
+    if (!status.textContent) status.textContent = form.words.waits;
+  });
   function say() {
     const { kind = "hint", text = "" } = get("_status") || {};
     status.className = `ltk-status ltk-${kind}`;
@@ -500,6 +517,7 @@ function render({ model, el }) {
   }
   const listeners = ["_about", "_spec", "_draft", "_findings", "_status", "_pages", "_stale", "_programs", "_hits", "busy"].map((name) => {
     const note = () => {
+      if (name === "busy" && get("busy")) begun = true;
       if (!changed.size) queueMicrotask(update);
       changed.add(name);
     };
@@ -525,6 +543,7 @@ function render({ model, el }) {
   results();
   programs();
   say();
+  answered();
   look();
   return () => {
     listeners.forEach(([name, note]) => model.off(`change:${name}`, note));
@@ -532,6 +551,7 @@ function render({ model, el }) {
     el.removeEventListener("keydown", keys);
     lookSoon.stop();
     search.stop();
+    waitSoon.stop();
   };
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import socket
+import threading
 from typing import ClassVar
 
 import pytest
@@ -24,12 +26,21 @@ def shown(builder):
     found = builder._findings
     words = [*found["errors"].values(), *found["notes"].values(), builder._status["text"]]
     words += found["missing"].values() if found["strict"] else []
-    stale = ["The entries have changed"] if builder._stale else []
+    stale = ["An older result"] if builder._stale else []
     return "\n".join([*words, *stale, *(text for _, text in [*builder._pages, *builder._programs])])
 
 
 def press(builder, what, **more):
-    """Do what a button of the browser does."""
+    """Do what a button of the browser does, and wait for the end."""
+    tell(builder, what, **more)
+    while not builder._idle:
+        for background in (builder._background, builder._searches):
+            if (worker := background._worker) is not None:
+                worker.join()
+
+
+def tell(builder, what, **more):
+    """Send a message as the browser does."""
     builder._handle_msg({"content": {"data": {"method": "custom", "content": {"do": what} | more}}, "buffers": []})
 
 
@@ -266,18 +277,20 @@ def test_without_abis_the_node_itself_judges(memory, filled):
     assert filled.simulation is not None
 
 
-def test_what_the_node_refuses_is_told_and_old_results_go(memory, filled):
-    """An error of the node stands beside the buttons, escaped, until the next entry."""
+def test_what_the_node_refuses_is_said_and_the_old_result_stays_marked(memory, filled):
+    """An error of the node stands beside the buttons, escaped, until the next entry; the result of before is marked."""
     filled.simulate()
+    first = filled.simulation
     memory.refusal = {"message": "not <b>now</b>", "error_code": "invalid_input", "vm_error_code": None}
     filled.simulate()
     assert list(filled.errors) == ["node"]
     assert "not <b>now</b>" in filled.error
-    assert filled.simulation is None
+    assert (filled.simulation, filled._stale) == (first, True)
+    assert "An older result" in shown(filled)
     assert "not <b>now</b>" in filled._status["text"]  # the browser sets it as text, not as markup
     filled.arguments = '["0xb0b", 101]'
     assert filled.error == ""
-    assert "now" not in shown(filled)
+    assert "not <b>now" not in shown(filled)
 
 
 def test_an_answer_that_cannot_be_read_is_told(memory, filled):
@@ -291,11 +304,11 @@ def test_an_answer_that_cannot_be_read_is_told(memory, filled):
 def test_results_of_an_earlier_request_say_so(filled):
     """After an edit the results stay, marked; the old request makes them fresh again."""
     filled.simulate()
-    assert "The entries have changed" not in shown(filled)
+    assert "An older result" not in shown(filled)
     filled.arguments = '["0xb0b", 101]'
-    assert "The entries have changed" in shown(filled)
+    assert "An older result" in shown(filled)
     filled.request = REQUEST
-    assert "The entries have changed" not in shown(filled)
+    assert "An older result" not in shown(filled)
 
 
 def test_only_requests_fill_the_form(builder):
@@ -550,13 +563,13 @@ def test_another_node_leaves_the_entries_as_they_are(filled, memory):
         filled.node = other
         assert filled.node is other
         assert filled._about["node"] == "other"
-        filled._do_look({})
+        press(filled, "look")
         assert filled._draft["arguments"] == ["0xb0b", "many"]
         assert filled.errors == errors
         filled.arguments = '["0xb0b", 101]'
         filled.simulate()
         said = filled._status
-        filled._do_look({})
+        press(filled, "look")
         assert filled._status == said
         filled.node = other
         assert filled.simulation is not None
@@ -564,3 +577,106 @@ def test_another_node_leaves_the_entries_as_they_are(filled, memory):
             filled.node = third
             assert filled.simulation is None
             assert "third" in filled.python or "127.0.0.1:3" in filled.python
+
+
+# the background ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mute():
+    """Return a node that never answers, and a function that waits until it was asked once more."""
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(20)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        with toolkit.connect(url, cache=None) as node:
+            yield node, lambda: asked.append(server.accept()[0])
+    for connection in asked:
+        connection.close()
+
+
+def form_threads():
+    return [thread for thread in threading.enumerate() if thread.name == "toolkit-form"]
+
+
+@pytest.mark.parametrize("what", ["simulate", "check", "look", "load", "search"])
+def test_a_node_that_never_answers_does_not_hold_the_form(mute, what):
+    """The message is handled at once; entries can be edited meanwhile; Cancel ends the request and its thread."""
+    node, asked = mute
+    builder = SimulationBuilder(node, request=REQUEST)
+    type_in(builder, committed="7")
+    tell(builder, what, query="0x1::coin")
+    worker = (builder._searches if what == "search" else builder._background)._worker
+    asked()
+    assert builder.busy is (what != "search")
+    builder.arguments = '["0xb0b", 7]'
+    assert builder.request.payload.arguments == ("0xb0b", 7)
+    tell(builder, "stop")
+    assert not builder.busy
+    worker.join(10)
+    assert not worker.is_alive()
+    assert (builder.errors, builder.simulation) == ({}, None)
+    builder.close()
+    assert form_threads() == []
+
+
+def test_no_thread_outlives_close(mute):
+    """close() gives up what is in progress and waits for the threads; nothing is changed afterwards."""
+    node, asked = mute
+    builder = SimulationBuilder(node, request=REQUEST)
+    tell(builder, "simulate")
+    tell(builder, "search", query="coin")
+    asked()
+    asked()
+    assert len(form_threads()) == 2
+    builder.close()
+    assert form_threads() == []
+
+
+def test_after_cancel_the_form_works_again(memory, filled):
+    """An answer that comes after Cancel is dropped; the next simulation is shown."""
+    held, real = threading.Event(), memory.send
+
+    def send(request):
+        held.wait(20)
+        return real(request)
+
+    memory.send = send
+    tell(filled, "simulate")
+    late = filled._background._worker
+    tell(filled, "simulate")  # a second press while the first is in progress changes nothing
+    assert filled._background._waiting == {}
+    tell(filled, "stop")
+    assert (filled.busy, filled._status["text"]) == (False, "Cancelled.")
+    held.set()
+    late.join(10)
+    assert (filled.simulation, filled._status["text"]) == (None, "Cancelled.")
+    press(filled, "simulate")
+    assert filled.simulation.success
+    assert not filled.busy
+    filled.close()
+
+
+def test_what_nobody_expects_is_said_and_the_form_stays_usable(memory, filled, monkeypatch):
+    """A fault of a method, even of the toolkit itself, is a sentence beside the buttons, and the form is not busy."""
+    monkeypatch.setattr(SimulationBuilder, "_check", lambda _: 1 / 0)
+    press(filled, "simulate")
+    assert filled._status == {"kind": "error", "text": "ZeroDivisionError: division by zero"}
+    assert not filled.busy
+
+
+def test_results_of_the_background_ask_the_node_of_the_form(filled):
+    """The connections of the background may be closed at any time: a result does not depend on them."""
+    press(filled, "simulate")
+    assert filled.simulation._node is filled.node
+
+
+def test_two_threads_edit_one_form(filled):
+    """Edits in Python while the background simulates: no error, and the last edit is the form's."""
+    for amount in range(8):
+        tell(filled, "simulate")
+        filled.arguments = f'["0xb0b", {amount}]'
+        type_in(filled, sender=f"0xa{amount}")
+    press(filled, "look")
+    assert filled.request.payload.arguments == ("0xb0b", 7)
+    assert filled.sender == "0xa7"
