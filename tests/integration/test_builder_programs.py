@@ -71,6 +71,7 @@ def test_a_form_starts_from_a_committed_transaction(node):
         builder.start_from(0)
     message = {"do": "load", "draft": dict(builder._draft) | {"seq": 10**6, "committed": "99,999,999"}}
     builder._handle_msg({"content": {"data": {"method": "custom", "content": message}}, "buffers": []})
+    builder._wait()
     assert "99999999" in builder.errors["committed"]
     builder.close()
 

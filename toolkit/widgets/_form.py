@@ -154,6 +154,13 @@ class Background:
         with self._lock:
             return self._worker is None
 
+    def wait(self) -> None:
+        """Wait until the thread that runs jobs has ended, if there is one."""
+        with self._lock:
+            worker = self._worker
+        if worker is not None:
+            worker.join()
+
     def close(self) -> None:
         """Give up, wait for the threads to end, and close the connections."""
         self.give_up()
@@ -466,6 +473,12 @@ class Form(anywidget.AnyWidget):
     def _idle(self) -> bool:
         """Whether nothing runs in the background."""
         return self._background.idle and self._searches.idle
+
+    def _wait(self) -> None:
+        """Wait until nothing runs in the background."""
+        while not self._idle:
+            self._background.wait()
+            self._searches.wait()
 
     def cancel(self) -> None:
         """Give up what the form asks the node for in the background; earlier results stay.

@@ -33,10 +33,7 @@ def shown(builder):
 def press(builder, what, **more):
     """Do what a button of the browser does, and wait for the end."""
     tell(builder, what, **more)
-    while not builder._idle:
-        for background in (builder._background, builder._searches):
-            if (worker := background._worker) is not None:
-                worker.join()
+    builder._wait()
 
 
 def tell(builder, what, **more):
