@@ -19,6 +19,7 @@ import typing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
+from toolkit._present.messages import did_you_mean
 from toolkit.embedded._code import struct_constraints
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
@@ -30,6 +31,7 @@ from toolkit.embedded.types import (
     Struct,
     Table,
     TypeArgument,
+    declared_at,
     move_type,
     parse_abilities,
     resolve_annotations,
@@ -54,6 +56,7 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 _M = TypeVar("_M", bound="Module")
 _R = TypeVar("_R", bound="Struct")
 _E = TypeVar("_E")
+_T = TypeVar("_T")
 
 # Modelled size of compiled code, bytes: of a module, and what each function, struct and field adds.
 _MODULE_BYTES, _FUNCTION_BYTES, _STRUCT_BYTES, _FIELD_BYTES = 110, 80, 80, 20
@@ -406,7 +409,14 @@ class Module(Code):
         friends: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init_subclass__(**kwargs)
+        if kwargs:
+            option = next(iter(kwargs))
+            close = did_you_mean(option, ["address", "name", "revision", "code_bytes", "uses", "friends"])
+            raise InputError(
+                f"class {cls.__name__}(Module): {option} is not an option of a contract"
+                f"{f'; {close}' if close else ''}{declared_at(cls.__name__)}"
+            )
+        super().__init_subclass__()
         cls.definition = _define(
             cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses, friends=friends
         )
@@ -624,9 +634,9 @@ def script(function: Callable[..., Any]) -> StandInScript:
     >>> Ledger().commit(pay_both, "0x1", "0xb0b", 5, sender="0xa11ce").output.vm_status
     'Executed successfully'
     """
-    signature = _function(ScriptContext, function.__qualname__, function, FunctionMark("public", is_entry=True))
+    signature = _function(ScriptContext, function.__name__, function, FunctionMark("public", is_entry=True))
     if signature.returns:
-        raise InputError(f"script {function.__qualname__}: a script returns nothing")
+        raise InputError(f"script {function.__name__}: a script returns nothing")
     signature = replace(signature, name="main")
     name = f"{function.__module__}.{function.__qualname__}"
     text = json.dumps([name, signature.to_abi()], sort_keys=True, separators=(",", ":"))
@@ -653,8 +663,15 @@ def _define(
     """Return the definition of a contract class."""
     before: Definition | None = getattr(cls, "definition", None)
     if address is None and before is None:
-        raise InputError(f"class {cls.__name__}(Module): pass the address of the module, such as address='0xcafe'")
-    full_address = parse_address(address) if address is not None else typing.cast("Definition", before).address
+        raise InputError(
+            f"class {cls.__name__}(Module): pass the address of the module: "
+            f"class {cls.__name__}(Module, address='0xcafe'){declared_at(cls.__name__)}"
+        )
+    _check_methods(cls)
+    try:
+        full_address = parse_address(address) if address is not None else typing.cast("Definition", before).address
+    except InputError as error:
+        raise InputError(f"class {cls.__name__}(Module): {error}{declared_at(cls.__name__)}") from None
     inherited_name = before.name if before is not None and address is None else _snake_case(cls.__name__)
     module_name = name or inherited_name
     wire_id = f"{wire_address(full_address)}::{module_name}"
@@ -699,6 +716,33 @@ def _define(
     )
 
 
+def _check_methods(cls: type[Module]) -> None:
+    """Raise InputError if a class has a constructor, or methods that Move functions of their kind cannot be."""
+    for name, member in vars(cls).items():
+        function = inspect.unwrap(member) if inspect.isfunction(member) else None
+        if function is None:
+            continue
+        mark: FunctionMark = getattr(member, "move_mark", _PRIVATE)
+        returned = function.__annotations__.get("return")
+        problem = ""
+        if name == "__init__":
+            problem = (
+                "a contract has no state of its own: write init_module(self, account: signer) and store a Resource with "
+                "self.move_to"
+            )
+        elif name == "init_module":
+            if mark is not _PRIVATE:
+                problem = "it runs once, when the module is first published, and cannot be called: remove its decorator"
+            elif len(inspect.signature(function).parameters) != 2:  # noqa: PLR2004 - self and the signer
+                problem = "it takes the signer of the publishing account: def init_module(self, account: signer) -> None"
+        elif mark.is_view and returned in {None, "None"}:
+            problem = "a view function returns a value: write its type, such as -> u64"
+        elif mark.is_entry and returned not in {None, "None"}:
+            problem = "an entry function returns nothing: write -> None, and return the value from a view function"
+        if problem:
+            raise InputError(f"{cls.__name__}.{name}: {problem}{declared_at(cls.__name__, name)}")
+
+
 def _friends(friends: Sequence[str] | None, before: Definition | None, module: str) -> tuple[str, ...]:
     if friends is None:
         return () if before is None else before.friends
@@ -716,25 +760,61 @@ def _used(uses: Sequence[type[Module]] | None, before: Definition | None) -> fro
 
 def _function(cls: type[Code], name: str, function: Callable[..., Any], mark: FunctionMark) -> Function:
     """Return a method's signature as a Move function."""
-    where = f"{cls.__name__}.{name}"
-    annotations = resolve_annotations(inspect.unwrap(function), cls, where)
+    where = f"script {name}" if cls is ScriptContext else f"{cls.__name__}.{name}"
+    function = inspect.unwrap(function)
+    annotations = resolve_annotations(function, cls, where)
+    _check_parameters(where, function, annotations)
     returned = annotations.pop("return", None)
-    kinds = list(annotations.values())
-    wanted = len(inspect.signature(function).parameters) - 1
-    if len(kinds) != wanted:
-        raise InputError(f"{where}: expected annotations of all {wanted} parameters, got {len(kinds)}")
+    names, kinds = list(annotations), list(annotations.values())
     type_parameters = _count_leading(kinds, _is_type_argument)
     signers = _count_leading(kinds[type_parameters:], _is_signer)
-    try:
-        constraints = tuple(map(_constraints, kinds[:type_parameters]))
-        parameters = tuple(move_type(kind) for kind in kinds[type_parameters + signers :])
-        if typing.get_origin(returned) is tuple:
-            returns = tuple(move_type(kind) for kind in typing.get_args(returned))
-        else:
-            returns = () if returned in {None, type(None)} else (move_type(returned),)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+    values = type_parameters + signers
+    constraints = tuple(
+        _converted(where, one, _constraints, kind) for one, kind in zip(names, kinds[:type_parameters], strict=False)
+    )
+    late = next((one for one, kind in zip(names[values:], kinds[values:], strict=True) if _is_signer(kind)), None)
+    if late is not None:
+        first = names[values]
+        raise InputError(
+            f"{where}: signer parameters come before the others: move {late} in front of {first}"
+            f"{declared_at(cls.__name__, name, late)}"
+        )
+    parameters = tuple(
+        _converted(where, one, move_type, kind) for one, kind in zip(names[values:], kinds[values:], strict=True)
+    )
+    several = typing.get_args(returned) if typing.get_origin(returned) is tuple else (returned,)
+    nothing = returned in {None, type(None)}
+    returns = () if nothing else tuple(_converted(where, "return", move_type, kind) for kind in several)
     return Function(name, mark, constraints, signers, parameters, returns)
+
+
+def _converted(where: str, name: str, convert: Callable[[Any], _T], kind: Any) -> _T:
+    """Return what `convert` returns for an annotation; its errors name the parameter and the line."""
+    try:
+        return convert(kind)
+    except InputError as error:
+        what = "returned value" if name == "return" else f"parameter {name}"
+        raise InputError(f"{where}, {what}: {error}{declared_at(*where.removeprefix('script ').split('.'), name)}") from None
+
+
+def _check_parameters(where: str, function: Callable[..., Any], annotations: Mapping[str, Any]) -> None:
+    """Raise InputError unless a method has the parameters of a Move function: self, then annotated ones."""
+    own, *others = inspect.signature(function).parameters.values() or [None]
+    problem, name = "", ""
+    if own is None or own.name in annotations:
+        problem = "the first parameter must be self, without an annotation"
+    for one in others:
+        name = one.name
+        if one.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            problem = f"parameter {one}: Move parameters are positional, one name each"
+        elif name not in annotations:
+            problem = f"parameter {name} has no type: write {name}: u64, or another Move type"
+        elif one.default is not inspect.Parameter.empty:
+            problem = f"parameter {name} has a default value, which Move does not have: callers pass all arguments"
+        if problem:
+            break
+    if problem:
+        raise InputError(f"{where}: {problem}{declared_at(*where.removeprefix('script ').split('.'), name)}")
 
 
 def _count_leading(kinds: list[Any], test: Callable[[Any], bool]) -> int:
@@ -775,7 +855,14 @@ def _struct_abi(struct: type[Struct]) -> dict[str, Any]:
 
 
 def _fields_abi(struct: type[Struct]) -> list[dict[str, str]]:
-    return [{"name": name, "type": move_type(kind).text} for name, kind in struct.move_fields().items()]
+    fields = []
+    for name, kind in struct.move_fields().items():
+        try:
+            fields.append({"name": name, "type": move_type(kind).text})
+        except InputError as error:
+            path = struct.__qualname__.rpartition("<locals>.")[2].split(".")
+            raise InputError(f"{'.'.join(path)}, field {name}: {error}{declared_at(*path, name)}") from None
+    return fields
 
 
 def _bytecode(abi: dict[str, Any], revision: int, code_bytes: int | None, errors: Mapping[int, AbortCode]) -> bytes:

@@ -202,8 +202,14 @@ def _call_function(session: Session, function: BoundFunction, arguments: Sequenc
     try:
         return getattr(module, function.function.name)(*arguments)
     except (ZeroDivisionError, OverflowError) as error:
-        location = f"{function.definition.wire_id}::{function.function.name}"
-        raise VmError("ARITHMETIC_ERROR", str(error), location=location) from None
+        raise VmError("ARITHMETIC_ERROR", str(error), location=_location(function)) from None
+    except VmError as error:
+        error.location = error.location or _location(function)
+        raise
+
+
+def _location(function: BoundFunction) -> str:
+    return f"{function.definition.wire_id}::{function.function.name}"
 
 
 def _run(session: Session, executable: Executable, signers: Sequence[str]) -> None:

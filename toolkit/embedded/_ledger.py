@@ -650,7 +650,9 @@ class Ledger(LedgerReader):
                 return self._commit(transaction, body, definitions=definitions)
         output = execute(self.chain.snapshot(self.head), transaction, body)
         if output.discarded:
-            sender = wire_address(transaction.raw.sender)
-            raise InputError(f"the transaction of {sender} failed a check before execution: {output.vm_status}")
+            sender, payer = wire_address(transaction.raw.sender), wire_address(transaction.payer)
+            poor = output.vm_status == "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
+            hint = f"; ledger.fund({payer!r}) gives {payer} coins for the fee" if poor else ""
+            raise InputError(f"the transaction of {sender} failed a check before execution: {output.vm_status}{hint}")
         published = definitions if output.success else ()
         return self.chain.append(TransactionKind.USER, output, request=transaction, published=published)

@@ -79,7 +79,7 @@ class ContractPackage(NamedTuple):
         ------
         InputError
             If the contracts are not at one address, a module they use is not published, a type lacks an ability, or
-            an upgrade is not compatible.
+            an upgrade is not compatible or has the revision of the published code.
         """
         definitions = tuple(contract.definition for contract in contracts)
         if len({definition.address for definition in definitions}) != 1:
@@ -89,6 +89,7 @@ class ContractPackage(NamedTuple):
             before = code.modules.get((definition.address, definition.name))
             if before is not None:
                 check_upgrade(before, definition)
+                _check_revision(before, definition)
         owner = definitions[0].address
         registered = packages(owner)
         name = name or _package_with(definitions[0].name, registered) or definitions[0].name
@@ -167,6 +168,15 @@ class GovernanceScript(NamedTuple):
             session.module(GasSchedule).set_gas_schedule("0x1", self.schedule)
         if self.enable or self.disable:
             session.module(Features).change_feature_flags("0x1", list(self.enable), list(self.disable))
+
+
+def _check_revision(before: Definition, after: Definition) -> None:
+    """Raise InputError if another class has the bytecode that is published: the upgrade could not be seen."""
+    if after.contract is not before.contract and after.bytecode == before.bytecode:
+        raise InputError(
+            f"{after.wire_id} is published already with this ABI and revision {before.revision}, and the bytecode is made "
+            f"of both: write revision={before.revision + 1} in the class line of the upgrade"
+        )
 
 
 def _package_with(module: str, registered: Sequence[dict[str, Any]]) -> str | None:

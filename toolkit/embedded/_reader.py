@@ -16,7 +16,7 @@ from toolkit.embedded._state import module_key, resource_key, table_key
 from toolkit.embedded._vm_status import VmError
 from toolkit.embedded.framework import ACCOUNT_NAMES
 from toolkit.embedded.framework._account import Account
-from toolkit.errors import InputError
+from toolkit.errors import InputError, SchemaError
 from toolkit.move import (
     FunctionId,
     StructTag,
@@ -368,7 +368,7 @@ class LedgerReader:
         ------
         InputError
             If the version is above the head or pruned, the function is not a view function, its arguments do not fit,
-            or it aborts.
+            it aborts, or it returns a value that is not of its type.
 
         Examples
         --------
@@ -382,9 +382,15 @@ class LedgerReader:
             if not bound.function.mark.is_view:
                 raise InputError(f"{function} is not a view function")
             plain = [decode_bcs(layout, data) for layout, data in encode_arguments(bound, function, arguments)]
-            return run_view(self.chain.snapshot(at), bound, plain, tags)
+            values, gas_used = run_view(self.chain.snapshot(at), bound, plain, tags)
         except VmError as error:
             raise InputError(f"view {function} at version {at}: {error.vm_status}") from None
+        try:
+            for layout, value in zip(bound.returns, values, strict=True):
+                encode_bcs(layout, value)
+        except SchemaError as error:
+            raise InputError(f"view {function} did not return a value of its type: {error}") from None
+        return values, gas_used
 
     def digest(self) -> str:
         """Return a digest of all transactions that are not pruned, with their writes and events, as 64 hex digits."""

@@ -87,6 +87,12 @@ class _Borrowed(Generic[_V]):
     def __enter__(self) -> _V:
         return self._value
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"borrow_mut returns a context manager, which has no {name!r}: write `with ....borrow_mut(...) as value:` "
+            f"and use value.{name}"
+        )
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

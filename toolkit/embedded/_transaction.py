@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from toolkit._present.text import listed, visible
+from toolkit._present.text import listed, short_addresses, visible
 from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
 from toolkit.move import Writer, parse_address, wire_address
@@ -191,9 +191,8 @@ class CommittedTransaction:
         call = self.request.executable if self.request is not None else None
         what = f"published {listed(published, _MAX_NAMED)}" if published else getattr(call, "function", self.kind)
         how = "succeeded" if self.success else f"failed ({self.vm_status})"
-        return visible(
-            f"<CommittedTransaction version {self.version}: {what}, {how}, {self.gas_used:,} gas units>", 300
-        )
+        text = f"<CommittedTransaction version {self.version}: {what}, {how}, {self.gas_used:,} gas units>"
+        return visible(short_addresses(text), 300)
 
 
 @dataclass(frozen=True, slots=True)

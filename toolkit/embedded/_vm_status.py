@@ -55,6 +55,11 @@ class AbortCode:
     name: str = ""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.code, int):
+            raise InputError(
+                f"abort code must be an int or an AbortCode, got {self.code!r:.80}; declare it in the class of the "
+                'contract, such as E_EMPTY = invalid_state(1, "Nothing is left")'
+            )
         if not 0 <= self.code < 1 << 64:
             raise InputError(f"abort code must be a u64, 0 to 2^64 - 1, got {self.code}")
 

@@ -8,13 +8,18 @@ classes; the ABI is derived from the annotations.
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
+import linecache
+import os
 import sys
+import types
 import typing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_transform
 
+from toolkit._present.messages import did_you_mean
 from toolkit.errors import InputError
 from toolkit.move import TypeTag
 from toolkit.move._codecs import VARIANT
@@ -40,6 +45,7 @@ __all__ = [
     "Table",
     "TypeArgument",
     "address",
+    "declared_at",
     "i8",
     "i16",
     "i32",
@@ -72,6 +78,9 @@ class _Marker:
 
     text: str
 
+    def __repr__(self) -> str:
+        return self.text
+
 
 u8 = Annotated[int, _Marker("u8")]
 u16 = Annotated[int, _Marker("u16")]
@@ -90,6 +99,31 @@ signer = Annotated[str, _Marker("signer")]
 String = Annotated[str, _Marker("0x1::string::String")]
 vector = Annotated[list[T0], _Marker("vector")]
 Option = Annotated[T0 | None, _Marker("option")]
+
+_SHORT = {"0x1::string::String": "String", "option": "Option"}
+"""Names of aliases whose marker has another text."""
+
+_HELP = {
+    **{
+        f"u{bits}": f"Unsigned integer of {bits} bits, 0 to 2^{bits} - 1; an int in contracts."
+        for bits in (8, 16, 32, 64, 128, 256)
+    },
+    **{
+        f"i{bits}": f"Signed integer of {bits} bits, -2^{bits - 1} to 2^{bits - 1} - 1; an int in contracts."
+        for bits in (8, 16, 32, 64, 128, 256)
+    },
+    "address": "Address of an account or object; a str in contracts, such as '0xcafe'.",
+    "signer": (
+        "An account that signs the transaction; in contracts the str of its address.\n\n"
+        "Signers are the first parameters of an entry function. Callers do not pass them: they are the sender and the "
+        "secondary signers of the transaction."
+    ),
+    "String": "Text (``0x1::string::String``); a str in contracts.",
+    "vector": "``vector[T]``: a vector; a list in contracts. ``bytes`` is vector<u8>.",
+    "Option": "``Option[T]``: a value or nothing (``0x1::option::Option``); the value or None in contracts.",
+}
+for _name, _text in _HELP.items():
+    globals()[_name].__doc__ = _text  # what help(u64) and u64? show
 
 TypeArgument = TypeTag
 """A type argument of a generic function. Type arguments are the leading parameters, before signers and values.
@@ -244,10 +278,44 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
     if describe is not None:
         described: MoveType = describe(inner)
         return described
+    instead = _INSTEAD.get(origin)
+    if isinstance(annotation, types.UnionType) or origin is typing.Union:
+        instead = "Option[T] for a value that may be missing"
     raise InputError(
-        f"{annotation!r} is not a Move type; use u8..u256, i8..i256, bool, bytes, address, signer, String, "
-        "vector[T], Option[T], Object[T], Table[K, V], T0, T1 or a struct of a contract"
+        f"{_shown(annotation)} is not a Move type; "
+        + (
+            f"write {instead}"
+            if instead
+            else "the types are u8 to u256, i8 to i256, bool, bytes, address, signer, String, vector[T], Option[T], "
+            "Object[T], Table[K, V], T0, T1 and the structs of a contract"
+        )
     )
+
+
+_INSTEAD: dict[Any, str] = {
+    int: "u64, or another of u8 to u256 and i8 to i256: Move integers have a size",
+    str: "String for text, or address for an account",
+    float: "u64 in a smaller unit, such as octas: Move has no fractions",
+    list: "vector[T]",
+    tuple: "vector[T], or a Struct; only the return annotation can be a tuple",
+    set: "vector[T], or Table[T, bool]",
+    dict: "Table[K, V], or a Struct",
+    object: "the type of the value, such as u64",
+}
+"""What to write instead of an annotation that is usual in Python."""
+
+
+def _shown(annotation: Any) -> str:
+    """Return an annotation as it is written."""
+    marker = next((m for m in getattr(annotation, "__metadata__", ()) if isinstance(m, _Marker)), None)
+    arguments = typing.get_args(annotation.__origin__ if marker else annotation)
+    if marker is not None:
+        name = _SHORT.get(marker.text, marker.text)
+        return f"{name}[{_shown(arguments[0])}]" if arguments else name
+    if isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is typing.Union:
+        return " | ".join("None" if one is type(None) else _shown(one) for one in arguments)
+    name = getattr(annotation, "__name__", None) or repr(annotation)
+    return f"{name}[{', '.join(map(_shown, arguments))}]" if arguments else name
 
 
 def _parameter(variable: Any, arguments: tuple[MoveType, ...]) -> MoveType:
@@ -355,12 +423,16 @@ class Struct:
         if group is not None:
             cls.move_group = group
 
-    def __init__(self, /, **fields: Any) -> None:  # a field can be called self
+    def __init__(self, /, *values: Any, **fields: Any) -> None:  # a field can be called self
         expected = self.move_fields()
-        if fields.keys() != expected.keys():
-            missing = ", ".join(expected.keys() - fields.keys()) or "none"
-            unknown = ", ".join(fields.keys() - expected.keys()) or "none"
-            raise InputError(f"{type(self).__name__}: missing fields: {missing}; unknown fields: {unknown}")
+        if values or fields.keys() != expected.keys():
+            name = type(self).__name__
+            if values:
+                example = ", ".join(f"{field}=..." for field in expected)
+                raise InputError(f"{name}: fields are passed by name: {name}({example})")
+            missing = ", ".join(field for field in expected if field not in fields) or "none"
+            unknown = ", ".join(field for field in fields if field not in expected) or "none"
+            raise InputError(f"{name}: missing fields: {missing}; unknown fields: {unknown}")
         self.__dict__.update(fields)
 
     def __eq__(self, other: object) -> bool:
@@ -459,11 +531,11 @@ class Enum(Struct):
             cls.move_variants[name] = variant = type(name, (cls,), own | {"move_enum": cls})
             setattr(cls, name, variant)
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, /, *values: Any, **fields: Any) -> None:
         if type(self).move_enum is None:
             names = ", ".join(self.move_variants)
             raise InputError(f"{type(self).__name__} is an enum: construct one of its variants, {names}")
-        super().__init__(**fields)
+        super().__init__(*values, **fields)
 
     def __repr__(self) -> str:
         return f"{self.move_declared().__name__}.{super().__repr__()}"
@@ -537,8 +609,74 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
             quoted = type("Quoted", (), {"__annotations__": found})
             found = inspect.get_annotations(quoted, globals=scope, locals=names, eval_str=True)
     except NameError as error:
-        raise InputError(f"{where}: an annotation uses a name that is not defined: {error}") from None
+        name = error.name or ""
+        close = did_you_mean(name, [*__all__, *names, "bool", "bytes"])
+        raise InputError(
+            f"{where}: {name} is not defined; {close or 'an annotation must be a Move type or a struct of the contract'}"
+            f"{declared_at(*where.rpartition(' ')[2].split('.'), uses=name)}"
+        ) from None
     return found
+
+
+def declared_at(*path: str, uses: str = "") -> str:
+    """Return where the class statement that runs now declares something, such as ``" (shop.py, line 7)"``.
+
+    Parameters
+    ----------
+    *path : str
+        Names from the class on: class, method or struct, parameter or field. Names that the class statement does not
+        have are ignored, such as those of a base class.
+    uses : str, optional
+        A name in the annotations; the line is that of its first use in what `path` names.
+
+    Returns
+    -------
+    str
+        Empty if the source is not known. A cell of a notebook has a line and no file.
+    """
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__") in _DEFINING:
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    file = frame.f_code.co_filename
+    try:
+        node: ast.AST = ast.parse("".join(linecache.getlines(file, frame.f_globals)))
+    except SyntaxError:
+        return ""
+    inside = True  # the class statement that runs contains the line that runs; its parts do not
+    for name in path:
+        found = [
+            one
+            for one in ast.walk(node)
+            if name == _declared(one) and (not inside or frame.f_lineno in _lines(one))
+        ]
+        if found:
+            node, inside = found[-1], False
+    line = getattr(node, "lineno", None)
+    lines = [one.lineno for one in ast.walk(node) if uses and isinstance(one, ast.Name) and one.id == uses]
+    line = min(lines, default=line)
+    if line is None:
+        return ""
+    return f" ({os.path.basename(file)}, line {line})" if os.path.exists(file) else f" (line {line})"
+
+
+def _lines(node: Any) -> range:
+    """Return the lines of a declaration with its decorators."""
+    decorators = getattr(node, "decorator_list", ())
+    return range(min([node.lineno, *(one.lineno for one in decorators)]), node.end_lineno + 1)
+
+
+_DEFINING = {"toolkit.embedded._contract", __name__}
+
+
+def _declared(node: ast.AST) -> str | None:
+    """Return the name that a class, function, parameter or annotated field declares, or None."""
+    if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        return node.name
+    if isinstance(node, ast.arg):
+        return node.arg
+    return node.target.id if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) else None
 
 
 @functools.cache

@@ -231,7 +231,7 @@ def test_a_function_that_cannot_be_a_script():
 
     def missing(run, amount): ...
 
-    with pytest.raises(InputError, match="expected annotations of all 1 parameters"):
+    with pytest.raises(InputError, match="script missing: parameter amount has no type"):
         script(missing)
 
     def wrong(run, amount: dict) -> None: ...

@@ -9,10 +9,12 @@ import asyncio
 import atexit
 import gzip
 import re
+import traceback
 import socket
 import threading
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import uvicorn
@@ -294,8 +296,22 @@ def _answer(node: EmbeddedNode, handler: Handler, request: Request, body: bytes)
     except ApiError as error:
         return error.answer()
     except Exception as error:  # noqa: BLE001 - an error in a contract must not end the node
-        message = f"Internal error: {type(error).__name__}: {shown(error)}"
+        message = f"Internal error: {type(error).__name__}: {shown(error)}{_raised_at(error)}"
         return ApiError(500, "internal_error", message).answer()
+
+
+def _raised_at(error: Exception) -> str:
+    """Return the line of a user's contract in which an error was raised, or empty text; without its folder."""
+    lines = [
+        (frame.f_code, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if not str(frame.f_globals.get("__name__")).startswith("toolkit.")
+    ]
+    if not lines:
+        return ""
+    code, line = lines[-1]
+    file = Path(code.co_filename)
+    return f" (in {code.co_name}, {f'{file.name}, ' if file.is_file() else ''}line {line})"
 
 
 _LOOPBACK = "127.0.0.1"
