@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolkit.client._calls import Encoding
+    from toolkit.client._http import Ledger
     from toolkit.move import ModuleAbi
 
 __all__ = ["connect"]
 
 
 def connect(
-    target: str = "embedded",
+    target: str | Ledger = "embedded",
     *,
     api_key: str | None = None,
     encoding: Encoding = "json",
@@ -34,10 +35,10 @@ def connect(
 
     Parameters
     ----------
-    target : str, default "embedded"
+    target : str or Ledger, default "embedded"
         ``embedded`` (an in-process node with a seeded history of 5,000 ledger versions, which starts with the first
-        call of `connect` and stops at exit), ``mainnet``, ``testnet``, ``devnet``, ``local`` (127.0.0.1:8080), or an
-        http(s) URL with or without ``/v1``.
+        call of `connect` and stops at exit), ``mainnet``, ``testnet``, ``devnet``, ``local`` (127.0.0.1:8080), an
+        http(s) URL with or without ``/v1``, or a `toolkit.embedded.Ledger`, which is served on this machine until exit.
     api_key : str, optional
         Sent as a bearer token to that host only. By default the environment variable ``LEDGER_TOOLKIT_API_KEY``, unless
         the URL has a user name and password. Pass an empty string to send none.
@@ -70,7 +71,7 @@ def connect(
     Raises
     ------
     InputError
-        If `target` is neither a network name nor a valid URL, or an option is invalid.
+        If `target` is neither a network name, a valid URL nor a ledger, or an option is invalid.
 
     Examples
     --------
@@ -78,6 +79,9 @@ def connect(
     >>> node = toolkit.connect()
     >>> node.ledger().chain_id
     4
+    >>> from toolkit.embedded import Ledger
+    >>> toolkit.connect(Ledger(chain_id=7)).ledger().chain_id
+    7
     """
     return Node(
         target,

@@ -25,7 +25,7 @@ from toolkit.wire import parse_headers
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from toolkit.embedded import Ledger  # for typing only: it is started on use
+    from toolkit.embedded import Ledger as Ledger  # noqa: PLC0414 - for typing only, here and in `connect`
     from toolkit.wire import AnswerHeaders
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "Transport",
     "base_url",
     "embedded_ledger",
-    "embedded_url",
+    "embedded_node",
     "environment_key",
     "is_nearby",
     "is_public_network",
@@ -121,7 +121,7 @@ def base_url(target: str) -> str:
     ('http://127.0.0.1:8080/v1', 'https://node.example/v1')
     """
     if not isinstance(target, str):
-        raise InputError(f"node must be a string, got {type(target).__name__}")
+        raise InputError(f"node must be a str or a toolkit.embedded.Ledger, got {type(target).__name__}")
     if target in NETWORKS:
         return NETWORKS[target]
     shown = repr(redacted_target(target))
@@ -214,14 +214,28 @@ def embedded_ledger() -> Ledger:
     return embedded.Ledger.with_history(cache=True)
 
 
+def embedded_node(target: object) -> tuple[str, str] | None:
+    """Return URL and name of the embedded node that a target means: ``embedded`` or a ledger; None for other targets.
+
+    Each ledger is served once per process, until the interpreter exits.
+    """
+    if target == "embedded":
+        return embedded_url(embedded_ledger()), "embedded"
+    if isinstance(target, str):
+        return None
+    from toolkit import embedded
+
+    return (embedded_url(target), "embedded ledger") if isinstance(target, embedded.Ledger) else None
+
+
 @cache
-def embedded_url() -> str:
-    """Start the embedded node, once per process, and return its URL."""
+def embedded_url(ledger: Ledger) -> str:
+    """Serve a ledger, once per process, and return the URL."""
     import atexit
 
     from toolkit import embedded
 
-    server = embedded.start(embedded_ledger())
+    server = embedded.start(ledger)
     atexit.register(server.stop)
     return server.url
 

@@ -31,7 +31,7 @@ from toolkit.client._calls import (
 )
 from toolkit.client._connection import Connection
 from toolkit.client._credentials import NO_CREDENTIALS, Credentials
-from toolkit.client._http import base_url, embedded_url, environment_key, login_of, redacted_url
+from toolkit.client._http import base_url, embedded_node, environment_key, login_of, redacted_url
 from toolkit.client._node_errors import ABSENT, NO_ACCOUNT, Pace
 from toolkit.client._reads import Probe, Reads, probe
 from toolkit.client._snapshot import Snapshot
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from toolkit.client._accounts import Account, Asset
     from toolkit.client._calls import Encoding, PreparedCall
     from toolkit.client._contracts import Contract
-    from toolkit.client._http import Transport
+    from toolkit.client._http import Ledger, Transport
     from toolkit.client._node_errors import RetryPolicy
     from toolkit.client._resimulation import Resimulation
     from toolkit.client._results import Simulation, TableItem, ViewResult
@@ -76,9 +76,9 @@ class Node(Reads):
 
     Parameters
     ----------
-    target : str, default "embedded"
-        The name of a network or a URL, as for `connect`. A user name and password in it are sent to that host if
-        there is no API key. Neither `url` nor a pickle has them.
+    target : str or Ledger, default "embedded"
+        The name of a network, a URL or a ledger, as for `connect`. A user name and password in a URL are sent to that
+        host if there is no API key. Neither `url` nor a pickle has them.
     api_key : str, optional
         Sent as a bearer token, to this node's host only. By default ``LEDGER_TOOLKIT_API_KEY`` of the environment,
         unless the URL has a user name and password; an empty string sends none.
@@ -130,7 +130,7 @@ class Node(Reads):
 
     def __init__(
         self,
-        target: str = "embedded",
+        target: str | Ledger = "embedded",
         *,
         api_key: str | None = None,
         encoding: Encoding = "json",
@@ -157,9 +157,10 @@ class Node(Reads):
         check_text("name", name)
         check_text("cache_name", cache_name)
         abis = check_abis(abis)
-        if target == "embedded":
-            target, api_key, name = embedded_url(), "", name or "embedded"  # it does not need a key
-        url = base_url(target)
+        embedded = embedded_node(target)
+        if embedded is not None:
+            target, api_key, name = embedded[0], "", name or embedded[1]  # it does not need a key
+        url = base_url(target)  # type: ignore[arg-type]  # it refuses what is not a str
         login, url = login_of(url), redacted_url(url)
         if api_key is None and login is None:  # what the caller writes comes before the environment
             api_key = environment_key()

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from toolkit.embedded._reader import PublishedContract as PublishedContract
     from toolkit.embedded._transaction import CommittedTransaction as CommittedTransaction
     from toolkit.embedded._transaction import LedgerBlock as LedgerBlock
+    from toolkit.embedded._transaction import LedgerChange as LedgerChange
+    from toolkit.embedded._transaction import LedgerEvent as LedgerEvent
     from toolkit.embedded._vm_status import AbortCode as AbortCode
     from toolkit.embedded._vm_status import already_exists as already_exists
     from toolkit.embedded._vm_status import invalid_argument as invalid_argument
@@ -97,7 +99,7 @@ _HOMES = {
     "http._server": "Server serve start",
     "_ledger": "Ledger",
     "_reader": "LedgerAccount Milestone PublishedContract",
-    "_transaction": "CommittedTransaction LedgerBlock",
+    "_transaction": "CommittedTransaction LedgerBlock LedgerChange LedgerEvent",
     "types": (
         "T0 T1 Enum Event Object Option Resource String Struct Table TypeArgument address i8 i16 i32 i64 i128 i256 "
         "signer u8 u16 u32 u64 u128 u256 vector"

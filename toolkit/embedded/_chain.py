@@ -216,7 +216,9 @@ class Chain:
             if version != block.last_version:
                 self.blocks.replace_last(replace(block, last_version=version))
             hash_ = request.hash if request is not None else hash_
-            committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request)
+            committed = CommittedTransaction(
+                version, kind, hash_, output, block.timestamp_us, request, self.code_at(version)
+            )
             if self.decoded_tables:
                 self.tables.update(output.tables)
             self._list(committed)
@@ -369,7 +371,7 @@ class Chain:
         self.oldest_version = self.blocks[0].first_version
         for committed in transactions:
             self.state.write(committed.version, committed.output.writes)
-            self._list(committed)
+            self._list(replace(committed, code=self.code_at(committed.version)))
         self.tables.update(tables)
 
     def published(self) -> Iterator[tuple[int, CodeSet]]:

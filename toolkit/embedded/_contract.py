@@ -727,14 +727,16 @@ def _check_methods(cls: type[Module]) -> None:
         problem = ""
         if name == "__init__":
             problem = (
-                "a contract has no state of its own: write init_module(self, account: signer) and store a Resource with "
-                "self.move_to"
+                "a contract has no state of its own: write init_module(self, account: signer) and store a Resource "
+                "with self.move_to"
             )
         elif name == "init_module":
             if mark is not _PRIVATE:
                 problem = "it runs once, when the module is first published, and cannot be called: remove its decorator"
             elif len(inspect.signature(function).parameters) != 2:  # noqa: PLR2004 - self and the signer
-                problem = "it takes the signer of the publishing account: def init_module(self, account: signer) -> None"
+                problem = (
+                    "it takes the signer of the publishing account: def init_module(self, account: signer) -> None"
+                )
         elif mark.is_view and returned in {None, "None"}:
             problem = "a view function returns a value: write its type, such as -> u64"
         elif mark.is_entry and returned not in {None, "None"}:
@@ -794,16 +796,18 @@ def _converted(where: str, name: str, convert: Callable[[Any], _T], kind: Any) -
         return convert(kind)
     except InputError as error:
         what = "returned value" if name == "return" else f"parameter {name}"
-        raise InputError(f"{where}, {what}: {error}{declared_at(*where.removeprefix('script ').split('.'), name)}") from None
+        raise InputError(
+            f"{where}, {what}: {error}{declared_at(*where.removeprefix('script ').split('.'), name)}"
+        ) from None
 
 
 def _check_parameters(where: str, function: Callable[..., Any], annotations: Mapping[str, Any]) -> None:
     """Raise InputError unless a method has the parameters of a Move function: self, then annotated ones."""
-    own, *others = inspect.signature(function).parameters.values() or [None]
+    parameters = list(inspect.signature(function).parameters.values())
     problem, name = "", ""
-    if own is None or own.name in annotations:
+    if not parameters or parameters[0].name in annotations:
         problem = "the first parameter must be self, without an annotation"
-    for one in others:
+    for one in parameters[1:]:
         name = one.name
         if one.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
             problem = f"parameter {one}: Move parameters are positional, one name each"

@@ -8,12 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded._chain import MAX_CHAIN_ID, Chain
-from toolkit.embedded._contract import StandInScript
-from toolkit.embedded._execution import execute, run_executable
+from toolkit.embedded._contract import StandInScript, find_script
+from toolkit.embedded._execution import NO_PAYER, execute, run_executable
 from toolkit.embedded._history import seeded_ledger
 from toolkit.embedded._meter import Schedule, released_schedule
 from toolkit.embedded._publishing import ContractPackage, GovernanceScript
-from toolkit.embedded._reader import UNIX_EPOCH, LedgerReader, Milestone, encode_arguments, encode_script
+from toolkit.embedded._reader import (
+    UNIX_EPOCH,
+    LedgerReader,
+    Milestone,
+    encode_arguments,
+    encode_script,
+    plain_arguments,
+)
 from toolkit.embedded._saved import SavedLedger, from_cache, read_ledger, write_ledger
 from toolkit.embedded._state import resource_key
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
@@ -28,9 +35,10 @@ from toolkit.move import (
     decode_bcs,
     encode_bcs,
     parse_address,
+    parse_type_tag,
     wire_address,
 )
-from toolkit.wire import EncodedEntryFunction, EncodedPayloadV2, RawTransaction, SignedTransaction
+from toolkit.wire import EncodedEntryFunction, EncodedMultisig, EncodedPayloadV2, RawTransaction, SignedTransaction
 
 if TYPE_CHECKING:
     import os
@@ -42,7 +50,15 @@ if TYPE_CHECKING:
     from toolkit.embedded._reader import MilestoneKind
     from toolkit.embedded._session import Session
     from toolkit.embedded._transaction import CommittedTransaction, Output
-    from toolkit.wire import EncodedPayload
+    from toolkit.wire import (
+        EncodedPayload,
+        EncodedScript,
+        EntryFunction,
+        LedgerState,
+        Multisig,
+        Script,
+        SimulationRequest,
+    )
 
 __all__ = ["Ledger"]
 
@@ -397,6 +413,102 @@ class Ledger(LedgerReader):
         )
         return self.commit_transaction(transaction)
 
+    def execute(
+        self,
+        call: EntryFunction | Script | Multisig | SimulationRequest,
+        *,
+        sender: str | None = None,
+        secondary_signers: Sequence[str] = (),
+        fee_payer: str | None = None,
+        max_gas_amount: int | None = None,
+        gas_unit_price: int | None = None,
+    ) -> CommittedTransaction:
+        """Commit a call as a transaction: what `Node.simulate` would do with it, done.
+
+        `commit` does the same with the name of a function and its arguments. Keys are not needed, and those of a
+        request are not used; nothing can be committed over HTTP.
+
+        Parameters
+        ----------
+        call : EntryFunction, Script, Multisig or SimulationRequest
+            For example ``contract.increment.call(1)``. A script must be declared with `script`.
+        sender : str
+            Address that sends the transaction; part of a SimulationRequest, like the options below.
+        secondary_signers : sequence of str, optional
+            Further addresses that sign.
+        fee_payer : str, optional
+            Address that pays the fee; the sender by default.
+        max_gas_amount : int, default 200_000
+            Gas units.
+        gas_unit_price : int, default 100
+            Octas per gas unit.
+
+        Returns
+        -------
+        CommittedTransaction
+            With its version, success, vm_status, gas_used, events and changes. A call that fails is committed too.
+
+        Raises
+        ------
+        InputError
+            If `call` is not a call, the function does not exist, the arguments do not fit, or a check before execution
+            fails (such as a balance below the fee); nothing is committed.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> from toolkit import embedded
+        >>> ledger = embedded.Ledger()
+        >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])
+        >>> ledger.execute(call, sender="0xa11ce")
+        <CommittedTransaction version 2: 0x1::aptos_account::transfer, succeeded, 6 gas units>
+        """
+        transaction = self._requested(
+            call,
+            sender=sender,
+            secondary_signers=secondary_signers,
+            fee_payer=fee_payer,
+            max_gas_amount=max_gas_amount,
+            gas_unit_price=gas_unit_price,
+        )
+        return self.commit_transaction(transaction)
+
+    def advance(self, blocks: int = 1, *, time: datetime | None = None) -> LedgerState:
+        """Commit blocks without transactions, so that ledger time, versions and epochs move on.
+
+        Parameters
+        ----------
+        blocks : int, default 1
+            Number of blocks. Each is two versions and one block time.
+        time : datetime, optional
+            Ledger time of the first of them, with a time zone; one block time after the last block by default.
+
+        Returns
+        -------
+        LedgerState
+            State of the new head.
+
+        Raises
+        ------
+        InputError
+            If `blocks` is not an int of at least 1, another block is open, or `time` is before the next block's.
+
+        Examples
+        --------
+        >>> from toolkit import embedded
+        >>> ledger = embedded.Ledger()
+        >>> ledger.advance(blocks=60).version
+        120
+        >>> f"{ledger.state.timestamp:%H:%M:%S}"
+        '00:00:59'
+        """
+        if type(blocks) is not int or blocks < 1:  # a bool is an int
+            raise InputError(f"blocks must be an int of at least 1, got {blocks!r:.80}")
+        for _ in range(blocks):
+            with self.block(time=time):
+                time = None
+        return self.state
+
     def commit_transaction(self, transaction: Transaction) -> CommittedTransaction:
         """Run a prepared transaction and commit its output.
 
@@ -625,6 +737,81 @@ class Ledger(LedgerReader):
         self._milestones.append(Milestone(version, kind, text))
 
     # -- internals -----------------------------------------------------------------------------------------
+
+    def _requested(
+        self,
+        call: Any,
+        *,
+        sender: str | None,
+        secondary_signers: Sequence[str],
+        fee_payer: str | None,
+        max_gas_amount: int | None,
+        gas_unit_price: int | None,
+    ) -> Transaction:
+        """Return the transaction of a call or request as `execute` and `profile` take it."""
+        # Imported on use: requests are pydantic models, which take longer to import than a ledger to make.
+        from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest, ViewFunction
+
+        if isinstance(call, ViewFunction):
+            function = FunctionId.parse(call.function).wire
+            raise InputError(f"{function} is a view function, which commits nothing: use ledger.view or node.view")
+        if isinstance(call, SimulationRequest):
+            if sender or secondary_signers or fee_payer or max_gas_amount is not None or gas_unit_price is not None:
+                raise InputError("a SimulationRequest has its own sender, signers and gas: pass them to the request")
+            request = call
+        elif isinstance(call, EntryFunction | Script | Multisig):
+            if sender is None:
+                raise InputError("pass sender=, the account that sends the transaction; no key is needed")
+            request = SimulationRequest(
+                call,
+                sender=sender,
+                secondary_signers=secondary_signers,
+                fee_payer=fee_payer,
+                max_gas_amount=max_gas_amount,
+                gas_unit_price=gas_unit_price,
+            )
+        else:
+            text = f"expected an EntryFunction, Script, Multisig or SimulationRequest, got {call!r:.80}"
+            is_name = isinstance(call, str | StandInScript)
+            raise InputError(text + ("; ledger.commit takes a function and its arguments" if is_name else ""))
+        if request.fee_payer is not None and parse_address(request.fee_payer) == NO_PAYER:
+            raise InputError(f"fee_payer {NO_PAYER} pays for simulations only: pass an account that has coins")
+        payload: EncodedPayload
+        if isinstance(request.payload, Multisig):
+            inner = request.payload.transaction_payload
+            payload = EncodedMultisig(
+                parse_address(request.payload.multisig_address), None if inner is None else self._encoded(inner)
+            )
+        else:
+            payload = self._encoded(request.payload)
+        return self.prepare(
+            payload,
+            sender=request.sender,
+            secondary_signers=request.secondary_signers,
+            fee_payer=request.fee_payer,
+            max_gas_amount=_DEFAULT_MAX_GAS if request.max_gas_amount is None else request.max_gas_amount,
+            gas_unit_price=_DEFAULT_PRICE if request.gas_unit_price is None else request.gas_unit_price,
+        )
+
+    def _encoded(self, call: EntryFunction | Script) -> EncodedEntryFunction | EncodedScript:
+        """Return a call in BCS; its arguments may have every form that a node accepts."""
+        from toolkit.wire import EntryFunction
+
+        code = self.chain.code_at(self.head)
+        if isinstance(call, EntryFunction):
+            function = FunctionId.parse(call.function)
+            bound, tags = self._bound(function.wire, call.type_arguments, self.head)
+            if not bound.function.mark.is_entry:
+                raise InputError(f"{function.wire} is not an entry function: transactions cannot call it")
+            values = plain_arguments(function.wire, bound.parameters, call.arguments)
+            encoded = tuple(data for _, data in encode_arguments(bound, function.wire, values))
+            return EncodedEntryFunction(function, tags, encoded)
+        declared = find_script(bytes.fromhex(call.bytecode.removeprefix("0x")))
+        if declared is None:
+            raise InputError("the bytecode is not that of a script declared with toolkit.embedded.script")
+        kinds = code.script_parameters(declared.function, tuple(map(parse_type_tag, call.type_arguments)))
+        values = plain_arguments(f"script {declared.name}", [code.layout(one.text) for one in kinds], call.arguments)
+        return encode_script(code, declared, call.type_arguments, values)
 
     def _schedule_blob(self, schedule: Schedule | str) -> bytes:
         chosen = released_schedule(schedule) if isinstance(schedule, str) else schedule

@@ -174,8 +174,8 @@ def _check_revision(before: Definition, after: Definition) -> None:
     """Raise InputError if another class has the bytecode that is published: the upgrade could not be seen."""
     if after.contract is not before.contract and after.bytecode == before.bytecode:
         raise InputError(
-            f"{after.wire_id} is published already with this ABI and revision {before.revision}, and the bytecode is made "
-            f"of both: write revision={before.revision + 1} in the class line of the upgrade"
+            f"{after.wire_id} is published already with this ABI and revision {before.revision}, and the bytecode is "
+            f"made of both: write revision={before.revision + 1} in the class line of the upgrade"
         )
 
 

@@ -27,6 +27,8 @@ from toolkit.move import (
     parse_type_tag,
     wire_address,
 )
+from toolkit.move._argument_decoding import decode_argument
+from toolkit.move._argument_encoding import encode_argument
 from toolkit.move._type_tags import SIGNED, UNSIGNED
 from toolkit.wire import EncodedScript, ScriptArgument
 
@@ -50,6 +52,7 @@ __all__ = [
     "PublishedContract",
     "encode_arguments",
     "encode_script",
+    "plain_arguments",
     "script_arguments",
 ]
 
@@ -427,6 +430,20 @@ def encode_arguments(bound: BoundFunction, function: str, arguments: Sequence[An
     """Return the layout and the BCS bytes of each argument."""
     _check_number(function, bound.parameter_kinds, arguments)
     return [(layout, encode_bcs(layout, value)) for layout, value in zip(bound.parameters, arguments, strict=True)]
+
+
+def plain_arguments(function: str, layouts: Sequence[Layout], arguments: Sequence[Any]) -> list[Any]:
+    """Return arguments in any form that a node accepts as Python values; arguments over their number as they are.
+
+    Raises
+    ------
+    InputError, SchemaError
+        If an argument does not fit its type.
+    """
+    return [
+        decode_argument(layout, encode_argument(layout, value, where=f"{function}: arguments[{place}]"))
+        for place, (layout, value) in enumerate(zip(layouts, arguments, strict=False))
+    ] + list(arguments[len(layouts) :])
 
 
 def _check_number(function: str, kinds: Sequence[MoveType], arguments: Sequence[Any]) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from toolkit._present.tables import Listing
 from toolkit._present.text import listed, short_addresses, visible
+from toolkit.embedded._code import decode_group
 from toolkit.embedded._vm_status import SUCCESS
 from toolkit.errors import InputError
-from toolkit.move import Writer, parse_address, wire_address
+from toolkit.move import Writer, decode_bcs, parse_address, parse_type_tag, wire_address, wire_type
 from toolkit.wire import (
     Ed25519Signature,
     EncodedModuleBundle,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolkit.embedded._chain import Chain
+    from toolkit.embedded._code import CodeSet
     from toolkit.embedded._meter import Charges
     from toolkit.embedded._session import EmittedEvent, TableTypes
     from toolkit.embedded._state import StateKey, StateValue
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CommittedTransaction",
     "LedgerBlock",
+    "LedgerChange",
+    "LedgerEvent",
     "Output",
     "Transaction",
     "TransactionKind",
@@ -123,6 +128,10 @@ class Transaction:
         return self.fee_payer or self.raw.sender
 
 
+def _wire(tag: str) -> str:
+    return wire_type(parse_type_tag(tag))
+
+
 def encode_stored(executable: Executable) -> bytes:
     """Return a payload as multisig accounts store it."""
     writer = Writer()
@@ -143,9 +152,56 @@ class Output(NamedTuple):
     tables: Mapping[str, TableTypes] = MappingProxyType({})  # by handle
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerEvent:
+    """An event of a committed transaction, decoded.
+
+    Parameters
+    ----------
+    type : str
+        Its Move type, such as ``0xcafe::registry::Registered``.
+    data : dict
+        Fields by name, as Python values.
+    """
+
+    type: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerChange:
+    """A state change of a committed transaction, decoded.
+
+    Parameters
+    ----------
+    kind : {"resource", "table item", "module"}
+        What was written.
+    address : str
+        Address it is stored under; for a table item the handle of the table.
+    name : str
+        Type of the resource, name of the module, or types of key and item.
+    key : object
+        Key of the table item; None for others.
+    value : object
+        Value after the transaction, as Python values; None if it was deleted, and for the code of a module.
+    deleted : bool
+        Whether it was deleted.
+    """
+
+    kind: str
+    address: str
+    name: str
+    key: Any
+    value: Any
+    deleted: bool
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class CommittedTransaction:
     """A committed transaction; each is one ledger version.
+
+    `Ledger.execute`, `Ledger.publish` and `Ledger.transaction` return one. ``toolkit.fetch_transactions`` reads
+    transactions as typed frames, from any node.
 
     Parameters
     ----------
@@ -161,6 +217,19 @@ class CommittedTransaction:
         Ledger time, microseconds.
     request : Transaction, optional
         The signed transaction; None for transactions of the ledger itself.
+    code : CodeSet, optional
+        The modules published at the version, which `events` and `changes` are decoded by.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from toolkit import embedded
+    >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])
+    >>> done = embedded.Ledger().execute(call, sender="0xa11ce")
+    >>> done.success, done.version, done.gas_used
+    (True, 2, 6)
+    >>> done.events[0].data["amount"]
+    100
     """
 
     version: int
@@ -169,6 +238,7 @@ class CommittedTransaction:
     output: Output
     timestamp_us: int
     request: Transaction | None = None
+    code: CodeSet | None = field(default=None, compare=False)
 
     @property
     def success(self) -> bool:
@@ -184,6 +254,41 @@ class CommittedTransaction:
     def gas_used(self) -> int:
         """Gas units charged, from the gas model."""
         return self.output.charges.total_charge_gas_units
+
+    @property
+    def events(self) -> Listing[LedgerEvent]:
+        """The events, decoded: tuple of LedgerEvent. A notebook and ``print`` show them as a table."""
+        return Listing(LedgerEvent(one.type, self._decoded(one.type, one.data)) for one in self.output.events)
+
+    @property
+    def changes(self) -> Listing[LedgerChange]:
+        """The state changes, decoded: tuple of LedgerChange. A notebook and ``print`` show them as a table."""
+        return Listing(change for key, value in self.output.writes.items() for change in self._changes(key, value))
+
+    def _changes(self, key: StateKey, value: StateValue | None) -> list[LedgerChange]:
+        data = None if value is None else value.data
+        if key.kind == "table":
+            types = self.output.tables.get(key.owner)
+            if types is None:  # only read through the types of the contract that deleted it
+                return [LedgerChange("table item", wire_address(key.owner), "", key.item, data, data is None)]
+            item = None if data is None else self._decoded(types.value, data)
+            name, index = f"{types.key} -> {types.value}", self._decoded(types.key, key.item)
+            return [LedgerChange("table item", wire_address(key.owner), name, index, item, data is None)]
+        at, name = wire_address(key.owner), str(key.name)
+        if key.kind == "module":
+            return [LedgerChange("module", at, name, None, None, data is None)]
+        members = decode_group(data) if key.kind == "group" and data is not None else {name: data}
+        return [
+            LedgerChange(
+                "resource", at, _wire(tag), None, None if one is None else self._decoded(tag, one), one is None
+            )
+            for tag, one in members.items()
+        ]
+
+    def _decoded(self, type_text: str, data: bytes) -> Any:
+        if self.code is None:
+            raise InputError("a transaction without the modules of its version cannot be decoded")
+        return decode_bcs(self.code.layout(type_text), data)
 
     def __repr__(self) -> str:
         modules = [key for key in self.output.writes if key.kind == "module"]

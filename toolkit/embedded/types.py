@@ -12,11 +12,11 @@ import ast
 import functools
 import inspect
 import linecache
-import os
 import sys
 import types
 import typing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar, dataclass_transform
 
 from toolkit._present.messages import did_you_mean
@@ -231,7 +231,7 @@ class MoveType:
     lower: Callable[[Any], Any] | None = None
 
 
-def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType:  # noqa: PLR0911 - one per kind
+def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType:  # noqa: C901, PLR0911 - one per kind
     """Return the Move type of an annotation.
 
     Parameters
@@ -265,6 +265,11 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
     if marker is not None:
         return _marked(marker, annotation.__origin__, arguments)
     origin = typing.get_origin(annotation) or annotation
+    instead = _INSTEAD.get(origin) if isinstance(origin, type) else None
+    if origin in {types.UnionType, typing.Union}:
+        instead = "Option[T] for a value that may be missing"
+    if instead is not None:
+        raise InputError(f"{_shown(annotation)} is not a Move type; write {instead}")
     inner = tuple(move_type(argument, arguments) for argument in typing.get_args(annotation))
     if origin is Table and len(inner) == 2:  # noqa: PLR2004 - a table has a key and a value type
         return _table(*inner)
@@ -278,17 +283,9 @@ def move_type(annotation: Any, arguments: tuple[MoveType, ...] = ()) -> MoveType
     if describe is not None:
         described: MoveType = describe(inner)
         return described
-    instead = _INSTEAD.get(origin)
-    if isinstance(annotation, types.UnionType) or origin is typing.Union:
-        instead = "Option[T] for a value that may be missing"
     raise InputError(
-        f"{_shown(annotation)} is not a Move type; "
-        + (
-            f"write {instead}"
-            if instead
-            else "the types are u8 to u256, i8 to i256, bool, bytes, address, signer, String, vector[T], Option[T], "
-            "Object[T], Table[K, V], T0, T1 and the structs of a contract"
-        )
+        f"{_shown(annotation)} is not a Move type; the types are u8 to u256, i8 to i256, bool, bytes, address, signer, "
+        "String, vector[T], Option[T], Object[T], Table[K, V], T0, T1 and the structs of a contract"
     )
 
 
@@ -612,7 +609,7 @@ def resolve_annotations(owner: Any, cls: type, where: str, *, own_name_wins: boo
         name = error.name or ""
         close = did_you_mean(name, [*__all__, *names, "bool", "bytes"])
         raise InputError(
-            f"{where}: {name} is not defined; {close or 'an annotation must be a Move type or a struct of the contract'}"
+            f"{where}: {name} is not defined; {close or 'expected a Move type or a struct of the contract'}"
             f"{declared_at(*where.rpartition(' ')[2].split('.'), uses=name)}"
         ) from None
     return found
@@ -647,9 +644,7 @@ def declared_at(*path: str, uses: str = "") -> str:
     inside = True  # the class statement that runs contains the line that runs; its parts do not
     for name in path:
         found = [
-            one
-            for one in ast.walk(node)
-            if name == _declared(one) and (not inside or frame.f_lineno in _lines(one))
+            one for one in ast.walk(node) if name == _declared(one) and (not inside or frame.f_lineno in _lines(one))
         ]
         if found:
             node, inside = found[-1], False
@@ -658,7 +653,8 @@ def declared_at(*path: str, uses: str = "") -> str:
     line = min(lines, default=line)
     if line is None:
         return ""
-    return f" ({os.path.basename(file)}, line {line})" if os.path.exists(file) else f" (line {line})"
+    source = Path(file)
+    return f" ({source.name}, line {line})" if source.is_file() else f" (line {line})"
 
 
 def _lines(node: Any) -> range:

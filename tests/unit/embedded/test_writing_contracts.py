@@ -1,0 +1,209 @@
+"""What somebody who writes a contract for the first time gets wrong, and what the message says to write."""
+
+from __future__ import annotations
+
+import linecache
+import textwrap
+
+import pytest
+
+from toolkit import embedded
+from toolkit.embedded import Ledger, Module, Resource, entry, signer, u64, view
+from toolkit.errors import InputError
+
+_HEAD = "from __future__ import annotations\nfrom toolkit.embedded import *\n"
+
+
+def define(body: str, name: str = "<cell>") -> dict:
+    """Run source as a cell of a notebook does: it has lines and no file."""
+    source = _HEAD + textwrap.dedent(body).lstrip("\n")
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    scope: dict = {"__name__": "__main__"}
+    exec(compile(source, name, "exec"), scope)  # noqa: S102 - what a notebook does
+    return scope
+
+
+MEMBERS = {
+    "def pay(self, account: signer, amount: u46) -> None: ...": "Shop.pay: u46 is not defined; did you mean `u64` or `u16`? (line 5)",
+    "def pay(self, account: signer, amount: int) -> None: ...": (
+        "Shop.pay, parameter amount: int is not a Move type; write u64, or another of u8 to u256 and i8 to i256: Move "
+        "integers have a size (line 5)"
+    ),
+    "def pay(self, account: signer, names: list[u64]) -> None: ...": (
+        "Shop.pay, parameter names: list[u64] is not a Move type; write vector[T] (line 5)"
+    ),
+    "def pay(self, account: signer, name: String | None) -> None: ...": (
+        "Shop.pay, parameter name: String | None is not a Move type; write Option[T] for a value that may be missing "
+        "(line 5)"
+    ),
+    "def pay(self, account: signer, amount) -> None: ...": (
+        "Shop.pay: parameter amount has no type: write amount: u64, or another Move type (line 5)"
+    ),
+    "def pay(self, account: signer, amount: u64 = 3) -> None: ...": (
+        "Shop.pay: parameter amount has a default value, which Move does not have: callers pass all arguments (line 5)"
+    ),
+    "def pay(self, amount: u64, account: signer) -> None: ...": (
+        "Shop.pay: signer parameters come before the others: move account in front of amount (line 5)"
+    ),
+    "def pay(account: signer) -> None: ...": (
+        "Shop.pay: the first parameter must be self, without an annotation (line 5)"
+    ),
+    "def pay(self, account: signer) -> u64: ...": (
+        "Shop.pay: an entry function returns nothing: write -> None, and return the value from a view function (line 5)"
+    ),
+}
+
+
+@pytest.mark.parametrize(("member", "message"), MEMBERS.items())
+def test_a_wrong_entry_function_is_an_error_with_its_line(member, message):
+    """The message names the method, the parameter, what to write, and the line of the cell."""
+    with pytest.raises(InputError) as caught:
+        define(f"class Shop(Module, address='0x5407'):\n    @entry\n    {member}")
+    assert str(caught.value) == message
+
+
+def test_other_mistakes_in_a_class_are_errors_with_their_line():
+    """Fields, views, constructors, the first function, and the class line."""
+    for body, message in {
+        "class Shop(Module, address='0x5407'):\n    class Till(Resource):\n        kept: float": (
+            "Shop.Till, field kept: float is not a Move type; write u64 in a smaller unit, such as octas: Move has no "
+            "fractions (line 5)"
+        ),
+        "class Shop(Module, address='0x5407'):\n    @view\n    def price(self):\n        return 3": (
+            "Shop.price: a view function returns a value: write its type, such as -> u64 (line 5)"
+        ),
+        "class Shop(Module, address='0x5407'):\n    def __init__(self):\n        self.kept = 3": (
+            "Shop.__init__: a contract has no state of its own: write init_module(self, account: signer) and store a "
+            "Resource with self.move_to (line 4)"
+        ),
+        "class Shop(Module, address='0x5407'):\n    def init_module(self) -> None: ...": (
+            "Shop.init_module: it takes the signer of the publishing account: "
+            "def init_module(self, account: signer) -> None (line 4)"
+        ),
+        "class Shop(Module):\n    pass": (
+            "class Shop(Module): pass the address of the module: class Shop(Module, address='0xcafe') (line 3)"
+        ),
+        "class Shop(Module, adress='0x5407'):\n    pass": (
+            "class Shop(Module): adress is not an option of a contract; did you mean `address`? (line 3)"
+        ),
+        "class Shop(Module, address='shop'):\n    pass": (
+            "class Shop(Module): not an address: 'shop'; expected 0x and 1 to 64 hex digits (line 3)"
+        ),
+    }.items():
+        with pytest.raises(InputError) as caught:
+            define(body)
+        assert str(caught.value) == message
+
+
+def test_a_contract_in_a_file_has_the_name_of_the_file_in_its_errors():
+    """Lines of a file without its name would not be found."""
+    with pytest.raises(InputError, match=r"write u64, .* \(test_writing_contracts\.py, line \d+\)$"):
+
+        class Shop(Module, address="0x5407"):
+            @view
+            def price(self) -> int: ...
+
+
+class Till(Module, address="0x7111"):
+    """A contract with the mistakes that only show when it runs."""
+
+    class Coins(Resource):
+        count: u64
+
+    def init_module(self, account: signer) -> None:
+        self.move_to(account, Till.Coins(count=0))
+
+    @view
+    def nothing(self) -> u64: ...
+
+    @view
+    def text(self) -> u64:
+        return "three"
+
+    @view
+    def misspelt(self) -> u64:
+        return self.cuont
+
+    @view
+    def missing(self) -> u64:
+        return self.borrow(Till.Coins, "0x1").count
+
+    @entry
+    def add(self, account: signer) -> None:
+        self.borrow_mut(Till.Coins, "0x7111").count += 1
+
+    @entry
+    def by_position(self, account: signer) -> None:
+        self.move_to(account, Till.Coins(3))
+
+    @entry
+    def refuse(self, account: signer) -> None:
+        self.require(False, "no")
+
+
+@pytest.fixture(scope="module")
+def ledger() -> Ledger:
+    ledger = Ledger()
+    ledger.publish(Till)
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        ("nothing", InputError, "did not return a value of its type: value: expected u64"),
+        ("text", InputError, "expected u64 as an int in 0..18446744073709551615, got string 'three'"),
+        ("misspelt", AttributeError, "cuont"),
+        ("missing", InputError, "Execution failed in 0x7111::till::missing at code offset 0"),
+    ],
+)
+def test_a_wrong_view_says_what_is_wrong(ledger, function, error, message):
+    """Values of another type are not returned, and failures name the function that failed."""
+    with pytest.raises(error, match=message.replace(".", r"\.")):
+        ledger.view(f"0x7111::till::{function}")
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        ("add", AttributeError, "write `with ....borrow_mut(...) as value:` and use value.count"),
+        ("by_position", InputError, "Coins: fields are passed by name: Coins(count=...)"),
+        ("refuse", InputError, "abort code must be an int or an AbortCode, got 'no'"),
+    ],
+)
+def test_a_wrong_entry_function_says_what_is_wrong(ledger, function, error, message):
+    """Each is a mistake that the documentation of other languages suggests."""
+    head = ledger.head
+    with pytest.raises(error) as caught:
+        ledger.commit(f"0x7111::till::{function}", sender="0xb0b")
+    assert message in str(caught.value)
+    assert ledger.head == head + 2  # the block, without the transaction
+
+
+def test_an_upgrade_needs_a_new_revision():
+    """With the ABI and the revision that are published the bytecode would be the same, so nobody could see it."""
+    ledger = Ledger()
+    first = define("class Shop(Module, address='0x5407'):\n    @view\n    def price(self) -> u64:\n        return 3")[
+        "Shop"
+    ]
+    again = define("class Shop(Module, address='0x5407'):\n    @view\n    def price(self) -> u64:\n        return 4")[
+        "Shop"
+    ]
+    ledger.publish(first)
+    ledger.publish(first)
+    with pytest.raises(InputError, match=r"0x5407::shop is published already .* write revision=2 in the class line"):
+        ledger.publish(again)
+
+
+def test_a_sender_without_coins_is_told_how_to_get_some(ledger):
+    """The status of a node is not enough for somebody who just made up an address."""
+    with pytest.raises(InputError, match=r"INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE; ledger\.fund\('0x1234'\) gives"):
+        ledger.commit("0x7111::till::refuse", sender="0x1234")
+
+
+def test_types_have_help():
+    """`help(u64)` and `u64?` describe the type, not int."""
+    for name in ("u8", "i256", "address", "signer", "String", "vector", "Option"):
+        assert getattr(embedded, name).__doc__.split("\n")[0].endswith((".", ">."))
+    assert "0 to 2^64 - 1" in u64.__doc__
+    assert {"Module", "entry", "view", "u64", "signer", "Table"} <= set(dir(embedded))
