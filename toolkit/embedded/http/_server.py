@@ -9,9 +9,9 @@ import asyncio
 import atexit
 import gzip
 import re
-import traceback
 import socket
 import threading
+import traceback
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
