@@ -461,7 +461,7 @@ class Ledger(LedgerReader):
         >>> ledger = embedded.Ledger()
         >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])
         >>> ledger.execute(call, sender="0xa11ce")
-        <CommittedTransaction version 2: 0x1::aptos_account::transfer, succeeded, 6 gas units>
+        <CommittedTransaction version 2: 0x1::aptos_account::transfer, succeeded, 65 gas units>
         """
         transaction = self._requested(
             call,

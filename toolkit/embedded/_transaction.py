@@ -227,7 +227,7 @@ class CommittedTransaction:
     >>> call = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 100])
     >>> done = embedded.Ledger().execute(call, sender="0xa11ce")
     >>> done.success, done.version, done.gas_used
-    (True, 2, 6)
+    (True, 2, 65)
     >>> done.events[0].data["amount"]
     100
     """
