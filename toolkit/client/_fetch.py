@@ -80,6 +80,7 @@ __all__ = [
     "fetch_transactions",
     "fetch_views",
     "plan_versions",
+    "resolved_plan",
     "simulate_all",
 ]
 
@@ -91,7 +92,15 @@ _STRIDE = 32
 
 
 def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
-    """Resolve a version plan by a node's ledger, which is read once and returned too; warn about clipped versions.
+    """Resolve a version plan as `resolved_plan` does, and warn about clipped versions."""
+    plan, ledger = resolved_plan(node, versions, state=state)
+    for note in plan.notes:
+        warn_caller(note)
+    return plan, ledger
+
+
+def resolved_plan(node: Node, versions: Versions | None, *, state: bool = True) -> tuple[ResolvedPlan, LedgerState]:
+    """Resolve a version plan by a node's ledger, which is read once and returned too.
 
     The oldest version that a probe found applies to reads of state only: pass ``state=False`` for transactions.
     """
@@ -103,8 +112,6 @@ def plan_versions(node: Node, versions: Versions | None, *, state: bool = True) 
         version_at=lambda time: node.first_from(time, ledger),
         claimed=ledger.oldest_version,
     )
-    for note in plan.notes:
-        warn_caller(note)
     return plan, ledger
 
 

@@ -1,8 +1,9 @@
 """Widgets that build requests in a notebook. All state is traits; constructing a widget makes no request."""
 
 from toolkit.widgets._simulation_builder import SimulationBuilder
+from toolkit.widgets._view_builder import ViewBuilder
 
-__all__ = ["SimulationBuilder"]
+__all__ = ["SimulationBuilder", "ViewBuilder"]
 
 
 def __dir__() -> list[str]:

@@ -372,10 +372,14 @@ class Form(anywidget.AnyWidget):
         """Return what setting a trait of `_mirrored` changes in the draft."""
         return {name: value}
 
+    def _trait_of(self, name: str, draft: dict[str, Any]) -> Any:
+        """Return the value of a trait of `_mirrored` by the draft."""
+        return draft[name]
+
     def _mirror(self, draft: dict[str, Any]) -> None:
         """Set the traits of `_mirrored` from the draft."""
         for name in self._mirrored:
-            setattr(self, name, draft[name])
+            setattr(self, name, self._trait_of(name, draft))
 
     def _start_over(self) -> None:
         """Forget what was said about the last draft, for a new request."""

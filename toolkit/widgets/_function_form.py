@@ -166,7 +166,7 @@ class FunctionForm(Form):
             self.type_arguments = "\n".join(draft["type_arguments"])
         for name in self._mirrored:
             if name not in {"function", "type_arguments", "arguments"}:
-                setattr(self, name, draft[name])
+                setattr(self, name, self._trait_of(name, draft))
 
     def _encoded(self, arguments: Sequence[Any]) -> Sequence[Any] | None:
         """Return arguments as the node reads them from JSON; None if the ABI is unknown or they do not fit."""

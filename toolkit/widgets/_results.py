@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._results import Simulation
-    from toolkit.wire import GasBreakdown, SimulationRequest
+    from toolkit.wire import GasBreakdown, SimulationRequest, ViewFunction
 
 __all__ = ["MAX_ROWS", "Html", "code", "pages", "picture", "programs", "request_as_json", "request_as_python", "safe"]
 
@@ -473,11 +473,16 @@ def request_as_python(request: SimulationRequest, node: Node) -> str:
     -------
     str
     """
-    target = "" if node.name == "embedded" else repr(redacted_url(node.url))
     return (
-        f"import toolkit\n\nnode = toolkit.connect({target})\n"
+        f"import toolkit\n\n{connect_line(node)}\n"
         f"request = {format_expression(request.to_python())}\nsimulation = node.simulate(request)"
     )
+
+
+def connect_line(node: Node) -> str:
+    """Return the line of a Python program that connects to a node, without credentials."""
+    target = "" if node.name == "embedded" else repr(redacted_url(node.url))
+    return f"node = toolkit.connect({target})"
 
 
 def format_expression(expression: str, *, width: int = _WIDTH) -> str:
@@ -570,7 +575,7 @@ def request_as_curl(request: SimulationRequest, node: Node, arguments: Sequence[
     if request.needs_bcs:
         return "# Nodes accept this signature only in BCS, which curl cannot write. Use the Python program."
     query = _query(request)
-    lines = [f"URL={_quoted(redacted_url(node.url))}"]
+    lines = [f"URL={quoted(redacted_url(node.url))}"]
     body = _body(request, arguments)
     variables = {}
     if request.sequence_number is None:
@@ -589,7 +594,7 @@ def request_as_curl(request: SimulationRequest, node: Node, arguments: Sequence[
     if request.gas_unit_price is None:
         body["gas_unit_price"] = "100"
     body |= {name: f"<{name}>" for name in variables}
-    text = _quoted(json.dumps(body, indent=1))
+    text = quoted(json.dumps(body, indent=1))
     for name, value in variables.items():
         text = text.replace(f'"<{name}>"', f'"\'"{value}"\'"')
     where = f"$URL/transactions/simulate{f'?{query}' if query else ''}"
@@ -597,7 +602,7 @@ def request_as_curl(request: SimulationRequest, node: Node, arguments: Sequence[
     return "\n".join(lines)
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """Return a text as one word of a shell."""
     return "'" + text.replace("'", "'\\''") + "'"
 
@@ -605,7 +610,7 @@ def _quoted(text: str) -> str:
 # a study's call ------------------------------------------------------------------------------------------------------
 
 
-def request_as_study(request: SimulationRequest) -> str:
+def request_as_study(request: SimulationRequest | ViewFunction) -> str:
     """Return the ``[[call]]`` of a study file, or a comment that says why a study cannot describe the request."""
     try:
         call = Call.of(request)

@@ -1,0 +1,341 @@
+"""The view builder, by setting and reading its traits: reads at the head, at a version and over versions."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit.errors import InputError
+from toolkit.widgets import ViewBuilder
+from toolkit.widgets._fields import Findings
+from toolkit.widgets._readings import BLANK_VERSIONS, frame_words, plan_words, read_versions, value_html, write_versions
+
+SIZE = "0xcafe::registry::size"
+RECORD = toolkit.ViewFunction("0xcafe::registry::record_of", ["alice"])
+SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+
+
+@pytest.fixture(scope="module")
+def node():
+    """Return the embedded node."""
+    with toolkit.connect() as made:
+        yield made
+
+
+@pytest.fixture
+def builder(node):
+    """Return a builder, closed after the test."""
+    made = ViewBuilder(node)
+    yield made
+    made.close()
+
+
+def page(builder, title):
+    """Return the page whose title begins so."""
+    return next(html for name, html in builder._pages if name.startswith(title))
+
+
+def executed(builder):
+    """Run the Python program and return its names."""
+    names = {}
+    exec(builder.python, names)  # noqa: S102 - the program under test
+    names["node"].close()
+    return names
+
+
+# which versions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("versions", "draft"),
+    [
+        (None, {"at": "head"}),
+        (4000, {"at": "version", "version": "4000"}),
+        (np.uint64(7), {"at": "version", "version": "7"}),
+        (-1, {"at": "version", "version": "-1"}),
+        ("0:-1/50", {"at": "plan", "plan": "0:-1/50"}),
+        ("2026-05-01..2026-06-01/20", {"at": "plan", "plan": "2026-05-01..2026-06-01/20"}),
+        ([5, 7, -1], {"at": "plan", "plan": "5, 7, -1"}),
+        (range(0, 100, 10), {"at": "plan", "plan": "0:90:10"}),
+        ([5], {"at": "plan", "plan": "5:5"}),
+    ],
+)
+def test_versions_and_their_draft(versions, draft):
+    """What the fetch functions take is written into the fields, and read from them as the same versions."""
+    assert write_versions(versions) == draft
+    found = Findings()
+    read = read_versions(BLANK_VERSIONS | draft, found)
+    assert found.good
+    assert write_versions(read) == draft
+
+
+@pytest.mark.parametrize(
+    ("at", "typed", "said"),
+    [
+        ("plan", "200:100", "the version plan runs from 200 down to 100; write the older version first"),
+        ("plan", "-5:-9", "write the older version first"),
+        ("plan", "1,000:2,000", "did you mean '1000:2000'?"),
+        ("plan", "0:-1/0", "step and number of versions must be 1 or more"),
+        ("plan", "0:99999999", "100,000,000 versions, more than 50,000,000"),
+        ("plan", "yesterday", "the forms are"),
+        ("version", "0:-1", "expected a ledger version, such as 4000"),
+        ("version", str(2**64), "expected a whole number from 0 to 2^64-1"),
+    ],
+)
+def test_a_wrong_plan_is_said_while_it_is_typed(at, typed, said):
+    """The sentence is that of the plan's parser, at the field."""
+    found = Findings()
+    assert read_versions(BLANK_VERSIONS | {"at": at, at: typed}, found) is None
+    assert said in found.errors[at]
+
+
+def test_plans_in_words():
+    """The note below the field says what a plan means."""
+    assert plan_words("0:-1/50") == "50 evenly spaced versions from 0 to the head"
+    assert plan_words("-1000:") == "every version from the head - 999 to the head"
+    assert plan_words("100:200:2") == "every 2nd version from 100 to 200"
+    assert plan_words("1:9:11") == "every 11th version from 1 to 9"
+    assert plan_words("2026-05-01..2026-06-01/20") == "20 evenly spaced versions from 2026-05-01 to 2026-06-01"
+    assert plan_words("2026-05-01T06:30..2026-06-01") == "every version from 2026-05-01 06:30 UTC to 2026-06-01"
+    assert (plan_words("-1:"), plan_words("7"), plan_words([1])) == ("the head", "version 7", "1 version")
+
+
+# reading -------------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_asked_before_a_button_is_pressed(memory):
+    """Neither making the form nor filling it asks the node anything."""
+    with toolkit.Node("http://127.0.0.1:1/v1", transport=memory) as node:
+        builder = ViewBuilder(node, function=SIZE)
+        builder.versions = "2026-05-01..2026-06-01/20"
+        builder.request = RECORD
+        builder.versions, builder.times, builder.flatten = 5, True, True
+        assert memory.asked == []
+        builder.close()
+
+
+def test_the_head(builder):
+    """A read without versions: value with its type, gas, version and time; one request made from the entries."""
+    builder.function = SIZE
+    builder.read()
+    assert builder.request == toolkit.ViewFunction(SIZE)
+    assert builder.result == builder.node.view(SIZE)
+    shown = page(builder, "Value")
+    for words in ("<code>u64</code>", "652", "21 gas units", "4999 (the head)", "2026-06-28 22:04:48 UTC", "Model gas"):
+        assert words in shown
+    assert builder._status["text"] == "Answered: 21 gas units at version 4999"
+    assert not builder._stale
+    builder.versions = 10
+    assert builder._stale
+
+
+def test_a_version(builder):
+    """One version, also counted from the head; its time and the head are shown."""
+    builder.request, builder.versions = RECORD, 4000
+    builder.read()
+    assert builder.result == builder.node.at(4000).view(RECORD)
+    shown = page(builder, "Value")
+    assert "&quot;registered_at&quot;: 1767334464" in shown
+    assert "Head of the node" in shown
+    assert re.search(r"Its time</th><td>2026-05-\d\d", shown)
+    builder.versions = -2
+    builder.read()
+    assert builder.result.ledger_version == 4998
+
+
+def test_a_plan(builder):
+    """A plan gives the frame of `fetch_views`, a figure with words, rows, and the failed versions in words."""
+    builder.function, builder.versions, builder.times = SIZE, "0:-1/9", True
+    builder.read()
+    expected = toolkit.fetch_views(builder.node, SIZE, "0:-1/9", times=True, progress=False)
+    pd.testing.assert_frame_equal(builder.result, expected)
+    assert [title for title, _ in builder._pages] == ["Figure", "Rows (9)", "Failed (1)"]
+    assert builder._status == {"kind": "good", "text": "9 reads, from version 0 to 4999; 1 failed"}
+    shown = page(builder, "Figure")
+    words = re.search(r'alt="([^"]*)"', shown)[1]
+    assert "value: 81 at version 624, 652 at version 4999; 8 different values from 81 to 652" in words
+    assert "gas: 3 at version 624, 21 gas units at version 4999; 2 different values from 3 to 21" in words
+    assert base64.b64decode(re.search(r"base64,([^\"]*)", shown)[1]).startswith(b"\x89PNG")
+    assert "Model gas" in shown
+    assert "can&#x27;t be found" in page(builder, "Failed")
+    assert "invalid_input" in page(builder, "Failed")
+    assert "1,249" not in page(builder, "Rows")
+    assert "1249" in page(builder, "Rows")
+
+
+def test_structs_over_a_plan_have_numbers_with_one_column_per_field(builder):
+    """A struct is not a number, which is said; its fields are drawn."""
+    builder.request, builder.versions = RECORD, "4000:4002"
+    builder.read()
+    assert "value is not a number: see the rows" in page(builder, "Figure")
+    builder.flatten = True
+    assert builder._stale
+    builder.read()
+    assert "value.registered_at: 1,767,334,464 at all of them" in page(builder, "Figure")
+
+
+def test_a_plan_that_is_clipped_is_said(builder, recwarn):
+    """What the fetch functions warn of is in the page; nothing is written below the cell."""
+    builder.function, builder.versions = SIZE, "4990:6000:5"
+    builder.read()
+    assert len(builder.result) == 2
+    assert "versions 5000 to 6000 do not exist yet; reading to 4999" in page(builder, "Figure")
+    assert not recwarn.list
+
+
+def test_all_versions_failed(builder, recwarn):
+    """An abort everywhere: the status is bad, every read is a row, nothing is drawn."""
+    builder.request, builder.versions = RECORD.replace(arguments=("nobody",)), "4000:4005"
+    builder.read()
+    assert builder._status == {"kind": "bad", "text": "6 reads, from version 4000 to 4005; 6 failed"}
+    assert "Nobody registered this name" in page(builder, "Failed (6)")
+    assert "4000 to 4005" in page(builder, "Failed (6)")
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("request_", "versions", "path", "said"),
+    [
+        (RECORD.replace(arguments=("nobody",)), None, "arguments.0", "Nobody registered this name"),
+        (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0xdead::m::S"]), None, "type_arguments.0", "exist"),
+        (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::account::Account"]), None, "type_arguments.0", "b"),
+        (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["u64"]), None, "function", "Move abort"),
+        (RECORD, 0, "function", "can't be found"),
+        (RECORD, 99_999, "version", "this version does not exist yet: the node has 0 to 4999"),
+        (RECORD, "9000:9010", "plan", "this node holds 0 to 4999"),
+        (RECORD.replace(arguments=("alice", 5)), None, "arguments", "expected 1 (0x1::string::String), got 2"),
+        (RECORD.replace(function="0xcafe::registry::record"), None, "function", "did you mean record_of?"),
+        (RECORD.replace(function="0xcafe::registry::register"), None, "function", "is an entry function"),
+    ],
+)
+def test_a_failure_is_said_at_the_field_that_caused_it(builder, request_, versions, path, said):
+    """In a sentence; mending the entry clears it."""
+    builder.request, builder.versions = request_, versions
+    builder.read()
+    assert list(builder.errors) == [path]
+    assert said in builder.errors[path]
+    assert builder._status["kind"] in {"bad", "error"}
+    assert builder.result is None
+    builder.versions = 4_000
+    builder.request = RECORD
+    builder.read()
+    assert builder.errors == {}
+    assert builder.result.ledger_version == 4000
+
+
+def test_missing_entries(builder):
+    """Read on an empty form names what is needed; nothing is asked."""
+    builder.read()
+    assert "expected address::module::function" in builder.errors["function"]
+    builder.function = SIZE
+    builder._draft = builder._draft | {"seq": builder._draft["seq"] + 1, "at": "plan"}
+    builder.read()
+    assert builder.errors == {
+        "plan": "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
+    }
+
+
+def test_a_request_comes_out_as_it_went_in(builder):
+    """Arguments that JSON cannot say stay; versions do not change with the request."""
+    builder.versions = "0:-1/50"
+    builder.request = request = toolkit.ViewFunction("0x1::m::f", [b"\x01\x02", 2**128], type_arguments=["u8"])
+    assert builder.request == request
+    assert builder.function == "0x1::m::f"
+    assert builder.versions == "0:-1/50"
+    builder.type_arguments = "u16"
+    assert builder.request == request.replace(type_arguments=("u16",))
+
+
+# programs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("versions", [None, 4_000, -3, "4000:-1/4", [100, 4_500, -1], "2026-05-01..2026-06-01/3"])
+@pytest.mark.parametrize("request_", [RECORD, SUPPLY], ids=["arguments", "types"])
+def test_the_python_reads_the_same(builder, request_, versions):
+    """Executed, the program makes the equal call and gets the equal answer, for every kind of versions."""
+    builder.request, builder.versions = request_, versions
+    builder.flatten = builder.times = isinstance(versions, str)
+    builder.read()
+    names = executed(builder)
+    assert names["call"] == builder.request
+    if isinstance(builder.result, pd.DataFrame):
+        pd.testing.assert_frame_equal(names["frame"], builder.result)
+    else:
+        assert names["result"] == builder.result
+
+
+def test_json_and_study(builder):
+    """The body as the node reads it, and a call of a study with the source view."""
+    builder.request = toolkit.ViewFunction("0x1::features::is_enabled", [5])
+    builder.check()
+    shown = dict(builder._programs)
+    assert json.loads(shown["JSON"]) == {
+        "function": "0x1::features::is_enabled",
+        "type_arguments": [],
+        "arguments": ["5"],
+    }
+    study = f'[study]\nname = "x"\nversions = "0:-1/3"\n\n{shown["Study"]}\n'
+    assert 'view = "0x1::features::is_enabled"' in study
+    assert "arguments = [5]" in study
+
+
+# display -------------------------------------------------------------------------------------------------------------
+
+
+def test_values_are_shown_whole_and_escaped():
+    """Numbers are grouped, bytes are hex, containers are JSON; what is long is folded; nothing is markup."""
+    assert value_html(2**64) == "<code>18,446,744,073,709,551,616</code>"
+    assert value_html(value=True) == "<code>true</code>"
+    assert value_html(b"\x01\xff") == "<code>0x01ff</code>"
+    assert "none" in value_html(None)
+    assert "&lt;script&gt;" in value_html("<script>")
+    assert "&lt;b&gt;" in value_html({"a": ["<b>", 2**70]})
+    assert value_html("x" * 1000).startswith("<details")
+
+
+def test_a_saved_notebook_has_the_answer(builder):
+    """The picture of the form has entries, program, value and figure; repr says what is asked."""
+    builder.function, builder.versions = SIZE, "4000:-1/3"
+    assert repr(builder) == "ViewBuilder(Node('embedded'), 0xcafe::registry::size)"
+    builder.read()
+    html = builder._repr_mimebundle_()[0]["text/html"]
+    assert '<img class="ltk-plot"' in html
+    assert "fetch_views(node, call, &#x27;4000:-1/3&#x27;)" in html
+
+
+def test_the_answer_is_handed_to_the_notebook(builder, monkeypatch):
+    """A `ViewResult` or the frame, under the name that is given."""
+    with pytest.raises(InputError, match="nothing was run yet|not a notebook"):
+        builder.hand_over("size")
+    shell = type("Shell", (), {"user_ns": {"form": builder}})()
+    monkeypatch.setattr("toolkit.widgets._form._shell", lambda: shell)
+    builder.function = SIZE
+    builder.read()
+    assert "form.result.value" in page(builder, "Value")
+    builder.hand_over("size")
+    assert shell.user_ns["size"] is builder.result
+    builder.versions = "4000:-1/3"
+    builder.read()
+    with pytest.raises(InputError, match="variable of this notebook already"):
+        builder.hand_over("size")
+    builder.hand_over("frame")
+    assert shell.user_ns["frame"] is builder.result
+
+
+def test_words_of_an_empty_answer():
+    """A frame in which no version answered has no numbers and no words about values."""
+    frame = pd.DataFrame(
+        {
+            "ledger_version": pd.array([5], dtype="uint64[pyarrow]"),
+            "value": pd.array([None], dtype="uint64[pyarrow]"),
+            "gas_used": pd.array([None], dtype="uint64[pyarrow]"),
+            "error_code": pd.array(["unreachable"], dtype="string[pyarrow]"),
+        }
+    )
+    assert frame_words(frame) == ["1 read, version 5; 1 failed"]

@@ -1,0 +1,295 @@
+"""A form that runs a view function: at the head, at a version, or over versions with a figure of value and gas."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from traitlets import Bool, Instance
+
+from toolkit._present.numbers import number
+from toolkit.client._fetch import fetch_views
+from toolkit.errors import InputError, SchemaError
+from toolkit.gas._series import MODEL_NOTICE
+from toolkit.move import FunctionId, parse_address, parse_type_tag, wire_type
+from toolkit.widgets._fields import group
+from toolkit.widgets._function_form import FunctionForm
+from toolkit.widgets._functions import arguments_text, function_fields, parse_arguments, read_types
+from toolkit.widgets._readings import (
+    BLANK_VERSIONS,
+    ReadForm,
+    Wanted,
+    curl_lines,
+    read_options,
+    value_html,
+    version_fields,
+    version_pairs,
+)
+from toolkit.widgets._results import (
+    Html,
+    code,
+    connect_line,
+    format_expression,
+    pairs,
+    paragraph,
+    request_as_study,
+    safe,
+    table,
+)
+from toolkit.wire import ViewFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+    from toolkit.client._node import Node
+    from toolkit.client._results import ViewResult
+    from toolkit.errors import NodeError
+    from toolkit.widgets._fields import Findings
+    from toolkit.widgets._functions import ResolvedCall
+    from toolkit.widgets._readings import Reading
+
+__all__ = ["ViewBuilder"]
+
+_ADDRESS = re.compile(r"\b(?:0x)?[0-9a-f]{1,64}\b")
+_MODULE = re.compile(r"Module (?:0x)?([0-9a-f]{1,64})::(\w+)")
+
+
+class ViewBuilder(FunctionForm, ReadForm):
+    """Run a view function at the node's head, at a ledger version, or over many versions.
+
+    Neither constructing the form nor setting its traits makes a request. In a browser, the ABI of the function is read
+    when it has been typed, so that each argument has a field of its own; from Python, `check` and `read` read it.
+
+    Parameters
+    ----------
+    node : Node
+        Runs the views; available as ``node``.
+    function : str, optional
+        Initial function: ``address::module::function``.
+    request : ViewFunction, optional
+        Initial content of the form.
+
+    Attributes
+    ----------
+    function : str
+        As typed: ``address::module::function``.
+    type_arguments : str
+        As typed: Move types, one per line or separated by commas.
+    arguments : str
+        As typed: a JSON array.
+    versions : int, str, list of int or None
+        None reads the head, an int one version, and anything else is a version plan as `fetch_views` takes it.
+    flatten, times : bool
+        As of `fetch_views`, for a version plan.
+    request : ViewFunction or None
+        The call made from the last valid entries. Set it to fill the form.
+    errors : dict of str to str
+        Error messages by field, such as ``plan`` or ``arguments.1``; ``node`` holds the error that the node returned.
+        Read only.
+    error : str
+        All error messages as one text; empty if there is none. Read only.
+    python : str
+        A Python program that reads the same; empty without a request. Read only.
+    result : ViewResult, DataFrame or None
+        The last answer: a frame for a version plan. Read only.
+    busy : bool
+        True while a request is in progress. Read only.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> builder = toolkit.widgets.ViewBuilder(toolkit.connect(), function="0xcafe::registry::size")
+    >>> builder.versions = 4_000
+    >>> builder.read()
+    >>> builder.result.value
+    521
+
+    Over a version plan the result is a frame:
+
+    >>> builder.versions = "1000:-1/3"
+    >>> builder.read()
+    >>> builder.result["value"].tolist()
+    [132, 391, 652]
+    """
+
+    _title = "Run a view function"
+    _words: ClassVar[dict[str, Any]] = {
+        "form": "The view",
+        "note": "a view changes nothing",
+        "none": "No view function fits.",
+        "stale": "The entries have changed since: read again.",
+        "copy": {"Study": "Copy the study's call"},
+    }
+    _blank: ClassVar[dict[str, Any]] = {
+        "seq": 0,
+        "function": "",
+        "type_arguments": [],
+        "arguments": [],
+        "raw": "",
+        "lead": "raw",
+        **BLANK_VERSIONS,
+    }
+    _mirrored = ("function", "type_arguments", "arguments", "versions", "flatten", "times")
+    _kind = "view"
+
+    times = Bool(default_value=False)
+    request = Instance(ViewFunction, allow_none=True)
+
+    def __init__(self, node: Node, *, function: str | None = None, request: ViewFunction | None = None) -> None:
+        super().__init__(node, request=request)
+        if function is not None:
+            self.function = function
+
+    # what is read ----------------------------------------------------------------------------------------
+
+    def _wanted(self) -> Wanted:
+        return Wanted(self.request, self._versions, (self.flatten, self.times))
+
+    def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> ViewResult:
+        return node.view(wanted.request, ledger_version=version)
+
+    def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
+        flatten, times = wanted.options
+        return fetch_views(node, wanted.request, versions, flatten=flatten, times=times, progress=False)
+
+    def _cause_of(self, error: NodeError) -> str:
+        """Return the path of the field that a refusal is about: a type or argument that it names, or the function."""
+        types, drafts = self._draft["type_arguments"], self._draft["arguments"]
+        if module := _MODULE.search(error.message):
+            missing = f"{parse_address(module[1])}::{module[2]}::"
+            named = [place for place, typed in enumerate(types) if missing in _canonical(typed)]
+            return f"type_arguments.{named[0]}" if named else "function"
+        if "borrow global" in error.message:
+            told = {parse_address(one) for one in _ADDRESS.findall(error.message.rpartition(" from ")[2])}
+            named = [
+                place for place, typed in enumerate(drafts) if isinstance(typed, str) and _canonical(typed) in told
+            ]
+            if named:
+                return f"arguments.{named[0]}"
+            return "type_arguments.0" if types else "function"
+        only = drafts[0] if len(drafts) == 1 else None
+        return "arguments.0" if isinstance(only, str) and "abort" in error.message else "function"
+
+    def _after(self, reading: Reading) -> None:
+        super()._after(reading)
+        self._remember()
+
+    # what the form is about ------------------------------------------------------------------------------
+
+    def _read_draft(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> ViewFunction | None:
+        call = self._read_function(draft, found, typed=typed)
+        request = self._read_call(draft, call, found)
+        self._read_at(draft, found)
+        return request
+
+    def _read_call(self, draft: dict[str, Any], call: ResolvedCall | None, found: Findings) -> ViewFunction | None:
+        name = draft["function"].strip()
+        if not name:
+            found.missing["function"] = "expected address::module::function, such as 0x1::coin::supply"
+            return None
+        last, types = self.request, read_types(draft["type_arguments"], found)
+        kept = last is not None and draft["raw"] == arguments_text(last.arguments)
+        arguments = last.arguments if last is not None and kept else parse_arguments(draft["raw"], found)
+        place = "function"
+        try:
+            name = str(FunctionId.parse(name))
+            if types is None or arguments is None or not found.good:
+                return None
+            place = "arguments"
+            if call is not None and types == call.type_arguments:
+                call.encode(arguments)
+            return ViewFunction(name, arguments, type_arguments=types)
+        except (InputError, SchemaError) as error:
+            found.errors[place] = str(error)
+            return None
+
+    def _write_draft(self, request: ViewFunction | None) -> dict[str, Any]:
+        draft = self._blank | {name: self._draft[name] for name in BLANK_VERSIONS}
+        if request is None:
+            return draft
+        return draft | {
+            "function": FunctionId.parse(request.function).wire,
+            "type_arguments": [wire_type(parse_type_tag(name)) for name in request.type_arguments],
+            "raw": arguments_text(request.arguments),
+        }
+
+    def _fields(self) -> dict[str, Any]:
+        function = function_fields(self._function, self._call, placeholder="0x1::coin::supply")
+        return group("", [*function, *version_fields(times=True)])
+
+    def _python_of(self, request: ViewFunction) -> str:
+        expression = request.to_python().replace(repr(request.function), repr(self._subject()))
+        call = f"call = {format_expression(expression)}"
+        if self._versions is None:
+            read = "result = node.view(call)"
+        elif isinstance(self._versions, int):
+            read = f"result = node.at({self._versions}).view(call)"
+        else:
+            options = read_options(flatten=self.flatten, times=self.times)
+            read = "frame = " + format_expression(f"toolkit.fetch_views(node, call, {self._versions!r}{options})")
+        return f"import toolkit\n\n{connect_line(self.node)}\n{call}\n{read}"
+
+    def _programs_of(self, request: ViewFunction) -> dict[str, str]:
+        body = request.to_wire() | {"function": FunctionId.parse(request.function).wire}
+        body["type_arguments"] = [wire_type(parse_type_tag(name)) for name in request.type_arguments]
+        if (encoded := self._encoded(request.arguments)) is not None:
+            body["arguments"] = list(encoded)
+        return {
+            "Python": self._python_of(request),
+            "curl": curl_lines(self.node, "view", body, self._versions),
+            "JSON": json.dumps(body, indent=2, ensure_ascii=False),
+            "Study": request_as_study(request).replace(request.function, str(self._subject())),
+        }
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        at = "the head" if self._versions is None else self._versions
+        return [("Function", self.function), ("Arguments", self.arguments), ("Read at", at)]
+
+    def _subject(self) -> str | None:
+        """Return the function with the short form of its address."""
+        return None if self.request is None else FunctionId.parse(self.request.function).wire
+
+    def _checked_words(self) -> str:
+        if self._call is not None:
+            return f"Matches {self._call.signature} at version {self._call.ledger_version}"
+        return "The node returns no ABI of this module: the arguments were not checked."
+
+    # display ---------------------------------------------------------------------------------------------
+
+    def _read_words(self, reading: Reading) -> str:
+        result: ViewResult = reading.result
+        gas = "" if result.gas_used is None else f"{result.gas_used:,} gas units "
+        count = "" if len(result.values) == 1 else f"{len(result.values)} values, "
+        return f"Answered: {count}{gas}at version {result.ledger_version}"
+
+    def _one_pages(self, reading: Reading, name: str) -> dict[str, str]:
+        result: ViewResult = reading.result
+        types = result.types or ("as in JSON",) * len(result.values)
+        if len(result.values) == 1:
+            value = Html(f"<p>Returned <code>{safe(types[0])}</code></p>{value_html(result.value)}")
+        else:
+            rows = [
+                (place, Html(f"<code>{safe(kind)}</code>"), value_html(one))
+                for place, (kind, one) in enumerate(zip(types, result.values, strict=True))
+            ]
+            value = table({"#": "number", "Type": "", "Value": "wide"}, rows, "Return values")
+        about = [("Gas used", number(result.gas_used) + " gas units" if result.gas_used is not None else None)]
+        facts = pairs([*about, *version_pairs(reading)], "How it was read")
+        note = paragraph(
+            Html(f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>")
+        )
+        model = [paragraph(f"Model gas. {MODEL_NOTICE}")] if self.node.name == "embedded" and result.gas_used else []
+        notes = model if result.types else [paragraph("The node returns no ABI of this module: types are as in JSON.")]
+        page = "".join([value, facts, *notes, note])
+        return {"Value": f'<div class="ltk-page">{page}</div>', "Raw": code(result.raw, "The answer as JSON")}
+
+
+def _canonical(typed: str) -> str:
+    """Return an address or type in canonical form; other text as it is."""
+    try:
+        return str(parse_type_tag(typed.strip())) if "::" in typed else parse_address(typed.strip())
+    except InputError:
+        return typed
