@@ -27,7 +27,22 @@ def simulation(node, state):
     return form
 
 
-BUILDERS = {"simulation": simulation}
+def view(node, state):
+    """A view over versions: filled, answered with a figure, and one that aborts, with a wrong plan."""
+    form = toolkit.widgets.ViewBuilder(node, request=toolkit.ViewFunction("0xcafe::registry::record_of", ["alice"]))
+    form.versions, form.flatten = "4000:-1/9", True
+    if state == "failing":
+        form.arguments = '["nobody"]'
+        form.read()
+        form.versions = "200:100"
+    elif state == "answered":
+        form.read()
+    else:
+        form.check()
+    return form
+
+
+BUILDERS = {"simulation": simulation, "view": view}
 """A function per builder: it returns the builder in one of the states."""
 
 

@@ -1,4 +1,4 @@
-"""Widgets that build requests in a notebook. All state is traits; constructing a widget makes no request."""
+"""Widgets that build and run requests in a notebook. All state is traits; constructing a widget makes no request."""
 
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._view_builder import ViewBuilder

@@ -20,9 +20,8 @@ import traitlets
 from matplotlib.figure import Figure
 from traitlets import Bool
 
-from toolkit._present.data import json_value
-from toolkit._present.numbers import number, plural
-from toolkit._present.text import ELLIPSIS, visible
+from toolkit._present.tables import json_value
+from toolkit._present.text import ELLIPSIS, number, plural, visible
 from toolkit.client._fetch import block_times, resolved_plan
 from toolkit.client._http import redacted_url
 from toolkit.client._versions import VersionPlan, as_version, resolve_versions

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from traitlets import Bool, Instance
 
-from toolkit._present.numbers import number
+from toolkit._present.text import number
 from toolkit.client._fetch import fetch_views
 from toolkit.errors import InputError, SchemaError
 from toolkit.gas._series import MODEL_NOTICE

@@ -204,7 +204,12 @@ def test_all_versions_failed(builder, recwarn):
     [
         (RECORD.replace(arguments=("nobody",)), None, "arguments.0", "Nobody registered this name"),
         (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0xdead::m::S"]), None, "type_arguments.0", "exist"),
-        (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::account::Account"]), None, "type_arguments.0", "b"),
+        (
+            toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::account::Account"]),
+            None,
+            "type_arguments.0",
+            "b",
+        ),
         (toolkit.ViewFunction("0x1::coin::supply", type_arguments=["u64"]), None, "function", "Move abort"),
         (RECORD, 0, "function", "can't be found"),
         (RECORD, 99_999, "version", "this version does not exist yet: the node has 0 to 4999"),
@@ -311,7 +316,7 @@ def test_a_saved_notebook_has_the_answer(builder):
 
 def test_the_answer_is_handed_to_the_notebook(builder, monkeypatch):
     """A `ViewResult` or the frame, under the name that is given."""
-    with pytest.raises(InputError, match="nothing was run yet|not a notebook"):
+    with pytest.raises(InputError, match="not a notebook"):
         builder.hand_over("size")
     shell = type("Shell", (), {"user_ns": {"form": builder}})()
     monkeypatch.setattr("toolkit.widgets._form._shell", lambda: shell)

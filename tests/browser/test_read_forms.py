@@ -1,0 +1,80 @@
+"""Forms that read state, on a bare page: pressed keys, the real widget and its real front end."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolkit
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def node():
+    """Return the embedded node."""
+    with toolkit.connect() as made:
+        yield made
+
+
+@pytest.fixture
+def form(bare):
+    """Return a function that shows a builder; it is closed after the test."""
+    builders = []
+
+    def show(builder, **about):
+        builders.append(builder)
+        return bare(builder, **about)
+
+    yield show
+    for builder in builders:
+        builder.close()
+
+
+def test_a_view_over_versions_from_the_keyboard_alone(form, node, shots):
+    """The function is found as it is typed, an argument has its field, a plan its note; Ctrl+Enter shows the figure."""
+    from playwright.sync_api import expect
+
+    builder = toolkit.widgets.ViewBuilder(node)
+    shown = form(builder)
+    page, keys = shown.page, shown.page.keyboard
+    page.get_by_role("combobox", name="Function").focus()
+    keys.type("0xcafe::registry::si")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_contain_text("size()")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    expect(page.get_by_text("The function takes no arguments.")).to_be_visible()
+    page.get_by_label("Read", exact=True).focus()
+    keys.type("over")
+    keys.press("Tab")
+    expect(page.get_by_label("Versions", exact=True)).to_be_focused()
+    keys.type("0:-1/x")
+    expect(page.locator(".ltk-error", has_text="is not understood")).to_be_visible()
+    keys.press("Backspace")
+    keys.type("9")
+    expect(page.get_by_text("= 9 evenly spaced versions from 0 to the head")).to_be_visible()
+    keys.press("Control+Enter")
+    figure = page.get_by_role("img", name="9 reads, from version 0 to 4999; 1 failed")
+    expect(figure).to_be_visible()
+    assert figure.evaluate("image => image.naturalWidth") > 300
+    expect(page.get_by_role("status").first).to_contain_text("9 reads")
+    page.get_by_role("tab", name="Figure").press("ArrowRight")
+    expect(page.get_by_role("tabpanel").first).to_contain_text("ledger_version")
+    page.get_by_role("tab", name="Rows").press("ArrowRight")
+    expect(page.get_by_role("tabpanel").first).to_contain_text("can't be found")
+    page.screenshot(path=shots / "view_failed_versions.png", full_page=True)
+    assert len(builder.result) == 9
+
+
+def test_a_view_that_aborts_is_said_at_its_argument(form, node):
+    """The sentence of the contract is under the argument, which has the focus."""
+    from playwright.sync_api import expect
+
+    shown = form(toolkit.widgets.ViewBuilder(node, function="0xcafe::registry::record_of"))
+    page = shown.page
+    page.get_by_label("Argument 1").fill("nobody")
+    page.get_by_label("Argument 1").press("Control+Enter")
+    expect(page.locator(".ltk-message.ltk-error")).to_contain_text("Nobody registered this name")
+    expect(page.get_by_label("Argument 1")).to_be_focused()
+    page.get_by_label("Argument 1").fill("alice")
+    page.get_by_label("Argument 1").press("Control+Enter")
+    expect(page.get_by_role("tabpanel").first).to_contain_text("registered_at")
