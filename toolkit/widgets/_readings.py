@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from toolkit.client._node import Node
-    from toolkit.client._versions import Versions
+    from toolkit.client._versions import ResolvedPlan, Versions
 
 __all__ = ["ReadForm", "curl_lines", "plan_words", "read_options", "read_versions", "value_html", "write_versions"]
 
@@ -56,10 +56,6 @@ _MAX_ROWS = 200
 _MAX_PANELS = 3
 _MAX_FAILURES = 20
 _HEAD = 'HEAD=$(curl -s "$URL" | sed -E \'s/.*"ledger_version":"([0-9]+)".*/\\1/\')'
-
-
-class PlanError(InputError):
-    """A version plan that the node cannot read."""
 
 
 # which versions ------------------------------------------------------------------------------------------------------
@@ -283,14 +279,21 @@ def frame_pages(frame: pd.DataFrame, *, what: str, name: str, notes: Sequence[st
     """
     words = frame_words(frame)
     lines = "".join(f"<li>{safe(line)}</li>" for line in [*words, *notes])
-    drawn = figure_html(history_figure(frame, what), "; ".join(words))
-    gas = paragraph(f"Model gas. {MODEL_NOTICE}") if model and "gas_used" in frame else ""
-    found = {"Figure": Html(f'<div class="ltk-page">{drawn}<ul>{lines}</ul>{gas}{_as_frame(name)}</div>')}
+    figure = history_figure(frame, what)
+    drawn = "" if figure is None else figure_html(figure, "; ".join(words))
+    gas = model_note() if model and drawn and "gas_used" in frame else ""
+    page = Html(f'<div class="ltk-page">{drawn}<ul>{lines}</ul>{gas}{_as_frame(name)}</div>')
+    found = {"Figure" if drawn else "Outcome": page}
     found[f"Rows ({len(frame):,})"] = Html(f'<div class="ltk-page">{rows_html(frame)}{_as_frame(name)}</div>')
     failed = failures(frame)
     if len(failed):
         found[f"Failed ({len(failed):,})"] = Html(f'<div class="ltk-page">{_failures_html(failed)}</div>')
     return found
+
+
+def model_note() -> Html:
+    """Return what the gas of the embedded node is."""
+    return folded("Model gas: the embedded node is not a Move VM", paragraph(MODEL_NOTICE))
 
 
 def _as_frame(name: str) -> Html:
@@ -390,28 +393,24 @@ def figure_html(figure: Figure, words: str) -> Html:
     return Html(f'<img class="ltk-plot" alt="{safe(words)}" src="data:image/png;base64,{encoded}">')
 
 
-def history_figure(frame: pd.DataFrame, what: str) -> Figure:
-    """Return a figure of the numbers of a frame over ledger versions: one panel per column, the last one of gas.
+def history_figure(frame: pd.DataFrame, what: str) -> Figure | None:
+    """Return a figure of the numbers of a frame over ledger versions, one panel per column, the last one of gas.
 
-    Global settings of matplotlib are neither changed nor, as far as it matters here, used: it may run in a thread.
+    None without any number. Global settings of matplotlib are not changed, since it may run in a thread.
     """
     columns = numeric_columns(frame)[:_MAX_PANELS]
-    gas = "gas_used" in frame and frame["gas_used"].notna().any()
-    panels = [*columns, *(["gas_used"] if gas else [])]
-    figure = Figure(figsize=(4.8, 0.6 + 1.45 * max(len(panels), 1)), layout="constrained")
-    axes = figure.subplots(max(len(panels), 1), sharex=True, squeeze=False)[:, 0]
-    for ax, column in zip(axes, panels, strict=False):
+    gas = ["gas_used"] if "gas_used" in frame and frame["gas_used"].notna().any() else []
+    if not [*columns, *gas]:
+        return None
+    figure = Figure(figsize=(4.8, 0.6 + 1.45 * len([*columns, *gas])), layout="constrained")
+    axes = figure.subplots(len([*columns, *gas]), sharex=True, squeeze=False)[:, 0]
+    for ax, column in zip(axes, [*columns, *gas], strict=True):
         _draw(ax, frame, column, colour=style.VERMILLION if column == "gas_used" else style.BLUE)
-        name = "Gas used (gas units)" if column == "gas_used" else f"{what}" if columns == ["value"] else column
+        name = "Gas used (gas units)" if column == "gas_used" else what if columns == ["value"] else column
         ax.set_title(figure_text(name, 60), loc="left", fontsize=9, fontweight="bold", color=style.INK)
-    if not panels:
-        style.dress(axes[0])
-        style.nothing(axes[0], "no numbers to draw")
-        axes[0].set_xticks([])
-    else:
-        axes[-1].set_xlabel("ledger version", fontsize=9, color=style.INK)
-        axes[-1].xaxis.set_major_formatter(style.VERSION_NUMBERS)
-        axes[-1].locator_params(axis="x", nbins=6, integer=True)
+    axes[-1].set_xlabel("ledger version", fontsize=9, color=style.INK)
+    axes[-1].xaxis.set_major_formatter(style.VERSION_NUMBERS)
+    axes[-1].locator_params(axis="x", nbins=6, integer=True)
     return figure
 
 
@@ -483,7 +482,7 @@ class ReadForm(Form):
 
     _actions = (("read", "Read"), ("check", "Check"))
     _blank: ClassVar[dict[str, Any]] = {"seq": 0} | BLANK_VERSIONS
-    _pictured = frozenset({"Value", "Item", "Figure"})
+    _pictured = frozenset({"Value", "Item", "Figure", "Outcome"})
 
     versions: Any = traitlets.Any(allow_none=True)
     flatten = Bool(default_value=False)
@@ -542,27 +541,30 @@ class ReadForm(Form):
     def read(self) -> None:
         """Check the entries, read, and show the answer; sets `errors` and `result`."""
         with self._busy_while("Reading"):
-            if not self._check() or self.request is None:
+            wanted = self._wanted() if self._check() else None
+            if wanted is None or wanted.request is None:
                 return
-            wanted = self._wanted()
-            self.set_trait("result", None)
+            self._await_result()
+            path = "plan"
             try:
-                reading = self._answered(self.node, wanted)
+                plan = None if wanted.single else resolved_plan(self._asked, wanted.versions)[0]
+                path = "function"
+                reading = self._answered(self._asked, wanted, plan)
             except ToolkitError as error:
-                self._fail(error)
+                with self._state():
+                    self._fail(error, path)
                 return
-            self._after(reading)
+            with self._state():
+                self._reading = reading
+                self._show_result(reading.result)
+                self._after(reading)
 
-    def _answered(self, node: Node, wanted: Wanted) -> Reading:
-        """Read at the versions that are wanted. Touches no trait."""
-        versions = wanted.versions
-        if versions is None or isinstance(versions, int):
-            result = self._read_one(node, wanted, None if versions is None else node.at(versions).ledger_version)
+    def _answered(self, node: Node, wanted: Wanted, plan: ResolvedPlan | None) -> Reading:
+        """Read at the versions of a plan, or at the one that is wanted. Touches no trait."""
+        if plan is None:
+            at = wanted.versions
+            result = self._read_one(node, wanted, node.at(at).ledger_version if isinstance(at, int) else None)
             return Reading(wanted, result, _time_of(node, result))
-        try:
-            plan, _ = resolved_plan(node, versions)
-        except InputError as error:
-            raise PlanError(str(error)) from None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             frame = self._read_many(node, wanted, plan.versions)
@@ -571,9 +573,7 @@ class ReadForm(Form):
         return Reading(wanted, frame, None, (*plan.notes, *notes))
 
     def _after(self, reading: Reading) -> None:
-        """Show an answer."""
-        self._reading = reading
-        self.set_trait("result", reading.result)
+        """Say what the answer is."""
         if reading.wanted.single:
             self._say("good", self._read_words(reading))
             return
@@ -581,12 +581,10 @@ class ReadForm(Form):
         [words, *_] = frame_words(reading.result)
         self._say("bad" if failed == len(reading.result) else "good", words)
 
-    def _fail(self, error: ToolkitError) -> None:
-        """Show a failure at the field that caused it."""
-        path, words = "function", str(error)
-        if isinstance(error, PlanError):
-            path = "plan"
-        elif isinstance(error, NodeError) and error.error_code in {"version_not_found", "version_pruned"}:
+    def _fail(self, error: ToolkitError, path: str) -> None:
+        """Show a failure at the field that caused it; `path` is the one of an error in what was entered."""
+        words = str(error)
+        if isinstance(error, NodeError) and error.error_code in {"version_not_found", "version_pruned"}:
             path, words = self._draft["at"], _unreadable(error)
             path = "node" if path == "head" else path
         elif isinstance(error, InvalidRequest):
@@ -600,8 +598,9 @@ class ReadForm(Form):
     # what the form is about ------------------------------------------------------------------------------
 
     def _take(self, draft: dict[str, Any], *, typed: bool = False) -> None:
-        super()._take(draft, typed=typed)
-        self.set_trait("python", "" if self.request is None else self._python_of(self.request))
+        with self._state():
+            super()._take(draft, typed=typed)
+            self.set_trait("python", "" if self.request is None else self._python_of(self.request))
 
     def _read_at(self, draft: dict[str, Any], found: Findings) -> None:
         """Read the versions of a draft."""
@@ -643,10 +642,10 @@ class ReadForm(Form):
         return f"The notebook has it as {name}: {name}.value is the value, {name}.to_frame() a frame."
 
     def _do_read(self, _content: dict[str, Any]) -> None:
-        self.read()
+        self._start("read", self.read)
 
     def _do_check(self, _content: dict[str, Any]) -> None:
-        self.check()
+        self._start("check", self.check)
 
 
 def _unreadable(error: NodeError) -> str:

@@ -11,7 +11,6 @@ from traitlets import Bool, Instance
 from toolkit._present.text import number
 from toolkit.client._fetch import fetch_views
 from toolkit.errors import InputError, SchemaError
-from toolkit.gas._series import MODEL_NOTICE
 from toolkit.move import FunctionId, parse_address, parse_type_tag, wire_type
 from toolkit.widgets._fields import group
 from toolkit.widgets._function_form import FunctionForm
@@ -21,6 +20,7 @@ from toolkit.widgets._readings import (
     ReadForm,
     Wanted,
     curl_lines,
+    model_note,
     read_options,
     value_html,
     version_fields,
@@ -94,7 +94,8 @@ class ViewBuilder(FunctionForm, ReadForm):
     python : str
         A Python program that reads the same; empty without a request. Read only.
     result : ViewResult, DataFrame or None
-        The last answer: a frame for a version plan. Read only.
+        The last answer: a frame for a version plan. It stays if a later read is refused, which `errors` then says, or
+        cancelled. Read only.
     busy : bool
         True while a request is in progress. Read only.
 
@@ -120,7 +121,6 @@ class ViewBuilder(FunctionForm, ReadForm):
         "form": "The view",
         "note": "a view changes nothing",
         "none": "No view function fits.",
-        "stale": "The entries have changed since: read again.",
         "copy": {"Study": "Copy the study's call"},
     }
     _blank: ClassVar[dict[str, Any]] = {
@@ -281,7 +281,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         note = paragraph(
             Html(f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>")
         )
-        model = [paragraph(f"Model gas. {MODEL_NOTICE}")] if self.node.name == "embedded" and result.gas_used else []
+        model = [model_note()] if self.node.name == "embedded" and result.gas_used else []
         notes = model if result.types else [paragraph("The node returns no ABI of this module: types are as in JSON.")]
         page = "".join([value, facts, *notes, note])
         return {"Value": f'<div class="ltk-page">{page}</div>', "Raw": code(result.raw, "The answer as JSON")}

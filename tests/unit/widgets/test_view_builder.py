@@ -196,6 +196,7 @@ def test_all_versions_failed(builder, recwarn):
     assert builder._status == {"kind": "bad", "text": "6 reads, from version 4000 to 4005; 6 failed"}
     assert "Nobody registered this name" in page(builder, "Failed (6)")
     assert "4000 to 4005" in page(builder, "Failed (6)")
+    assert "<img" not in page(builder, "Outcome")
     assert not recwarn.list
 
 
