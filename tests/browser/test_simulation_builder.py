@@ -91,3 +91,17 @@ def test_a_bad_entry_is_said_at_its_field(page):
     expect(view.locator(".ltk-status")).to_contain_text("1 entry needs attention")
     expect(view.get_by_label("Argument 2")).to_be_focused()
     expect(view.locator(".ltk-badge")).to_have_count(0)
+
+
+def test_a_restarted_kernel_says_what_to_do(page, shots):
+    """The form stays on the page when the kernel is restarted, and says that its cell must be run again."""
+    from playwright.sync_api import expect
+
+    view = page()
+    view.get_by_label("Sender", exact=True).fill("0xa11ce")
+    view.get_by_role("menuitem", name="Kernel", exact=True).click()
+    view.get_by_role("menuitem", name=re.compile(r"^Restart Kernel")).first.click()
+    view.locator(".jp-Dialog .jp-mod-warn, .jp-Dialog .jp-mod-accept").last.click()
+    note = view.get_by_text("The kernel was restarted: run this cell again to use the form.")
+    expect(note).to_be_visible(timeout=30_000)
+    view.screenshot(path=shots / "form_kernel_restarted.png")
