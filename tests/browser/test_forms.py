@@ -77,6 +77,17 @@ def test_a_transfer_from_the_keyboard_alone(form, shots):
         expect(page.get_by_role("tab", name=name)).to_be_focused()
         expect(page.get_by_role("tabpanel").first).to_contain_text(words)
     page.screenshot(path=shots / "form_answered.png", full_page=True)
+    page.get_by_role("combobox", name="Function").fill("")
+    shown.settled()
+    page.get_by_label("Sender", exact=True).focus()
+    keys.press("Tab")
+    keys.press("Tab")  # functions used last are offered before anything is typed
+    expect(page.get_by_role("listbox")).to_contain_text("Used last")
+    expect(page.get_by_role("listbox").get_by_role("option").first).to_be_visible()
+    page.screenshot(path=shots / "form_recent.png")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    expect(page.get_by_role("combobox", name="Function")).to_have_value(TRANSFER)
 
 
 def test_keys_pressed_in_the_form_stay_there(form):

@@ -292,6 +292,8 @@ class Form(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Give up what is in progress, and remove the form from the page and all observers."""
+        if self.comm is None:  # closed already, or refused by the constructor
+            return
         self.cancel()
         self._background.close()
         self._searches.close()
@@ -640,6 +642,7 @@ _COMMON_WORDS: dict[str, Any] = {
     "result": "Result",
     "note": "nothing is signed or submitted",
     "none": "No function fits.",
+    "recent": "Used last",
     "stale": "An older result: the entries have changed since, or the last run did not end.",
     "waits": "Waiting for the node\N{HORIZONTAL ELLIPSIS}",
     "gone": "The kernel was restarted: run this cell again to use the form.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from traitlets import Unicode
 
@@ -17,6 +18,7 @@ from toolkit.widgets._functions import (
     address_of,
     arguments_text,
     find_function,
+    is_of,
     listed_modules,
     matching,
     parse_arguments,
@@ -27,13 +29,16 @@ from toolkit.widgets._functions import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
-    from toolkit.move import ModuleAbi
+    from toolkit.move import FunctionAbi, ModuleAbi
     from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
 
 __all__ = ["FunctionForm"]
 
 _MAX_RECENT = 8
+_RECENT: WeakKeyDictionary[Node, list[tuple[Hit, FunctionAbi]]] = WeakKeyDictionary()
+"""The functions that forms have run last, by node."""
 _FRAMEWORK = "0x1"
 
 
@@ -44,6 +49,19 @@ class FunctionForm(Form):
     drafts of the fields, ``raw`` is the JSON text of all arguments, ``lead`` names the one of the two that was edited
     last: ``fields`` or ``raw``. `_read_function` brings them in step; `_fields` of a subclass takes the fields from
     `function_fields` with `_function` and `_call`.
+
+    Parameters
+    ----------
+    node : Node
+    function : str or function of a Contract, optional
+        Chosen at the start.
+    request : object, optional
+        Initial content of the form.
+
+    Raises
+    ------
+    InputError
+        If both `function` and `request` are given.
     """
 
     _kind: ClassVar[FunctionKind] = "entry"
@@ -53,15 +71,18 @@ class FunctionForm(Form):
     type_arguments = Unicode()
     arguments = Unicode()
 
-    def __init__(self, node: Node, *, request: Any = None) -> None:
+    def __init__(self, node: Node, function: str | ContractFunction | None = None, *, request: Any = None) -> None:
+        if function is not None and request is not None:
+            raise InputError("expected either a function or a request, got both; a request names its function")
         self._function: ResolvedFunction | None = None
         self._call: ResolvedCall | None = None
         self._functions: dict[str, ResolvedFunction | None] = {}
         self._calls: dict[tuple[str, tuple[str, ...]], ResolvedCall] = {}
         self._modules: dict[str, list[ModuleAbi]] = {}
-        self._recent: list[Hit] = []
         self._look_errors: dict[str, str] = {}
         super().__init__(node, request=request)
+        if function is not None:
+            self.function = function if isinstance(function, str) else function.id
 
     def _calls_function(self, draft: dict[str, Any]) -> bool:
         """Return whether the draft calls a function at all."""
@@ -237,12 +258,14 @@ class FunctionForm(Form):
         """Put the function in front of those that were used."""
         if self._function is not None:
             hit = Hit(FunctionId.parse(self._function.name).wire, signature(self._function.abi))
-            self._recent = [hit, *(one for one in self._recent if one.name != hit.name)][:_MAX_RECENT]
+            others = [used for used in _RECENT.get(self.node, []) if used[0].name != hit.name]
+            _RECENT[self.node] = [(hit, self._function.abi), *others][:_MAX_RECENT]
 
     def _search(self, query: str) -> None:
         """Find functions for what was typed; before anything is typed, those that were used last."""
         owner, words = address_of(query) or _FRAMEWORK, query.strip().lower()
-        found = [hit for hit in self._recent if words in hit.name.lower()]
+        used = [hit for hit, abi in _RECENT.get(self.node, []) if is_of(self._kind, abi)]
+        found = [hit for hit in used if words in hit.name.lower()]
         error = ""
         if words:
             try:

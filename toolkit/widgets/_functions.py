@@ -35,6 +35,7 @@ __all__ = [
     "arguments_text",
     "find_function",
     "function_fields",
+    "is_of",
     "listed_modules",
     "matching",
     "parse_arguments",
@@ -180,17 +181,18 @@ def find_function(node: Node, name: str, kind: FunctionKind = "entry") -> Resolv
             )
         return None
     function = module.function(wanted.name)
-    if function is None or not _is_of(kind, function):
+    if function is None or not is_of(kind, function):
         raise InputError(_unknown_function(module, wanted, function, kind))
     return ResolvedFunction(str(wanted), function, abis)
 
 
-def _is_of(kind: FunctionKind, function: FunctionAbi) -> bool:
+def is_of(kind: FunctionKind, function: FunctionAbi) -> bool:
+    """Return whether a form of that kind takes a function."""
     return (function.is_entry and kind != "view") or (function.is_view and kind != "entry")
 
 
 def _unknown_function(module: ModuleAbi, wanted: FunctionId, found: FunctionAbi | None, kind: FunctionKind) -> str:
-    offered = [function.name for function in module.exposed_functions if _is_of(kind, function)]
+    offered = [function.name for function in module.exposed_functions if is_of(kind, function)]
     where = f"{wire_address(wanted.address)}::{wanted.module}"
     if found is not None:
         what = f"not {_KIND_WORDS[kind][0]}"
@@ -269,7 +271,7 @@ def matching(modules: Iterable[ModuleAbi], query: str, kind: FunctionKind = "ent
             continue
         for function in module.exposed_functions:
             rank = _rank(words, module.name, function.name, whole=owner is not None and len(parts) > 2)  # noqa: PLR2004
-            if rank is not None and _is_of(kind, function):
+            if rank is not None and is_of(kind, function):
                 name = f"{wire_address(module.address)}::{module.name}::{function.name}"
                 ranked.append((rank, name, signature(function)))
     return [Hit(name, types) for _, name, types in sorted(ranked)[:MAX_HITS]]

@@ -16,6 +16,7 @@ from toolkit.widgets._results import pages, programs, request_as_python
 from toolkit.wire import EntryFunction, Multisig, SimulationRequest
 
 if TYPE_CHECKING:
+    from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.widgets._fields import Findings
 
@@ -51,8 +52,15 @@ class SimulationBuilder(FunctionForm):
     ----------
     node : Node
         Runs the simulations; available as ``node``.
+    function : str or function of a Contract, optional
+        The entry function chosen at the start: ``"0x1::coin::transfer"``, or ``node.contract("0x1::coin").transfer``.
     request : SimulationRequest, optional
         Initial content of the form.
+
+    Raises
+    ------
+    InputError
+        If both `function` and `request` are given.
 
     Attributes
     ----------
@@ -90,6 +98,12 @@ class SimulationBuilder(FunctionForm):
     >>> builder.simulate()
     >>> builder.simulation.success
     True
+
+    A function of a contract opens in a form:
+
+    >>> transfer = builder.node.contract("0x1::aptos_account").transfer
+    >>> toolkit.widgets.SimulationBuilder(builder.node, transfer).function
+    '0x1::aptos_account::transfer'
     """
 
     _title = "Simulate a transaction"
@@ -121,9 +135,15 @@ class SimulationBuilder(FunctionForm):
     request = Instance(SimulationRequest, allow_none=True)
     simulation = Instance(Simulation, allow_none=True, read_only=True)
 
-    def __init__(self, node: Node, *, request: SimulationRequest | None = None) -> None:
+    def __init__(
+        self,
+        node: Node,
+        function: str | ContractFunction | None = None,
+        *,
+        request: SimulationRequest | None = None,
+    ) -> None:
         self._before: Simulation | None = None
-        super().__init__(node, request=request)
+        super().__init__(node, function, request=request)
 
     # actions -------------------------------------------------------------------------------------------
 

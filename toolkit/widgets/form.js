@@ -5,6 +5,7 @@
 const LOOK_MS = 350;
 const SEARCH_MS = 200;
 const WAIT_MS = 300;
+const CLOSE_MS = 150;
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
 let forms = 0;
 
@@ -224,7 +225,7 @@ function render({ model, el }) {
       .forEach(([name, value]) => input.setAttribute(name, value));
     input.addEventListener("keydown", (event) => {
       const options = [...list.children].filter((one) => one.role === "option" || one.getAttribute("role") === "option");
-      if (event.key === "ArrowDown" && list.hidden) search(input.value);
+      if (event.key === "ArrowDown" && list.hidden) openHits();
       else if (!list.hidden && event.key === "ArrowDown") active = Math.min(active + 1, options.length - 1);
       else if (!list.hidden && event.key === "ArrowUp") active = Math.max(active - 1, 0);
       else if (!list.hidden && event.key === "Enter" && options[active]) pick(options[active].dataset.name);
@@ -233,7 +234,12 @@ function render({ model, el }) {
       event.preventDefault();
       mark(options);
     });
-    input.addEventListener("blur", () => setTimeout(closeHits, 150));
+    const closeSoon = later(CLOSE_MS, closeHits); // a click on a hit comes first
+    input.addEventListener("focus", () => {
+      closeSoon.stop();
+      if (!input.value) openHits();
+    });
+    input.addEventListener("blur", () => closeSoon());
     listed = { input, list, path };
     return make("div", { class: "ltk-search" }, input, list);
   }
@@ -243,6 +249,11 @@ function render({ model, el }) {
       listed.input.setAttribute("aria-activedescendant", options[active].id);
       options[active].scrollIntoView({ block: "nearest" });
     } else listed.input.removeAttribute("aria-activedescendant");
+  }
+  /** Show what the last search found, if it was for the same words, and search again. */
+  function openHits() {
+    showHits();
+    model.send({ do: "search", query: listed.input.value });
   }
   function closeHits() {
     if (!listed) return;
@@ -272,7 +283,8 @@ function render({ model, el }) {
       }),
     );
     if (!hits.length) listed.list.append(make("li", { class: "ltk-hint", text: error || form.words.none }));
-    listed.list.hidden = only || !query;
+    if (!query) listed.list.prepend(make("li", { class: "ltk-hint", role: "presentation", text: form.words.recent }));
+    listed.list.hidden = only || (!query && !hits.length);
     listed.input.setAttribute("aria-expanded", String(!listed.list.hidden));
   }
 

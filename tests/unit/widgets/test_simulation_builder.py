@@ -493,6 +493,40 @@ def test_a_search_finds_entry_functions_as_they_are_typed(memory, builder):
     assert len(memory.asked) == asked
 
 
+def test_functions_used_last_come_before_anything_is_typed(memory, filled):
+    """Those that forms of this node have simulated, the last one first; a new form has them too, and asks nothing."""
+    press(filled, "search", query="")
+    assert filled._hits["hits"] == []
+    filled.simulate()
+    filled.function = "0x1::aptos_account::transfer_coins"
+    filled.type_arguments = "0x1::aptos_coin::AptosCoin"
+    filled.simulate()
+    asked = len(memory.asked)
+    other = SimulationBuilder(filled.node)
+    press(other, "search", query="")
+    names = [f"0x1::aptos_account::{name}" for name in ("transfer_coins", "transfer")]
+    assert [name for name, _ in other._hits["hits"]] == names
+    assert len(memory.asked) == asked
+    press(other, "search", query="0x1::apt")
+    assert [name for name, _ in other._hits["hits"]] == names
+    other.close()
+
+
+def test_a_function_can_be_chosen_at_the_start(memory, node):
+    """By its name, or as the function of a contract; neither asks the node, and not beside a request."""
+    by_name = SimulationBuilder(node, "0x1::aptos_account::transfer")
+    assert memory.asked == []
+    function = node.contract("0x1::aptos_account").transfer
+    asked = len(memory.asked)
+    by_contract = SimulationBuilder(node, function)
+    assert by_name.function == by_contract.function == "0x1::aptos_account::transfer"
+    assert len(memory.asked) == asked
+    with pytest.raises(toolkit.InputError, match="got both"):
+        SimulationBuilder(node, function, request=REQUEST)
+    by_name.close()
+    by_contract.close()
+
+
 def test_the_result_is_handed_to_the_notebook(filled, monkeypatch):
     """Under the name that was given; names that Python does not allow are refused in words."""
 
