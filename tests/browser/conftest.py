@@ -173,48 +173,53 @@ body[data-jp-theme-light=false] { background: #111; --jp-ui-font-color1: rgba(25
   --jp-ui-font-color2: rgba(255, 255, 255, 0.54); --jp-border-color1: #616161; --jp-layout-color1: #111;
   --jp-layout-color2: #424242; color-scheme: dark; }
 </style></head><body><main id="here"></main></body></html>"""
-JOIN = """async ([state, theme]) => {
+JOIN = """async ([id, state, theme]) => {
   document.body.dataset.jpThemeLight = String(theme === "light");
-  const listeners = {}, fire = (name, ...given) => (listeners[name] || []).forEach((one) => one(...given));
-  let dirty = {};
+  const models = {};
   const differs = (a, b) => JSON.stringify(a) !== JSON.stringify(b);
-  const model = {
-    get: (name) => state[name],
-    set: (name, value) => {
-      if (!differs(state[name], value)) return;
-      state[name] = dirty[name] = value;
-      fire(`change:${name}`);
-    },
-    save_changes: () => { const sent = dirty; dirty = {}; window.tell({ method: "update", state: sent }); },
-    send: (content) => window.tell({ method: "custom", content }),
-    on: (name, run) => (listeners[name] ||= []).push(run),
-    off: (name, run) => (listeners[name] = (listeners[name] || []).filter((one) => one !== run)),
-  };
-  window.receive = (messages) => {
-    for (const { method, state: news } of messages) {
-      if (method !== "update") continue;
+  const join = async (id, state) => {
+    const listeners = {}, fire = (name, ...given) => (listeners[name] || []).forEach((one) => one(...given));
+    let dirty = {};
+    const model = {
+      get: (name) => state[name],
+      set: (name, value) => {
+        if (!differs(state[name], value)) return;
+        state[name] = dirty[name] = value;
+        fire(`change:${name}`);
+      },
+      save_changes: () => { const sent = dirty; dirty = {}; window.tell(id, { method: "update", state: sent }); },
+      send: (content) => window.tell(id, { method: "custom", content }),
+      on: (name, run) => (listeners[name] ||= []).push(run),
+      off: (name, run) => (listeners[name] = (listeners[name] || []).filter((one) => one !== run)),
+    };
+    models[id] = (news) => {
       const changed = Object.keys(news).filter((name) => differs(state[name], news[name]));
       for (const name of changed) state[name] = news[name];
       for (const name of changed) fire(`change:${name}`);
-    }
+    };
+    document.head.append(Object.assign(document.createElement("style"), { textContent: state._css }));
+    const { default: made } = await import(URL.createObjectURL(new Blob([state._esm], { type: "text/javascript" })));
+    return { fire, render: ({ el }) => made.render({ model, el, host }) };
   };
+  const host = {  // as anywidget's, which shows one widget inside of another
+    getWidget: async (ref) => { const id = ref.slice("anywidget:".length); return join(id, await window.toState(id)); },
+  };
+  window.receive = (messages) => messages.forEach(([id, news]) => models[id]?.(news));
   window.sent = 0;
-  window.tell = async (message) => {
+  window.tell = async (id, message) => {
     window.sent += 1;
     for (let text = JSON.stringify(message); text !== null; ) {
-      const { news, idle } = await window.toPython(text);
+      const { news, idle } = await window.toPython(id, text);
       receive(news);
       text = idle ? null : "";
       if (!idle) await new Promise((done) => setTimeout(done, 20));
     }
     window.sent -= 1;
   };
-  window.fire = fire;
-  document.head.append(Object.assign(document.createElement("style"), { textContent: state._css }));
-  const made = await import(URL.createObjectURL(new Blob([state._esm], { type: "text/javascript" })));
+  const joined = await join(id, state);
+  window.fire = joined.fire;
   const start = performance.now();
-  const clean = await made.default.render({ model, el: document.getElementById("here") });
-  window.clean = clean;
+  window.clean = await joined.render({ el: document.getElementById("here") });
   return performance.now() - start;
 }"""
 
@@ -223,23 +228,31 @@ class Bare:
     """A page with one widget: messages go from the real Python object to its real front end and back."""
 
     def __init__(self, page, widget, theme):
-        self.page, self.widget, self._sent = page, widget, []
-        widget.comm.publish_msg = lambda _kind, data=None, **_about: self._sent.append(data)
+        self.page, self.widget, self._sent, self._widgets = page, widget, [], {}
         page.set_content(BARE)
         page.expose_function("toPython", self._answer)
-        state = {name: value for name, value in widget.get_state().items() if name != "layout"}
-        self.drawn_ms = page.evaluate(JOIN, [json.loads(json.dumps(state, default=str)), theme])
+        page.expose_function("toState", self._state)
+        self.drawn_ms = page.evaluate(JOIN, [widget.model_id, self._state(widget.model_id), theme])
 
-    def _answer(self, text):
+    def _state(self, model_id):
+        """Return what a widget sends when it is opened, and listen to what it sends later."""
+        from ipywidgets.widgets.widget import _instances
+
+        widget = self._widgets[model_id] = _instances[model_id]
+        widget.comm.publish_msg = lambda _kind, data=None, **_about: self._sent.append((model_id, data))
+        state = {name: value for name, value in widget.get_state().items() if name != "layout"}
+        return json.loads(json.dumps(state, default=str))
+
+    def _answer(self, model_id, text):
         """Pass a message on; an empty text asks for what the background has changed since."""
         if text:
-            self.widget._handle_msg({"content": {"data": json.loads(text)}, "buffers": []})
-        idle = getattr(self.widget, "_idle", True)
+            self._widgets[model_id]._handle_msg({"content": {"data": json.loads(text)}, "buffers": []})
+        idle = all(getattr(widget, "_idle", True) for widget in self._widgets.values())
         return {"news": self._taken(), "idle": idle}
 
     def _taken(self):
         sent, self._sent = self._sent, []
-        return [message for message in sent if message and message.get("method") == "update"]
+        return [(model_id, data["state"]) for model_id, data in sent if data and data.get("method") == "update"]
 
     def look(self, theme, width, height=900):
         """Make the page light or dark, and change its size."""

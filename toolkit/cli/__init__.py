@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from toolkit import __version__
 from toolkit._present.messages import DEBUG, debugging, whole_traceback
+from toolkit.cli import _app as workbench_app
 from toolkit.cli import _calls as calls
 from toolkit.cli import _comparisons as comparisons
 from toolkit.cli import _studies as studies
@@ -73,6 +74,7 @@ study_app.command("run")(studies.study_run)
 study_app.command("merge")(studies.study_merge)
 app.command()(studies.demo)
 app.command()(studies.node)
+app.command("app")(workbench_app.workbench)
 app.command()(calls.info)
 app.command()(calls.probe)
 app.command()(calls.module)
@@ -95,6 +97,7 @@ app.command()(comparisons.forecast)
 _EXAMPLES = {
     "demo": ["demo --out demo"],
     "node": ["node --port 8080", "node --port 0 --latency 20ms --fault 429:0.05"],
+    "app": ["app", "app --node testnet --no-browser"],
     "info": ["info", "info --node mainnet"],
     "probe": ["probe https://api.mainnet.aptoslabs.com/v1"],
     "module": ["module 0xcafe::registry"],

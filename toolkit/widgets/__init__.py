@@ -2,8 +2,9 @@
 
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._view_builder import ViewBuilder
+from toolkit.widgets._workbench import Workbench
 
-__all__ = ["SimulationBuilder", "ViewBuilder"]
+__all__ = ["SimulationBuilder", "ViewBuilder", "Workbench"]
 
 
 def __dir__() -> list[str]:

@@ -313,7 +313,7 @@ function render({ model, el }) {
   const actions = form.actions.map(({ do: what, text, primary }) => button(text, () => ask(what), primary ? "ltk-primary" : ""));
   const status = make("div", { role: "status", class: "ltk-status" });
   const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: form.title }));
-  const about = make("span", { class: "ltk-hint" });
+  const about = make("span", { class: "ltk-hint ltk-about" });
   head.append(about);
   const sayNode = () => (about.textContent = `Node: ${get("_about").node} \u00b7 ${form.words.note}`);
   const stop = button("Cancel", () => model.send({ do: "stop" }));

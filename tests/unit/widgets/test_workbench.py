@@ -1,0 +1,126 @@
+"""The workbench: builders on tabs, a node for all of them, and the state of its ledger."""
+
+from __future__ import annotations
+
+import pytest
+from ipywidgets.widgets.widget import _instances
+
+import toolkit
+from toolkit.client._node import Node
+from toolkit.widgets import Workbench
+
+
+@pytest.fixture
+def workbench(node):
+    """Return a workbench on the fake node, closed after the test."""
+    made = Workbench(node)
+    yield made
+    made.close()
+
+
+def message(workbench, **content):
+    """Send what the browser would."""
+    workbench._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
+
+
+def test_nothing_is_asked_and_nothing_is_made_before_it_is_needed(workbench, memory):
+    """Neither the workbench nor its tabs ask the node; a builder is made when its tab or attribute is first used."""
+    assert workbench._children == {}
+    message(workbench, do="open", tab="simulation")
+    assert list(workbench._children) == ["simulation"]
+    builder = workbench.simulation_builder
+    assert workbench._children["simulation"] == f"anywidget:{builder.model_id}"
+    assert workbench.simulation_builder is builder
+    assert memory.asked == []
+
+
+def test_the_state_of_the_ledger_is_read_when_it_is_asked_for(workbench):
+    """Chain id, head and its time, oldest version, block height and kind of node."""
+    message(workbench, do="refresh")
+    assert dict(workbench._facts) == {
+        "Chain id": "4",
+        "Head version": "4,999",
+        "Head time": "2026-06-30 08:38:24 UTC",
+        "Oldest version": "0",
+        "Block height": "1,003",
+        "Kind of node": "embedded, gas is a model",
+    }
+    assert workbench.info.ledger.version == 4999
+    assert not workbench.busy
+
+
+def test_another_node_is_given_to_every_builder(workbench, memory):
+    """The entries stay; the state of the ledger before is gone until it is read again."""
+    builder = workbench.simulation_builder
+    builder.sender = "0xa11ce"
+    workbench.refresh()
+    with Node("http://127.0.0.1:2/v1", transport=memory, name="other") as other:
+        workbench.node = other
+        assert builder.node is other
+        assert builder.sender == "0xa11ce"
+        assert workbench._facts == []
+        assert workbench.info is None
+        assert workbench._node == {"name": "other", "target": ""}
+
+
+def test_a_builder_at_work_stays_with_its_node(workbench, memory):
+    """While a builder is busy the node cannot be changed, and a sentence says so."""
+    workbench.simulation_builder.set_trait("busy", value=True)
+    message(workbench, do="connect", target="embedded")
+    assert workbench.error == "the tab Simulation is at work: wait until it is done, or stop it"
+    assert workbench._status == {"kind": "error", "text": workbench.error}
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [("ftp://host", "http"), ("http://127.0.0.1:9/v1", "127.0.0.1:9")],
+)
+def test_a_node_that_cannot_be_reached_is_a_sentence(workbench, node, target, words):
+    """The workbench says why, and stays with its node."""
+    message(workbench, do="connect", target=target)
+    assert words in workbench.error
+    assert "Traceback" not in workbench.error
+    assert workbench.node is node
+
+
+def test_a_url_with_a_password_is_not_in_the_state_of_the_widget(workbench):
+    """What was typed is not stored: a saved notebook has no credentials."""
+    message(workbench, do="connect", target="https://me:secret@127.0.0.1:9/v1?x=1")
+    assert "x=1" in workbench.error
+    assert "secret" not in str(workbench.get_state())
+
+
+def test_connect_owns_its_node_and_closes_it():
+    """A node that the workbench connected to is closed with it, or when another one takes its place."""
+    workbench = Workbench()
+    with pytest.raises(toolkit.InputError, match=r"connect\('embedded'\)"):
+        _ = workbench.simulation_builder
+    workbench.connect("embedded")
+    first = workbench.node
+    assert workbench._node == {"name": "embedded", "target": "embedded"}
+    workbench.connect("embedded")
+    with pytest.raises(toolkit.ToolkitError, match="closed"):
+        first.info()
+    second = workbench.node
+    second.info()
+    workbench.close()
+    with pytest.raises(toolkit.ToolkitError, match="closed"):
+        second.info()
+
+
+def test_a_closed_workbench_leaves_no_model(node):
+    """Neither the workbench nor its builders stay among the widgets."""
+    before = set(_instances)
+    workbench = Workbench(node)
+    workbench.simulation_builder.sender = "0xa11ce"
+    workbench.close()
+    assert set(_instances) == before
+
+
+def test_a_saved_notebook_shows_what_it_was(workbench):
+    """Without a kernel: the node, its ledger, and the open builder."""
+    workbench.simulation_builder.sender = "0xa11ce"
+    workbench.refresh()
+    html = workbench._repr_mimebundle_()[0]["text/html"]
+    for words in ("Workbench", "embedded", "4,999", "Simulate a transaction", "0xa11ce"):
+        assert words in html

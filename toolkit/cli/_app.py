@@ -1,0 +1,111 @@
+"""The command ``app``: the workbench in a browser, served by Voila on 127.0.0.1."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from toolkit.cli._console import NodeOption
+from toolkit.errors import InputError
+
+__all__ = ["workbench"]
+
+_HOST = "127.0.0.1"
+_PAGE = Path(__file__).parent / "app"
+_IDLE_S = 600
+"""The kernel of a page that was closed ends after this time."""
+
+
+def workbench(
+    where: NodeOption = "embedded",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="TCP port on 127.0.0.1; 0 for a free one.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
+) -> None:
+    """Open the workbench, the forms of all requests, in a browser until Ctrl-C. Needs the extra: ledger-toolkit[app].
+
+    The server listens on 127.0.0.1 and answers only who has the token of the printed address. The page loads nothing
+    from other hosts.
+    """
+    from toolkit.client._http import base_url
+
+    if where != "embedded":
+        base_url(where)  # says what is wrong with it before anything starts
+    try:
+        from voila.app import Voila
+    except ImportError:
+        raise InputError("app needs Voila: install it with  pip install 'ledger-toolkit[app]'") from None
+    os.environ["LEDGER_TOOLKIT_APP_NODE"] = where
+    os.environ["LEDGER_TOOLKIT_APP_FOLDER"] = str(Path.cwd())
+    server = _server(Voila, _free_port(port))
+    with tempfile.TemporaryDirectory(prefix="ledger-toolkit-") as folder:
+        server.launch_browser = lambda: _opened(server, Path(folder), browser=not no_browser)
+        server.start()  # returns after Ctrl-C, with the kernels shut down
+    raise typer.Exit(130)
+
+
+def _free_port(port: int) -> int:
+    """Return the port, or a free one for 0.
+
+    Raises
+    ------
+    InputError
+        If it is in use.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does: a port in TIME_WAIT is free
+        try:
+            probe.bind((_HOST, port))
+        except OSError as error:
+            raise InputError(f"cannot listen on port {port}: {error.strerror}; choose another with --port") from None
+        found: int = probe.getsockname()[1]
+    return found
+
+
+def _server(voila: Any, port: int) -> Any:
+    """Return the server, set up to answer only this user's browser and to load nothing from other hosts."""
+    from jupyter_client.kernelspec import KernelSpecManager
+    from traitlets.config import Config
+
+    class OwnPython(KernelSpecManager):  # type: ignore[misc]
+        """Kernels of the Python that runs the command, whatever the user's own kernels are called."""
+
+        def _kernel_dirs_default(self) -> list[str]:
+            return []
+
+    own = f"{_HOST}:{port}"
+    content = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' ws://{own}"
+    headers = {"Content-Security-Policy": f"{content}; frame-ancestors 'none'", "Referrer-Policy": "no-referrer"}
+    server = voila(
+        ip=_HOST,
+        port=port,
+        port_retries=0,
+        auto_token=True,
+        config_file_paths=[],  # a file of the folder or the user could open it to others
+        tornado_settings={"headers": headers, "allow_remote_access": False},
+        log_level="WARN",
+    )
+    settings = {"show_tracebacks": True, "kernel_spec_manager_class": OwnPython}
+    culling = {"cull_idle_timeout": _IDLE_S, "cull_interval": 60}
+    server.update_config(Config({"VoilaConfiguration": settings, "MappingKernelManager": culling}))
+    server.initialize([str(_PAGE / "workbench.ipynb")])
+    server.template_paths.insert(0, str(_PAGE))
+    return server
+
+
+def _opened(server: Any, folder: Path, *, browser: bool) -> None:
+    """Print the address, and open it by a file: other users of the machine can read arguments of commands."""
+    address = f"http://{_HOST}:{server.port}/?token={server.identity_provider.token}"
+    print(f"Workbench: {address}", flush=True)
+    print("Stop with Ctrl-C.", flush=True)
+    if browser:
+        page = folder / "open.html"
+        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}">', "utf-8")
+        with suppress(webbrowser.Error):
+            webbrowser.open(page.as_uri())

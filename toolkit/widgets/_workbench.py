@@ -1,0 +1,254 @@
+"""The builders on tabs, with their node and the state of its ledger on top; the controls are in ``workbench.js``."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+from traitlets import Bool, Dict, Enum, Instance, List, Unicode, observe, validate
+
+from toolkit._present.text import cleaned
+from toolkit.client._connect import connect
+from toolkit.client._http import base_url
+from toolkit.client._node import Node
+from toolkit.errors import InputError, ToolkitError
+from toolkit.widgets._form import Form, _plain
+from toolkit.widgets._results import picture
+from toolkit.widgets._simulation_builder import SimulationBuilder
+from toolkit.wire import NodeInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["Workbench"]
+
+_TARGETS = (
+    ("embedded", "Embedded node"),
+    ("mainnet", "Mainnet"),
+    ("testnet", "Testnet"),
+    ("devnet", "Devnet"),
+    ("local", "Local node, port 8080"),
+    ("", "Another URL"),
+)
+_BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {"simulation": ("Simulation", SimulationBuilder)}
+"""Title and class of each builder, by the name of its tab."""
+
+
+class Workbench(anywidget.AnyWidget):
+    """All builders on tabs, with the node that they use and the state of its ledger on top.
+
+    Constructing it makes no request: a node is connected to when the user presses Connect, or by `connect`. A builder
+    is made when its tab, or its attribute, is first used.
+
+    Parameters
+    ----------
+    node : Node, optional
+        Node of all builders.
+
+    Attributes
+    ----------
+    node : Node or None
+        Set it to give all builders another node; their entries stay.
+    info : NodeInfo or None
+        The node and its ledger, as of the last `refresh`. Read only.
+    selected : str
+        Name of the open tab: ``simulation``.
+    error : str
+        Why the last `connect` or `refresh` failed; empty if it did not. Read only.
+    busy : bool
+        True while the node is asked. Read only.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> workbench = toolkit.widgets.Workbench()
+    >>> workbench.connect("embedded")
+    >>> workbench.info.ledger.version
+    4999
+    >>> workbench.simulation_builder.sender = "0xa11ce"
+    >>> workbench.close()
+    """
+
+    _esm = _plain("workbench.js")
+    _css = Form._css + "\n" + _plain("workbench.css")  # noqa: SLF001 - one style for all
+
+    node = Instance(Node, allow_none=True)
+    info = Instance(NodeInfo, allow_none=True, read_only=True)
+    selected = Enum(list(_BUILDERS), default_value="simulation").tag(sync=True)
+    error = Unicode(read_only=True)
+    busy = Bool(default_value=False, read_only=True).tag(sync=True)
+
+    _targets: Any = List().tag(sync=True)
+    _tabs: Any = List().tag(sync=True)
+    _children = Dict().tag(sync=True)
+    _node = Dict().tag(sync=True)
+    _facts: Any = List().tag(sync=True)
+    _status = Dict().tag(sync=True)
+
+    def __init__(self, node: Node | None = None) -> None:
+        self._builders: dict[str, Any] = {}
+        self._own: Node | None = None
+        super().__init__(
+            _targets=[list(one) for one in _TARGETS],
+            _tabs=[[name, title] for name, (title, _) in _BUILDERS.items()],
+            _status={"kind": "hint", "text": ""},
+        )
+        self.on_msg(self._on_message)
+        self.node = node
+
+    def __repr__(self) -> str:
+        return f"Workbench({'no node yet' if self.node is None else repr(self.node)})"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Return the workbench, and a picture of it for places without a kernel."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if isinstance(bundle, tuple):
+            made = self._builders.get(self.selected)
+            shown = [] if made is None else [made._picture()]  # noqa: SLF001 - a part of the same widget
+            facts = [("Node", self._node.get("name", "none yet")), *map(tuple, self._facts)]
+            bundle[0]["text/html"] = f"<style>{self._css}</style>" + picture("Workbench", facts, "", shown)
+        return bundle
+
+    @property
+    def simulation_builder(self) -> SimulationBuilder:
+        """The builder of the tab Simulation.
+
+        Raises
+        ------
+        InputError
+            If there is no node yet.
+        """
+        return self._builder("simulation")
+
+    def connect(self, target: str) -> None:
+        """Connect to a node, read the state of its ledger, and give the node to all builders.
+
+        If that fails, `error` says why, and the workbench stays with its node.
+
+        Parameters
+        ----------
+        target : str
+            As for `toolkit.connect`: the name of a network, or a URL.
+        """
+        node = None
+        with self._busy_while("Connecting"):
+            try:
+                self._check_idle()
+                node = connect(target)
+                info = node.info()
+            except ToolkitError as error:
+                if node is not None:
+                    node.close()
+                self._fail(str(error))
+                return
+            self.node = node
+            self._own = node
+            self._show(info)
+
+    def refresh(self) -> None:
+        """Read the state of the node's ledger again; `error` says why that failed.
+
+        Raises
+        ------
+        InputError
+            If there is no node yet.
+        """
+        node = self._needed()
+        with self._busy_while("Reading"):
+            try:
+                self._show(node.info())
+            except ToolkitError as error:
+                self._fail(str(error))
+
+    def close(self) -> None:
+        """Close the builders and the node that `connect` connected to, and remove the workbench from the page."""
+        self.on_msg(self._on_message, remove=True)
+        self.unobserve_all()
+        for builder in self._builders.values():
+            builder.close()
+        if self._own is not None:
+            self._own.close()
+        self.layout.close()
+        super().close()
+
+    def _needed(self) -> Node:
+        if self.node is None:
+            raise InputError("the workbench has no node yet: call connect('embedded'), or set node")
+        return self.node
+
+    def _check_idle(self) -> None:
+        busy = [title for name, (title, _) in _BUILDERS.items() if name in self._builders and self._builders[name].busy]
+        if busy:
+            raise InputError(f"the tab {busy[0]} is at work: wait until it is done, or stop it")
+
+    def _builder(self, name: str) -> Any:
+        """Return the builder of a tab; it is made when it is first asked for."""
+        if name not in self._builders:
+            builder = self._builders[name] = _BUILDERS[name][1](self._needed())
+            self._children = self._children | {name: f"anywidget:{builder.model_id}"}
+        return self._builders[name]
+
+    @validate("node")
+    def _check_node(self, proposal: Any) -> Node | None:
+        self._check_idle()
+        return proposal["value"]  # type: ignore[no-any-return]
+
+    @observe("node")
+    def _on_node(self, _change: object) -> None:
+        if self.node is None:
+            return
+        before, self._own = self._own, None
+        self.set_trait("info", None)
+        self._facts = []
+        self._node = {"name": self.node.name, "target": _target_of(self.node)}
+        for builder in self._builders.values():
+            builder.node = self.node
+        if before is not None:
+            before.close()
+
+    def _show(self, info: NodeInfo) -> None:
+        """Show the state of the ledger."""
+        node, ledger = self._needed(), info.ledger
+        model = (info.git_hash or "").startswith("embedded")
+        self.set_trait("info", info)
+        self._facts = [
+            ["Chain id", f"{ledger.chain_id}"],
+            ["Head version", f"{ledger.version:,}"],
+            ["Head time", f"{ledger.timestamp:%Y-%m-%d %H:%M:%S} UTC"],
+            ["Oldest version", f"{node.oldest_readable(ledger):,}"],
+            ["Block height", f"{ledger.block_height:,}"],
+            ["Kind of node", "embedded, gas is a model" if model else info.node_role.replace("_", " ") or "not said"],
+        ]
+
+    def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
+        match content.get("do"):
+            case "connect":
+                self.connect(str(content.get("target", "")))
+            case "refresh" if self.node is not None:
+                self.refresh()
+            case "open" if content.get("tab") in _BUILDERS and self.node is not None:
+                self._builder(str(content["tab"]))
+
+    @contextmanager
+    def _busy_while(self, words: str) -> Iterator[None]:
+        """Set `busy` and show a message while the block runs; an error of the block before is gone."""
+        self.set_trait("busy", value=True)
+        self.set_trait("error", "")
+        self._status = {"kind": "hint", "text": f"{words}\N{HORIZONTAL ELLIPSIS}"}
+        try:
+            yield
+        finally:
+            self._status = {"kind": "error" if self.error else "hint", "text": cleaned(self.error)}
+            self.set_trait("busy", value=False)
+
+    def _fail(self, words: str) -> None:
+        self.set_trait("error", words)
+
+
+def _target_of(node: Node) -> str:
+    """Return the name of the network that a node belongs to, as in the choice of nodes; empty if it has none."""
+    if node.name == "embedded":
+        return "embedded"
+    named = (name for name, _ in _TARGETS if name not in {"", "embedded"})
+    return next((name for name in named if base_url(name) == node.url), "")

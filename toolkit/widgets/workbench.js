@@ -1,0 +1,144 @@
+// The workbench: the node and its ledger on top, one tab per builder. Python makes a builder when its tab is first
+// opened (`_children`); the browser shows it with the front end that the builder brings along.
+
+let benches = 0;
+
+function make(tag, about = {}, ...inside) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(about)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "text") made.textContent = value;
+    else if (value !== false && value !== undefined && value !== null) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...inside.filter((one) => one));
+  return made;
+}
+
+function render({ model, el, host, signal }) {
+  const uid = `ltkw${++benches}-${Math.random().toString(36).slice(2, 7)}`;
+  const get = (name) => model.get(name);
+  const button = (text, run, kind = "") => make("button", { type: "button", text, class: kind, onclick: run });
+
+  // the node ---------------------------------------------------------------------------------------------------------
+
+  const target = make("select", { id: `${uid}-node`, onchange: () => choose() });
+  for (const [value, text] of get("_targets")) target.append(make("option", { value, text }));
+  const plain = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
+  const url = make("input", { ...plain, type: "text", id: `${uid}-url`, class: "ltk-mono", placeholder: "https://host/v1" });
+  const urlLabel = make("label", { for: url.id, text: "URL" });
+  const connect = button("Connect", () => {
+    if (get("busy")) return;
+    model.send({ do: "connect", target: target.value || url.value });
+  }, "ltk-primary");
+  url.addEventListener("keydown", (event) => event.key === "Enter" && connect.click());
+  const refresh = button("Refresh", () => get("busy") || model.send({ do: "refresh" }));
+  const status = make("div", { role: "status", class: "ltk-status" });
+  const facts = make("dl", { class: "ltk-facts" });
+  const gone = make("p", { class: "ltk-gone", hidden: true, role: "alert", text: "The kernel was restarted: run this cell again to use the workbench." });
+  const choice = make("div", { class: "ltk-bar" }, make("label", { for: target.id, text: "Node" }), target, urlLabel, url, connect, refresh, status);
+  function choose() {
+    for (const one of [url, urlLabel]) one.hidden = target.value !== "";
+  }
+
+  // the tabs ---------------------------------------------------------------------------------------------------------
+
+  const list = make("div", { role: "tablist", "aria-label": "Builders", class: "ltk-tabs ltk-main-tabs" });
+  const empty = make("p", { class: "ltk-hint ltk-none", text: "Choose a node and press Connect." });
+  const panels = new Map();
+  for (const [name, title] of get("_tabs")) {
+    const panel = make("div", { role: "tabpanel", id: `${uid}-${name}-panel`, "aria-labelledby": `${uid}-${name}`, hidden: true });
+    const about = { type: "button", role: "tab", id: `${uid}-${name}`, "aria-controls": panel.id, onclick: () => turn(name) };
+    const tab = make("button", { ...about, text: title });
+    panels.set(name, { tab, panel, shown: "" });
+    list.append(tab);
+  }
+  list.addEventListener("keydown", (event) => {
+    const names = [...panels.keys()];
+    const now = names.indexOf(get("selected"));
+    const step = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: names.length - 1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    turn(names[(step + names.length) % names.length]);
+  });
+  function turn(name) {
+    model.set("selected", name);
+    model.save_changes();
+    panels.get(name).tab.focus();
+  }
+  function select() {
+    const now = get("selected");
+    for (const [name, { tab, panel }] of panels) {
+      tab.setAttribute("aria-selected", String(name === now));
+      tab.tabIndex = name === now ? 0 : -1;
+      panel.hidden = name !== now;
+    }
+    open();
+  }
+
+  /** Show the builder of the open tab, and ask for it if there is none yet. */
+  async function open() {
+    const name = get("selected");
+    const place = panels.get(name);
+    const ref = (get("_children") || {})[name];
+    if (!place) return;
+    if (!ref) {
+      if (get("_node").name) model.send({ do: "open", tab: name });
+      else place.panel.replaceChildren(empty);
+    } else if (place.shown !== ref) {
+      place.shown = ref;
+      const inside = make("div", {});
+      place.panel.replaceChildren(inside);
+      const child = await host.getWidget(ref);
+      await child.render({ el: inside, signal });
+    }
+  }
+  function node() {
+    const { name, target: known } = get("_node");
+    if (name) {
+      target.value = known;
+      if (!known) url.value = name;
+    }
+    choose();
+    refresh.hidden = !name;
+    list.hidden = !name;
+    if (name && !get("_facts").length) model.send({ do: "refresh" });
+    open();
+  }
+  function state() {
+    facts.replaceChildren(...get("_facts").map(([name, value]) => make("div", {}, make("dt", { text: name }), make("dd", { text: value }))));
+    facts.hidden = !get("_facts").length;
+  }
+  function say() {
+    const { kind = "hint", text = "" } = get("_status") || {};
+    status.className = `ltk-status ltk-${kind}`;
+    if (status.textContent !== text) status.textContent = text;
+  }
+  function work() {
+    for (const one of [connect, refresh]) one.setAttribute("aria-disabled", String(get("busy")));
+    el.classList.toggle("ltk-busy", get("busy"));
+  }
+
+  el.classList.add("ltk", "ltk-workbench", "mathjax_ignore");
+  const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: "Workbench" }));
+  head.append(make("span", { class: "ltk-hint", text: "nothing is signed or submitted" }));
+  el.replaceChildren(make("div", { class: "ltk-bench" }, head, choice, gone, facts, list, ...[...panels.values()].map(({ panel }) => panel)));
+
+  const watched = { _node: node, _facts: state, _status: say, busy: work, selected: select, _children: open };
+  for (const [name, run] of Object.entries(watched)) model.on(`change:${name}`, run);
+  const away = () => (gone.hidden = false);
+  model.on("comm_live_update", away);
+  const keys = (event) => event.ctrlKey || event.metaKey || event.stopPropagation();
+  el.addEventListener("keydown", keys);
+  state();
+  say();
+  work();
+  node();
+  select();
+  return () => {
+    for (const [name, run] of Object.entries(watched)) model.off(`change:${name}`, run);
+    model.off("comm_live_update", away);
+    el.removeEventListener("keydown", keys);
+  };
+}
+
+export default { render };
