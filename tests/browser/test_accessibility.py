@@ -42,7 +42,24 @@ def view(node, state):
     return form
 
 
-BUILDERS = {"simulation": simulation, "view": view}
+
+def workbench(node, state):
+    """The workbench on its first tab; failing is a node that cannot be used."""
+    bench = toolkit.widgets.Workbench(None if state == "filled" else node)
+    if state == "answered":
+        bench.refresh()
+        bench.simulation_builder.request = toolkit.SimulationRequest(TRANSFER, sender="0xa11ce")
+    if state == "failing":
+        bench.refresh()
+        bench.connect("ftp://host")
+    return bench
+
+
+BUILDERS = {
+    "simulation": simulation,
+    "view": view,
+    "workbench": workbench,
+}
 """A function per builder: it returns the builder in one of the states."""
 
 

@@ -19,6 +19,8 @@ __all__ = ["workbench"]
 
 _HOST = "127.0.0.1"
 _PAGE = Path(__file__).parent / "app"
+_FRONT_ENDS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8")
+"""What the page loads of the extensions of JupyterLab that are installed."""
 _IDLE_S = 600
 """The kernel of a page that was closed ends after this time."""
 
@@ -79,6 +81,11 @@ def _server(voila: Any, port: int) -> Any:
         def _kernel_dirs_default(self) -> list[str]:
             return []
 
+        def get_kernel_spec(self, kernel_name: str) -> Any:
+            spec = super().get_kernel_spec(kernel_name)
+            spec.argv = [*spec.argv, "--log-level=ERROR"]
+            return spec
+
     own = f"{_HOST}:{port}"
     content = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' ws://{own}"
     headers = {"Content-Security-Policy": f"{content}; frame-ancestors 'none'", "Referrer-Policy": "no-referrer"}
@@ -88,10 +95,18 @@ def _server(voila: Any, port: int) -> Any:
         port_retries=0,
         auto_token=True,
         config_file_paths=[],  # a file of the folder or the user could open it to others
-        tornado_settings={"headers": headers, "allow_remote_access": False},
-        log_level="WARN",
+        tornado_settings={
+            "headers": headers,
+            "allow_remote_access": False,  # names of other hosts are refused: a page may have its own lead here
+            "ws_ping_timeout": 30_000,  # tornado refuses more than the interval, and says so
+        },
+        log_level="ERROR",
     )
-    settings = {"show_tracebacks": True, "kernel_spec_manager_class": OwnPython}
+    settings = {
+        "show_tracebacks": True,
+        "kernel_spec_manager_class": OwnPython,
+        "extension_allowlist": list(_FRONT_ENDS),
+    }
     culling = {"cull_idle_timeout": _IDLE_S, "cull_interval": 60}
     server.update_config(Config({"VoilaConfiguration": settings, "MappingKernelManager": culling}))
     server.initialize([str(_PAGE / "workbench.ipynb")])

@@ -16,6 +16,7 @@ from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._form import Form, _plain
 from toolkit.widgets._results import picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
+from toolkit.widgets._view_builder import ViewBuilder
 from toolkit.wire import NodeInfo
 
 if TYPE_CHECKING:
@@ -31,7 +32,10 @@ _TARGETS = (
     ("local", "Local node, port 8080"),
     ("", "Another URL"),
 )
-_BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {"simulation": ("Simulation", SimulationBuilder)}
+_BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {
+    "simulation": ("Simulation", SimulationBuilder),
+    "view": ("View", ViewBuilder),
+}
 """Title and class of each builder, by the name of its tab."""
 
 
@@ -53,7 +57,7 @@ class Workbench(anywidget.AnyWidget):
     info : NodeInfo or None
         The node and its ledger, as of the last `refresh`. Read only.
     selected : str
-        Name of the open tab: ``simulation``.
+        Name of the open tab: ``simulation`` or ``view``.
     error : str
         Why the last `connect` or `refresh` failed; empty if it did not. Read only.
     busy : bool
@@ -119,7 +123,20 @@ class Workbench(anywidget.AnyWidget):
         InputError
             If there is no node yet.
         """
-        return self._builder("simulation")
+        builder: SimulationBuilder = self._builder("simulation")
+        return builder
+
+    @property
+    def view_builder(self) -> ViewBuilder:
+        """The builder of the tab View.
+
+        Raises
+        ------
+        InputError
+            If there is no node yet.
+        """
+        builder: ViewBuilder = self._builder("view")
+        return builder
 
     def connect(self, target: str) -> None:
         """Connect to a node, read the state of its ledger, and give the node to all builders.

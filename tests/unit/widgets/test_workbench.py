@@ -86,7 +86,7 @@ def test_a_node_that_cannot_be_reached_is_a_sentence(workbench, node, target, wo
 def test_a_url_with_a_password_is_not_in_the_state_of_the_widget(workbench):
     """What was typed is not stored: a saved notebook has no credentials."""
     message(workbench, do="connect", target="https://me:secret@127.0.0.1:9/v1?x=1")
-    assert "x=1" in workbench.error
+    assert "has a query" in workbench.error
     assert "secret" not in str(workbench.get_state())
 
 

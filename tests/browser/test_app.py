@@ -1,0 +1,70 @@
+"""`ledger-toolkit app`: the workbench in a browser through Voila, for this user alone and without other hosts."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+COMMAND = [sys.executable, "-m", "toolkit", "app", "--no-browser"]
+
+
+def status(url, **headers):
+    """Return the status of a GET, redirects not followed."""
+
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_):
+            return None
+
+    try:
+        with urllib.request.build_opener(Stay).open(urllib.request.Request(url, headers=headers), timeout=30) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_workbench_opens_and_simulates(browser, shots, tmp_path):
+    """The printed address shows it; no other host is asked, other names and visitors are refused, Ctrl-C ends all."""
+    from playwright.sync_api import expect
+
+    environment = os.environ | {"TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    with subprocess.Popen(
+        COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as server:
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        try:
+            address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\w{48}", server.stdout.readline())[0]
+            page, asked = context.new_page(), []
+            page.on("request", lambda request: asked.append(request.url))
+            page.goto(address)
+            page.get_by_label("Sender", exact=True).fill("0xa11ce", timeout=60_000)
+            page.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
+            page.get_by_label("Argument 1").fill("0xb0b", timeout=30_000)
+            page.get_by_label("Argument 2").fill("100")
+            page.get_by_label("Argument 2").press("Control+Enter")
+            expect(page.get_by_text("Success", exact=True)).to_be_visible(timeout=30_000)
+            expect(page.locator(".ltk-facts")).to_contain_text("4,999")
+            page.screenshot(path=shots / "app.png")
+            here = address.partition("?")[0]
+            others = [url for url in asked if not url.startswith((here, here.replace("http", "ws"), "blob:", "data:"))]
+            assert others == []
+            assert len(asked) > 20
+            assert status(here) == 302  # to a question for the token
+            assert status(address, Host="evil.example") == 403
+            assert status(here + "voila/files/workbench.ipynb") in {302, 403}
+        finally:
+            context.close()
+            server.send_signal(signal.SIGINT)
+            _, errors = server.communicate(timeout=30)
+    assert server.returncode == 130
+    assert [line for line in errors.splitlines() if not line.startswith(("403 ", "Blocking "))] == []
+    assert list(tmp_path.glob("*ledger*")) + list(tmp_path.glob("voila_*")) == []

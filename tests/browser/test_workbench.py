@@ -1,0 +1,46 @@
+"""The workbench on a bare page: its tabs and its choice of a node, by keyboard."""
+
+from __future__ import annotations
+
+import pytest
+
+import toolkit
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def bench(bare):
+    """Return a workbench without a node, and its page."""
+    made = toolkit.widgets.Workbench()
+    yield made, bare(made)
+    made.close()
+
+
+def test_a_node_is_connected_to_and_changed_from_the_keyboard(bench):
+    """Connect shows the ledger and the first builder; another node leaves what was typed, and so does one that fails."""
+    from playwright.sync_api import expect
+
+    made, shown = bench
+    page, keys = shown.page, shown.page.keyboard
+    expect(page.get_by_text("Choose a node and press Connect.")).to_be_visible()
+    expect(page.get_by_role("tablist")).to_have_count(0)
+    assert made.node is None
+    page.get_by_label("Node").focus()
+    keys.press("Tab")
+    keys.press("Enter")
+    expect(page.locator(".ltk-facts")).to_contain_text("4,999")
+    page.get_by_label("Sender", exact=True).fill("0xa11ce")
+    page.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
+    page.get_by_label("Argument 2").fill("1_0")
+    page.get_by_label("Node").select_option("Another URL")
+    page.get_by_label("URL").fill("ftp://host")
+    keys.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("ftp")
+    page.get_by_label("URL").fill(made.node.url)
+    keys.press("Enter")
+    expect(page.get_by_role("status").first).to_be_empty()
+    shown.settled()
+    assert made.simulation_builder.node.name == made.node.url
+    expect(page.get_by_label("Argument 2")).to_have_value("1_0")
+    expect(page.get_by_label("Sender", exact=True)).to_have_value("0xa11ce")
