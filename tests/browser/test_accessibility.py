@@ -42,7 +42,6 @@ def view(node, state):
     return form
 
 
-
 def workbench(node, state):
     """The workbench on its first tab; failing is a node that cannot be used."""
     bench = toolkit.widgets.Workbench(None if state == "filled" else node)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
 
-__all__ = ["Background", "Form"]
+__all__ = ["Background", "Form", "is_given_up"]
 
 _JOIN_S = 2.0
 """How long `Form.close` waits for a thread that has been given up; it ends at once unless it is connecting."""
@@ -57,6 +57,12 @@ class _Worker(threading.Thread):
         while self._job is not None:
             self._job()
             self._job = self.background.next_job(self)
+
+
+def is_given_up() -> bool:
+    """Return whether this thread runs a job that was given up."""
+    thread = threading.current_thread()
+    return isinstance(thread, _Worker) and thread.given_up
 
 
 class Background:
@@ -458,8 +464,7 @@ class Form(anywidget.AnyWidget):
             In the thread of a job that was given up.
         """
         with self._lock:
-            thread = threading.current_thread()
-            if isinstance(thread, _Worker) and thread.given_up:
+            if is_given_up():
                 raise GivenUpError
             yield
 

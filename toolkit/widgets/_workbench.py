@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import threading
 from typing import TYPE_CHECKING, Any
 
 import anywidget
@@ -13,14 +13,14 @@ from toolkit.client._connect import connect
 from toolkit.client._http import base_url
 from toolkit.client._node import Node
 from toolkit.errors import InputError, ToolkitError
-from toolkit.widgets._form import Form, _plain
+from toolkit.widgets._form import Background, Form, _plain, is_given_up
 from toolkit.widgets._results import picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._view_builder import ViewBuilder
 from toolkit.wire import NodeInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 __all__ = ["Workbench"]
 
@@ -93,6 +93,8 @@ class Workbench(anywidget.AnyWidget):
     def __init__(self, node: Node | None = None) -> None:
         self._builders: dict[str, Any] = {}
         self._own: Node | None = None
+        self._background: Background | None = None
+        self._lock = threading.RLock()
         super().__init__(
             _targets=[list(one) for one in _TARGETS],
             _tabs=[[name, title] for name, (title, _) in _BUILDERS.items()],
@@ -148,20 +150,7 @@ class Workbench(anywidget.AnyWidget):
         target : str
             As for `toolkit.connect`: the name of a network, or a URL.
         """
-        node = None
-        with self._busy_while("Connecting"):
-            try:
-                self._check_idle()
-                node = connect(target)
-                info = node.info()
-            except ToolkitError as error:
-                if node is not None:
-                    node.close()
-                self._fail(str(error))
-                return
-            self.node = node
-            self._own = node
-            self._show(info)
+        self._read(target)
 
     def refresh(self) -> None:
         """Read the state of the node's ledger again; `error` says why that failed.
@@ -171,15 +160,18 @@ class Workbench(anywidget.AnyWidget):
         InputError
             If there is no node yet.
         """
-        node = self._needed()
-        with self._busy_while("Reading"):
-            try:
-                self._show(node.info())
-            except ToolkitError as error:
-                self._fail(str(error))
+        self._needed()
+        self._read()
+
+    def cancel(self) -> None:
+        """Give up what the workbench itself asks a node for; each builder has a `cancel` of its own."""
+        if self._background is not None and self._background.give_up():
+            self._end("")
 
     def close(self) -> None:
         """Close the builders and the node that `connect` connected to, and remove the workbench from the page."""
+        if self._background is not None:
+            self._background.close()
         self.on_msg(self._on_message, remove=True)
         self.unobserve_all()
         for builder in self._builders.values():
@@ -188,6 +180,57 @@ class Workbench(anywidget.AnyWidget):
             self._own.close()
         self.layout.close()
         super().close()
+
+    # the node --------------------------------------------------------------------------------------------
+
+    def _read(self, target: str | None = None, *, background: bool = False) -> None:
+        """Read the state of the node's ledger; with a target connect to another node first."""
+        self.set_trait("busy", value=True)
+        self.set_trait("error", "")
+        words = "Reading" if target is None else "Connecting"
+        self._status = {"kind": "hint", "text": f"{words}\N{HORIZONTAL ELLIPSIS}"}
+        try:
+            if target is not None:
+                self._check_idle()
+            node = self._needed() if target is None else connect(target)
+        except ToolkitError as error:
+            self._end(str(error))
+            return
+        if not background:
+            self._answered(node, node, new=target is not None)
+            return
+        if self._background is not None:
+            self._background.close()
+        self._background = made = Background(node, lambda error: self._end(f"{type(error).__name__}: {error}"))
+        made.start("read", lambda: self._answered(node, made.node, new=target is not None))
+
+    def _answered(self, node: Node, asked: Node, *, new: bool) -> None:
+        """Show what the node answers, and give a new one to all builders; nothing if this was given up."""
+        info, error = None, ""
+        try:
+            info = asked.info()
+        except ToolkitError as failure:
+            error = str(failure)
+        with self._lock:
+            unwanted = is_given_up()
+            if info is not None and not unwanted:
+                if new:
+                    self.node, self._own = node, node
+                self._show(info)
+            elif new:
+                node.close()
+            if not unwanted:
+                self._end(error)
+
+    def _end(self, error: str) -> None:
+        self.set_trait("error", error)
+        self._status = {"kind": "error" if error else "hint", "text": cleaned(error)}
+        self.set_trait("busy", value=False)
+
+    @property
+    def _idle(self) -> bool:
+        """Whether nothing runs in the background."""
+        return self._background is None or self._background.idle
 
     def _needed(self) -> Node:
         if self.node is None:
@@ -201,10 +244,11 @@ class Workbench(anywidget.AnyWidget):
 
     def _builder(self, name: str) -> Any:
         """Return the builder of a tab; it is made when it is first asked for."""
-        if name not in self._builders:
-            builder = self._builders[name] = _BUILDERS[name][1](self._needed())
-            self._children = self._children | {name: f"anywidget:{builder.model_id}"}
-        return self._builders[name]
+        with self._lock:
+            if name not in self._builders:
+                builder = self._builders[name] = _BUILDERS[name][1](self._needed())
+                self._children = self._children | {name: f"anywidget:{builder.model_id}"}
+            return self._builders[name]
 
     @validate("node")
     def _check_node(self, proposal: Any) -> Node | None:
@@ -240,27 +284,14 @@ class Workbench(anywidget.AnyWidget):
 
     def _on_message(self, _widget: object, content: dict[str, Any], _buffers: object) -> None:
         match content.get("do"):
-            case "connect":
-                self.connect(str(content.get("target", "")))
-            case "refresh" if self.node is not None:
-                self.refresh()
+            case "connect" if not self.busy:
+                self._read(str(content.get("target", "")), background=True)
+            case "refresh" if self.node is not None and not self.busy:
+                self._read(background=True)
+            case "cancel":
+                self.cancel()
             case "open" if content.get("tab") in _BUILDERS and self.node is not None:
                 self._builder(str(content["tab"]))
-
-    @contextmanager
-    def _busy_while(self, words: str) -> Iterator[None]:
-        """Set `busy` and show a message while the block runs; an error of the block before is gone."""
-        self.set_trait("busy", value=True)
-        self.set_trait("error", "")
-        self._status = {"kind": "hint", "text": f"{words}\N{HORIZONTAL ELLIPSIS}"}
-        try:
-            yield
-        finally:
-            self._status = {"kind": "error" if self.error else "hint", "text": cleaned(self.error)}
-            self.set_trait("busy", value=False)
-
-    def _fail(self, words: str) -> None:
-        self.set_trait("error", words)
 
 
 def _target_of(node: Node) -> str:

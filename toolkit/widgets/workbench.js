@@ -26,10 +26,8 @@ function render({ model, el, host, signal }) {
   const plain = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
   const url = make("input", { ...plain, type: "text", id: `${uid}-url`, class: "ltk-mono", placeholder: "https://host/v1" });
   const urlLabel = make("label", { for: url.id, text: "URL" });
-  const connect = button("Connect", () => {
-    if (get("busy")) return;
-    model.send({ do: "connect", target: target.value || url.value });
-  }, "ltk-primary");
+  const ask = () => model.send(get("busy") ? { do: "cancel" } : { do: "connect", target: target.value || url.value });
+  const connect = button("Connect", ask, "ltk-primary");
   url.addEventListener("keydown", (event) => event.key === "Enter" && connect.click());
   const refresh = button("Refresh", () => get("busy") || model.send({ do: "refresh" }));
   const status = make("div", { role: "status", class: "ltk-status" });
@@ -114,8 +112,8 @@ function render({ model, el, host, signal }) {
     if (status.textContent !== text) status.textContent = text;
   }
   function work() {
-    for (const one of [connect, refresh]) one.setAttribute("aria-disabled", String(get("busy")));
-    el.classList.toggle("ltk-busy", get("busy"));
+    connect.textContent = get("busy") ? "Cancel" : "Connect";
+    refresh.setAttribute("aria-disabled", String(get("busy")));
   }
 
   el.classList.add("ltk", "ltk-workbench", "mathjax_ignore");

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+
 import pytest
 from ipywidgets.widgets.widget import _instances
 
@@ -21,6 +24,8 @@ def workbench(node):
 def message(workbench, **content):
     """Send what the browser would."""
     workbench._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
+    while not workbench._idle:
+        workbench._background.wait()
 
 
 def test_nothing_is_asked_and_nothing_is_made_before_it_is_needed(workbench, memory):
@@ -124,3 +129,20 @@ def test_a_saved_notebook_shows_what_it_was(workbench):
     html = workbench._repr_mimebundle_()[0]["text/html"]
     for words in ("Workbench", "embedded", "4,999", "Simulate a transaction", "0xa11ce"):
         assert words in html
+
+
+def test_a_node_that_does_not_answer_can_be_given_up(workbench, node):
+    """Connect becomes Cancel; after it the workbench is idle, with the node it had, and no thread is left."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        content = {"do": "connect", "target": f"http://127.0.0.1:{silent.getsockname()[1]}/v1"}
+        workbench._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
+        here, _ = silent.accept()
+        with here:
+            here.recv(1000)
+            assert workbench.busy
+            message(workbench, do="cancel")
+        assert not workbench.busy
+        assert workbench.error == ""
+        assert workbench.node is node
+        workbench._background.close()
+        assert [one for one in threading.enumerate() if one.name == "toolkit-form"] == []
