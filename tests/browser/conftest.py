@@ -44,6 +44,13 @@ def chromium():
 
 
 @pytest.fixture(scope="session")
+def voila():
+    """Skip without Voila."""
+    if importlib.util.find_spec("voila") is None:
+        missing("voila is not installed")
+
+
+@pytest.fixture(scope="session")
 def browser(chromium):
     """Return a running Chromium."""
     from playwright.sync_api import sync_playwright

@@ -32,6 +32,7 @@ def status(url, **headers):
         return error.code
 
 
+@pytest.mark.usefixtures("voila")
 def test_the_workbench_opens_and_simulates(browser, shots, tmp_path):
     """The printed address shows it; no other host is asked, other names and visitors are refused, Ctrl-C ends all."""
     from playwright.sync_api import expect
