@@ -75,7 +75,7 @@ def _server(voila: Any, port: int) -> Any:
     from jupyter_client.kernelspec import KernelSpecManager
     from traitlets.config import Config
 
-    class OwnPython(KernelSpecManager):  # type: ignore[misc]
+    class OwnPython(KernelSpecManager):
         """Kernels of the Python that runs the command, whatever the user's own kernels are called."""
 
         def _kernel_dirs_default(self) -> list[str]:
