@@ -123,7 +123,7 @@ class Workbench(anywidget.AnyWidget):
         Raises
         ------
         InputError
-            If there is no node yet.
+            If the workbench has no node yet.
         """
         builder: SimulationBuilder = self._builder("simulation")
         return builder
@@ -135,7 +135,7 @@ class Workbench(anywidget.AnyWidget):
         Raises
         ------
         InputError
-            If there is no node yet.
+            If the workbench has no node yet.
         """
         builder: ViewBuilder = self._builder("view")
         return builder
@@ -158,7 +158,7 @@ class Workbench(anywidget.AnyWidget):
         Raises
         ------
         InputError
-            If there is no node yet.
+            If the workbench has no node yet.
         """
         self._needed()
         self._read()
