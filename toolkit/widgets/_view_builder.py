@@ -113,7 +113,7 @@ class ViewBuilder(FunctionForm, ReadForm):
     >>> builder.versions = "1000:-1/3"
     >>> builder.read()
     >>> builder.result["value"].tolist()
-    [132, 391, 652]
+    [134, 391, 652]
     """
 
     _title = "Run a view function"
