@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from toolkit.embedded._contract import script as script
     from toolkit.embedded._contract import view as view
     from toolkit.embedded._ledger import Ledger as Ledger
+    from toolkit.embedded._profile import GasCharge as GasCharge
+    from toolkit.embedded._profile import GasProfile as GasProfile
     from toolkit.embedded._reader import LedgerAccount as LedgerAccount
     from toolkit.embedded._reader import Milestone as Milestone
     from toolkit.embedded._reader import PublishedContract as PublishedContract
@@ -98,6 +100,7 @@ _HOMES = {
     "http._node": "Access Limits",
     "http._server": "Server serve start",
     "_ledger": "Ledger",
+    "_profile": "GasCharge GasProfile",
     "_reader": "LedgerAccount Milestone PublishedContract",
     "_transaction": "CommittedTransaction LedgerBlock LedgerChange LedgerEvent",
     "types": (

@@ -295,6 +295,7 @@ def run_view(
     type_arguments: Sequence[TypeTag] = (),
     *,
     max_gas: int = MAX_VIEW_GAS,
+    meter: Meter | None = None,
 ) -> tuple[list[Any], int]:
     """Run a view function.
 
@@ -310,6 +311,8 @@ def run_view(
         Type arguments as the function receives them.
     max_gas : int, default MAX_VIEW_GAS
         Gas units that the view may use.
+    meter : Meter, optional
+        A meter of your own, in place of one of `max_gas`.
 
     Returns
     -------
@@ -323,7 +326,7 @@ def run_view(
     VmError
         If execution aborts, fails or runs out of gas.
     """
-    meter = Meter(snapshot.schedule, max_gas_units=max_gas)
+    meter = meter or Meter(snapshot.schedule, max_gas_units=max_gas)
     session = Session(snapshot.state, snapshot.version, snapshot.code, meter, seed=b"view")
     returned = _call_function(session, function, [*type_arguments, *_lift_arguments(session, function, arguments)])
     kinds = function.return_kinds
@@ -353,6 +356,7 @@ def execute(
     body: Callable[[Session, Transaction], None] = run_executable,
     *,
     check_keys: bool = False,
+    meter: Meter | None = None,
 ) -> Output:
     """Run a transaction: checks, payload, storage, fees.
 
@@ -366,6 +370,8 @@ def execute(
         Runs the transaction in a session; by default its payload.
     check_keys : bool, default False
         Whether public keys must be those of the accounts; the ledger signs its own transactions with placeholders.
+    meter : Meter, optional
+        A meter with the transaction's gas amount and price; a new one by default.
 
     Returns
     -------
@@ -384,7 +390,8 @@ def execute(
             execution_status=VmError(failed).execution_status,
         )
     raw = transaction.raw
-    meter = Meter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
+    if meter is None:
+        meter = Meter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
     seed = bytes.fromhex(transaction.hash[2:])
     session = Session(snapshot.state, snapshot.version, snapshot.code, meter, seed=seed)
     stored: dict[StateKey, StateValue | None] = {}
@@ -445,19 +452,19 @@ def _charge_writes(
     meter = session.meter
     meter.charge_io("txn.storage_io_per_transaction_byte_write", transaction.size)
     for event in session.events:
-        meter.charge_io("txn.storage_io_per_event_byte_write", event.size)
+        meter.charge_io("txn.storage_io_per_event_byte_write", event.size, event)
     stored: dict[StateKey, StateValue | None] = {}
     for key, data in session.writes.items():
         before = snapshot.state.read(key, snapshot.version)
-        meter.charge_io("txn.storage_io_per_state_slot_write")
+        meter.charge_io("txn.storage_io_per_state_slot_write", 1, key)
         if data is None:
             meter.refund += 0 if before is None else before.slot_deposit + before.byte_deposit
             stored[key] = None
             continue
-        meter.charge_io("txn.storage_io_per_state_byte_write", state_key_size(key) + len(data))
+        meter.charge_io("txn.storage_io_per_state_byte_write", state_key_size(key) + len(data), key)
         value = _deposited(snapshot.schedule, key, data, before, paid=transaction.raw.gas_unit_price > 0)
         deposit_before = 0 if before is None else before.slot_deposit + before.byte_deposit
-        meter.charge_storage(value.slot_deposit + value.byte_deposit - deposit_before)
+        meter.charge_storage(value.slot_deposit + value.byte_deposit - deposit_before, key)
         stored[key] = value
     return stored
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.embedded._chain import MAX_CHAIN_ID, Chain
 from toolkit.embedded._contract import StandInScript, find_script
-from toolkit.embedded._execution import NO_PAYER, execute, run_executable
+from toolkit.embedded._execution import MAX_VIEW_GAS, NO_PAYER, execute, run_executable, run_view
 from toolkit.embedded._history import seeded_ledger
 from toolkit.embedded._meter import Schedule, released_schedule
+from toolkit.embedded._profile import ProfilingMeter, profile_of
 from toolkit.embedded._publishing import ContractPackage, GovernanceScript
 from toolkit.embedded._reader import (
     UNIX_EPOCH,
@@ -24,6 +25,7 @@ from toolkit.embedded._reader import (
 from toolkit.embedded._saved import SavedLedger, from_cache, read_ledger, write_ledger
 from toolkit.embedded._state import resource_key
 from toolkit.embedded._transaction import Transaction, TransactionKind, placeholder_signature
+from toolkit.embedded._vm_status import EXECUTED, VmError
 from toolkit.embedded.framework import DEFAULT_ACCOUNTS
 from toolkit.embedded.framework._account import Account
 from toolkit.embedded.framework._coin import CORE_RESOURCES, OCTAS_PER_APT
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from toolkit.embedded._contract import Definition, Module
+    from toolkit.embedded._profile import GasProfile
     from toolkit.embedded._reader import MilestoneKind
     from toolkit.embedded._session import Session
     from toolkit.embedded._transaction import CommittedTransaction, Output
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
         Multisig,
         Script,
         SimulationRequest,
+        ViewFunction,
     )
 
 __all__ = ["Ledger"]
@@ -446,7 +450,8 @@ class Ledger(LedgerReader):
         Returns
         -------
         CommittedTransaction
-            With its version, success, vm_status, gas_used, events and changes. A call that fails is committed too.
+            With its version, success, vm_status, gas_used, events and changes. A call that fails is committed too. Its
+            gas can be a unit more than that of a simulation, which is smaller: it has no signature.
 
         Raises
         ------
@@ -470,6 +475,7 @@ class Ledger(LedgerReader):
             fee_payer=fee_payer,
             max_gas_amount=max_gas_amount,
             gas_unit_price=gas_unit_price,
+            committed=True,
         )
         return self.commit_transaction(transaction)
 
@@ -732,6 +738,93 @@ class Ledger(LedgerReader):
         """
         return execute(self.chain.snapshot(self.head), transaction, check_keys=check_keys)
 
+    def profile(
+        self,
+        call: ViewFunction | EntryFunction | Script | Multisig | SimulationRequest,
+        *,
+        sender: str | None = None,
+        secondary_signers: Sequence[str] = (),
+        fee_payer: str | None = None,
+        max_gas_amount: int | None = None,
+        gas_unit_price: int | None = None,
+        version: int | None = None,
+    ) -> GasProfile:
+        """Return what the gas of a call is spent on, by function and by kind of charge. Nothing is committed.
+
+        Parameters
+        ----------
+        call : ViewFunction, EntryFunction, Script, Multisig or SimulationRequest
+            For example ``contract.increment.call(1)`` or ``contract.value.call()``.
+        sender, secondary_signers, fee_payer, max_gas_amount, gas_unit_price
+            As for `execute`; a view has none of them.
+        version : int, optional
+            Ledger version at which a view is run; the head by default, where everything else is run.
+
+        Returns
+        -------
+        GasProfile
+            With ``to_frame()``, ``to_folded()``; `toolkit.plots.gas_by_function` draws it. A call that fails has a
+            profile too.
+
+        Raises
+        ------
+        InputError
+            As `execute` and `view` do, or if an option does not belong to the kind of call.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> from toolkit import embedded
+        >>> ledger = embedded.Ledger.with_history(versions=200)
+        >>> call = toolkit.EntryFunction("0xb00c::order_book::place", [True, 100, 5])
+        >>> profile = ledger.profile(call, sender="0xa11ce")
+        >>> profile.gas_used == toolkit.connect(ledger).simulate(call, sender="0xa11ce").gas_used
+        True
+        >>> profile.to_frame(by="function")["function"][0]
+        '0xb00c::order_book::place'
+        """
+        from toolkit.wire import ViewFunction
+
+        if isinstance(call, ViewFunction):
+            if sender or secondary_signers or fee_payer or max_gas_amount is not None or gas_unit_price is not None:
+                raise InputError(f"{call.function} is a view function, which has no sender, signers and gas options")
+            return self._view_profile(call, self._readable(version))
+        if version is not None:
+            raise InputError("version is for view functions: transactions are profiled at the head")
+        transaction = self._requested(
+            call,
+            sender=sender,
+            secondary_signers=secondary_signers,
+            fee_payer=fee_payer,
+            max_gas_amount=max_gas_amount,
+            gas_unit_price=gas_unit_price,
+            committed=False,
+        )
+        raw, snapshot = transaction.raw, self.chain.snapshot(self.head)
+        meter = ProfilingMeter(snapshot.schedule, max_gas_units=raw.max_gas_amount, gas_unit_price=raw.gas_unit_price)
+        output = execute(snapshot, transaction, meter=meter)
+        self._check_accepted(transaction, output)
+        name = getattr(getattr(transaction.executable, "function", None), "wire", "a script")
+        outcome = (output.success, output.vm_status, output.charges.total_charge_gas_units)
+        return profile_of(meter, name, outcome, version=self.head, tables={**self.chain.tables, **output.tables})
+
+    def _view_profile(self, call: ViewFunction, version: int) -> GasProfile:
+        name = FunctionId.parse(call.function).wire
+        bound, tags = self._bound(name, call.type_arguments, version)
+        if not bound.function.mark.is_view:
+            raise InputError(f"{name} is not a view function")
+        values = plain_arguments(name, bound.parameters, call.arguments)
+        plain = [decode_bcs(layout, data) for layout, data in encode_arguments(bound, name, values)]
+        snapshot = self.chain.snapshot(version)
+        meter = ProfilingMeter(snapshot.schedule, max_gas_units=MAX_VIEW_GAS, root="view")
+        success, status = True, EXECUTED
+        try:
+            run_view(snapshot, bound, plain, tags, meter=meter)
+        except VmError as error:
+            success, status = False, error.vm_status
+        outcome = (success, status, meter.charges().total_charge_gas_units)
+        return profile_of(meter, name, outcome, version=version, tables=self.chain.tables)
+
     def mark(self, version: int, kind: MilestoneKind, text: str) -> None:
         """Record that the transaction of a version changed the cost or the result of calls; see `milestones`."""
         self._milestones.append(Milestone(version, kind, text))
@@ -747,8 +840,9 @@ class Ledger(LedgerReader):
         fee_payer: str | None,
         max_gas_amount: int | None,
         gas_unit_price: int | None,
+        committed: bool,
     ) -> Transaction:
-        """Return the transaction of a call or request as `execute` and `profile` take it."""
+        """Return the transaction of a call or request; one that is not committed has the signature of a simulation."""
         # Imported on use: requests are pydantic models, which take longer to import than a ledger to make.
         from toolkit.wire import EntryFunction, Multisig, Script, SimulationRequest, ViewFunction
 
@@ -784,7 +878,7 @@ class Ledger(LedgerReader):
             )
         else:
             payload = self._encoded(request.payload)
-        return self.prepare(
+        prepared = self.prepare(
             payload,
             sender=request.sender,
             secondary_signers=request.secondary_signers,
@@ -792,6 +886,9 @@ class Ledger(LedgerReader):
             max_gas_amount=_DEFAULT_MAX_GAS if request.max_gas_amount is None else request.max_gas_amount,
             gas_unit_price=_DEFAULT_PRICE if request.gas_unit_price is None else request.gas_unit_price,
         )
+        if committed:
+            return prepared
+        return Transaction(SignedTransaction(prepared.raw, request.signature_to_send()))
 
     def _encoded(self, call: EntryFunction | Script) -> EncodedEntryFunction | EncodedScript:
         """Return a call in BCS; its arguments may have every form that a node accepts."""
@@ -836,10 +933,14 @@ class Ledger(LedgerReader):
             with self.block():
                 return self._commit(transaction, body, definitions=definitions)
         output = execute(self.chain.snapshot(self.head), transaction, body)
+        self._check_accepted(transaction, output)
+        published = definitions if output.success else ()
+        return self.chain.append(TransactionKind.USER, output, request=transaction, published=published)
+
+    def _check_accepted(self, transaction: Transaction, output: Output) -> None:
+        """Raise InputError if a transaction failed a check before execution."""
         if output.discarded:
             sender, payer = wire_address(transaction.raw.sender), wire_address(transaction.payer)
             poor = output.vm_status == "INSUFFICIENT_BALANCE_FOR_TRANSACTION_FEE"
             hint = f"; ledger.fund({payer!r}) gives {payer} coins for the fee" if poor else ""
             raise InputError(f"the transaction of {sender} failed a check before execution: {output.vm_status}{hint}")
-        published = definitions if output.success else ()
-        return self.chain.append(TransactionKind.USER, output, request=transaction, published=published)

@@ -241,8 +241,9 @@ class Meter:
         """Charge execution gas: `times` the value of a parameter."""
         self._spend(self._entries.get(parameter, 0) * times)
 
-    def charge_io(self, parameter: str, times: int = 1) -> None:
-        """Charge input and output gas: `times` the value of a parameter."""
+    def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:
+        """Charge input and output gas: `times` the value of a parameter, for a state key or an event."""
+        del item  # for profiles
         amount = self._entries.get(parameter, 0) * times
         if amount > self._balance:
             self._io += self._balance
@@ -260,13 +261,17 @@ class Meter:
         schedule = self.schedule
         self._spend(schedule.turn + schedule.element if element else schedule.turn)
 
-    def charge_read(self, loaded: int) -> None:
+    def charge_read(self, loaded: int, item: object = None) -> None:
         """Charge reading a slot of the state, and its bytes in whole pages."""
-        self.charge_io("txn.storage_io_per_state_slot_read")
-        self.charge_io("txn.storage_io_per_state_byte_read", whole_pages(loaded))
+        self.charge_io("txn.storage_io_per_state_slot_read", 1, item)
+        self.charge_io("txn.storage_io_per_state_byte_read", whole_pages(loaded), item)
 
-    def charge_storage(self, octas: int) -> None:
+    def written(self, item: object) -> None:
+        """Take note that a state key is written or an event emitted; only a profile does something with it."""
+
+    def charge_storage(self, octas: int, item: object = None) -> None:
         """Charge a storage fee, in octas, converted to gas at the transaction's price."""
+        del item  # for profiles
         if not self._price or not octas:
             return
         amount = -(-octas * self.schedule.scaling // self._price)
@@ -321,7 +326,7 @@ class FreeMeter(Meter):
     def charge(self, parameter: str, times: int = 1) -> None:
         """Charge nothing."""
 
-    def charge_io(self, parameter: str, times: int = 1) -> None:
+    def charge_io(self, parameter: str, times: int = 1, item: object = None) -> None:
         """Charge nothing."""
 
     def charge_code(self, blocks: int) -> None:
@@ -330,5 +335,5 @@ class FreeMeter(Meter):
     def charge_turn(self, *, element: bool) -> None:
         """Charge nothing."""
 
-    def charge_read(self, loaded: int) -> None:
+    def charge_read(self, loaded: int, item: object = None) -> None:
         """Charge nothing."""

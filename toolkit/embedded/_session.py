@@ -207,6 +207,7 @@ class Session:
             self.writes.pop(key, None)  # created and deleted in one execution: no change
         else:
             self.writes[key] = data
+            self.meter.written(key)
 
     # -- resources -----------------------------------------------------------------------------------------
 
@@ -274,14 +275,14 @@ class Session:
             self._loaded.add((key, kind.tag))
             first = key not in self._loaded
             self._loaded.add(key)
-            self.meter.charge_read(len(data or b"") + (len(whole or b"") if first else 0))
+            self.meter.charge_read(len(data or b"") + (len(whole or b"") if first else 0), key)
         return data
 
     def _charge_read(self, key: StateKey, data: bytes | None) -> None:
         """Charge the first read of a resource in this execution."""
         if key not in self._loaded:
             self._loaded.add(key)
-            self.meter.charge_read(len(data or b""))
+            self.meter.charge_read(len(data or b""), key)
 
     def _store(self, at: str, kind: StructType, data: bytes | None) -> None:
         """Write a resource; a member of a group is written with the whole group."""
@@ -418,7 +419,9 @@ class Session:
         self.meter.charge("aptos_framework.event.write_to_event_store.base")
         units = len(data) + VALUE_UNITS * (1 + len(type(event).move_fields()))
         self.meter.charge("aptos_framework.event.write_to_event_store.per_abstract_memory_unit", units)
-        self.events.append(EmittedEvent(kind.kind.text, data, key, sequence_number))
+        emitted = EmittedEvent(kind.kind.text, data, key, sequence_number)
+        self.events.append(emitted)
+        self.meter.written(emitted)
 
     def _mutably(self, read: Callable[[], _V]) -> _V:
         """Return what `read` returns, with event handles that can be emitted to."""

@@ -1,0 +1,32 @@
+"""The icicle of a profile: a box for each function, as wide as its gas."""
+
+from __future__ import annotations
+
+import pytest
+from matplotlib.figure import Figure
+
+import toolkit
+from toolkit.embedded import Ledger
+from toolkit.embedded.teaching import Vault
+from toolkit.errors import InputError, SchemaError
+
+
+def test_the_figure_has_a_box_for_each_function():
+    """Widths add up: the first row is the whole, the coloured boxes are it again."""
+    ledger = Ledger()
+    ledger.publish(Vault)
+    profile = ledger.profile(toolkit.EntryFunction("0xfa17::vault::deposit", [1_000]), sender="0xb0b")
+    axes = toolkit.plots.gas_by_function(profile, ax=Figure(figsize=(9, 4)).subplots())
+    boxes = {box.get_gid(): box.get_width() for box in axes.patches}
+    assert boxes["function-transaction"] == profile.gas_used
+    assert sum(box.get_width() for box in axes.patches if box.get_gid() == "own") == pytest.approx(profile.gas_used)
+    assert "vault::deposit" in {text.get_text() for text in axes.texts}
+    again = toolkit.plots.gas_by_function(profile.to_frame(), categories=["io"], ax=Figure().subplots())
+    assert again.get_title(loc="left").startswith("Gas by function, io only: ")
+    for wrong in ("io", ["gas"]):
+        with pytest.raises(InputError, match="categories must be a list of execution, io, storage, rounding"):
+            toolkit.plots.gas_by_function(profile, categories=wrong)
+    with pytest.raises(InputError, match="draws a GasProfile"):
+        toolkit.plots.gas_by_function(5)
+    with pytest.raises(SchemaError, match="need the column 'stack'"):
+        toolkit.plots.gas_by_function(profile.to_frame(by="function"))
