@@ -151,6 +151,7 @@ class GasProfile:
 
         from toolkit.dtypes import to_pandas
 
+        rows: list[tuple[Any, ...]]
         if by == "charge":
             kinds = {"stack": pa.string(), "function": pa.string(), "category": pa.string(), "operation": pa.string()}
             kinds |= {"item": pa.string(), "times": pa.uint64(), "internal_gas": pa.uint64()}
@@ -189,7 +190,7 @@ class GasProfile:
         >>> from toolkit import embedded
         >>> profile = embedded.Ledger().profile(toolkit.ViewFunction("0x1::chain_id::get"))
         >>> profile.to_folded().splitlines()[-1]
-        'view;rounding up 997059'
+        'view;rounding up 169530'
         """
         lines: dict[str, int] = defaultdict(int)
         for charge in self.charges:
