@@ -1,10 +1,11 @@
 """Widgets that build and run requests in a notebook. All state is traits; constructing a widget makes no request."""
 
+from toolkit.widgets._gas_explorer import GasExplorer
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._view_builder import ViewBuilder
 from toolkit.widgets._workbench import Workbench
 
-__all__ = ["SimulationBuilder", "ViewBuilder", "Workbench"]
+__all__ = ["GasExplorer", "SimulationBuilder", "ViewBuilder", "Workbench"]
 
 
 def __dir__() -> list[str]:

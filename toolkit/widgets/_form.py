@@ -233,6 +233,8 @@ class Form(anywidget.AnyWidget):
     _stale = Bool(default_value=False).tag(sync=True)
     _programs: Any = List().tag(sync=True)
     _hits = Dict().tag(sync=True)
+    _progress = Dict().tag(sync=True)
+    """``text`` in words, and the numbers ``done`` and ``total``; empty if nothing is counted."""
 
     def __init__(self, node: Node, *, request: Any = None) -> None:
         self._node = node
@@ -279,9 +281,7 @@ class Form(anywidget.AnyWidget):
     def node(self, node: Node) -> None:
         if node is self._node:
             return
-        self.cancel()
-        self._background.close()
-        self._searches.close()
+        self._end_work()
         with self._state():
             self._node = node
             self._background, self._searches = Background(node, self._report), Background(node, self._report)
@@ -300,9 +300,7 @@ class Form(anywidget.AnyWidget):
         """Give up what is in progress, and remove the form from the page and all observers."""
         if self.comm is None:  # closed already, or refused by the constructor
             return
-        self.cancel()
-        self._background.close()
-        self._searches.close()
+        self._end_work()
         self.on_msg(self._on_message, remove=True)
         self.unobserve_all()
         self.layout.close()
@@ -503,6 +501,12 @@ class Form(anywidget.AnyWidget):
                 self._at_work = [one for one in self._at_work if not (isinstance(one, _Worker) and one.given_up)]
                 self._say("hint", "Cancelled.")
                 self.set_trait("busy", value=bool(self._at_work))
+
+    def _end_work(self) -> None:
+        """Give up what is in progress, and close its connections."""
+        self.cancel()
+        self._background.close()
+        self._searches.close()
 
     def _report(self, error: Exception) -> None:
         """Show an error that no method expects."""

@@ -84,6 +84,10 @@ class FunctionForm(Form):
         if function is not None:
             self.function = function if isinstance(function, str) else function.id
 
+    def _kind_of(self, _draft: dict[str, Any]) -> FunctionKind:
+        """Return which functions the draft can call."""
+        return self._kind
+
     def _calls_function(self, draft: dict[str, Any]) -> bool:
         """Return whether the draft calls a function at all."""
         return "function" in draft
@@ -213,11 +217,12 @@ class FunctionForm(Form):
         """Read the ABI of the function, then the layouts of its parameters."""
         with self._state():
             self._look_errors = {}
-            typed = self._draft["function"]
+            typed, kind = self._draft["function"], self._kind_of(self._draft)
         place = "function"
         try:
             name = str(FunctionId.parse(typed.strip()))
-            function = find_function(self._asked, name, self._kind)
+            self._functions.pop(name, None)  # it may have been one of another kind
+            function = find_function(self._asked, name, kind)
             with self._state():
                 self._functions[name] = function
                 self._take(dict(self._draft))
@@ -273,7 +278,7 @@ class FunctionForm(Form):
                     self._modules[owner] = listed_modules(self._asked, owner)
                 modules = [module for listed in self._modules.values() for module in listed]
                 names = {hit.name for hit in found}
-                found += [hit for hit in matching(modules, query, self._kind) if hit.name not in names]
+                found += [hit for hit in matching(modules, query, self._kind_of(self._draft)) if hit.name not in names]
             except ToolkitError as failure:
                 error = str(failure)
         with self._state():

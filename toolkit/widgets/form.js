@@ -59,6 +59,8 @@ function render({ model, el }) {
     draft.seq += 1;
     model.set("_draft", structuredClone(draft));
     model.save_changes();
+    const picks = fields.querySelector(".ltk-picks");
+    if (picks) titles(picks);
     lookSoon();
   }
   const shown = (node, base) => !node.when || node.when[1].includes(at([...base, node.when[0]]));
@@ -74,6 +76,7 @@ function render({ model, el }) {
       return `{${key(path)}${node.fields.map(([step, inner]) => shape(inner, { path: join(path, step), parent: path })).join(",")}}`;
     if (node.kind === "rows" && Array.isArray(at(path)))
       return `[${key(path)}${at(path).map((_, n) => shape(node.item, { path: [...path, n], parent: path })).join(",")}]`;
+    if (node.kind === "picks") return `picks${draft.chosen} of ${draft.calls.length}`;
     return key(path) + (node.kind || "");
   }
   const whole = () => JSON.stringify(get("_spec")) + shape(get("_spec"), { path: [], parent: [] });
@@ -86,6 +89,7 @@ function render({ model, el }) {
     const name = words ? `${words}, ${node.label}` : node.label;
     if (node.kind === "group") return drawGroup(node, path, words);
     if (node.kind === "rows") return drawRows(node, path, words);
+    if (node.kind === "picks") return drawPicks(node, path);
     const id = `${uid}-${key(path)}`;
     const message = make("div", { id: `${id}-m`, class: "ltk-message" });
     let input;
@@ -126,7 +130,7 @@ function render({ model, el }) {
       return fold;
     }
     if (node.plain) return make("p", { class: "ltk-hint", text: node.label });
-    if (!node.label) return make("div", {}, ...parts);
+    if (!node.label) return make("div", { class: node.columns ? "ltk-columns" : "" }, ...parts);
     const legend = make("legend", {});
     if (words) legend.append(make("span", { class: "ltk-unseen", text: `${words}, ` }));
     legend.append(node.label);
@@ -167,6 +171,43 @@ function render({ model, el }) {
     }
     field.append(message);
     return field;
+  }
+
+  /** The list `calls` of the draft: the one that is chosen has its fields in the form. */
+  function drawPicks(node, path) {
+    const message = make("div", { class: "ltk-message" });
+    const field = make("fieldset", { class: "ltk-picks", id: `${uid}-${key(path)}`, tabindex: "-1" }, make("legend", { text: node.label }));
+    draft.calls.forEach((_, n) => {
+      const id = `${uid}-${key(path)}-${n}`;
+      const input = make("input", { type: "radio", name: `${uid}-${key(path)}`, id, onchange: () => change(path, n) });
+      input.checked = n === draft.chosen;
+      const label = make("label", { for: id, "data-call": n });
+      const gone = { type: "button", class: "ltk-small", "aria-label": `Remove call ${n + 1}`, text: "\u2715", onclick: () => drop(n) };
+      const row = make("div", { class: "ltk-pick" }, input, label, draft.calls.length > 1 && make("button", gone));
+      field.append(row);
+    });
+    const more = { type: "button", class: "ltk-small", id: `${uid}-${key(path)}-add`, text: "Add a call", onclick: () => tell("add") };
+    field.append(make("button", more), message);
+    controls.set(key(path), { input: field, message, wrap: field, name: node.label });
+    titles(field);
+    return field;
+  }
+  function titles(field) {
+    for (const label of field.querySelectorAll("[data-call]")) {
+      const n = Number(label.dataset.call);
+      const call = n === draft.chosen ? draft : draft.calls[n];
+      const name = call.function || "no function yet";
+      const wrong = n !== draft.chosen && call.wrong;
+      label.replaceChildren(
+        make("span", { text: call.label || name }),
+        ...(call.label ? [" ", make("code", { text: name })] : []),
+        ...(wrong ? [" ", make("span", { class: "ltk-bad", text: "needs attention" })] : []),
+      );
+    }
+  }
+  function drop(n) {
+    tell("drop", { place: n });
+    el.querySelector(`#${CSS.escape(`${uid}-chosen-add`)}`)?.focus();
   }
 
   function setValue(input, value) {
@@ -292,7 +333,7 @@ function render({ model, el }) {
 
   /** Messages overtake edits, which Jupyter sends one at a time: what acts on the draft brings it along. */
   const tell = (what, more = {}) => model.send({ do: what, draft: structuredClone(draft), ...more });
-  const target = () => JSON.stringify([draft.payload, draft.function, draft.type_arguments]);
+  const target = () => JSON.stringify([draft.payload, draft.source, draft.function, draft.type_arguments]);
   function look() {
     if (!FUNCTION.test(draft.function || "") || target() === looked) return;
     looked = target();
@@ -318,7 +359,9 @@ function render({ model, el }) {
   const sayNode = () => (about.textContent = `Node: ${get("_about").node} \u00b7 ${form.words.note}`);
   const stop = button("Cancel", () => model.send({ do: "stop" }));
   stop.hidden = true;
-  const bar = make("div", { class: "ltk-bar" }, ...actions, stop, status);
+  const meter = make("progress", { "aria-label": form.title, class: "ltk-meter" });
+  const count = make("span", { class: "ltk-hint" });
+  const bar = make("div", { class: "ltk-bar" }, ...actions, stop, status, meter, count);
   const starter = form.starter && starterField(form.starter);
   function starterField({ key: name, do: what, summary, label, placeholder, text }) {
     const id = `${uid}-${name}`;
@@ -418,10 +461,14 @@ function render({ model, el }) {
 
   function results() {
     const pages = get("_pages");
+    const kept = result.querySelector(`#${uid}-name`);
+    const typing = kept && kept === document.activeElement;
     result.hidden = !pages.length;
     if (!pages.length) return result.replaceChildren();
     tabs(result, "result", pages, form.words.result, (panel, title, html) => {
       panel.innerHTML = html;
+      panel.onclick = (event) => show(panel, event.target.closest("[data-open]")?.dataset.open);
+      if (part) show(panel, part);
       const late = form.late.find((one) => title.startsWith(one));
       if (late && completed !== late + pages[0][1]) {
         completed = late + pages[0][1];
@@ -430,11 +477,22 @@ function render({ model, el }) {
     });
     const stale = make("p", { class: "ltk-stale", text: form.words.stale });
     stale.hidden = !get("_stale");
-    const name = make("input", { type: "text", id: `${uid}-name`, value: form.words.name, class: "ltk-mono", size: "14" });
+    const name = make("input", { type: "text", id: `${uid}-name`, value: kept ? kept.value : form.words.name, class: "ltk-mono", size: "14" });
     const hand = button("Keep", () => model.send({ do: "hand", name: name.value }));
     name.addEventListener("keydown", (event) => event.key === "Enter" && hand.click());
     result.prepend(stale);
     result.append(make("div", { class: "ltk-line ltk-hand" }, make("label", { for: name.id, text: "Keep in the notebook as" }), name, hand));
+    if (typing) name.focus();
+  }
+  /** A page may have marks, buttons with `data-open`, each of which shows one of its parts. */
+  let part = "";
+  function show(panel, name) {
+    const parts = [...panel.querySelectorAll("[data-part]")];
+    if (!name || !parts.length) return;
+    part = name;
+    for (const one of parts) one.hidden = one.dataset.part !== name;
+    for (const one of panel.querySelectorAll("[data-open]")) one.setAttribute("aria-pressed", String(one.dataset.open === name));
+    parts.find((one) => !one.hidden)?.scrollIntoView({ block: "nearest" });
   }
   function stale() {
     const note = result.querySelector(".ltk-stale");
@@ -451,7 +509,18 @@ function render({ model, el }) {
         said.textContent = (await copied(text)) ? "Copied." : "The browser does not allow copying: select the text.";
       });
       panel.replaceChildren(make("pre", { class: "ltk-code", tabindex: "0", role: "region", "aria-label": `${form.words.code}: ${title}`, text }), copy, said);
+      if (form.words.save && form.words.save.program === title) panel.append(saver(form.words.save));
     });
+  }
+  let place = null;
+  function saver({ label, path, replace }) {
+    const input = make("input", { type: "text", id: `${uid}-path`, value: place ?? path, class: "ltk-mono" });
+    const over = make("input", { type: "checkbox", id: `${uid}-over` });
+    const save = button("Save", () => tell("save", { path: input.value, replace: over.checked }));
+    input.addEventListener("input", () => (place = input.value));
+    input.addEventListener("keydown", (event) => event.key === "Enter" && save.click());
+    const line = make("div", { class: "ltk-line" }, make("label", { for: input.id, text: label }), input, save);
+    return make("div", { class: "ltk-save" }, line, make("div", { class: "ltk-line ltk-switch" }, over, make("label", { for: over.id, text: replace })));
   }
   async function copied(text) {
     try {
@@ -495,6 +564,13 @@ function render({ model, el }) {
     stop.hidden = false;
     if (!status.textContent) status.textContent = form.words.waits;
   });
+  function progress() {
+    const { done = 0, total = 0, text = "" } = get("_progress") || {};
+    meter.hidden = count.hidden = !text;
+    count.textContent = text;
+    if (total) Object.assign(meter, { max: total, value: Math.min(done, total) });
+    else meter.removeAttribute("value");
+  }
   function say() {
     const { kind = "hint", text = "" } = get("_status") || {};
     status.className = `ltk-status ltk-${kind}`;
@@ -518,6 +594,7 @@ function render({ model, el }) {
     if (has("_stale")) stale();
     if (has("_programs")) programs();
     if (has("_hits")) showHits();
+    if (has("_progress")) progress();
     if (has("_status")) say();
     if (has("_about")) {
       sayNode();
@@ -527,7 +604,7 @@ function render({ model, el }) {
     if (has("busy") || has("_status")) answered();
     changed.clear();
   }
-  const listeners = ["_about", "_spec", "_draft", "_findings", "_status", "_pages", "_stale", "_programs", "_hits", "busy"].map((name) => {
+  const listeners = ["_about", "_spec", "_draft", "_findings", "_status", "_pages", "_stale", "_programs", "_hits", "_progress", "busy"].map((name) => {
     const note = () => {
       if (name === "busy" && get("busy")) begun = true;
       if (!changed.size) queueMicrotask(update);
@@ -554,6 +631,7 @@ function render({ model, el }) {
   redraw();
   results();
   programs();
+  progress();
   say();
   answered();
   look();

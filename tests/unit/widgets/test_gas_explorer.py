@@ -1,0 +1,454 @@
+"""The gas explorer without a browser: studies through the form and back, runs in the background, steps and causes."""
+
+from __future__ import annotations
+
+import gc
+import re
+import socket
+import threading
+import time
+from itertools import count
+
+import pytest
+from traitlets import TraitError
+
+import toolkit
+from tests.unit.client.fakes import refused
+from tests.unit.gas.test_runs import HEAD, RISE, UPGRADE, made_node
+from toolkit import FindSteps, Study
+from toolkit.errors import InputError
+from toolkit.widgets import GasExplorer
+
+NAME = "http://node.example/v1"
+COUNT = {"view": "0x1::m::count"}
+EVERYTHING = {
+    "title": 'A "title"',
+    "versions": FindSteps("0:-1", initial=9, max_requests=50),
+    "requests_per_second": 2.5,
+    "thresholds": ["2%", "p90:5%"],
+    "allow": {"causes": ["schedule"]},
+    "waivers": [{"call": "all", "reason": "by design", "expires": "2031-12-31"}],
+    "calls": [
+        {
+            "label": "all",
+            "view": "0x1::m::f",
+            "type_arguments": ["u8", "0x1::aptos_coin::AptosCoin"],
+            "arguments": [2**256 - 1, "a\nb", [True, {"vec": []}], "0x00"],
+            "thresholds": {"percent": 20, "p50": {"gas_units": 1}},
+        },
+        {"simulate": "0x1::m::e", "sender": "0xa11ce", "fee_payer": "0x0", "gas_unit_price": 0, "max_gas_amount": 9},
+        {"label": "e", "committed": "0x1::m::e", "versions": "0:-1/20", "success": False, "sender": "0xb0b"},
+        {"resimulate": "0x1::m::g"},
+    ],
+}
+STUDIES = {
+    "every key": EVERYTHING,
+    "a list": {"calls": [COUNT], "versions": [3, 1, 2]},
+    "defaults": {"calls": [COUNT]},
+    "a step": {"calls": [COUNT], "versions": " 0:900:3"},
+    "one version": {"calls": [COUNT], "versions": "100"},
+    "the last": {"calls": [COUNT], "versions": "-1000:"},
+    "dates": {"calls": [COUNT], "versions": "2026-05-01..2026-06-01T12:00/200"},
+    "days": {"calls": [COUNT], "versions": "2026-05-01..2026-06-01"},
+    "an Option": {"calls": [{"view": "0x1::m::f", "arguments": [None, {"a": None}]}]},
+}
+
+
+@pytest.fixture
+def made():
+    """Return a function that makes an explorer on a fake node; all are closed after the test."""
+    opened = []
+
+    def make(study=None, *, routes=None):
+        node, fake = made_node(routes)
+        explorer = GasExplorer(node, study=study)
+        opened.append((explorer, node))
+        explorer.fake = fake
+        return explorer
+
+    yield make
+    for explorer, node in opened:
+        explorer.close()
+        node.close()
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("toolkit-")] == []
+
+
+@pytest.fixture
+def form(made):
+    return made()
+
+
+def edit(form, **changed):
+    """Do what the browser does when fields are edited."""
+    draft = form._draft | changed | {"seq": form._draft["seq"] + 1}
+    form._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": draft}}}, "buffers": []})
+
+
+def send(form, do, **more):
+    """Do what the browser does when a button is pressed, and wait until it is done."""
+    content = {"do": do, "draft": form._draft} | {name: value for name, value in more.items() if name != "wait"}
+    form._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
+    if more.pop("wait", True):
+        form._wait()
+        if form._thread is not None:
+            form._thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def done():
+    """Return an explorer whose run is complete."""
+    node, _ = made_node()
+    with node:
+        form = GasExplorer(node, study=searching())
+        form.run()
+        yield form
+        form.close()
+
+
+def searching(node_name=NAME, **more):
+    return Study(calls=[COUNT], versions=FindSteps("0:-1"), nodes=[node_name], **more)
+
+
+def page(form, title):
+    return next(html for name, html in form._pages if name.startswith(title))
+
+
+def test_an_empty_form_asks_nothing(form):
+    """Constructing it and typing into it sends no request; without a function there is no study and no error yet."""
+    assert form.study is None
+    assert form.errors == {}
+    edit(form, function="0x1::m::count", label="count")
+    assert form.study.calls[0].name == "count"
+    assert form.study.versions.search == FindSteps("0:-1")
+    assert form.fake.asked == []
+    assert repr(form) == f"GasExplorer(Node({form.node.name!r}), {form.study!r})"
+    send(form, "drop", place=0)
+    form.study = None
+    assert repr(form).endswith("no study yet)")
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_comes_out_as_it_went_in(made, tmp_path, name):
+    """The form, its program and the saved file all make an equal study; what is not shown is named and stays."""
+    form = made()
+    study = Study(node=form.node, **STUDIES[name])
+    form.study = study
+    assert form.study == study
+    assert form.errors == {}
+    edit(form)  # the browser sends it back
+    assert form.study == study
+    program = form.python.partition("\nrun =")[0]
+    space = {"toolkit": toolkit, "node": form.node}
+    exec(program.partition("\n\n")[2].partition("\n")[2], space)  # noqa: S102 - the form's own program
+    assert space["study"] == study
+    saved = Study.load(form.save(tmp_path / "study.toml"))
+    assert saved == (study if name != "an Option" else saved)
+    assert saved.digest == study.digest or name == "an Option"
+    assert ("thresholds" in form._hidden and "1 waiver" in form._hidden) == (name == "every key")
+
+
+def test_a_study_of_another_node_is_read_from_the_node_of_the_form(form):
+    """The form says so, and the study names the node that it reads from."""
+    form.study = searching("mainnet")
+    assert form.study.nodes == (form.node.name,)
+    assert "The study names mainnet; this form reads from" in form._status["text"]
+
+
+def test_a_part_that_is_edited_changes_and_the_rest_stays(made):
+    """Title, versions, labels and filters one by one; thresholds of a call stay with it when it is edited."""
+    form = made()
+    form.study = Study(node=form.node, **EVERYTHING)
+    before = form.study
+    edit(form, title="New")
+    assert form.study == before.model_copy(update={"title": "New"})
+    edit(form, arguments=[], raw="[1]", lead="raw")
+    assert form.study.calls[0].arguments == (1,)
+    assert form.study.calls[0].thresholds == before.calls[0].thresholds
+    assert form.study.calls[1:] == before.calls[1:]
+    edit(form, plan="even", first="5", last="1_000", count="7")
+    assert form.study.versions.plan == "5:1000/7"
+    edit(form, chosen=2)
+    assert (form.function, form._draft["range"]) == ("0x1::m::e", "0:-1/20")
+    edit(form, outcome="any", sender="")
+    assert form.study.calls[2].success is form.study.calls[2].sender is None
+    assert form.study.calls[0].arguments == (1,)
+
+
+def test_calls_are_added_chosen_renamed_and_removed(form):
+    """A call keeps what was typed while another is chosen, wrong entries included; the study waits until all are good."""
+    edit(form, function="0x1::m::count")
+    first = form.study
+    send(form, "add")
+    assert (form._draft["chosen"], form.function) == (1, "")
+    edit(form, function="0x1::m::dead", raw="[", lead="raw")
+    assert "arguments" in form.errors
+    edit(form, chosen=0)
+    assert form.function == "0x1::m::count"
+    assert form.errors["chosen"].startswith("call 2 is not complete: ")
+    assert form.study == first
+    edit(form, chosen=1)
+    assert (form.function, form.arguments) == ("0x1::m::dead", "[")
+    edit(form, raw="", label="gone")
+    assert [call.name for call in form.study.calls] == ["0x1::m::count", "gone"]
+    edit(form, label="0x1::m::count")
+    assert "has the same label as call 1" in form.errors["label"]
+    edit(form, label="")
+    send(form, "drop", place=0)
+    assert [call.name for call in form.study.calls] == ["0x1::m::dead"]
+    assert (form._draft["chosen"], form.function) == (0, "0x1::m::dead")
+    send(form, "drop", place=0)
+    assert form._draft["calls"][0]["function"] == ""
+    send(form, "drop", place="x")
+    assert len(form._draft["calls"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "path", "words"),
+    [
+        ({"function": "0x1::m"}, "function", "address::module::function"),
+        ({"function": ""}, "function", "expected a function"),
+        ({"raw": "{"}, "arguments", "JSON array"),
+        ({"type_arguments": ["u9"]}, "type_arguments.0", "u9"),
+        ({"source": "simulate"}, "sender", "expected an address"),
+        ({"source": "simulate", "sender": "0xg"}, "sender", "0xg"),
+        ({"source": "simulate", "sender": "0x1", "gas_unit_price": "x"}, "gas_unit_price", "u64"),
+        ({"source": "simulate", "sender": "0x1", "max_gas_amount": "-1"}, "max_gas_amount", "outside"),
+        ({"source": "simulate", "sender": "0x1", "fee_payer": "me"}, "fee_payer", "me"),
+        ({"source": "committed", "range": "0:-1:2"}, "range", "pages of 100"),
+        ({"source": "committed", "sender": "0xg"}, "sender", "0xg"),
+        ({"first": "x"}, "first", "expected a ledger version"),
+        ({"last": ""}, "last", "expected a ledger version"),
+        ({"first": "9", "last": "3"}, "last", "run from 9 down to 3"),
+        ({"initial": "1"}, "initial", "2 <= initial"),
+        ({"max_requests": "0"}, "max_requests", "whole number"),
+        ({"plan": "even", "count": "none"}, "count", "whole number"),
+        ({"plan": "every", "step": "0"}, "step", "whole number"),
+        ({"plan": "dates", "since": "", "until": "2026-06-01"}, "since", "expected a date"),
+        ({"plan": "dates", "since": "May", "until": "2026-06-01"}, "since", "May"),
+        ({"plan": "list", "listed": "1, two"}, "listed", "'two'"),
+        ({"plan": "list", "listed": " "}, "listed", "expected versions"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(form, changed, path, words):
+    """In a sentence, while typing; the study of before stays, and the entry can be mended."""
+    edit(form, function="0x1::m::count")
+    study = form.study
+    before = {name: form._draft[name] for name in changed}
+    edit(form, **changed)
+    assert words in form.errors[path]
+    assert list(form.errors) == [path]
+    assert form.study == study
+    edit(form, **before)
+    assert form.errors == {}
+
+
+def test_a_run_finds_steps_with_their_causes(done):
+    """The run is that of ``study.run()``; each step has its version, cause, evidence, gas before and after."""
+    form = done
+    assert form.result.digest == form.study.run(progress=False).digest
+    assert form.result.steps["version_after"].tolist() == [RISE, UPGRADE]
+    assert form._status == {"kind": "good", "text": f"2 steps found in {len(form.result.observations)} readings."}
+    assert [title.partition(" (")[0] for title, _ in form._pages] == ["Figure", "Steps", "Observations", "Explain"]
+    steps = page(form, "Steps (2)")
+    for line in form.result.explain().splitlines():
+        if not line.startswith(" "):
+            words = line[0].upper() + line[1:]
+            assert words in steps
+            assert words in page(form, "Figure")
+    first, second = steps.split("<details")[1:3]
+    assert re.findall(r'<td class="ltk-number">([^<]*)</td>', first) == ["10", "100"]
+    assert re.findall(r'<td class="ltk-number">([^<]*)</td>', second) == ["100", "60"]
+    assert "x10" in first
+    assert "-40 %" in second
+    assert form.result.explain().splitlines()[0] in page(form, "Explain")
+    assert not form._stale
+    assert not form.busy
+    edit(form, first="10")
+    assert form._stale
+    edit(form, first="0")
+    assert not form._stale
+
+
+def test_the_marks_of_the_figure_show_the_steps(done):
+    """Each step has one button that Tab reaches, over its mark, and the part that the button shows."""
+    form = done
+    figure = page(form, "Figure")
+    marks = re.findall(r'data-open="(step\d)" aria-pressed="false" aria-label="([^"]*)" style="left:([\d.]+)%', figure)
+    assert [(part, words) for part, words, _ in marks] == [
+        ("step0", f"Step at {RISE}, gas schedule"),
+        ("step1", f"Step at {UPGRADE}, code"),
+    ]
+    assert re.findall(r'data-part="(step\d)" hidden', figure) == ["step0", "step1"]
+    lefts = [float(left) for _, _, left in marks]
+    share = (lefts[1] - lefts[0]) / (UPGRADE - RISE)
+    assert 0 < lefts[0] - share * RISE < 20  # where version 0 is
+    assert 80 < lefts[1] + share * (HEAD - UPGRADE) < 100
+    assert 'role="img" aria-label="Gas of 1 call by ledger version"' in figure
+
+
+def test_a_run_in_the_background_shows_its_progress_and_the_figure_so_far(made, monkeypatch):
+    """The traits are updated at most 4 times a second; words, numbers and figure grow; the end has the pages."""
+    ticks = count(0, 0.05)
+    monkeypatch.setattr(GasExplorer, "_clock", lambda _: next(ticks))
+    form = made(Study(calls=[COUNT], versions="0:-1/60", nodes=[NAME]))
+    seen, figures = [], []
+    form.observe(lambda change: seen.append(change["new"]), "_progress")
+    form.observe(lambda change: figures.append([html for title, html in change["new"] if title == "Figure"]), "_pages")
+    send(form, "run")
+    assert seen[0] == {"text": "starting"}
+    assert seen[-1] == {}
+    done = [one["done"] for one in seen[1:-1] if one["text"].endswith("of about 60 calls read")]
+    assert done == sorted(done)
+    assert 2 < len(done) < 60 / 2
+    growing = [int(re.search(r"([\d,]+) readings so far", one[0])[1]) for one in figures if one and "so far" in one[0]]
+    assert growing == sorted(growing)
+    assert growing
+    assert "so far" not in page(form, "Figure")
+    assert form.result.complete
+
+
+def test_a_run_that_is_stopped_leaves_what_was_read(made, monkeypatch):
+    """Stop ends it at the next answer; the readings can be used, and Run starts again."""
+    monkeypatch.setattr("toolkit.widgets._gas_explorer._UPDATE_S", 0)
+    monkeypatch.setattr("toolkit.widgets._gas_explorer._DRAW_S", 60)
+    form = made(Study(calls=[COUNT], versions="0:-1/100", nodes=[NAME]))
+    form.observe(lambda change: change["new"].get("done", 0) > 20 and form.cancel(), "_progress")
+    send(form, "run")
+    stopped = len(form.result.observations)
+    assert 20 < stopped < 100
+    assert form._status["text"] == f"Stopped after {stopped} readings; they can be used."
+    assert not form.result.complete
+    assert not form.busy
+    assert form._progress == {}
+    assert "The run was stopped" in page(form, "Figure")
+    folder = form.result.path
+    form.unobserve_all("_progress")
+    send(form, "run")
+    assert form.result.complete
+    assert len(form.result.observations) == 100
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_a_node_that_does_not_answer_does_not_hold_a_closed_form():
+    """Stop and close end the wait for an answer; no thread stays, and the folder of the run is removed."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        node = toolkit.connect(f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
+        form = GasExplorer(node, study=Study(calls=[COUNT], node=node))
+        send(form, "run", wait=False)
+        until = time.monotonic() + 10
+        while form._share is None and time.monotonic() < until:
+            time.sleep(0.01)
+        assert form.busy
+        with pytest.raises(InputError, match=r"a run is in progress; cancel\(\) stops it"):
+            form.run()
+        began = time.monotonic()
+        form.close()
+        assert time.monotonic() - began < 10
+        assert not form._thread.is_alive()
+        assert form.result is None
+        node.close()
+
+
+@pytest.mark.parametrize("do", ["run", "check"])
+def test_a_refusal_is_shown_and_the_form_stays_usable(made, do):
+    """The error is beside the buttons, the busy state ends, and the next attempt succeeds."""
+    form = made(Study(calls=[COUNT], versions=[5], nodes=[NAME]))
+    healthy = dict(form.fake.routes)
+    form.fake.routes |= {"GET ": refused(400, "busy")}
+    send(form, do)
+    assert "busy" in form.errors["node"]
+    assert not form.busy
+    assert form._status["kind"] == "error"
+    form.fake.routes = healthy
+    edit(form)
+    send(form, do)
+    assert form.errors == {}
+    assert (form.result is not None) == (do == "run")
+
+
+@pytest.mark.parametrize("do", ["run", "check"])
+def test_a_call_that_fits_no_version_is_named(made, do):
+    """What the code of the versions says against a call is said at the calls; nothing is read."""
+    form = made(Study(calls=[COUNT, {"view": "0x1::m::dead", "arguments": [7]}], versions=[5], nodes=[NAME]))
+    send(form, do)
+    assert "1 of 2 calls cannot be made" in form.errors["chosen"]
+    assert "0x1::m::dead" in form.errors["chosen"]
+    assert form.result is None
+    assert form._pages == []
+
+
+def test_check_shows_the_plan(made):
+    """What would be sent and how long it takes, without sending it; a plan of before is removed by an edit."""
+    form = made(searching())
+    assert form.check()
+    assert "A run sends 33 to 2,000 requests." in form._status["text"]
+    assert "search from 0 to 10000" in page(form, "Plan")
+    assert form.result is None
+
+
+def test_a_version_that_does_not_exist_is_named_at_its_field(made):
+    """What only the node knows is said at the versions."""
+    form = made(Study(calls=[COUNT], versions="20000:30000/5", nodes=[NAME]))
+    form.run()
+    assert "this node holds 0 to 10000" in form.errors["last"]
+    assert not form.check()
+    assert "this node holds 0 to 10000" in form.errors["last"]
+
+
+def test_a_study_is_saved_where_the_user_says(form, tmp_path):
+    """Never over a file that is there, unless that is asked for; not before the entries make a study."""
+    place = tmp_path / "mine.toml"
+    send(form, "save", path=str(place))
+    assert "do not make a study" in form._status["text"]
+    edit(form, function="0x1::m::count")
+    send(form, "save", path=f" {place} ")
+    assert form._status == {"kind": "good", "text": f"Saved as {place}."}
+    edit(form, label="other")
+    send(form, "save", path=str(place))
+    assert "already exists" in form._status["text"]
+    assert Study.load(place).calls[0].label == ""
+    send(form, "save", path=str(place), replace=True)
+    assert Study.load(place, node=form.node) == form.study
+    send(form, "save", path=str(tmp_path / "mine.json"))
+    assert "ends in .toml" in form._status["text"]
+    edit(form, label="x", first="y")
+    with pytest.raises(InputError, match="do not make a study"):
+        form.save(tmp_path / "two.toml")
+
+
+def test_a_saved_notebook_shows_the_figure_and_the_words(done):
+    """The picture has calls, versions, program, figure and explanation; nothing in it is a script."""
+    form = done
+    picture = form._picture()
+    for words in ("0x1::m::count", "search for steps in 0:-1", "toolkit.Study(", "<svg", f"at version {RISE}"):
+        assert words in picture
+    assert "<script" not in picture
+
+
+def test_text_of_the_study_is_escaped(made):
+    """Labels are text from users: they never become elements of the page."""
+    named = {**COUNT, "label": "<img src=x onerror=alert(1)>"}
+    form = made(Study(calls=[named], versions=[RISE - 1, RISE], nodes=[NAME]))
+    form.run()
+    for _, html in form._pages:
+        assert "<img" not in html
+
+
+def test_another_node_ends_the_run(made):
+    """The entries stay; result and plan of the node before are removed."""
+    form = made(Study(calls=[COUNT], versions=[5], nodes=[NAME]))
+    form.run()
+    other, _ = made_node()
+    form.node = other
+    assert form.result is None
+    assert form.study.versions.plan == [5]
+    form.run()
+    assert form.result.complete
+    other.close()
+
+
+def test_what_is_not_a_study_is_refused(form):
+    """At once, in words."""
+    with pytest.raises(TraitError, match="expected a Study or None, not the dict"):
+        form.study = {}

@@ -1,0 +1,719 @@
+"""A form that makes a gas study, runs it in the background and shows what moved gas: figure, steps and their causes."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from contextlib import contextmanager, suppress
+from html import escape
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from traitlets import Instance, observe
+
+from toolkit._present.text import change_place, plural, short_addresses, visible
+from toolkit.errors import InputError, StudyError, ToolkitError
+from toolkit.frames._columns import plain_columns
+from toolkit.gas._plan import plan_study
+from toolkit.gas._sentences import (
+    CAUSE_LABELS,
+    MAX_GROUPS,
+    SOURCE_LABELS,
+    change_name,
+    change_text,
+    group_text,
+    not_compared_sentences,
+    not_steps_sentences,
+    short_change,
+    unjudged_sentences,
+    weightiest,
+)
+from toolkit.gas._series import MODEL_NOTICE, is_model
+from toolkit.gas._steps import step_groups
+from toolkit.gas._study import Run, Study
+from toolkit.gas.committed._steps import CommittedCall
+from toolkit.gas.runs._runner import run_study
+from toolkit.gas.runs._store import RunStore
+from toolkit.plots._gas_by_version import gas_by_version
+from toolkit.plots._style import CAUSE_MARKS, CSS_NAMES, inline_svg
+from toolkit.widgets._fields import Findings
+from toolkit.widgets._form import _shell
+from toolkit.widgets._function_form import FunctionForm
+from toolkit.widgets._results import MAX_ROWS, Html, code, number, pairs, paragraph, safe, short_id, table
+from toolkit.widgets._study_drafts import (
+    BLANK,
+    BLANK_CALL,
+    Given,
+    call_of,
+    choose,
+    form_fields,
+    function_kind,
+    hidden_parts,
+    read_call,
+    read_study,
+    study_as_python,
+    takes_arguments,
+    with_calls,
+    write_study,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from toolkit.client._node import Node
+    from toolkit.gas._calls import Call
+    from toolkit.gas._plan import Plan
+    from toolkit.gas._steps import StepGroup
+    from toolkit.widgets._functions import FunctionKind, ResolvedCall, ResolvedFunction
+
+__all__ = ["GasExplorer"]
+
+_UPDATE_S = 0.25
+"""Least time between two updates of the progress."""
+_DRAW_S = 1.0
+"""Least time between two drawings of the growing figure."""
+_DRAW_SHARE = 5
+"""A figure that takes long to draw is drawn again after this many times as long."""
+
+
+class _StoppedError(Exception):
+    """The reader stopped the run."""
+
+
+class GasExplorer(FunctionForm):
+    """Choose calls and ledger versions, watch their gas, and see at which versions it steps and why.
+
+    Neither constructing the form nor setting its traits makes a request. In a browser, a run is made in the background
+    and can be stopped; what was read until then can be used. From Python, `run` returns when the run is complete.
+
+    Parameters
+    ----------
+    node : Node
+        Where the study reads; available as ``node``.
+    study : Study, optional
+        Initial content of the form.
+
+    Attributes
+    ----------
+    study : Study or None
+        The study made from the last valid entries. Set it to fill the form. What the form does not show, such as
+        thresholds, stays part of the study; its node becomes the one of the form.
+    errors : dict of str to str
+        Error messages by field, such as ``function`` or ``arguments.1``; those of calls that are not chosen, and of the
+        study as a whole, are at ``chosen``. Read only.
+    error : str
+        All error messages as one text; empty if there is none. Read only.
+    python : str
+        A Python program that makes and runs an equal study; empty without a study. Read only.
+    result : Run or None
+        The last run: ``result.steps``, ``result.observations``, ``result.explain()``. That of a run that was stopped is
+        not ``complete``. Read only.
+    busy : bool
+        True while a run or a request is in progress. Read only.
+
+    Raises
+    ------
+    traitlets.TraitError
+        If `study` is not a `Study`.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> explorer = toolkit.widgets.GasExplorer(toolkit.connect())
+    >>> supply = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    >>> explorer.study = toolkit.Study(calls=[supply], versions=toolkit.FindSteps("3000:4000", initial=5))
+    >>> explorer.run()
+    >>> explorer.result.steps["version_after"].tolist()
+    [3502]
+    >>> explorer.close()
+    """
+
+    _title = "Explore gas"
+    _actions = (("run", "Run"), ("check", "Check"))
+    _words: ClassVar[dict[str, Any]] = {
+        "form": "The study",
+        "code": "The study as a program",
+        "stale": "An older run: the entries have changed since, or the last run did not end.",
+        "name": "run",
+        "copy": {"Study": "Copy the study file"},
+        "save": {
+            "program": "Study",
+            "label": "Save the study as",
+            "path": "study.toml",
+            "replace": "Replace a file that is there already",
+        },
+    }
+    _blank = BLANK
+    _mirrored = ("function", "type_arguments", "arguments")
+    _result_name = "result"
+    _pictured = frozenset({"Figure", "Explain"})
+
+    _clock: ClassVar[Callable[[], float]] = time.monotonic
+
+    request = Instance(Study, allow_none=True)
+    study = Instance(Study, allow_none=True)
+    result = Instance(Run, allow_none=True, read_only=True)
+
+    def __init__(self, node: Node, *, study: Study | None = None) -> None:
+        self._given = Given()
+        self._hidden = ""
+        self._plan: Plan | None = None
+        self._growing: pd.DataFrame | None = None
+        self._share: Node | None = None
+        self._updated = self._drawn = self._draw_s = 0.0
+        self._drawing = self._running = False
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self._closed = False
+        super().__init__(node, request=study)
+
+    def _forget_node(self) -> None:
+        self._plan = None
+        super()._forget_node()
+
+    # the study -------------------------------------------------------------------------------------------
+
+    @observe("study")
+    def _on_study(self, _change: object) -> None:
+        self.request = self.study
+
+    @observe("request")
+    def _on_made(self, _change: object) -> None:
+        if not self._setting:
+            self._plan = None
+        self.study = self.request
+
+    def _write_draft(self, request: Study | None) -> dict[str, Any]:
+        self._given, self._hidden = Given(request), hidden_parts(request)
+        if request is not None and request.nodes != (self.node.name,):
+            names = ", ".join(visible(name, 60) for name in request.nodes)
+            self._say("hint", f"The study names {names}; this form reads from {visible(self.node.name, 60)}.")
+        return write_study(request)
+
+    def _read_draft(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> Study | None:
+        before = self._taken
+        draft |= choose(draft, before if typed else draft)
+        switched = draft["chosen"] != before["chosen"] or len(draft["calls"]) != len(before["calls"])
+        if switched:  # the arguments are those of the function that is shown now
+            self._taken = before | {"function": draft["function"]}
+            self._call = self._known(draft)[1]
+        self._read_function(draft, found, typed=typed)
+        own = found.good
+        chosen = read_call(draft, self._given, found) if own else None
+        wrong = "; ".join(dict.fromkeys([*found.errors.values(), *found.missing.values()]))
+        draft["wrong"] = "" if chosen is not None else wrong or "it is not complete"
+        calls = list(draft["calls"])
+        calls[draft["chosen"]] = call_of(draft)
+        draft["calls"] = calls
+        read = [chosen if place == draft["chosen"] else self._other(call) for place, call in enumerate(calls)]
+        return read_study(draft, read, self._given, self.node, found)
+
+    def _other(self, draft: dict[str, Any]) -> Call | None:
+        """Return a call that is not chosen; None if it was not complete when it was."""
+        return None if draft["wrong"] else read_call(draft, self._given, Findings())
+
+    def _kind_of(self, draft: dict[str, Any]) -> FunctionKind:
+        return function_kind(draft)
+
+    def _known(self, draft: dict[str, Any]) -> tuple[ResolvedFunction | None, ResolvedCall | None]:
+        function, call = super()._known(draft)
+        return function, call if takes_arguments(draft) else None
+
+    def _fields(self) -> dict[str, Any]:
+        return form_fields(self._taken, self._function, self._call, self._hidden)
+
+    def _python_of(self, request: Study) -> str:
+        return study_as_python(request, self.node)
+
+    def _programs_of(self, request: Study) -> dict[str, str]:
+        return {"Python": self._python_of(request), "Study": request.to_toml()}
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        if self.study is None:
+            return []
+        calls = ", ".join(short_addresses(call.name) for call in self.study.calls)
+        return [("Study", self.study.title), ("Calls", visible(calls, 300)), ("Versions", self.study.versions.words)]
+
+    def _subject(self) -> str | None:
+        return None if self.study is None else repr(self.study)
+
+    def __repr__(self) -> str:
+        return f"GasExplorer(Node({self.node.name!r}), {self._subject() or 'no study yet'})"
+
+    def _is_stale(self, result: Run) -> bool:
+        return self.study is None or result.study.digest != self.study.digest
+
+    def _handed_words(self, name: str) -> str:
+        return f"The notebook has it as {name}: {name}.steps and {name}.observations are frames."
+
+    # actions -------------------------------------------------------------------------------------------
+
+    def check(self) -> bool:
+        """Check every call against the code of the node, and show what a run would send and how long it would take.
+
+        Returns
+        -------
+        bool
+            True if the study can be run; else `errors` says why not.
+        """
+        with self._busy_while("Checking"):
+            study = self.study if self._check() else None
+            if study is None:
+                return False
+            try:
+                plan = plan_study(study, self._asked)
+            except ToolkitError as error:
+                self._blame_study(error)
+                return False
+            requests = " to ".join(f"{count:,}" for count in dict.fromkeys(plan.requests))
+            with self._state():
+                self._plan = plan
+                self._say("good", f"Every call fits its function. A run sends {requests} requests.")
+                self._show_pages()
+            return True
+
+    def run(self) -> None:
+        """Check the entries, run the study and show the result; sets `errors` and `result`.
+
+        Raises
+        ------
+        InputError
+            If a run is in progress.
+        """
+        with self._running_alone(), self._busy_while("Running"):
+            with self._state():
+                self._strict, self._blamed = True, {}
+                self._take(dict(self._draft))
+                if self.errors or self.study is None:
+                    self._say("error", self._count_words())
+                    return
+                study = self.study
+                self._plan = self._growing = None
+                self._updated = self._drawn = 0.0
+                self._await_result()
+                self._progress = {"text": "starting"}
+            self._run_into(Path(mkdtemp(prefix="ledger-toolkit-run-")), study)
+
+    def cancel(self) -> None:
+        """Stop a run, and give up what else the form asks the node for; what was read until then is in `result`.
+
+        Requests in progress end at once, one that still waits for a connection within the node's ``timeout_s``.
+        """
+        self._stopping.set()
+        share = self._share
+        if share is not None:
+            share.close()
+        super().cancel()
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the study as a file, which `Study.load` reads.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.toml``, in a folder that exists.
+        overwrite : bool, default False
+            Replace a file that is there already.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        InputError
+            If the entries do not make a study.
+        StudyError
+            If the path ends in something else, a file is there already, or the file cannot be written.
+        """
+        if self.study is None or not self._found.good:
+            raise InputError("the entries do not make a study yet; see errors")
+        return self.study.save(path, overwrite=overwrite)
+
+    def close(self) -> None:
+        """Remove the form from the page, and all observers. A run is stopped first."""
+        self._closed = True
+        super().close()
+
+    def _end_work(self) -> None:
+        super()._end_work()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    @contextmanager
+    def _running_alone(self) -> Iterator[None]:
+        """Refuse a second run while the block runs."""
+        with self._lock:
+            if self._running:
+                raise InputError("a run is in progress; cancel() stops it")
+            self._running = True
+            if threading.current_thread() is not self._thread:  # a thread may have been stopped before this
+                self._stopping.clear()
+        try:
+            yield
+        finally:
+            self._running = False
+            self._progress = {}
+
+    @contextmanager
+    def _own_node(self) -> Iterator[Node]:
+        """Yield a node with sockets of its own: closing it ends the run, and nothing else that reads from the node."""
+        try:
+            share = self.node.with_share(1)
+        except InputError:  # over a transport of the caller's: it ends with the next answer
+            yield self.node
+            return
+        self._share = share
+        try:
+            if self._stopping.is_set():
+                share.close()
+            yield share
+        finally:
+            self._share = None
+            share.close()
+
+    def _run_into(self, folder: Path, study: Study) -> None:
+        failure: BaseException | None = None
+        try:
+            with self._own_node() as node:
+                run_study(study, folder, node=node, progress=lambda *about: self._note(folder, *about))
+        except (ToolkitError, _StoppedError, KeyboardInterrupt) as error:
+            failure = error
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        self._growing = None
+        run = None
+        try:
+            run = Run(folder, temporary=True)
+        except StudyError:  # it ended before the first row
+            shutil.rmtree(folder, ignore_errors=True)
+        count = plural(0 if run is None else len(run.observations), "reading")
+        if run is None:
+            self._show_pages()
+        else:
+            self._show_result(run)
+        if run is not None and run.complete:
+            self._say("good", f"{plural(len(step_groups(run.steps)), 'step')} found in {count}.")
+            self._remember()
+        elif self._stopping.is_set() or not isinstance(failure, ToolkitError):
+            self._say("bad", f"Stopped after {count}." if run is None else f"Stopped after {count}; they can be used.")
+        else:
+            self._blame_study(failure)
+        if isinstance(failure, KeyboardInterrupt):
+            raise failure
+
+    def _blame_study(self, error: ToolkitError) -> None:
+        """Show why a study cannot be run: at its calls, at its versions, or beside the buttons."""
+        if self._stopping.is_set():
+            self._say("bad", "Stopped.")
+        elif type(error) is StudyError:
+            self._blame("chosen", str(error))
+            self._say("error", self._count_words())
+        elif type(error) is InputError:
+            self._blame(_VERSION_FIELDS.get(self._draft["plan"], "last"), str(error))
+            self._say("error", self._count_words())
+        else:
+            self._blame("node", str(error))
+
+    def _note(self, folder: Path, what: str, done: int, total: int) -> None:
+        """Show the progress, at most 4 times a second, and the figure so far; ends the run if that was asked for."""
+        if self._stopping.is_set():
+            raise _StoppedError
+        now = self._clock()
+        if now - self._updated < _UPDATE_S:
+            return
+        self._updated = now
+        words = f"{done:,} of about {total:,} calls read" if what == "observing" else f"{what}: {done:,} of {total:,}"
+        self._progress = {"done": done, "total": total, "text": words}
+        if what == "observing" and not self._drawing and now - self._drawn >= max(_DRAW_S, _DRAW_SHARE * self._draw_s):
+            growing = RunStore(folder).observations()
+            if len(growing):
+                self._growing, self._drawing = growing, True
+                _on_main_thread(self._draw_growing)
+
+    def _draw_growing(self) -> None:
+        began = self._clock()
+        try:
+            if self._growing is not None:
+                self._draw_pages()
+        finally:
+            self._drawn, self._drawing = self._clock(), False
+            self._draw_s = self._drawn - began
+
+    # messages of the browser ----------------------------------------------------------------------------
+
+    def _do_run(self, _content: dict[str, Any]) -> None:
+        if self._running:
+            return
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run_guarded, name="toolkit-gas-explorer", daemon=True)
+        self._thread.start()
+
+    def _run_guarded(self) -> None:
+        try:
+            with suppress(InputError):  # one is in progress
+                self.run()
+        except Exception as error:
+            self._report(error)
+            raise
+
+    def _do_check(self, _content: dict[str, Any]) -> None:
+        self._start("check", self.check)
+
+    def _do_add(self, _content: dict[str, Any]) -> None:
+        calls = self._draft["calls"]
+        self._edit(with_calls(self._draft, [*calls, dict(BLANK_CALL)], len(calls)))
+
+    def _do_drop(self, content: dict[str, Any]) -> None:
+        place, chosen = content.get("place"), self._draft["chosen"]
+        left = [call for number, call in enumerate(self._draft["calls"]) if number != place]
+        self._edit(with_calls(self._draft, left, chosen - (isinstance(place, int) and place < chosen)))
+
+    def _edit(self, draft: dict[str, Any]) -> None:
+        self._take(draft | {"seq": self._draft["seq"] + 1})
+
+    def _do_save(self, content: dict[str, Any]) -> None:
+        try:
+            place = self.save(str(content.get("path", "")).strip(), overwrite=content.get("replace") is True)
+            self._say("good", f"Saved as {visible(place.absolute())}.")
+        except ToolkitError as error:
+            self._say("error", str(error))
+
+    # pages ---------------------------------------------------------------------------------------------
+
+    def _show_pages(self, **_about: Any) -> None:
+        _on_main_thread(self._draw_pages)
+
+    def _draw_pages(self) -> None:
+        if self._closed:
+            return
+        try:
+            made = self._pages_now()
+        except ToolkitError as error:
+            self._say("error", str(error))
+            return
+        self._pages = [[title, str(html)] for title, html in made.items()]
+
+    def _pages_now(self) -> dict[str, Html]:
+        """Return the pages of the last run, or of one in progress, and of the plan."""
+        uid, growing, result = f"gas{id(self):x}", self._growing, self.result
+        made: dict[str, Html] = {}
+        if growing is not None:
+            made = {"Figure": growing_page(growing, uid)}
+        elif result is not None:
+            made = run_pages(result, self._name or self._reached_by(), uid)
+        return made | ({} if self._plan is None else {"Plan": code(repr(self._plan), "Plan")})
+
+
+_VERSION_FIELDS = {"dates": "until", "list": "listed"}
+"""The field at which versions that a node does not have are named; ``last`` for other plans."""
+
+
+def _on_main_thread(run: Callable[[], object]) -> None:
+    """Run a function that draws: in a notebook's main thread, since matplotlib's settings are global."""
+    loop = getattr(getattr(_shell(), "kernel", None), "io_loop", None)
+    if loop is None or threading.current_thread() is threading.main_thread():
+        run()
+    else:
+        loop.add_callback(run)
+
+
+# pages of a run ------------------------------------------------------------------------------------------------------
+
+_SIZE = (7.2, 4.4)
+_MAX_LINES = 12
+"""Calls in one pair of axes of the figure, see `gas_by_version`."""
+
+
+def run_pages(run: Run, name: str, uid: str) -> dict[str, Html]:
+    """Return the pages of a run by title.
+
+    Parameters
+    ----------
+    run : Run
+    name : str
+        What the reader calls the run, for hints: ``explorer.result``.
+    uid : str
+        Makes the ids of the figure unique in the page.
+    """
+    groups = step_groups(run.steps)
+    shown = weightiest(groups, MAX_GROUPS)
+    committed = CommittedCall.of_manifest(run.manifest) if run.complete else ()
+    notes = [
+        *not_compared_sentences(committed, _name),
+        *not_steps_sentences(committed, _name),
+        *unjudged_sentences(run.coverage.unjudged, _name),
+        *map(safe, run.notes),
+    ]
+    observations = run.observations
+    explained = code(run.explain(), "What was found, in words")
+    return {
+        "Figure": figure_page(run, shown, uid),
+        f"Steps ({len(groups)})": steps_page(shown, len(groups), notes, name),
+        f"Observations ({len(observations):,})": observations_page(observations, name),
+        "Explain": Html(explained + paragraph(Html(f"As text: <code>{safe(name)}.explain()</code>"))),
+    }
+
+
+def _name(text: str, limit: int = 300, /) -> str:
+    """Return text from users or the chain as HTML."""
+    return escape(visible(text, limit))
+
+
+def growing_page(observations: pd.DataFrame, uid: str) -> Html:
+    """Return the figure of the readings so far."""
+    svg, _ = _figure(observations, uid)
+    note = paragraph(f"{plural(len(observations), 'reading')} so far. Steps and their causes follow at the end.")
+    return Html(f'<div class="ltk-scroll" tabindex="0"><div class="ltk-figure">{svg}</div></div>{note}')
+
+
+def figure_page(run: Run, groups: Sequence[StepGroup], uid: str) -> Html:
+    """Return the figure of a run, with a button on each mark that shows the step below."""
+    observations = run.observations
+    if observations.empty:
+        return Html(paragraph("Nothing was read."))
+    parts = {"levels": run.levels, "timeline": run.timeline} if len(run.levels) else {}
+    svg, place = _figure(observations, uid, steps=run.steps, **parts)
+    marks = "".join(_marks(groups, place))
+    details = "".join(
+        f'<div data-part="step{number}" hidden>{step_details(group)}</div>' for number, group in enumerate(groups)
+    )
+    words = "Click a mark, or choose it by Tab and Enter: its cause is shown here." if marks else "No step was found."
+    if not run.complete:
+        words = "The run was stopped: the causes were not looked for. " + words
+    model = paragraph(f"Model gas. {MODEL_NOTICE}") if is_model(observations) else ""
+    return Html(
+        f'<div class="ltk-scroll"><div class="ltk-figure">{svg}{marks}</div></div>'
+        f'<div aria-live="polite">{details}</div>{paragraph(words)}{model}'
+    )
+
+
+def _figure(
+    observations: pd.DataFrame, uid: str, steps: pd.DataFrame | None = None, **more: Any
+) -> tuple[str, Callable[[str, float, float], tuple[float, float] | None]]:
+    """Return a figure as SVG, and what returns the place of a label's version and gas, as shares from the top left."""
+    drawn: list[Axes] = []
+
+    def draw(axes: Axes) -> None:
+        gas_by_version(observations, steps=steps, ax=axes, **more)
+        axes.set_title("", loc="left")
+        for text in [text for text in axes.texts if text.get_gid() == "note"]:
+            text.remove()
+        drawn.append(axes)
+
+    labels = list(dict.fromkeys(observations["label"]))
+    few = len(labels) <= _MAX_LINES
+    size = _SIZE if few else (_SIZE[0], 1.2 + 1.2 * -(-len(labels) // 3))
+    alt = f"Gas of {plural(len(labels), 'call')} by ledger version"
+    svg = inline_svg(uid, size, alt, draw)
+
+    def place(label: str, version: float, gas: float) -> tuple[float, float] | None:
+        [axes] = drawn
+        if not few:
+            axes = dict(zip(labels, axes.child_axes, strict=False)).get(label, axes)
+        figure = axes.get_figure(root=True)
+        if figure is None:
+            return None
+        x, y = figure.transFigure.inverted().transform(axes.transData.transform((version, gas)))
+        return (float(x), 1 - float(y)) if 0 <= x <= 1 and 0 <= y <= 1 else None
+
+    return svg, place
+
+
+def _marks(
+    groups: Sequence[StepGroup], place: Callable[[str, float, float], tuple[float, float] | None]
+) -> Iterator[str]:
+    """Yield a button over each mark; the largest of a group can be reached with Tab."""
+    for number_, group in enumerate(groups):
+        first = True
+        for change in group.changes:
+            gas = [one for one in (change.gas_before, change.gas_after) if one is not None]
+            if not gas:
+                continue
+            version = group.version_after if group.exact else (group.version_before + group.version_after) / 2
+            at = place(change.label, version, gas[-1] if group.exact else sum(gas) / len(gas))
+            if at is None:
+                continue
+            words = f"{change_place(group.version_before, group.version_after)}, {CAUSE_LABELS[group.cause]}"
+            about = f'aria-label="Step at {escape(words)}"' if first else 'tabindex="-1" aria-hidden="true"'
+            style = f"left:{at[0]:.2%};top:{at[1]:.2%}"
+            title = escape(f"{visible(change.label, 80)}: {words}")
+            yield (
+                f'<button type="button" data-open="step{number_}" aria-pressed="false" {about} style="{style}" '
+                f'title="{title}"></button>'
+            )
+            first = False
+
+
+def steps_page(groups: Sequence[StepGroup], count: int, notes: Sequence[str], name: str) -> Html:
+    """Return a list of the steps, each of which opens to its cause, and what else is known."""
+    items = "".join(
+        f'<details class="ltk-fold ltk-step"><summary>{_step_title(group)}</summary>{step_details(group)}</details>'
+        for group in groups
+    )
+    rest = f"The {len(groups)} largest of {count:,} steps. " if count > len(groups) else ""
+    said = "".join(f"<p>{note}</p>" for note in notes)
+    frame = paragraph(Html(f"{rest}As a frame: <code>{safe(name)}.steps</code>"))
+    return Html(f"{items or paragraph('No step was found.')}{said}{frame}")
+
+
+def _step_title(group: StepGroup) -> str:
+    place = change_place(group.version_before, group.version_after)
+    largest, others = group.changes[0], len({change.label for change in group.changes}) - 1
+    more = f" and {plural(others, 'other call')}" if others else ""
+    text = f"{change_name(largest, _name)}{more}: {change_text(largest, _name)}"
+    return f"<b>{escape(place)}</b> {_cause(group)} {text}"
+
+
+def _cause(group: StepGroup) -> str:
+    colour = CSS_NAMES[CAUSE_MARKS[group.cause].colour]
+    dot = f'<span class="ltk-dot" style="background:var(--{colour})" aria-hidden="true"></span>'
+    return f'<span class="ltk-cause">{dot}{escape(CAUSE_LABELS[group.cause])}</span>'
+
+
+def step_details(group: StepGroup) -> str:
+    """Return where a step is, its cause and the evidence, and how each call changed."""
+    facts: list[tuple[str, Any]] = []
+    if group.time is not None:
+        facts.append(("Time", f"{group.time:%Y-%m-%d %H:%M:%S} UTC"))
+    if group.transaction_hash is not None:
+        facts.append(("Transaction", short_id(group.transaction_hash)))
+    rows = [
+        (
+            Html(change_name(change, _name)),
+            change.error_before if change.gas_before is None else number(change.gas_before),
+            change.error_after if change.gas_after is None else number(change.gas_after),
+            Html(short_change(change, _name)),
+        )
+        for change in group.changes
+    ]
+    place = group_text(group, _name)
+    columns = {"Call": "", "Before": "number", "After": "number", "Change": ""}
+    about = pairs(facts, "The transaction") if facts else ""
+    return f"<p>{place[:1].upper()}{place[1:]}.</p>{about}{table(columns, rows, 'Gas before and after')}"
+
+
+def observations_page(observations: pd.DataFrame, name: str) -> Html:
+    """Return the first rows of the observations."""
+    columns = ["label", "source", "ledger_version", "gas_used", "success", "error_code", "vm_status"]
+    frame = plain_columns(observations.head(MAX_ROWS), columns)
+    rows = [
+        (
+            visible(label, 80),
+            SOURCE_LABELS.get(source, source),
+            str(version),
+            number(gas),
+            "success" if success and error is None else visible(error or status or "no result", 80),
+        )
+        for label, source, version, gas, success, error, status in zip(*frame.values(), strict=True)
+    ]
+    heads = {"Call": "", "Read as": "brief", "Ledger version": "number", "Gas": "number", "Outcome": ""}
+    rest = f"First {MAX_ROWS} of {len(observations):,} rows. " if len(observations) > MAX_ROWS else ""
+    note = paragraph(Html(f"{rest}As a frame: <code>{safe(name)}.observations</code>"))
+    return Html(f"{table(heads, rows, 'Observations')}{note}")
