@@ -153,8 +153,6 @@ class GasExplorer(FunctionForm):
     _result_name = "result"
     _pictured = frozenset({"Figure", "Explain"})
 
-    _clock: ClassVar[Callable[[], float]] = time.monotonic
-
     request = Instance(Study, allow_none=True)
     study = Instance(Study, allow_none=True)
     result = Instance(Run, allow_none=True, read_only=True)
@@ -165,6 +163,7 @@ class GasExplorer(FunctionForm):
         self._plan: Plan | None = None
         self._growing: pd.DataFrame | None = None
         self._share: Node | None = None
+        self._clock = time.monotonic
         self._updated = self._drawn = self._draw_s = 0.0
         self._drawing = self._running = False
         self._thread: threading.Thread | None = None

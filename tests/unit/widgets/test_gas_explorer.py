@@ -286,11 +286,11 @@ def test_the_marks_of_the_figure_show_the_steps(done):
     assert 'role="img" aria-label="Gas of 1 call by ledger version"' in figure
 
 
-def test_a_run_in_the_background_shows_its_progress_and_the_figure_so_far(made, monkeypatch):
+def test_a_run_in_the_background_shows_its_progress_and_the_figure_so_far(made):
     """The traits are updated at most 4 times a second; words, numbers and figure grow; the end has the pages."""
     ticks = count(0, 0.05)
-    monkeypatch.setattr(GasExplorer, "_clock", lambda _: next(ticks))
     form = made(Study(calls=[COUNT], versions="0:-1/60", nodes=[NAME]))
+    form._clock = lambda: next(ticks)
     seen, figures = [], []
     form.observe(lambda change: seen.append(change["new"]), "_progress")
     form.observe(lambda change: figures.append([html for title, html in change["new"] if title == "Figure"]), "_pages")
