@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from toolkit.client._contracts import ContractFunction
     from toolkit.client._node import Node
     from toolkit.gas._calls import Call
     from toolkit.gas._plan import Plan
@@ -95,6 +96,8 @@ class GasExplorer(FunctionForm):
     ----------
     node : Node
         Where the study reads; available as ``node``.
+    function : str or ContractFunction, optional
+        View function of the first call, such as ``"0x1::coin::supply"`` or ``node.contract("0x1::coin").supply``.
     study : Study, optional
         Initial content of the form.
 
@@ -118,6 +121,8 @@ class GasExplorer(FunctionForm):
 
     Raises
     ------
+    InputError
+        If both `function` and `study` are given.
     traitlets.TraitError
         If `study` is not a `Study`.
 
@@ -157,7 +162,9 @@ class GasExplorer(FunctionForm):
     study = Instance(Study, allow_none=True)
     result = Instance(Run, allow_none=True, read_only=True)
 
-    def __init__(self, node: Node, *, study: Study | None = None) -> None:
+    def __init__(
+        self, node: Node, function: str | ContractFunction | None = None, *, study: Study | None = None
+    ) -> None:
         self._given = Given()
         self._hidden = ""
         self._plan: Plan | None = None
@@ -169,7 +176,7 @@ class GasExplorer(FunctionForm):
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._closed = False
-        super().__init__(node, request=study)
+        super().__init__(node, function, request=study)
 
     def _forget_node(self) -> None:
         self._plan = None

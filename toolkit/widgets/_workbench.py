@@ -14,6 +14,7 @@ from toolkit.client._http import base_url
 from toolkit.client._node import Node
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._form import Background, Form, _plain, is_given_up
+from toolkit.widgets._gas_explorer import GasExplorer
 from toolkit.widgets._results import picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._view_builder import ViewBuilder
@@ -35,6 +36,7 @@ _TARGETS = (
 _BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {
     "simulation": ("Simulation", SimulationBuilder),
     "view": ("View", ViewBuilder),
+    "gas": ("Gas", GasExplorer),
 }
 """Title and class of each builder, by the name of its tab."""
 
@@ -57,7 +59,7 @@ class Workbench(anywidget.AnyWidget):
     info : NodeInfo or None
         The node and its ledger, as of the last `refresh`. Read only.
     selected : str
-        Name of the open tab: ``simulation`` or ``view``.
+        Name of the open tab: ``simulation``, ``view`` or ``gas``.
     error : str
         Why the last `connect` or `refresh` failed; empty if it did not. Read only.
     busy : bool
@@ -139,6 +141,18 @@ class Workbench(anywidget.AnyWidget):
         """
         builder: ViewBuilder = self._builder("view")
         return builder
+
+    @property
+    def gas_explorer(self) -> GasExplorer:
+        """The explorer of the tab Gas.
+
+        Raises
+        ------
+        InputError
+            If the workbench has no node yet.
+        """
+        explorer: GasExplorer = self._builder("gas")
+        return explorer
 
     def connect(self, target: str) -> None:
         """Connect to a node, read the state of its ledger, and give the node to all builders.

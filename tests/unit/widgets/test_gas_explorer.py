@@ -452,3 +452,15 @@ def test_what_is_not_a_study_is_refused(form):
     """At once, in words."""
     with pytest.raises(TraitError, match="expected a Study or None, not the dict"):
         form.study = {}
+
+
+def test_an_explorer_opens_with_a_function(form):
+    """The first call reads that view; a study names its own functions."""
+    opened = GasExplorer(form.node, "0x1::m::count")
+    try:
+        assert opened.study.calls[0].view == "0x1::m::count"
+        assert form.fake.asked == []
+    finally:
+        opened.close()
+    with pytest.raises(InputError, match="either a function or a request"):
+        GasExplorer(form.node, "0x1::m::count", study=searching())
