@@ -69,6 +69,19 @@ def test_the_form_shows_a_simulation_that_deletes_an_item(registry, node):
     form.close()
 
 
+def test_the_form_shows_the_state_of_a_table_item_before_decoded(registry, node):
+    """The value before comes as bytes; its type is known from the item that the node decodes: fields that differ."""
+    form = toolkit.widgets.SimulationBuilder(
+        node, request=registry.transfer.request("alice", "0xb0b", sender="0xa11ce")
+    )
+    form.simulate()
+    form._complete_changes()
+    page = dict(form._pages)["Changes (4)"]
+    assert re.search(r"owner</code></td><td[^>]*><code>0xa11ce</code></td><td[^>]*><code>0xb0b</code>", page)
+    assert "BCS" not in page
+    form.close()
+
+
 def test_type_arguments_are_a_keyword(node):
     """With as many as the function has."""
     coin = node.contract("0x1::coin")

@@ -188,7 +188,7 @@ class TransactionData:
 
         rows = item_rows(self._tables()[1], handle)
         if key_type is None or value_type is None:
-            found = self._declared(handle, rows, owner)
+            found = self.item_types(handle, owner=owner)
             key_type, value_type = key_type or found[0], value_type or found[1]
         tags = parse_type_tag(key_type), parse_type_tag(value_type)
         versions = rows["ledger_version"].to_pylist()
@@ -311,8 +311,41 @@ class TransactionData:
         read = sorted(at for at, error, raw in zip(*columns.values(), strict=True) if error is None is raw)
         return {version: version - place for place, version in enumerate(read)}
 
-    def _declared(self, handle: str, rows: pa.Table, owner: str | None) -> tuple[str, str]:
-        """Return the types of a table: as the node reports them, or by the resource that holds it."""
+    def item_types(self, handle: str, *, owner: str | None = None) -> tuple[str, str]:
+        """Return the key type and the value type of a table.
+
+        Parameters
+        ----------
+        handle : str
+            Table handle.
+        owner : str, optional
+            Account whose resources are searched for the table.
+
+        Returns
+        -------
+        tuple of (str, str)
+            As the node reports them, or else as the table is declared in the resource that holds it: one that these
+            transactions write, or one of `owner`.
+
+        Raises
+        ------
+        InputError
+            If the handle cannot be parsed, or the types are not found.
+        NodeError, NodeUnreachable
+            If a module, or a resource of `owner`, cannot be looked up.
+
+        Examples
+        --------
+        >>> import toolkit
+        >>> names = toolkit.connect().contract("0xcafe::registry")
+        >>> simulation = names.register("example", sender="0xa11ce")
+        >>> key_type, value_type = simulation.item_types(names.handle())
+        >>> key_type
+        '0x1::string::String'
+        """
+        from toolkit.frames._transactions import item_rows
+
+        rows = item_rows(self._tables()[1], handle)
         from toolkit.frames._columns import compact_json, plain_columns
 
         pairs = zip(rows["key_type"].to_pylist(), rows["value_type"].to_pylist(), strict=True)

@@ -636,7 +636,7 @@ class Form(anywidget.AnyWidget):
 
     def _show_stale(self) -> None:
         done = getattr(self, self._result_name)
-        self._stale = done is not None and (self._unfinished or self._is_stale(done) or bool(self._found.errors))
+        self._stale = done is not None and (self._unfinished or self._is_stale(done) or not self._found.good)
 
     def _reached_by(self) -> str:
         """Return how the reader reaches the result: by the variable that holds the form."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,13 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from toolkit._present.text import cleaned
+from toolkit._present.text import cleaned, short_addresses
 from toolkit.client._http import redacted_url
-from toolkit.errors import InputError
+from toolkit.errors import InputError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.gas._study_file import toml_value
-from toolkit.move import wire_address
+from toolkit.move import decode_bcs, encode_json, parse_hex, parse_type_tag, wire_address
 from toolkit.move._json_text import parse_json
 from toolkit.widgets._drafts import estimates_of
 
@@ -33,12 +34,24 @@ if TYPE_CHECKING:
     from toolkit.client._results import Simulation
     from toolkit.wire import GasBreakdown, SimulationRequest, ViewFunction
 
-__all__ = ["MAX_ROWS", "Html", "code", "pages", "picture", "programs", "request_as_json", "request_as_python", "safe"]
+__all__ = [
+    "MAX_ROWS",
+    "Html",
+    "code",
+    "decoded_before",
+    "pages",
+    "picture",
+    "programs",
+    "request_as_json",
+    "request_as_python",
+    "safe",
+]
 
 MAX_ROWS = 100
 """Rows of a frame that a page shows."""
 
 _MAX_DATA = 40
+_MAX_COMPARED = 20
 _MAX_SECONDS = 253_402_300_799
 """End of the year 9999, the last that `datetime` can hold."""
 
@@ -129,10 +142,53 @@ def _comparison(before: Simulation, after: Simulation) -> Html:
         ("Events", len(before.events), len(after.events)),
     ]
     rows += [(what, number(one), number(two), f"{two - one:+,}") for what, one, two in numbers if one != two]
-    if not rows:
-        return paragraph("The same gas, and as many changes and events, as in the simulation before.")
+    state = _state_comparison(before, after)
+    if not rows and not state:
+        return paragraph("The same gas, state changes and number of events as in the simulation before.")
     columns = {"Compared with before": "brief", "before": "number", "now": "number", "difference": "number"}
-    return table(columns, rows, "Compared with the simulation before")
+    same = paragraph("The same gas, and as many changes and events, as in the simulation before.")
+    return _joined(table(columns, rows, "Compared with the simulation before") if rows else same, state)
+
+
+def _state_comparison(before: Simulation, after: Simulation) -> Html:
+    """Return what is written differently than by the previous simulation; empty if nothing is."""
+    old, new = ({_identity(row): row for row in _records(one.changes)} for one in (before, after))
+    rows: list[tuple[Any, ...]] = []
+    for slot in dict.fromkeys([*old, *new]):
+        if slot not in old or slot not in new:
+            one, two = ("written" if slot in known else "not written" for known in (old, new))
+            rows.append((_place(old.get(slot) or new[slot]), "", one, two))
+            continue
+        one, two = _written(old[slot]), _written(new[slot])
+        if isinstance(one, dict) and isinstance(two, dict):
+            where, names = _place(new[slot]), _differing(one, two)
+            rows += [(where, _mono(name), _field(one.get(name)), _field(two.get(name))) for name in names]
+        elif one != two:
+            rows.append((_place(new[slot]), "", _field(one), _field(two)))
+    if not rows:
+        return Html("")
+    cut = f" The first {_MAX_COMPARED} of {len(rows):,} are shown." if len(rows) > _MAX_COMPARED else ""
+    columns = {"Written state that differs": "", "field": "", "before": "wide", "now": "wide"}
+    shown = table(columns, rows[:_MAX_COMPARED], "State compared with the simulation before")
+    return _joined(shown, paragraph(cut.strip())) if cut else shown
+
+
+def _written(row: dict[str, Any]) -> Any:
+    """Return what a change writes: the JSON of a resource or of a decoded item, hex bytes, or None for a deletion."""
+    item = _table_item(row)
+    if item is not None:
+        return item.get("value")
+    return parse_json(row["data"], "change") if row["data"] else _hex(row["value"])
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    return [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
+
+
+def _place(row: dict[str, Any]) -> Html:
+    """Return where a change is written: address and type, or table and key."""
+    where = short_id(row["handle"] if row["handle"] is not None else row["address"])
+    return Html(f"{where} {_changed(row, _table_item(row))}")
 
 
 def balances_page(frame: pd.DataFrame, name: str) -> Html:
@@ -140,7 +196,7 @@ def balances_page(frame: pd.DataFrame, name: str) -> Html:
     rows = [
         (
             short_id(row["owner"]),
-            _mono(row["asset"]),
+            _type(row["asset"]),
             f"{row['change']:+,}",
             number(row["fee_octas"]),
             number(row["balance_after"]),
@@ -233,26 +289,58 @@ def changes_page(simulation: Simulation, name: str, diff: pd.DataFrame | None = 
 
 def _change(row: dict[str, Any], known: dict[str, Any] | None) -> Html:
     """Return one change: what is written where, then before and after."""
-    item = _table_item(row)
-    where = short_id(row["handle"] if row["handle"] is not None else row["address"])
     kind = (row["type"] or "").replace("_", " ")
-    head = f'<p class="ltk-change"><span class="ltk-note">{safe(kind)}</span> {where} {_changed(row, item)}</p>'
-    written = row["data"] if item is None else _compact(item.get("value"))  # a deletion has none
-    written = written if written is not None else _hex(row["value"])
+    head = f'<p class="ltk-change"><span class="ltk-note">{safe(kind)}</span> {_place(row)}</p>'
+    written = _written(row)
     if known is None:
-        return Html(head if written is None else head + _data(written))
-    if known["fields_changed"] and written is not None and known["before"] is not None:
-        return Html(head + _fields_table(known))
-    old = "new" if known["before"] is None else known["before"]
-    rows = [("before", _data(old)), ("after", "deleted" if written is None else _data(written))]
-    return Html(head + pairs(rows, "Before and after"))
+        return Html(head if written is None else head + _value(written))
+    raw = (known["before"] or "").startswith("0x")  # JSON texts start with a quote
+    old = known["before"] if raw or known["before"] is None else parse_json(known["before"], "state before")
+    if isinstance(old, dict) and isinstance(written, dict) and (fields := _differing(old, written)):
+        rows = [(_mono(name), _field(old.get(name)), _field(written.get(name))) for name in fields]
+        return Html(head + table({"Field": "brief", "Before": "wide", "After": "wide"}, rows, "Fields that differ"))
+    words = "{} (BCS; the type is not known)"
+    sides = [
+        (words.format("before") if raw else "before", "new" if old is None else _value(old)),
+        (
+            words.format("after") if written is not None and not row["data"] else "after",
+            "deleted" if written is None else _value(written),
+        ),
+    ]
+    return Html(head + pairs(sides, "Before and after"))
 
 
-def _fields_table(known: dict[str, Any]) -> Html:
-    """Return the fields of a resource that differ."""
-    old, new = (parse_json(known[side], "resource") for side in ("before", "after"))
-    rows = [(_mono(field), _field(old.get(field)), _field(new.get(field))) for field in known["fields_changed"]]
-    return table({"Field": "brief", "Before": "wide", "After": "wide"}, rows, "Fields that differ")
+def decoded_before(simulation: Simulation, diff: pd.DataFrame, node: Node) -> pd.DataFrame:
+    """Return a diff with the values of table items before as JSON if their type is known, else as hex of their BCS.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    diff : DataFrame
+        As `Simulation.diff` returns it.
+    node : Node
+        Has the modules of the types.
+
+    Returns
+    -------
+    DataFrame
+        A type is known if the node reports it, or if the simulation writes the resource that declares the table.
+    """
+    abis = node.abis.at(simulation.ledger_version, lenient=True)
+    before = []
+    for row in _records(diff, None):
+        value = row["before"]
+        if row["handle"] is not None and value is not None:
+            with suppress(ToolkitError):
+                layout = abis.layout(parse_type_tag(simulation.item_types(row["handle"])[1]))
+                value = _compact(encode_json(layout, decode_bcs(layout, parse_hex(value))))
+        before.append(value)
+    return diff.assign(before=before)
+
+
+def _value(value: Any) -> Html:
+    """Return a value that was written, as JSON; bytes are hex already."""
+    return _data(value if isinstance(value, str) and value.startswith("0x") else _compact(value))
 
 
 def _identity(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -274,7 +362,7 @@ def _compact(value: Any) -> str | None:
 def _changed(row: dict[str, Any], item: dict[str, Any] | None) -> Html:
     name = row["resource_type"] or row["module"]
     if name is not None:
-        return _mono(name)
+        return _type(name)
     return Html(f"key {_mono(_hex(row['key'])) if item is None else _field(item['key'])}")
 
 
@@ -286,7 +374,7 @@ def events_page(simulation: Simulation, name: str) -> Html:
     """Return the events."""
     frame = simulation.events
     rows = [
-        (number(row["event_index"]), _mono(row["type"]), _handle(row), _data(row["data"])) for row in _records(frame)
+        (number(row["event_index"]), _type(row["type"]), _handle(row), _data(row["data"])) for row in _records(frame)
     ]
     columns = {"#": "number", "Type": "", "Handle": "brief", "Data": "wide"}
     return _joined(table(columns, rows, "Events"), _frame_note(name, "events", len(frame)))
@@ -305,11 +393,11 @@ def _utc(seconds: int | None) -> str | None:
     return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the first `MAX_ROWS` rows as Python values."""
+def _records(frame: pd.DataFrame, most: int | None = MAX_ROWS) -> list[dict[str, Any]]:
+    """Return the first rows as Python values."""
     from toolkit.dtypes import to_arrow
 
-    rows: list[dict[str, Any]] = to_arrow(frame.head(MAX_ROWS)).to_pylist()
+    rows: list[dict[str, Any]] = to_arrow(frame if most is None else frame.head(most)).to_pylist()
     return rows
 
 
@@ -319,6 +407,12 @@ def _mono(text: str | None) -> Html:
     for mark in ("::", "&lt;", ","):
         markup = Html(markup.replace(mark, f"{mark}<wbr>"))
     return Html(f"<code>{markup}</code>")
+
+
+def _type(text: str | None) -> Html:
+    """Return a type with its long addresses shortened; the tooltip has all of it."""
+    short = short_addresses(text or "")
+    return _mono(text) if text is None or short == text else Html(f'<span title="{safe(text)}">{_mono(short)}</span>')
 
 
 def _data(text: str | None) -> Html:

@@ -12,7 +12,7 @@ from toolkit.client._results import Simulation, failure_reason
 from toolkit.errors import ToolkitError
 from toolkit.widgets._drafts import BLANK, calls_function, estimates_of, form_fields, read_request, write_request
 from toolkit.widgets._function_form import FunctionForm
-from toolkit.widgets._results import pages, programs, request_as_python
+from toolkit.widgets._results import decoded_before, pages, programs, request_as_python
 from toolkit.wire import EntryFunction, Multisig, SimulationRequest
 
 if TYPE_CHECKING:
@@ -319,7 +319,8 @@ class SimulationBuilder(FunctionForm):
             return
         with self._busy_while(""):
             try:
-                diff = replace(simulation, _node=self._asked).diff()
+                asked = replace(simulation, _node=self._asked)
+                diff = decoded_before(asked, asked.diff(), self._asked)
             except ToolkitError as error:
                 with self._state():
                     self._say("error", f"The state before cannot be read: {error}")

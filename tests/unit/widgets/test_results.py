@@ -163,6 +163,45 @@ def test_table_items_have_decoded_keys_and_the_state_before(simulation):
     assert "kept" not in text
 
 
+def test_the_state_before_of_an_unknown_type_is_marked(simulation):
+    """Bytes that cannot be decoded are shown as they are, and the page says what they are."""
+    item = {"state_key_hash": "0x01", "handle": "0x" + "5c" * 32, "key": "0x07", "value": "0x01", "data": None}
+    decoded = {"key": "7", "key_type": "u64", "value": "1", "value_type": "u64"}
+    mark = " (BCS; the type is not known)"
+    for data, words in ((None, f"before{mark}0x00after{mark}0x01"), (decoded, f'before{mark}0x00after"1"')):
+        outcome = simulation(changes=[item | {"data": data, "type": "write_table_item"}])
+        diff = outcome.changes.assign(before=["0x00"], after=["0x01"], fields_changed=[None])
+        assert words in Elements(_results.changes_page(outcome, "s", diff)).text
+
+
+def test_the_comparison_names_the_state_that_differs(simulation):
+    """Field by field of what both simulations write; what only one of them writes is said; equal state is left out."""
+
+    def resource(address, **data):
+        written = {"type": "0x1::m::R", "data": data}
+        return {"address": address, "state_key_hash": "0x02", "data": written, "type": "write_resource"}
+
+    first = simulation(changes=[resource("0xa", kept="1", value="2"), resource("0xb", gone="1")])
+    second = simulation(changes=[resource("0xa", kept="1", value="3"), resource("0xc", new="1")])
+    text = Elements(_results.outcome_page(second, "s", first)).text
+    assert "0xa 0x1::m::Rvalue23" in text
+    assert "0xb 0x1::m::Rwrittennot written" in text
+    assert "0xc 0x1::m::Rnot writtenwritten" in text
+    assert "kept" not in text
+    assert "The same gas, state changes" in _results.outcome_page(first, "s", first)
+
+
+def test_long_addresses_in_types_are_shortened_with_the_whole_in_the_tooltip(simulation):
+    """A type of two long addresses fits on a line; all digits are in its title."""
+    tag = f"0x{'ab' * 32}::coin::Coin<0x{'cd' * 32}::m::T>"
+    written = {"type": tag, "data": {"value": "1"}}
+    change = {"address": "0xa", "state_key_hash": "0x02", "data": written, "type": "write_resource"}
+    page = _results.changes_page(simulation(changes=[change]), "s")
+    assert f'title="{tag.replace("<", "&lt;").replace(">", "&gt;")}"' in page
+    assert "ab" * 32 not in Elements(page).text
+    assert "::coin::Coin<0xcdcd" in Elements(page).text
+
+
 def test_the_outcome_tells_what_the_node_filled_in(simulation):
     """Numbers that the request left open, and the expiration as a date if there is one."""
     page = _results.outcome_page(simulation(), "s")
