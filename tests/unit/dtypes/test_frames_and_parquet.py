@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from decimal import Decimal
 from functools import partial
 
@@ -285,3 +286,19 @@ def test_text_marked_as_wide_is_checked(tmp_path, text):
     pq.write_table(pa.table({"v": ["1", text]}, schema=marked), tmp_path / "v.parquet")
     with pytest.raises(SchemaError, match=r"column 'v'.*row 1"):
         dtypes.read_parquet(tmp_path / "v.parquet")
+
+
+def test_a_selection_has_metadata_of_its_own_at_little_cost(monkeypatch):
+    """pandas copies attrs with every selection: the facts are copied as text, without the general deep copy."""
+
+    def general_copy(*_):
+        pytest.fail("the metadata of columns went through copy.deepcopy")
+
+    fields = [pa.field(name, pa.uint64(), metadata={"unit": "gas", "typing": "schema"}) for name in ("before", "after")]
+    frame = dtypes.to_pandas(pa.table([[1], [2]], pa.schema(fields)))
+    monkeypatch.setattr("toolkit.dtypes._tables.deepcopy", general_copy)
+    part = frame[["before"]]
+    assert part.attrs == frame.attrs
+    part.attrs["toolkit"]["before"]["unit"] = "octas"
+    assert frame.attrs["toolkit"]["before"]["unit"] == part["before"].attrs["toolkit"]["after"]["unit"] == "gas"
+    assert type(pickle.loads(pickle.dumps(frame)).attrs["toolkit"]) is dict
