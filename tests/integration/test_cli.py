@@ -1,4 +1,7 @@
-"""The command line as a user runs it: what it prints, its exit codes, one clear line for an error."""
+"""The command line as a user runs it: what it prints, its exit codes, one clear line for an error.
+
+A process takes seconds to start, so most commands run in this process; one of each kind has a process of its own.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +32,20 @@ def one_clear_line(done: subprocess.CompletedProcess, code: int) -> str:
     return lines[0]
 
 
-def test_info_as_text_and_json(url, ledger):
+def test_info_as_text_and_json(command, url, ledger):
     """`info` tells the chain and the versions held."""
-    assert "ledger_version" in toolkit_command("info", "--node", url).stdout
-    facts = json.loads(toolkit_command("info", "--node", url, "--json").stdout)
+    assert "ledger_version" in command("info", "--node", url).stdout
+    facts = json.loads(command("info", "--node", url, "--json").stdout)
     assert (facts["format"], facts["chain_id"], facts["ledger_version"]) == (1, 4, ledger.head)
 
 
-def test_view_prints_values_and_gas(url):
+def test_view_prints_values_and_gas(command, url):
     """`view` takes arguments as plain text or JSON and prints exact values."""
-    done = toolkit_command("view", "0xcafe::registry::record_of", "alice", "--node", url, "--json")
+    done = command("view", "0xcafe::registry::record_of", "alice", "--node", url, "--json")
     facts = json.loads(done.stdout)
     assert facts["values"][0]["owner"].endswith("a11ce")
     assert facts["types"] == ["0x" + "0" * 60 + "cafe::registry::Record"]
-    old = toolkit_command(
+    old = command(
         "view",
         "0x1::coin::supply",
         "-t",
@@ -63,9 +66,9 @@ def test_view_on_the_embedded_node_needs_nothing_running():
     assert "gas_used" in done.stdout
 
 
-def test_a_wrong_url_is_one_line():
+def test_a_wrong_url_is_one_line(command):
     """Something that is no URL names what is expected."""
-    line = one_clear_line(toolkit_command("info", "--node", "ftp://example"), 2)
+    line = one_clear_line(command("info", "--node", "ftp://example"), 2)
     assert "http(s) URL" in line
 
 
@@ -84,58 +87,56 @@ def unused_port() -> int:
         return probe.getsockname()[1]
 
 
-def test_an_unknown_function_is_one_line(url):
+def test_an_unknown_function_is_one_line(command, url):
     """The node's refusal exits 3 with its words."""
-    line = one_clear_line(toolkit_command("view", "0x1::coin::nothing", "--node", url), 3)
+    line = one_clear_line(command("view", "0x1::coin::nothing", "--node", url), 3)
     assert "could not find view function" in line
 
 
-def test_a_pruned_version_is_one_line():
+def test_a_pruned_version_is_one_line(command):
     """A pruned read names the oldest readable version."""
     from toolkit import embedded
 
-    with embedded.serve(embedded.Ledger.with_history(seed=7, versions=1_000, window=200), port=0) as url:
-        line = one_clear_line(
-            toolkit_command("view", "0xcafe::registry::size", "--ledger-version", "10", "--node", url), 3
-        )
+    with embedded.serve(embedded.Ledger.with_history(seed=7, versions=300, window=200), port=0) as url:
+        line = one_clear_line(command("view", "0xcafe::registry::size", "--ledger-version", "10", "--node", url), 3)
     assert "410 version_pruned" in line
     assert re.search(r"oldest readable version is [1-9]\d*", line)
 
 
-def test_a_study_with_a_typo_is_one_line(tmp_path):
+def test_a_study_with_a_typo_is_one_line(command, tmp_path):
     """A misspelt key names its place."""
     study = tmp_path / "typo.toml"
     study.write_text('[versions]\nplan = "0:-1/5"\n[[call]]\nview = "0xcafe::registry::size"\nargumets = []\n')
-    line = one_clear_line(toolkit_command("study", "run", str(study), "--out", str(tmp_path / "run")), 2)
+    line = one_clear_line(command("study", "run", str(study), "--out", str(tmp_path / "run")), 2)
     assert "call 1: `argumets` is not a key here" in line
     assert not (tmp_path / "run").exists()
 
 
-def test_wrong_options_are_one_line():
+def test_wrong_options_are_one_line(command):
     """A wrong command line is one line too."""
-    assert "No such option" in one_clear_line(toolkit_command("info", "--nod", "x"), 2)
-    assert "No such command" in one_clear_line(toolkit_command("dance"), 2)
+    assert "No such option" in one_clear_line(command("info", "--nod", "x"), 2)
+    assert "No such command" in one_clear_line(command("dance"), 2)
 
 
-def test_study_run_and_report(url, tmp_path):
+def test_study_run_and_report(command, url, tmp_path):
     """A study file runs, and its run becomes a report in each form."""
     study = tmp_path / "study.toml"
     study.write_text(
         f'title = "Small"\nnode = "{url}"\n[versions]\nplan = "0:-1/20"\n[[call]]\nlabel = "size"\nview = "0xcafe::registry::size"\n'
     )
-    done = toolkit_command("study", "run", "study.toml", "--out", "run", "--json", cwd=tmp_path)
+    done = command("study", "run", "study.toml", "--out", "run", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["counts"]["observations"] == 20
     for name in ("report.html", "report.md", "report.json"):
-        written = toolkit_command("report", "run", "--out", name, cwd=tmp_path)
+        written = command("report", "run", "--out", name, cwd=tmp_path)
         assert written.stdout.strip() == f"Report: {name}"
         assert (tmp_path / name).stat().st_size > 500
 
 
-def test_the_demo_ends_with_the_report(tmp_path):
+def test_the_demo_ends_with_the_report(command, tmp_path):
     """`demo` in an empty folder ends with a line that names the report; a second time works the same."""
-    for _ in range(2):
-        done = toolkit_command("demo", cwd=tmp_path)
+    for run in (toolkit_command, command):
+        done = run("demo", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip().splitlines()[-1] == f"Report: {Path('demo') / 'report.html'}"
         assert (tmp_path / "demo" / "report.html").is_file()
@@ -153,9 +154,9 @@ def test_node_serves_until_interrupted():
         assert "Traceback" not in serving.stderr.read()
 
 
-def test_help_names_the_commands():
+def test_help_names_the_commands(command):
     """`--help` lists what there is."""
-    text = toolkit_command("--help").stdout
+    text = command("--help").stdout
     for name in ("demo", "node", "info", "view", "study", "report"):
         assert name in text
 

@@ -223,18 +223,16 @@ def test_an_argument_that_is_not_utf8_is_bad_input(arguments, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names need not be UTF-8 there only")
-def test_a_folder_whose_name_is_not_utf8_can_be_worked_in(tmp_path):
+def test_a_folder_whose_name_is_not_utf8_can_be_worked_in(command, tmp_path):
     """Only what is written on the command line must be UTF-8."""
     folder = tmp_path / os.fsdecode(b"\xff")
     folder.mkdir()
     (folder / "study.toml").write_text(STUDY)
-    for arguments in (
-        ["study", "run", "study.toml", "--out", "run", "--quiet"],
-        ["report", "run"],
-        [*VIEW, "--out", "x.parquet"],
-    ):
-        done = in_a_process(*arguments, cwd=folder)
-        assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
+    done = in_a_process("study", "run", "study.toml", "--out", "run", "--quiet", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, b""), done.stderr.decode()
+    for arguments in (["report", "run"], [*VIEW, "--out", "x.parquet"]):
+        done = command(*arguments, cwd=folder)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

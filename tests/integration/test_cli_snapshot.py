@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -26,12 +27,20 @@ view = "0xfa17::vault::share_price"
 """
 
 
-@pytest.fixture
-def project(tmp_path):
-    """Make a fresh folder with a study and its committed snapshot."""
-    (tmp_path / "study.toml").write_text(STUDY)
-    done = toolkit_command("snapshot", "study.toml", "--quiet", cwd=tmp_path)
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Make a folder with a study and its committed snapshot."""
+    folder = tmp_path_factory.mktemp("snapshot")
+    (folder / "study.toml").write_text(STUDY)
+    done = toolkit_command("snapshot", "study.toml", "--quiet", cwd=folder)
     assert (done.returncode, done.stdout.strip()) == (0, "Snapshot: gas-snapshot.toml (2 calls)"), done.stderr
+    return folder
+
+
+@pytest.fixture
+def project(written, tmp_path):
+    """Return a copy of the folder, which the test may change."""
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -48,7 +57,7 @@ def workflow():
     return [step for step in steps if "run" in step]
 
 
-def pretend_ci(folder):
+def pretend_ci(folder, command):
     """Run the workflow as a code-hosting service does; return the exit codes and the output of each command."""
     failed, codes, output = False, {}, {}
     for step in workflow():
@@ -58,21 +67,21 @@ def pretend_ci(folder):
         if not failed and step.get("if") == "failure()":
             continue
         assert words[0] == "ledger-toolkit"
-        done = toolkit_command(*words[1:], cwd=folder)
+        done = command(*words[1:], cwd=folder)
         codes[step["run"]], output[step["run"]] = done.returncode, done.stdout
         failed = failed or done.returncode != 0
         assert "Traceback" not in done.stderr
     return codes, output
 
 
-def test_the_workflow_of_the_readme_passes_and_fails(project):
+def test_the_workflow_of_the_readme_passes_and_fails(project, command):
     """Nothing changed: it passes. A call became dearer: it fails, with an annotation, a test case and the cause."""
-    codes, output = pretend_ci(project)
+    codes, output = pretend_ci(project, command)
     assert list(codes.values()) == [0, 0]
     assert list(output.values())[-1].splitlines()[-1].startswith("gate passed")
     edit(project / "gas-snapshot.toml", '"size" = 21', '"size" = 3')
     edit(project / "gas-snapshot.toml", "ledger_version = 3510", "ledger_version = 3490")
-    codes, output = pretend_ci(project)
+    codes, output = pretend_ci(project, command)
     assert list(codes.values()) == [0, 1, 0]
     number = (project / "gas-snapshot.toml").read_text().splitlines().index('"size" = 3') + 1
     check, diff = list(output.values())[1:]

@@ -34,9 +34,14 @@ def shards(tmp_path, of=3, **more):
 
 
 @pytest.mark.parametrize(
-    "versions", ["0:9999/101", "0:9999:100", [5, 7, 6, 5, 9_000], FindSteps("0:9999", initial=9, max_requests=99)]
+    ("versions", "of"),
+    [
+        ("0:9999/101", 2),
+        ("0:9999:100", 5),
+        ([5, 7, 6, 5, 9_000], 5),  # a shard without a version
+        (FindSteps("0:9999", initial=9, max_requests=99), 5),  # a shard without a call
+    ],
 )
-@pytest.mark.parametrize("of", [2, 5])
 def test_merged_shards_are_the_run_of_one_machine(tmp_path, versions, of):
     """The same rows, in the same order, and the same steps; given in any order."""
     calls = CALLS if isinstance(versions, FindSteps) else {"count": COUNT, "pay": PAY}
