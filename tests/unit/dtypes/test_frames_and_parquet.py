@@ -301,4 +301,4 @@ def test_a_selection_has_metadata_of_its_own_at_little_cost(monkeypatch):
     assert part.attrs == frame.attrs
     part.attrs["toolkit"]["before"]["unit"] = "octas"
     assert frame.attrs["toolkit"]["before"]["unit"] == part["before"].attrs["toolkit"]["after"]["unit"] == "gas"
-    assert type(pickle.loads(pickle.dumps(frame)).attrs["toolkit"]) is dict
+    assert type(pickle.loads(pickle.dumps(frame)).attrs["toolkit"]) is dict  # noqa: S301
