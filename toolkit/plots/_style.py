@@ -311,13 +311,28 @@ def drawing(ax: Axes | None, *, width: float, height: float) -> Iterator[Axes]:
     ------
     Axes
     """
-    with mpl.rc_context(STYLE):
+    with _style():
         if ax is None:
             from matplotlib import pyplot as plt
 
             _, ax = plt.subplots(figsize=(width, height), layout="constrained")
         dress(ax)
         yield ax
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Set the parameters of the style, and restore these alone.
+
+    `matplotlib.rc_context` would restore all, also what the first figure of a notebook sets when it loads the backend:
+    figures of pyplot would not be shown after it.
+    """
+    before = {name: mpl.rcParams[name] for name in STYLE}
+    mpl.rcParams.update(STYLE)
+    try:
+        yield
+    finally:
+        mpl.rcParams.update(before)
 
 
 def dress(ax: Axes) -> None:

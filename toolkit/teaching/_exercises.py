@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from difflib import get_close_matches
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from toolkit.client._connect import connect
-from toolkit.client._fetch import fetch_views
-from toolkit.errors import InputError
+from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
+from toolkit.client._versions import FindSteps
+from toolkit.errors import InputError, ToolkitError
+from toolkit.frames._display import address
+from toolkit.frames._transactions import table_keys
+from toolkit.gas._study import Study
+from toolkit.gas._timeline import timeline
 from toolkit.teaching._answers import CheckedAnswer, Exercise, Verdict, judge
-from toolkit.wire import ViewFunction
+from toolkit.wire import EntryFunction, ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pandas as pd
+
     from toolkit.client._node import Node
+    from toolkit.client._results import Simulation
+    from toolkit.wire import GasBreakdown
 
 __all__ = ["check", "exercise_names"]
 
@@ -90,6 +100,14 @@ def _numbered(name: str) -> Callable[[Callable[[Node], Exercise]], Callable[[Nod
         return compute
 
     return enter
+
+
+def _gas(simulation: Simulation) -> GasBreakdown:
+    """Return the parts of the gas of a simulation; every transaction of the embedded ledger has them."""
+    parts = simulation.gas
+    if parts is None:
+        raise ToolkitError("the node did not state what the gas was spent on")
+    return parts
 
 
 # -- 01 First look ---------------------------------------------------------------------------------------------
@@ -184,24 +202,303 @@ def _oldest_version_of_a_window(node: Node) -> Exercise:
     )
 
 
+# -- 03 View functions and types -------------------------------------------------------------------------------
+
+
+@_numbered("03.1")
+def _function_added_by_an_upgrade(node: Node) -> Exercise:
+    before, now = (place.contract("0xfa17::vault") for place in (node.at(2_000), node))
+    names = [{one.name for one in each.abi.exposed_functions if one.is_view} for each in (before, now)]
+    (added,) = names[1] - names[0]
+    return Exercise(
+        added,
+        "the name of a function",
+        mistakes=(
+            *((old, "This function existed at version 2,000.") for old in sorted(names[0])),
+            (f"0xfa17::vault::{added}", "This is the full name. Answer with its last part alone."),
+        ),
+        hints=(
+            'Compare node.contract("0xfa17::vault") with node.at(2_000).contract("0xfa17::vault").',
+            "Only functions of the kind view count.",
+        ),
+    )
+
+
+@_numbered("03.2")
+def _owner_of_a_name(node: Node) -> Exercise:
+    record_of = node.contract("0xcafe::registry").record_of
+    then, now = (record_of.at(version, "oak-1")["owner"] for version in (500, 600))
+    return Exercise(
+        then,
+        "an address",
+        mistakes=tuple({now: "This is a later owner. Who was it at version 500?"}.items()) if now != then else (),
+        hints=('registry.record_of.at(500, "oak-1") is the record at that version.', 'The record has an item "owner".'),
+    )
+
+
+@_numbered("03.3")
+def _rows_without_a_record(node: Node) -> Exercise:
+    frame = node.contract("0xcafe::registry").record_of.over("0:-1/100", "willow-14", progress=False)
+    missing = int(frame["error_code"].notna().sum())
+    return Exercise(
+        missing,
+        "rows",
+        mistakes=(
+            (len(frame) - missing, "These are the rows with a record. How many have none?"),
+            (len(frame), "This counts every row."),
+        ),
+        hints=(
+            'registry.record_of.over("0:-1/100", "willow-14") has a row for each version.',
+            "A row without a record has an error code: count where error_code is not empty, with .notna().sum().",
+        ),
+    )
+
+
+# -- 04 Exact numbers ------------------------------------------------------------------------------------------
+
+
+@_numbered("04.1")
+def _first_number_that_is_no_float(_: Node) -> Exercise:
+    number = next(2**bits + 1 for bits in range(64) if int(float(2**bits + 1)) != 2**bits + 1)
+    return Exercise(
+        number,
+        "the number itself",
+        mistakes=(
+            (number - 1, "int(float(...)) of this number is the same number, so a float can hold it."),
+            (number + 1, "A float can hold this one. There is a smaller number that it cannot hold."),
+            (number - 2, "int(float(...)) of this number is the same number, so a float can hold it."),
+        ),
+        hints=(
+            "A float has 53 binary digits, and a power of two needs only one of them.",
+            "Try int(float(x)) == x for the numbers around 2**53.",
+        ),
+    )
+
+
+@_numbered("04.2")
+def _sum_above_64_bits(_: Node) -> Exercise:
+    held = [2**64 - 1, 1_000, 1_000, 1_000]
+    return Exercise(
+        sum(held),
+        "octas",
+        mistakes=(
+            (sum(held) % 2**64, "This sum wrapped around: it is smaller than one of its parts."),
+            (int(float(sum(held))), "This number was a float on its way, and lost its last digits."),
+        ),
+        hints=("Compare your answer with the largest of the four numbers.", "toolkit.exact_sum adds a column exactly."),
+    )
+
+
+@_numbered("04.3")
+def _largest_fall_of_the_depth(node: Node) -> Exercise:
+    frame = fetch_views(node, ViewFunction("0xb00c::order_book::depth"), "10:-1/100", progress=False)
+    changes = [int(after) - int(before) for before, after in pairwise(frame["value"])]
+    return Exercise(
+        min(changes),
+        "units, as a negative number",
+        mistakes=(
+            (-min(changes), "The size is right. A change downwards is negative."),
+            (max(changes), "This is the largest rise."),
+            (min(changes) % 2**64, "This difference wrapped around. Which function subtracts exactly?"),
+        ),
+        hints=('depth["change"] has the change of each row.', "The largest fall is the smallest change."),
+    )
+
+
+# -- 05 Table items and keys -----------------------------------------------------------------------------------
+
+
+@_numbered("05.1")
+def _second_of_a_registration(node: Node) -> Exercise:
+    record = node.contract("0xcafe::registry").record_of("bob")
+    return Exercise(
+        record["registered_at"],
+        "seconds since 1970",
+        hints=(
+            'Read the item of "bob" as the lesson reads that of "alice".',
+            'item.value is a dictionary; its item is called "registered_at".',
+        ),
+    )
+
+
+@_numbered("05.2")
+def _names_of_alice(node: Node) -> Exercise:
+    items = _items_at_999(node)
+    owners = Counter(record["owner"] for record in items["value"].dropna())
+    return Exercise(
+        owners[address("0xa11ce")],
+        "names",
+        mistakes=(
+            (len(items["value"].dropna()), "These are the names of all owners."),
+            (max(owners.values()), "This is the largest number of names of one owner, and that is not Alice."),
+        ),
+        hints=(
+            "owners has the number of names of each owner; its index are addresses.",
+            'owners[toolkit.address("0xa11ce")] is her number.',
+        ),
+    )
+
+
+@_numbered("05.3")
+def _keys_that_are_missing(node: Node) -> Exercise:
+    presence = _items_at_999(node)["presence"]
+    missing = int((presence == "missing").sum())
+    return Exercise(
+        missing,
+        "keys",
+        mistakes=(
+            (len(presence) - missing, "These keys are in the table. How many are not?"),
+            (len(presence), "These are all keys that were ever written."),
+        ),
+        hints=('The column presence is "present" or "missing".', "Count its values: .value_counts() shows both."),
+    )
+
+
+def _items_at_999(node: Node) -> pd.DataFrame:
+    """Return the items of the registry's table that the first 1,000 transactions wrote, at version 999."""
+    types = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}
+    handle = node.contract("0xcafe::registry").handle()
+    keys = table_keys(fetch_transactions(node, "0:999", progress=False), handle, key_type=types["key_type"])
+    return fetch_table_items(node, handle, keys["key"], versions=[999], progress=False, **types)
+
+
+# -- 06 Simulating a transaction -------------------------------------------------------------------------------
+
+
+@_numbered("06.1")
+def _name_of_an_abort(node: Node) -> Exercise:
+    status = _payment_of_too_much(node).vm_status
+    name = status.split(": ", 1)[1].split("(", 1)[0]
+    return Exercise(
+        name,
+        "the name of an error",
+        mistakes=(
+            (status, "This is the whole status. The name of the error is one word of it, in capital letters."),
+            ("E_TAKEN", "This is the error of the registry. What does the transfer abort with?"),
+            (status.split("(", 1)[1].split(")", 1)[0], "This is the code of the error. Its name is before it."),
+        ),
+        hints=(
+            'transfer("0xa11ce", 10_000_000_000_000, sender="0xb0b") simulates the attempt.',
+            "Read .vm_status; the name is written in capital letters, before the code in brackets.",
+        ),
+    )
+
+
+@_numbered("06.2")
+def _fee_of_a_failure(node: Node) -> Exercise:
+    simulation = _payment_of_too_much(node)
+    return Exercise(
+        _gas(simulation).fee_octas,
+        "octas",
+        mistakes=(
+            (simulation.gas_used, "This is in gas units. Each costs 100 octas."),
+            (0, "A failed transaction has done work as well, and pays for it."),
+        ),
+        hints=("Look at .gas_used of the simulation.", "The fee is gas used times the gas price."),
+    )
+
+
+@_numbered("06.3")
+def _new_receivers(node: Node) -> Exercise:
+    transfer = node.contract("0x1::aptos_account").transfer
+    receivers = [f"0x9e3{number:04x}" for number in range(41, 91)]
+    requests = [transfer.request(one, 1_000, sender="0xa11ce") for one in receivers]
+    storage = fetch_simulations(node, requests, progress=False).transactions["storage_fee_octas"]
+    new = int((storage > 0).sum())
+    return Exercise(
+        new,
+        "receivers",
+        mistakes=(
+            (len(receivers) - new, "These are the receivers that exist. How many are new?"),
+            (len(receivers), "These are all of them, and some have been used before."),
+        ),
+        hints=("The table counts transactions by what they cost.", "A payment to a new address pays for storage."),
+    )
+
+
+def _payment_of_too_much(node: Node) -> Simulation:
+    """Return the simulation of a payment by Bob of more than he has."""
+    return node.simulate(EntryFunction("0x1::aptos_account::transfer", ["0xa11ce", 10**13]), sender="0xb0b")
+
+
+# -- 07 State changes, events and balances ---------------------------------------------------------------------
+
+
+@_numbered("07.1")
+def _shares_for_a_deposit(node: Node) -> Exercise:
+    deposit = _deposit_of_bob(node)
+    shares = int(deposit.events_of("0xfa17::vault::Deposited")["shares"].iloc[0])
+    return Exercise(
+        shares,
+        "shares",
+        mistakes=(
+            (500_000_000, "This is what he deposits, in octas. How many shares does he get for it?"),
+            (node.contract("0xfa17::vault").balance_of("0xb0b"), "These are the shares that he has now."),
+        ),
+        hints=(
+            'Simulate vault.deposit(500_000_000, sender="0xb0b").',
+            'Its .events_of("0xfa17::vault::Deposited") has a column shares.',
+        ),
+    )
+
+
+@_numbered("07.2")
+def _change_of_a_balance(node: Node) -> Exercise:
+    deposit = _deposit_of_bob(node)
+    changes = deposit.balance_changes
+    change = int(changes.loc[changes["owner"] == address("0xb0b"), "change"].iloc[0])
+    return Exercise(
+        change,
+        "octas, negative if he has less afterwards",
+        mistakes=(
+            (-change, "The size is right. Has he more or less afterwards?"),
+            (-500_000_000, "This is the deposit without the fee."),
+            (500_000_000, "This is what the vault gets. What happens to Bob's balance?"),
+            (change + 2 * _gas(deposit).fee_octas, "The fee is taken from him as well, so his balance falls by more."),
+        ),
+        hints=("balance_changes has a row for each owner.", "The column change includes the fee."),
+    )
+
+
+@_numbered("07.3")
+def _fees_of_a_hundred(node: Node) -> Exercise:
+    transactions = fetch_transactions(node, "-100:", progress=False)
+    column = [int(octas) for octas in transactions.balance_changes["fee_octas"]]
+    fees = sum(column)
+    gas = sum(int(used) for used in transactions.transactions["gas_used"])
+    return Exercise(
+        fees,
+        "octas",
+        mistakes=(
+            (gas, "This is in gas units. What did they cost?"),
+            (sum(octas for octas in column if octas > 0), "This leaves the refunds out. They count with their sign."),
+        ),
+        hints=('Add up balances["fee_octas"].', "toolkit.exact_sum adds a column exactly."),
+    )
+
+
+def _deposit_of_bob(node: Node) -> Simulation:
+    """Return the simulation of a deposit of 5 APT in the vault."""
+    return node.simulate(EntryFunction("0xfa17::vault::deposit", [500_000_000]), sender="0xb0b")
+
+
 # -- 08 What gas is made of ------------------------------------------------------------------------------------
 
 
 @_numbered("08.1")
 def _fee_at_a_higher_price(node: Node) -> Exercise:
     register = node.contract("0xcafe::registry").register.call("zoe")
-    cheap, dear = (
-        node.simulate(register, sender="0xa11ce", gas_unit_price=price).gas.fee_octas  # type: ignore[union-attr]
-        for price in (100, 200)
-    )
-    gas_used = node.simulate(register, sender="0xa11ce", gas_unit_price=200).gas_used
+    cheap, dear = (node.simulate(register, sender="0xa11ce", gas_unit_price=price) for price in (100, 200))
     return Exercise(
-        dear,
+        _gas(dear).fee_octas,
         "octas",
         mistakes=(
-            (2 * cheap, "This doubles everything. Which part has a price in octas, whatever the gas price?"),
-            (cheap, "This is the fee at a gas price of 100. Some parts of it depend on the price."),
-            (gas_used, "This is in gas units. A gas unit costs 200 octas."),
+            (
+                2 * _gas(cheap).fee_octas,
+                "This doubles everything. Which part has a price in octas, whatever the gas price?",
+            ),
+            (_gas(cheap).fee_octas, "This is the fee at a gas price of 100. Some parts of it depend on the price."),
+            (dear.gas_used, "This is in gas units. A gas unit costs 200 octas."),
         ),
         hints=(
             "Only execution and io depend on the gas price; storage does not.",
@@ -214,13 +511,16 @@ def _fee_at_a_higher_price(node: Node) -> Exercise:
 def _octas_per_character(node: Node) -> Exercise:
     register = node.contract("0xcafe::registry").register
     short, long = (node.simulate(register.call(name), sender="0xa11ce") for name in ("zoe", "zoey"))
-    octas = long.gas.storage_fee_octas - short.gas.storage_fee_octas  # type: ignore[union-attr]
+    octas = _gas(long).storage_fee_octas - _gas(short).storage_fee_octas
     return Exercise(
         octas,
         "octas",
         mistakes=(
             (long.gas_used - short.gas_used, "This is in gas units. What are they in octas, at a price of 100?"),
-            (short.gas.storage_fee_octas, "This is the storage of the whole record. What does one more character add?"),  # type: ignore[union-attr]
+            (
+                _gas(short).storage_fee_octas,
+                "This is the storage of the whole record. What does one more character add?",
+            ),
         ),
         hints=(
             "Simulate registering two names, one of them a character longer.",
@@ -231,8 +531,8 @@ def _octas_per_character(node: Node) -> Exercise:
 
 @_numbered("08.3")
 def _net_cost_of_a_release(node: Node) -> Exercise:
-    gas = node.simulate(node.contract("0xcafe::registry").release.call("alice"), sender="0xa11ce").gas
-    fee, net = gas.fee_octas, gas.net_octas  # type: ignore[union-attr]
+    gas = _gas(node.simulate(EntryFunction("0xcafe::registry::release", ["alice"]), sender="0xa11ce"))
+    fee, net = gas.fee_octas, gas.net_octas
     return Exercise(
         net,
         "octas, negative if Alice gets money back",
@@ -245,4 +545,259 @@ def _net_cost_of_a_release(node: Node) -> Exercise:
             "What she pays in the end is the fee minus the refund.",
             "The fee is the gas units charged times 100 octas; the table has the refund in octas.",
         ),
+    )
+
+
+# -- 09 Gas across versions ------------------------------------------------------------------------------------
+
+
+@_numbered("09.1")
+def _version_of_a_fall(node: Node) -> Exercise:
+    steps = _steps(node, ViewFunction("0xfa17::vault::share_price"))
+    fall = steps[steps["change"] < 0].iloc[0]
+    rise = steps[steps["change"] > 0].iloc[0]
+    return Exercise(
+        int(fall["version_after"]),
+        "ledger version",
+        mistakes=(
+            (int(fall["version_before"]), "This is the last version with the old gas. When does the new one begin?"),
+            (int(rise["version_after"]), "This is where its gas rises."),
+            (int(fall["gas_after"]), "This is the gas after the fall. At which version is it?"),
+        ),
+        hints=(
+            'Look at the rows of "share price" in run.steps: one change is negative.',
+            "version_after is the first version with the new gas.",
+        ),
+    )
+
+
+@_numbered("09.2")
+def _gas_after_the_last_step(node: Node) -> Exercise:
+    last = _steps(node, _SIZE).iloc[-1]
+    return Exercise(
+        int(last["gas_after"]),
+        "gas units",
+        mistakes=(
+            (int(last["gas_before"]), "This is what it costs before the step."),
+            (int(last["change"]), "This is the change. What does it cost afterwards?"),
+            (int(last["version_after"]), "This is the version of the step. What does the call cost there?"),
+        ),
+        hints=(
+            'Copy the study of the lesson, with calls={"names": node.contract("0xcafe::registry").size.call()}.',
+            "The last row of run.steps has a column gas_after.",
+        ),
+    )
+
+
+@_numbered("09.3")
+def _readings_to_find_a_step(_: Node) -> Exercise:
+    versions = 1_000_000
+    readings = (versions - 1).bit_length()
+    return Exercise(
+        readings,
+        "readings",
+        mistakes=(
+            (versions // 2, "After the first reading in the middle, half of the versions are left. Go on halving."),
+            (readings - 1, "One too few: with so many halvings you can distinguish about half a million versions."),
+            (versions, "This reads every version. What does a reading in the middle say about the others?"),
+        ),
+        hints=(
+            "Each reading halves the number of versions at which the step can be.",
+            "How often can you halve a million until one version is left? Look for a power of two.",
+        ),
+    )
+
+
+def _steps(node: Node, call: ViewFunction) -> pd.DataFrame:
+    """Return the steps in gas of a call from version 30 to the head."""
+    study = Study(title="Exercise", node=node, calls={"call": call}, versions=FindSteps("30:-1"))
+    return study.run(progress=False).steps
+
+
+# -- 10 Steps and causes ---------------------------------------------------------------------------------------
+
+
+@_numbered("10.1")
+def _module_behind_a_step(_: Node) -> Exercise:
+    return Exercise(
+        "0xfeed::price_feed",
+        "a module, address and name",
+        mistakes=(
+            ("0xde5c::desk", "This is the module that is called, and it was never upgraded. What does it depend on?"),
+            ("price_feed", "Add the address of the module."),
+        ),
+        hints=(
+            "run.explain() says what the transaction at the step did.",
+            "Look for the sentence at version 2,902: it names the module that was upgraded.",
+        ),
+    )
+
+
+@_numbered("10.2")
+def _cause_of_a_step(node: Node) -> Exercise:
+    steps = _steps(node, ViewFunction("0xfa17::vault::share_price"))
+    return Exercise(
+        str(steps["cause"].iloc[0]),
+        "a cause",
+        mistakes=(
+            ("state", "The data of the vault did not change there. Look at what the transaction published."),
+            ("schedule", "The price list did not change at this version."),
+            ("config", "No setting of the network changed at this version."),
+            ("mixed", "The transaction did one thing only."),
+        ),
+        hints=("run.steps has a column cause.", "Take the row with version_after 2,252."),
+    )
+
+
+@_numbered("10.3")
+def _schedule_that_moved_nothing(node: Node) -> Exercise:
+    frame = timeline(node, "30:-1", modules=["0xde5c::desk"])
+    versions = [int(one) for one in frame.loc[frame["kind"] == "schedule", "ledger_version"]]
+    quiet, tenfold, with_code = versions
+    return Exercise(
+        quiet,
+        "ledger version",
+        mistakes=(
+            (tenfold, "This one moved every call."),
+            (with_code, "At this version the supply has a step."),
+        ),
+        hints=(
+            'The timeline has three rows of the kind "schedule".',
+            "Which of their versions is missing in the column version_after of run.steps?",
+        ),
+    )
+
+
+# -- 11 Entry functions: what people paid ----------------------------------------------------------------------
+
+
+@_numbered("11.1")
+def _failed_registrations(node: Node) -> Exercise:
+    success = _registrations(node)["success"]
+    failed = int((~success).sum())
+    return Exercise(
+        failed,
+        "registrations",
+        mistakes=(
+            (len(success) - failed, "These succeeded. How many did not?"),
+            (len(success), "These are all registrations."),
+        ),
+        hints=("The column success is true or false.", 'paid["success"].value_counts() counts both.'),
+    )
+
+
+@_numbered("11.2")
+def _octas_of_failures(node: Node) -> Exercise:
+    frame = _registrations(node)
+    octas = [int(gas) * int(price) for gas, price in zip(frame["gas_used"], frame["gas_unit_price"], strict=True)]
+    failed = [not success for success in frame["success"]]
+    units = sum(int(gas) for gas, wanted in zip(frame["gas_used"], failed, strict=True) if wanted)
+    return Exercise(
+        sum(one for one, wanted in zip(octas, failed, strict=True) if wanted),
+        "octas",
+        mistakes=(
+            (units, "This is in gas units. What did they cost?"),
+            (sum(octas), "This is what all registrations paid. Take only those that failed."),
+        ),
+        hints=('paid[~paid["success"]] has the failed ones.', "Multiply gas_used by gas_unit_price, then add up."),
+    )
+
+
+@_numbered("11.3")
+def _part_that_rose_most(_: Node) -> Exercise:
+    return Exercise(
+        "storage",
+        'one of "execution", "io" and "storage"'.replace('"', ""),
+        mistakes=(
+            ("execution", "It rose tenfold, as everything did. Which part was the largest?"),
+            ("io", "It rose tenfold, as everything did. Which part was the largest?"),
+        ),
+        hints=("Read the sentence on succeeding registrations in run.explain().", "It has the change of each part."),
+    )
+
+
+def _registrations(node: Node) -> pd.DataFrame:
+    """Return the committed registrations of lesson 11."""
+    transactions = fetch_transactions(node, "3000:3999", progress=False).transactions
+    return transactions[transactions["function"] == address("0xcafe::registry::register")]
+
+
+# -- 14 Gating an upgrade --------------------------------------------------------------------------------------
+
+
+@_numbered("14.1")
+def _rise_in_percent(node: Node) -> Exercise:
+    before, after = (node.at(version).view("0xfa17::vault::share_price").gas_used for version in (3_000, 4_000))
+    return Exercise(
+        (after - before) * 100 // before,
+        "percent",
+        mistakes=(
+            (after * 100 // before, "This is how much it is of the old gas. By how much did it rise?"),
+            (after - before, "This is the rise in gas units. What is it in percent of the old gas?"),
+            (after // before, "It costs so many times as much. By how many percent did it rise?"),
+        ),
+        hints=("The table has the gas before and after.", "Percent are counted from the old value: rise / old * 100."),
+    )
+
+
+@_numbered("14.2")
+def _regressions_over_a_limit(node: Node) -> Exercise:
+    calls = [("0xfa17::vault::share_price", []), ("0xfa17::vault::preview", [1_000]), ("0xb00c::order_book::depth", [])]
+    reads = [[node.at(version).view(*call).gas_used for version in (3_000, 4_000)] for call in calls]
+    limit = 9
+    over = sum(after - before > limit * before for before, after in reads)
+    return Exercise(
+        over,
+        "calls",
+        mistakes=(
+            (len(calls), "All of them rose, but not all by more than 900 %."),
+            (0, "One of the calls grew with its data, too."),
+        ),
+        hints=('later.gate("900%") shows the regressions.', "len(later.gate(...).regressions) counts them."),
+    )
+
+
+@_numbered("14.3")
+def _call_without_a_baseline(_: Node) -> Exercise:
+    return Exercise(
+        "preview",
+        "the label of a call",
+        mistakes=(
+            ("share price", "This call has gas before and after, so it is judged."),
+            ("book depth", "This call has gas before and after, so it is judged."),
+            ("0xfa17::vault::preview", "Answer with its label in the study."),
+        ),
+        hints=("The first gate of the lesson has a note.", "The note names the call that failed before the upgrade."),
+    )
+
+
+# -- 15 The same on a public node ------------------------------------------------------------------------------
+
+
+@_numbered("15.1")
+def _reads_with_a_cache(_: Node) -> Exercise:
+    versions = 200
+    return Exercise(
+        versions,
+        "reads",
+        mistakes=(
+            (2 * versions, "This would be without a cache. Can the answer at a pinned version change?"),
+            (0, "The first time, nothing is cached yet."),
+        ),
+        hints=("What does the cache have after the first 200 reads?", "What is left to ask the second time?"),
+    )
+
+
+@_numbered("15.2")
+def _minutes_at_a_limit(_: Node) -> Exercise:
+    reads, allowed, minutes = 1_000_000, 5_000, 5
+    return Exercise(
+        reads // allowed * minutes,
+        "minutes",
+        mistakes=(
+            (reads // allowed, "So many times 5,000 requests are needed. How long does each take?"),
+            (reads // allowed * minutes * 60, "This is in seconds."),
+            (reads // allowed // minutes, "Each 5,000 requests take 5 minutes: multiply, do not divide."),
+        ),
+        hints=("How many times 5,000 requests are a million?", "Each of them takes 5 minutes."),
     )

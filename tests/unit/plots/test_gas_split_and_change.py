@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import matplotlib as mpl
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from tests.unit.plots import synthetic_run
 from tests.unit.plots.synthetic_hostile import HOSTILE, drawn_texts, literal
 from toolkit.errors import InputError
 from toolkit.plots import gas_breakdown, gas_change
 from toolkit.plots._gas_breakdown import breakdown
+from toolkit.plots._style import STYLE, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,3 +123,17 @@ def test_a_missing_column_is_named() -> None:
         gas_breakdown(synthetic_run.observations().drop(columns="io_gas_units"))
     with pytest.raises(InputError, match=r"expected run.steps or .*, got a frame with the columns label, gas_before$"):
         gas_change(pd.DataFrame({"label": [], "gas_before": []}))
+
+
+def test_a_figure_restores_the_parameters_of_its_style_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first figure of a notebook loads the backend, which becomes interactive; drawing does not take that back.
+
+    Otherwise figures that the reader draws with pyplot afterwards were not shown.
+    """
+    before = dict(mpl.rcParams)
+    monkeypatch.setitem(mpl.rcParams, "interactive", False)
+    with drawing(Figure().subplots(), width=1, height=1):
+        mpl.rcParams["interactive"] = True
+        assert mpl.rcParams["font.size"] == 9
+    assert mpl.rcParams["interactive"]
+    assert {name: mpl.rcParams[name] for name in STYLE} == {name: before[name] for name in STYLE}
