@@ -42,7 +42,7 @@ unit: .venv/.for-tests
 	$(VENV_PYTHON) -m pytest -q -n auto --ignore tests/browser tests
 
 notebooks: .venv/.for-tests
-	$(VENV_PYTHON) -m pytest -q --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default --ignore notebooks/solutions notebooks
+	$(VENV_PYTHON) -m pytest -q --nbval --nbval-sanitize-with notebooks/sanitize.cfg -p no:cacheprovider -o filterwarnings=default -n auto --dist loadfile --ignore notebooks/solutions --ignore notebooks/reports notebooks
 
 # Apart from the others: Playwright leaves an event loop running in its process.
 browser: .venv/.for-tests

@@ -1,13 +1,10 @@
-"""What the README and the first notebook say is true: blocks run, and what they show is what comes."""
+"""What the README says is true: blocks run, and what they show is what comes."""
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 from pathlib import Path
-
-import pytest
 
 import toolkit
 from toolkit.client._transport import SessionTransport
@@ -74,21 +71,3 @@ def test_the_fetch_functions_send_over_the_engine(node, monkeypatch):
         del sent[:]
         fetch()
         assert len(sent) < 30
-
-
-@pytest.mark.parametrize("name", ["01_first_session"])
-def test_cells_that_need_the_embedded_ledger_are_marked(name):
-    """The text above a cell that names a contract outside the framework says that it is for the embedded ledger only."""
-    cells = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8"))["cells"]
-    assert "0xcafe" in "".join(cells[0]["source"])
-    text, found = "", 0
-    for cell in cells[1:]:
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "markdown":
-            text = source
-        elif any(address != "0x1" for address in re.findall(r"\b(0x\w+)::", source)):
-            assert "*Embedded only.*" in text, source
-            found += 1
-        else:
-            assert "Embedded only" not in text or found, source
-    assert found == 3

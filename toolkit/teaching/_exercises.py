@@ -330,7 +330,7 @@ def _names_of_alice(node: Node) -> Exercise:
         "names",
         mistakes=(
             (len(items["value"].dropna()), "These are the names of all owners."),
-            (max(owners.values()), "This is the largest number of names of one owner, and that is not Alice."),
+            (len(owners), "This is the number of owners."),
         ),
         hints=(
             "owners has the number of names of each owner; its index are addresses.",
@@ -707,7 +707,7 @@ def _octas_of_failures(node: Node) -> Exercise:
 def _part_that_rose_most(_: Node) -> Exercise:
     return Exercise(
         "storage",
-        'one of "execution", "io" and "storage"'.replace('"', ""),
+        "a part of the fee",
         mistakes=(
             ("execution", "It rose tenfold, as everything did. Which part was the largest?"),
             ("io", "It rose tenfold, as everything did. Which part was the largest?"),
@@ -784,7 +784,7 @@ def _reads_with_a_cache(_: Node) -> Exercise:
             (2 * versions, "This would be without a cache. Can the answer at a pinned version change?"),
             (0, "The first time, nothing is cached yet."),
         ),
-        hints=("What does the cache have after the first 200 reads?", "What is left to ask the second time?"),
+        hints=("What does the cache have after the first round of reads?", "What is left to ask the second time?"),
     )
 
 
