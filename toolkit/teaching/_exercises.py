@@ -356,10 +356,12 @@ def _keys_that_are_missing(node: Node) -> Exercise:
 
 def _items_at_999(node: Node) -> pd.DataFrame:
     """Return the items of the registry's table that the first 1,000 transactions wrote, at version 999."""
-    types = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}
+    text, record = "0x1::string::String", "0xcafe::registry::Record"
     handle = node.contract("0xcafe::registry").handle()
-    keys = table_keys(fetch_transactions(node, "0:999", progress=False), handle, key_type=types["key_type"])
-    return fetch_table_items(node, handle, keys["key"], versions=[999], progress=False, **types)
+    keys = table_keys(fetch_transactions(node, "0:999", progress=False), handle, key_type=text)
+    return fetch_table_items(
+        node, handle, keys["key"], versions=[999], key_type=text, value_type=record, progress=False
+    )
 
 
 # -- 06 Simulating a transaction -------------------------------------------------------------------------------
@@ -727,7 +729,7 @@ def _registrations(node: Node) -> pd.DataFrame:
 
 @_numbered("14.1")
 def _rise_in_percent(node: Node) -> Exercise:
-    before, after = (node.at(version).view("0xfa17::vault::share_price").gas_used for version in (3_000, 4_000))
+    before, after = _gas_of_reading(node, ViewFunction("0xfa17::vault::share_price"))
     return Exercise(
         (after - before) * 100 // before,
         "percent",
@@ -742,8 +744,12 @@ def _rise_in_percent(node: Node) -> Exercise:
 
 @_numbered("14.2")
 def _regressions_over_a_limit(node: Node) -> Exercise:
-    calls = [("0xfa17::vault::share_price", []), ("0xfa17::vault::preview", [1_000]), ("0xb00c::order_book::depth", [])]
-    reads = [[node.at(version).view(*call).gas_used for version in (3_000, 4_000)] for call in calls]
+    calls = [
+        ViewFunction("0xfa17::vault::share_price"),
+        ViewFunction("0xfa17::vault::preview", [1_000]),
+        ViewFunction("0xb00c::order_book::depth"),
+    ]
+    reads = [_gas_of_reading(node, call) for call in calls]
     limit = 9
     over = sum(after - before > limit * before for before, after in reads)
     return Exercise(
@@ -769,6 +775,12 @@ def _call_without_a_baseline(_: Node) -> Exercise:
         ),
         hints=("The first gate of the lesson has a note.", "The note names the call that failed before the upgrade."),
     )
+
+
+def _gas_of_reading(node: Node, call: ViewFunction) -> tuple[int, int]:
+    """Return the gas of a view at versions 3,000 and 4,000."""
+    before, after = (int(gas) for gas in fetch_views(node, call, [3_000, 4_000], progress=False)["gas_used"])
+    return before, after
 
 
 # -- 15 The same on a public node ------------------------------------------------------------------------------
