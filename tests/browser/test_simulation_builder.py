@@ -1,4 +1,4 @@
-"""The simulation builder in JupyterLab, as a person uses it, on the embedded node; most tests are in `test_forms`."""
+"""The builders in JupyterLab, as a person uses them, on the embedded node; most tests are in `test_forms`."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-SOURCE = "import toolkit\n\nform = toolkit.widgets.SimulationBuilder(toolkit.connect())\nform"
-PNG = b"\x89PNG\r\n"
+SIMULATION = "import toolkit\n\nform = toolkit.widgets.SimulationBuilder(toolkit.connect())\nform"
+WORKBENCH = "import toolkit\n\nbench = toolkit.widgets.Workbench()\nbench"
 
 
 @pytest.fixture
 def page(lab, browser, request):
-    """Return a page with the builder on it; errors of its scripts fail the test."""
+    """Return a page with a widget on it; errors of its scripts fail the test."""
     opened, errors = [], []
 
-    def start(theme="JupyterLab Light"):
-        lab.theme(theme)
-        page = lab.open(browser, SOURCE, name=request.node.name, errors=errors)
+    def start(source, theme, first):
+        lab.theme(f"JupyterLab {theme}")
+        page = lab.open(browser, source, name=request.node.name, errors=errors)
         opened.append(page)
-        page.get_by_role("button", name="Simulate", exact=True).wait_for(timeout=60_000)
+        page.get_by_role("button", name=first, exact=True).wait_for(timeout=60_000)
         return page
 
     yield start
@@ -30,78 +30,99 @@ def page(lab, browser, request):
     assert errors == []
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-def test_a_transfer_is_simulated_from_the_keyboard(page, shots, theme):
-    """A label leads to its entry, Tab to the next, Ctrl+Enter simulates and does not run the cell again."""
+def tab_to(view, control):
+    """Press Tab until a control has the focus."""
+    for _ in range(60):
+        if control.count() and control.evaluate("element => element === document.activeElement"):
+            return
+        view.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not lead to {control}")
+
+
+def test_simulations_by_keyboard_alone(page, shots):
+    """A bad entry, a transfer, a fee payer and a failing call, without the mouse; then single keys change no cell."""
     from playwright.sync_api import expect
 
-    view = page(theme)
-    keys = view.keyboard
-    view.get_by_text("Sender", exact=True).click()  # a label that is tied puts the focus into its entry
+    view = page(SIMULATION, "Light", "Simulate")
+    keys, status = view.keyboard, view.locator(".ltk-status")
+    view.get_by_label("Sender", exact=True).focus()
     keys.type("0xa11ce")
-    view.get_by_role("combobox", name="Function").focus()
+    tab_to(view, view.get_by_role("combobox", name="Function"))
     keys.type("0x1::aptos_account::transfer")
     expect(view.get_by_label("Argument 2")).to_be_visible(timeout=20_000)
-    view.get_by_label("Argument 1").fill("0xb0b")
-    keys.press("Tab")
-    keys.type("100")
+    tab_to(view, view.get_by_label("Argument 1"))
+    keys.type("0xb0b")
+    tab_to(view, view.get_by_label("Argument 2"))
+    keys.type(str(2**64))
+    expect(view.locator(".ltk-error", has_text="outside 0..18446744073709551615")).to_be_visible()
     keys.press("Control+Enter")
+    expect(status).to_contain_text("1 entry needs attention")
+    expect(view.locator(".ltk-badge")).to_have_count(0)
+    expect(view.get_by_label("Argument 2")).to_be_focused()
+
+    keys.press("Control+a")
+    keys.type("100")
+    keys.press("Control+Enter")  # simulates, and does not run the cell again
     expect(view.get_by_text("Success", exact=True)).to_be_visible(timeout=20_000)
-    expect(view.locator(".ltk-status")).to_contain_text(re.compile(r"Success: [1-9][\d,]* gas units"))
-    expect(view.locator(".jp-InputPrompt").first).to_have_text("[1]:")
+    expect(status).to_contain_text(re.compile(r"Success: [1-9][\d,]* gas units"))
     expect(view.get_by_role("tab", name="Outcome")).to_be_in_viewport()
     expect(view.locator(".ltk-panel").first).to_contain_text("form.simulation.transactions")
-    file = shots / f"simulation_builder_{theme.split()[1].lower()}.png"
-    view.screenshot(path=file)
-    assert file.read_bytes().startswith(PNG)
-    view.get_by_label("Keep in the notebook as").fill("paid")
-    view.get_by_role("button", name="Keep").click()
-    expect(view.locator(".ltk-status")).to_contain_text("paid.changes is a frame")
+    view.screenshot(path=shots / "lab_transfer.png")
 
+    tab_to(view, view.locator("summary", has_text="Signers and fee payer"))
+    keys.press("Enter")
+    tab_to(view, view.get_by_label("Another account pays the fee"))
+    keys.press("Space")
+    tab_to(view, view.get_by_label("Fee payer", exact=True))
+    keys.type("0xb0b")
+    keys.press("Control+Enter")
+    expect(view.locator(".ltk-panel").first).to_contain_text("0xa11ce: -100 of", timeout=20_000)  # the amount alone
+    expect(view.locator(".ltk-code")).to_contain_text("fee_payer=")
+    view.screenshot(path=shots / "lab_fee_payer.png")
 
-def test_keys_pressed_on_any_control_leave_the_notebook_alone(page):
-    """``x`` would cut the cell and the form with it, ``b`` would add one, arrows would leave it."""
-    from playwright.sync_api import expect
+    view.get_by_label("Argument 2").focus()
+    keys.press("Control+a")
+    keys.type(str(2**64 - 1))
+    keys.press("Control+Enter")
+    expect(view.get_by_text("Would fail", exact=True)).to_be_visible(timeout=20_000)
+    expect(status).to_contain_text("Would fail: ")
+    view.screenshot(path=shots / "lab_failing.png")
 
-    view = page()
-    for summary in view.locator(".ltk summary").all():
-        summary.click()
+    tab_to(view, view.get_by_label("Keep in the notebook as"))
+    keys.press("Control+a")
+    keys.type("failed")
+    keys.press("Enter")
+    expect(status).to_contain_text("failed.changes is a frame")
     cells = view.locator(".jp-Notebook .jp-Cell").count()
+    view.evaluate("document.querySelectorAll('.ltk details').forEach((one) => (one.open = true))")
     for control in view.locator(".ltk :is(input, select, textarea, button, summary)").all():
-        if not control.is_visible():
-            continue
-        control.focus()
-        for key in ("x", "b", "j", "ArrowDown"):
-            view.keyboard.press(key)
+        if control.is_visible():
+            control.focus()
+            for key in ("x", "b", "j", "ArrowDown"):
+                keys.press(key)
     expect(view.get_by_role("button", name="Simulate", exact=True)).to_be_visible()
     assert view.locator(".jp-Notebook .jp-Cell").count() == cells
+    expect(view.locator(".jp-InputPrompt").first).to_have_text("[1]:")
 
 
-def test_a_bad_entry_is_said_at_its_field(page):
-    """A value that the type does not take: a sentence under the field, while it is typed; nothing is simulated."""
+def test_the_workbench_by_keyboard_alone(page, shots):
+    """A node is connected to, a tab is turned, and a view is read, in the dark theme."""
     from playwright.sync_api import expect
 
-    view = page()
-    view.get_by_label("Sender", exact=True).fill("0xa11ce")
-    view.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
-    view.get_by_label("Argument 1").fill("0xb0b", timeout=20_000)
-    view.get_by_label("Argument 2").fill(str(2**64))
-    expect(view.locator(".ltk-error")).to_contain_text("outside 0..18446744073709551615")
-    view.get_by_role("button", name="Simulate", exact=True).click()
-    expect(view.locator(".ltk-status")).to_contain_text("1 entry needs attention")
-    expect(view.get_by_label("Argument 2")).to_be_focused()
-    expect(view.locator(".ltk-badge")).to_have_count(0)
-
-
-def test_a_restarted_kernel_says_what_to_do(page, shots):
-    """The form stays on the page when the kernel is restarted, and says that its cell must be run again."""
-    from playwright.sync_api import expect
-
-    view = page()
-    view.get_by_label("Sender", exact=True).fill("0xa11ce")
-    view.get_by_role("menuitem", name="Kernel", exact=True).click()
-    view.get_by_role("menuitem", name=re.compile(r"^Restart Kernel")).first.click()
-    view.locator(".jp-Dialog .jp-mod-warn, .jp-Dialog .jp-mod-accept").last.click()
-    note = view.get_by_text("The kernel was restarted: run this cell again to use the form.")
-    expect(note).to_be_visible(timeout=30_000)
-    view.screenshot(path=shots / "form_kernel_restarted.png")
+    view = page(WORKBENCH, "Dark", "Connect")
+    keys = view.keyboard
+    tab_to(view, view.get_by_role("button", name="Connect"))
+    keys.press("Enter")
+    tab = view.get_by_role("tab", name="Simulation", exact=True)
+    expect(tab).to_be_visible(timeout=20_000)
+    expect(view.locator(".ltk-facts")).to_contain_text("4,999")
+    tab_to(view, tab)
+    keys.press("ArrowRight")
+    expect(view.get_by_role("tab", name="View", exact=True)).to_be_focused()
+    field = view.get_by_role("tabpanel", name="View").get_by_role("combobox", name="Function")
+    expect(field).to_be_visible(timeout=20_000)
+    tab_to(view, field)
+    keys.type("0xcafe::registry::size")
+    keys.press("Control+Enter")
+    expect(view.get_by_role("tabpanel", name="View")).to_contain_text("652", timeout=20_000)
+    view.screenshot(path=shots / "lab_workbench_dark.png")
