@@ -44,3 +44,26 @@ def test_a_node_is_connected_to_and_changed_from_the_keyboard(bench):
     assert made.simulation_builder.node.name == made.node.url
     expect(page.get_by_label("Argument 2")).to_have_value("1_0")
     expect(page.get_by_label("Sender", exact=True)).to_have_value("0xa11ce")
+
+
+def test_a_view_leads_to_its_gas(bench, shots):
+    """The link under the tabs opens the other tab with the same call; Home goes back to the first."""
+    from playwright.sync_api import expect
+
+    made, shown = bench
+    made.connect("embedded")
+    shown.flush()
+    page, keys = shown.page, shown.page.keyboard
+    page.get_by_role("tab", name="Simulation", exact=True).focus()
+    keys.press("ArrowRight")
+    view = page.get_by_role("tabpanel", name="View")
+    view.get_by_role("combobox", name="Function").fill("0xcafe::registry::size")
+    page.get_by_role("button", name="Explore the gas of this view").press("Enter")
+    gas = page.get_by_role("tabpanel", name="Gas")
+    expect(gas.get_by_role("combobox", name="Function")).to_have_value("0xcafe::registry::size")
+    expect(view).to_be_hidden()
+    page.screenshot(path=shots / "workbench_gas.png", full_page=True)
+    page.get_by_role("tab", name="Gas", exact=True).press("Home")
+    expect(page.get_by_role("tab", name="Simulation", exact=True)).to_be_focused()
+    page.get_by_role("button", name="What transactions of this function paid").click()
+    expect(page.get_by_role("status").first).to_contain_text("fill it in first")

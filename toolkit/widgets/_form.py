@@ -214,6 +214,8 @@ class Form(anywidget.AnyWidget):
     """Traits that are keys of the draft too: setting one is an edit."""
     _result_name: ClassVar[str] = "result"
     """The trait that has the last result."""
+    _holder: tuple[object, str] | None = None
+    """The widget that shows the form, and the attribute of it that has the form."""
     _pictured: ClassVar[frozenset[str]] = frozenset()
     """Titles of the pages that a saved notebook shows."""
 
@@ -639,10 +641,13 @@ class Form(anywidget.AnyWidget):
         self._stale = done is not None and (self._unfinished or self._is_stale(done) or not self._found.good)
 
     def _reached_by(self) -> str:
-        """Return how the reader reaches the result: by the variable that holds the form."""
+        """Return how the reader reaches the result: by the variable that holds the form, or the workbench it is in."""
         shell = _shell()
-        names = [] if shell is None else [name for name, value in list(shell.user_ns.items()) if value is self]
-        own = [name for name in names if not name.startswith("_")]
+        names = {} if shell is None else {name: value for name, value in list(shell.user_ns.items()) if name[0] != "_"}
+        own = [name for name, value in names.items() if value is self]
+        if self._holder is not None:
+            holder, attribute = self._holder
+            own += [f"{name}.{attribute}" for name, value in names.items() if value is holder]
         return f"{own[0] if own else '<this form>'}.{self._result_name}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,16 @@ from toolkit._present.text import cleaned
 from toolkit.client._connect import connect
 from toolkit.client._http import base_url
 from toolkit.client._node import Node
+from toolkit.client._versions import FindSteps
 from toolkit.errors import InputError, ToolkitError
+from toolkit.gas._calls import Call
+from toolkit.gas._study import Study
 from toolkit.widgets._form import Background, Form, _plain, is_given_up
 from toolkit.widgets._gas_explorer import GasExplorer
 from toolkit.widgets._results import picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._view_builder import ViewBuilder
-from toolkit.wire import NodeInfo
+from toolkit.wire import EntryFunction, Multisig, NodeInfo, ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +43,12 @@ _BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {
     "gas": ("Gas", GasExplorer),
 }
 """Title and class of each builder, by the name of its tab."""
+_LINKS = {
+    "simulation": {"gas": "What transactions of this function paid"},
+    "view": {"gas": "Explore the gas of this view"},
+    "gas": {"view": "Run this view", "simulation": "Simulate this function"},
+}
+"""Texts of the links from one tab to others, by tab."""
 
 
 class Workbench(anywidget.AnyWidget):
@@ -86,6 +96,7 @@ class Workbench(anywidget.AnyWidget):
     busy = Bool(default_value=False, read_only=True).tag(sync=True)
 
     _targets: Any = List().tag(sync=True)
+    _links = Dict().tag(sync=True)
     _tabs: Any = List().tag(sync=True)
     _children = Dict().tag(sync=True)
     _node = Dict().tag(sync=True)
@@ -100,6 +111,7 @@ class Workbench(anywidget.AnyWidget):
         super().__init__(
             _targets=[list(one) for one in _TARGETS],
             _tabs=[[name, title] for name, (title, _) in _BUILDERS.items()],
+            _links={name: [list(link) for link in links.items()] for name, links in _LINKS.items()},
             _status={"kind": "hint", "text": ""},
         )
         self.on_msg(self._on_message)
@@ -176,6 +188,37 @@ class Workbench(anywidget.AnyWidget):
         """
         self._needed()
         self._read()
+
+    def open_in(self, tab: str) -> None:
+        """Open another tab with the call of the open one.
+
+        From a view or a simulation to ``gas``: a study of all steps of the view's gas, or of what transactions of the
+        function paid. From ``gas`` to ``view`` or ``simulation``: the call that is chosen there.
+
+        Parameters
+        ----------
+        tab : {"gas", "view", "simulation"}
+
+        Raises
+        ------
+        InputError
+            If nothing leads from the open tab to that one, its form has no call of the kind, or the other is busy.
+        """
+        source = self.selected
+        if tab not in _LINKS.get(source, {}):
+            raise InputError(f"nothing leads from the tab {source} to {tab!r:.40}")
+        builder, other = self._builder(source), self._builder(tab)
+        if other.busy:
+            raise InputError(f"the tab {_BUILDERS[tab][0]} is at work: wait until it is done, or stop it")
+        if tab == "gas":
+            other.study = Study(calls=[_studied(builder.request)], versions=FindSteps("0:-1"), node=self._needed().name)
+        else:
+            call = _chosen(builder.study, tab)
+            other.function, other.type_arguments = call.function, ", ".join(call.type_arguments)
+            other.arguments = json.dumps(list(call.arguments)) if call.arguments else ""
+            if tab == "simulation" and call.sender:
+                other.sender = call.sender
+        self.selected = tab
 
     def cancel(self) -> None:
         """Give up what the workbench itself asks a node for; each builder has a `cancel` of its own."""
@@ -261,6 +304,8 @@ class Workbench(anywidget.AnyWidget):
         with self._lock:
             if name not in self._builders:
                 builder = self._builders[name] = _BUILDERS[name][1](self._needed())
+                attribute = "gas_explorer" if name == "gas" else f"{name}_builder"
+                builder._holder = (self, attribute)  # noqa: SLF001 - a part of the same widget
                 self._children = self._children | {name: f"anywidget:{builder.model_id}"}
             return self._builders[name]
 
@@ -302,10 +347,36 @@ class Workbench(anywidget.AnyWidget):
                 self._read(str(content.get("target", "")), background=True)
             case "refresh" if self.node is not None and not self.busy:
                 self._read(background=True)
+            case "link" if self.node is not None:
+                try:
+                    self.open_in(str(content.get("tab", "")))
+                except InputError as error:
+                    self._end(str(error))
             case "cancel":
                 self.cancel()
             case "open" if content.get("tab") in _BUILDERS and self.node is not None:
                 self._builder(str(content["tab"]))
+
+
+def _studied(request: Any) -> Call:
+    """Return the call of a study about a request: a view, or committed transactions of an entry function."""
+    if isinstance(request, ViewFunction):
+        return Call.of(request)
+    payload = None if request is None else request.payload
+    payload = payload.transaction_payload if isinstance(payload, Multisig) else payload
+    if not isinstance(payload, EntryFunction):
+        raise InputError("the form has no function yet: fill it in first")
+    return Call(committed=payload.function)
+
+
+def _chosen(study: Study | None, tab: str) -> Call:
+    """Return the first call of a study that a builder can run."""
+    calls = () if study is None else study.calls
+    for call in calls:
+        if (call.view is not None) == (tab == "view"):
+            return call
+    kind = "view" if tab == "view" else "entry function"
+    raise InputError(f"the study has no {kind} yet: choose one first")
 
 
 def _target_of(node: Node) -> str:

@@ -70,8 +70,11 @@ function render({ model, el, host, signal }) {
       tab.tabIndex = name === now ? 0 : -1;
       panel.hidden = name !== now;
     }
+    const links = (get("_links")[now] || []).map(([tab, text]) => button(text, () => model.send({ do: "link", tab }), "ltk-small"));
+    jumps.replaceChildren(...links);
     open();
   }
+  const jumps = make("div", { class: "ltk-line ltk-jumps", role: "group", "aria-label": "Open in another tab" });
 
   /** Show the builder of the open tab, and ask for it if there is none yet. */
   async function open() {
@@ -98,7 +101,7 @@ function render({ model, el, host, signal }) {
     }
     choose();
     refresh.hidden = !name;
-    list.hidden = !name;
+    list.hidden = jumps.hidden = !name;
     if (name && !get("_facts").length) model.send({ do: "refresh" });
     open();
   }
@@ -119,7 +122,7 @@ function render({ model, el, host, signal }) {
   el.classList.add("ltk", "ltk-workbench", "mathjax_ignore");
   const head = make("div", { class: "ltk-head" }, make("span", { class: "ltk-title", text: "Workbench" }));
   head.append(make("span", { class: "ltk-hint", text: "nothing is signed or submitted" }));
-  el.replaceChildren(make("div", { class: "ltk-bench" }, head, choice, gone, facts, list, ...[...panels.values()].map(({ panel }) => panel)));
+  el.replaceChildren(make("div", { class: "ltk-bench" }, head, choice, gone, facts, list, jumps, ...[...panels.values()].map(({ panel }) => panel)));
 
   const watched = { _node: node, _facts: state, _status: say, busy: work, selected: select, _children: open };
   for (const [name, run] of Object.entries(watched)) model.on(`change:${name}`, run);

@@ -146,3 +146,26 @@ def test_a_node_that_does_not_answer_can_be_given_up(workbench, node):
         assert workbench.node is node
         workbench._background.close()
         assert [one for one in threading.enumerate() if one.name == "toolkit-form"] == []
+
+
+def test_a_call_is_opened_in_another_tab(workbench):
+    """A view or simulation leads to its gas, and the call of a study to its builder; else a sentence says why not."""
+    message(workbench, do="link", tab="gas")
+    assert workbench.error == "the form has no function yet: fill it in first"
+    workbench.simulation_builder.request = toolkit.SimulationRequest(
+        toolkit.EntryFunction("0x1::aptos_account::transfer", ["0xb0b", 1]), sender="0xa11ce"
+    )
+    message(workbench, do="link", tab="gas")
+    assert workbench.selected == "gas"
+    assert workbench.gas_explorer.study.calls[0].committed == "0x1::aptos_account::transfer"
+    assert workbench.gas_explorer.study.versions.find_steps == "0:-1"
+    workbench.selected = "view"
+    workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xb0b"])
+    message(workbench, do="link", tab="gas")
+    assert workbench.gas_explorer.study.calls[0].view == "0x1::account::exists_at"
+    message(workbench, do="link", tab="simulation")
+    assert workbench.error == "the study has no entry function yet: choose one first"
+    workbench.view_builder.request = None
+    message(workbench, do="link", tab="view")
+    assert workbench.selected == "view"
+    assert workbench.view_builder.request == toolkit.ViewFunction("0x1::account::exists_at", ["0xb0b"])
