@@ -54,10 +54,25 @@ def workbench(node, state):
     return bench
 
 
+def gas(node, state):
+    """A study of two calls: filled with one that is not complete, with a step found, and one that fits no version."""
+    supply = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+    other = toolkit.ViewFunction("0xcafe::registry::size", [7] if state == "failing" else [])
+    study = toolkit.Study(calls=[supply, other], versions="3495:3505", node=node)
+    form = toolkit.widgets.GasExplorer(node, study=study)
+    if state == "filled":
+        form._do_add({})
+        form.check()
+    else:
+        form.run()
+    return form
+
+
 BUILDERS = {
     "simulation": simulation,
     "view": view,
     "workbench": workbench,
+    "gas": gas,
 }
 """A function per builder: it returns the builder in one of the states."""
 

@@ -346,6 +346,15 @@ class GasExplorer(FunctionForm):
         self._closed = True
         super().close()
 
+    @property
+    def _idle(self) -> bool:
+        return super()._idle and (self._thread is None or not self._thread.is_alive())
+
+    def _wait(self) -> None:
+        super()._wait()
+        if self._thread is not None:
+            self._thread.join()
+
     def _end_work(self) -> None:
         super()._end_work()
         if self._thread is not None and self._thread is not threading.current_thread():
@@ -458,6 +467,8 @@ class GasExplorer(FunctionForm):
         if self._running:
             return
         self._stopping.clear()
+        if self._function is None and self._found.good:  # the fields of its arguments are not shown yet
+            self._do_look(_content)
         self._thread = threading.Thread(target=self._run_guarded, name="toolkit-gas-explorer", daemon=True)
         self._thread.start()
 
@@ -532,7 +543,7 @@ def _on_main_thread(run: Callable[[], object]) -> None:
 
 # pages of a run ------------------------------------------------------------------------------------------------------
 
-_SIZE = (7.2, 4.4)
+_SIZE = (6.2, 4.1)
 _MAX_LINES = 12
 """Calls in one pair of axes of the figure, see `gas_by_version`."""
 

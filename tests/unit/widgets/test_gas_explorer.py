@@ -90,8 +90,6 @@ def send(form, do, **more):
     form._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
     if more.pop("wait", True):
         form._wait()
-        if form._thread is not None:
-            form._thread.join(20)
 
 
 @pytest.fixture(scope="module")
