@@ -425,16 +425,15 @@ class GasExplorer(FunctionForm):
 
     def _blame_study(self, error: ToolkitError) -> None:
         """Show why a study cannot be run: at its calls, at its versions, or beside the buttons."""
+        words = short_addresses(str(error))
         if self._stopping.is_set():
             self._say("bad", "Stopped.")
-        elif type(error) is StudyError:
-            self._blame("chosen", str(error))
-            self._say("error", self._count_words())
-        elif type(error) is InputError:
-            self._blame(_VERSION_FIELDS.get(self._draft["plan"], "last"), str(error))
+        elif type(error) in {StudyError, InputError}:
+            versions = _VERSION_FIELDS.get(self._draft["plan"], "last")
+            self._blame("chosen" if type(error) is StudyError else versions, words)
             self._say("error", self._count_words())
         else:
-            self._blame("node", str(error))
+            self._blame("node", words)
 
     def _note(self, folder: Path, what: str, done: int, total: int) -> None:
         """Show the progress, at most 4 times a second, and the figure so far; ends the run if that was asked for."""

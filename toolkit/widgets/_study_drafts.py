@@ -23,6 +23,7 @@ from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, group, select, text
 from toolkit.widgets._functions import arguments_text, function_fields, parse_arguments, read_types
 from toolkit.widgets._results import format_expression
+from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -182,7 +183,7 @@ def _version_fields() -> Draft:
     ends = ("search", "even", "every")
     date = "UTC, such as 2026-05-01 or 2026-05-01T12:00"
     fields: list[tuple[str | int, Draft]] = [
-        ("first", text("First version", hint="-1000: the thousandth before the head", **when(*ends))),
+        ("first", text("First version", hint="negative: from the head", **when(*ends))),
         ("last", text("Last version", hint="-1 is the head", **when(*ends))),
         ("since", text("From", placeholder="2026-05-01", hint=date, **when("dates"))),
         ("until", text("To", placeholder="2026-06-01", hint="likewise", **when("dates"))),
@@ -544,7 +545,6 @@ def study_as_python(study: Study, node: Node) -> str:
 
 
 def _call_as_python(call: Call) -> str:
-    plain = call.view is not None and not call.label and call.thresholds is None
-    if plain:
-        return str(call.request.to_python())
+    if isinstance(call.request, ViewFunction) and not call.label and call.thresholds is None:
+        return call.request.to_python().replace(repr(call.request.function), repr(FunctionId.parse(call.function).wire))
     return repr(call.model_dump(mode="json", exclude_defaults=True, exclude_none=True))

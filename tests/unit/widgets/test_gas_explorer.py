@@ -10,6 +10,7 @@ import time
 from itertools import count
 
 import pytest
+from ipywidgets import Widget
 from traitlets import TraitError
 
 import toolkit
@@ -50,6 +51,7 @@ STUDIES = {
     "the last": {"calls": [COUNT], "versions": "-1000:"},
     "dates": {"calls": [COUNT], "versions": "2026-05-01..2026-06-01T12:00/200"},
     "days": {"calls": [COUNT], "versions": "2026-05-01..2026-06-01"},
+    "a far account": {"calls": [toolkit.ViewFunction("0xcafe::m::f", ["0xcafe"])]},
     "an Option": {"calls": [{"view": "0x1::m::f", "arguments": [None, {"a": None}]}]},
 }
 
@@ -143,6 +145,12 @@ def test_every_study_comes_out_as_it_went_in(made, tmp_path, name):
     assert saved == (study if name != "an Option" else saved)
     assert saved.digest == study.digest or name == "an Option"
     assert ("thresholds" in form._hidden and "1 waiver" in form._hidden) == (name == "every key")
+
+
+def test_programs_have_short_addresses(form):
+    """A function is written as people write it."""
+    form.study = Study(node=form.node, calls=[toolkit.ViewFunction("0xcafe::m::f")])
+    assert "toolkit.ViewFunction('0xcafe::m::f')" in form.python
 
 
 def test_a_study_of_another_node_is_read_from_the_node_of_the_form(form):
@@ -450,6 +458,17 @@ def test_what_is_not_a_study_is_refused(form):
     """At once, in words."""
     with pytest.raises(TraitError, match="expected a Study or None, not the dict"):
         form.study = {}
+
+
+def test_explorers_that_are_closed_leave_nothing(form):
+    """No widget model and no thread stays, whatever was run."""
+    before = set(Widget.get_manager_state()["state"])
+    for _ in range(20):
+        opened = GasExplorer(form.node, study=searching())
+        opened._do_add({})
+        opened.close()
+        opened.close()
+    assert set(Widget.get_manager_state()["state"]) == before
 
 
 def test_an_explorer_opens_with_a_function(form):
