@@ -119,4 +119,9 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Add the cell magic ``%%contract`` to a notebook: ``%load_ext toolkit``."""
+    import_module(f"{__name__}.teaching._contract_cell").add_contract_cell(shell)
+
+
 _show_frames_literally(lambda frame: str(__getattr__("show")(frame)._repr_html_()))

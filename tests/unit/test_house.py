@@ -27,7 +27,7 @@ ALLOWED = {
     "reports": {"dtypes", "move", "wire", "frames", "client", "gas", "plots"},
     "widgets": {"dtypes", "move", "wire", "frames", "client", "gas", "plots"},
     "embedded": {"dtypes", "move", "wire"},
-    "teaching": {"dtypes", "move", "wire", "frames", "client", "gas"},
+    "teaching": {"dtypes", "move", "wire", "frames", "client", "gas", "embedded"},
     "cli": {"dtypes", "move", "wire", "frames", "client", "gas", "plots", "reports", "widgets"},
 }
 # The one exception: connect() and the command line start the embedded node, inside a function.

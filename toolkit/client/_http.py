@@ -225,7 +225,10 @@ def embedded_node(target: object) -> tuple[str, str] | None:
         return None
     from toolkit import embedded
 
-    return (embedded_url(target), "embedded ledger") if isinstance(target, embedded.Ledger) else None
+    if not isinstance(target, embedded.Ledger):
+        return None
+    is_default = embedded_ledger.cache_info().currsize and target is embedded_ledger()
+    return embedded_url(target), "embedded" if is_default else "embedded ledger"
 
 
 @cache

@@ -16,6 +16,7 @@ import inspect
 import json
 import re
 import typing
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from toolkit.move import ModuleAbi
 
 __all__ = ["Definition", "Function", "FunctionMark", "Module", "ScriptContext", "StandInScript"]
-__all__ += ["entry", "find_script", "friend", "private", "public", "script", "view"]
+__all__ += ["entry", "find_script", "friend", "next_revision", "private", "public", "script", "view"]
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _M = TypeVar("_M", bound="Module")
@@ -67,6 +68,9 @@ _MIN_DIGEST_BYTES = 32
 _REASON_BITS, _CATEGORY_BITS = 16, 24
 _SCRIPT_BYTES = 240
 _SCRIPTS: dict[bytes, StandInScript] = {}
+
+next_revision: ContextVar[Callable[[str, str], int] | None] = ContextVar("next_revision", default=None)
+"""Returns the revision of a class without one, by address and name of its module; for cells that are run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -692,7 +696,11 @@ def _define(
         for method, function in inspect.getmembers(cls, inspect.isfunction)
         if hasattr(function, "move_mark")
     }
-    chosen_revision = revision if revision is not None else (before.revision if before is not None else 1)
+    choose = next_revision.get()
+    if revision is not None or choose is None:
+        chosen_revision = revision or (before.revision if before is not None else 1)
+    else:
+        chosen_revision = choose(full_address, module_name)
     chosen_friends = _friends(friends, before, module_name)
     abi_json = {
         "address": wire_address(full_address),

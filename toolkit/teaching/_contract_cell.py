@@ -1,0 +1,150 @@
+"""``%%contract``: a cell whose contract class is published when the cell runs, and upgraded when it runs again."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from toolkit import embedded
+from toolkit._present.messages import did_you_mean
+from toolkit._present.text import listed
+from toolkit.client._connect import connect
+from toolkit.client._contracts import Contract
+from toolkit.client._http import embedded_ledger
+from toolkit.embedded._contract import next_revision
+from toolkit.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import CodeType
+
+    from toolkit.embedded import Ledger, Module
+
+__all__ = ["add_contract_cell"]
+
+_MODULE = "contract_cell"
+_SOURCE = "__contract_cell__"
+_MAX_NAMED = 6
+_ANNOTATIONS = __future__.annotations.compiler_flag
+
+
+def add_contract_cell(shell: Any) -> None:
+    """Add ``%%contract`` to an IPython shell; ``%load_ext toolkit`` does."""
+    from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+
+    @magic_arguments()  # type: ignore[untyped-decorator]  # IPython has no types
+    @argument("ledger", nargs="?", help="variable with the Ledger; the only one there is by default")  # type: ignore[untyped-decorator]
+    @argument("--as", dest="variable", help="variable for the contract; the name of its module by default")  # type: ignore[untyped-decorator]
+    def contract(line: str, cell: str) -> Contract:
+        """Publish the contract class of the cell on a ledger, and return the contract as an object.
+
+        Running the cell again upgrades the contract: its revision is increased by itself if the code of the cell is
+        another one. Names of toolkit.embedded, such as Module, entry, view and u64, need no import, and types of the
+        class need no quotes. The published code sees the variables of the notebook as they were when the cell ran.
+        """
+        options = parse_argstring(contract, line)
+        return _run(shell, f"%%contract {line}", cell, _ledger(shell.user_ns, options.ledger), options.variable)
+
+    shell.register_magic_function(contract, "cell", "contract")
+
+
+def _ledger(variables: Mapping[str, Any], name: str | None) -> Ledger:
+    """Return the ledger of a variable; without a name the only one, or that of ``toolkit.connect()``."""
+    ledgers = {
+        variable: value
+        for variable, value in variables.items()
+        if isinstance(value, embedded.Ledger) and not variable.startswith("_")
+    }
+    if name is not None:
+        if name not in variables:
+            close = did_you_mean(name, list(ledgers))
+            raise InputError(
+                f"there is no variable {name}{f'; {close}' if close else ': write ' + name + ' = Ledger()'}"
+            )
+        if name not in ledgers:
+            raise InputError(f"{name} must be a toolkit.embedded.Ledger, got {type(variables[name]).__name__}")
+        return ledgers[name]
+    if len({id(ledger) for ledger in ledgers.values()}) > 1:
+        raise InputError(
+            f"there are several ledgers, {listed(list(ledgers), _MAX_NAMED)}: write %%contract and one of them"
+        )
+    return next(iter(ledgers.values()), None) or embedded_ledger()
+
+
+def _run(shell: Any, head: str, cell: str, ledger: Ledger, variable: str | None) -> Contract:
+    """Run the body of a cell, publish its contract classes, and bind and return the contract of the last one."""
+    source = f"# {head}\n{shell.transform_cell(cell)}"  # so that errors have the lines of the whole cell
+    number = len(shell.user_ns.get("In", ())) - 1
+    file = shell.compile.cache(source, number, raw_code=f"{head}\n{cell}")
+    tree = ast.parse(source, file)
+    module = ModuleType(_MODULE)
+    vars(module).update({name: getattr(embedded, name) for name in embedded.__all__} | shell.user_ns)
+    module.__name__ = _MODULE
+    before = dict(vars(module))
+    _execute(compile(source, file, "exec", _ANNOTATIONS, dont_inherit=True), module, ledger, ast.dump(tree))
+    lines = {one.name: one.lineno for one in tree.body if isinstance(one, ast.ClassDef)}
+    found = [value for name in lines if _is_contract(value := vars(module).get(name)) and before.get(name) is not value]
+    if not found:
+        raise InputError("the cell has no contract: write class Counter(Module, address='0xc0de') with its functions")
+    if variable is not None and len(found) > 1:
+        raise InputError(f"--as names one contract, and the cell has {len(found)}: leave it out")
+    names = [variable or contract.definition.name for contract in found]
+    taken = [name for name in names if not isinstance(before.get(name), Contract | None)]
+    if taken:
+        raise InputError(f"{taken[0]} is a variable already: name another one for the contract, %%contract --as NAME")
+    for address in dict.fromkeys(contract.definition.address for contract in found):
+        _publish(ledger, [one for one in found if one.definition.address == address], lines, ast.dump(tree))
+    node = connect(ledger)
+    contracts = {name: node.contract(one.definition.wire_id) for name, one in zip(names, found, strict=True)}
+    new = {name: value for name, value in vars(module).items() if before.get(name) is not value}
+    shell.user_ns.update(new | contracts)
+    return contracts[names[-1]]
+
+
+def _execute(code: CodeType, module: ModuleType, ledger: Ledger, text: str) -> None:
+    """Run the code of a cell in a module of its own; a class that is published with other code is its next revision."""
+    published = ledger.chain.code_at(ledger.head).modules
+
+    def revision(address: str, name: str) -> int:
+        before = published.get((address, name))
+        return 1 if before is None else before.revision + (vars(before.contract).get(_SOURCE) != text)
+
+    token = next_revision.set(revision)
+    sys.modules[_MODULE] = module  # where annotations find the names of the cell
+    try:
+        exec(code, vars(module))  # noqa: S102 # nosec B102 - a cell of the user's own notebook
+    finally:
+        next_revision.reset(token)
+        del sys.modules[_MODULE]
+
+
+def _publish(ledger: Ledger, contracts: list[type[Module]], lines: Mapping[str, int], source: str) -> None:
+    """Publish the contracts of one address that are not published with this code, and print what was done."""
+    published = ledger.chain.code_at(ledger.head).modules
+    changed = []
+    for contract in contracts:
+        definition = contract.definition
+        before = published.get((definition.address, definition.name))
+        if before is not None and vars(before.contract).get(_SOURCE) == source:
+            print(f"{definition.wire_id} is published with this code already")  # noqa: T201 - the output of the cell
+        else:
+            changed.append(contract)
+    if not changed:
+        return
+    try:
+        done = ledger.publish(*changed)
+    except InputError as error:
+        raise InputError(f"{error} (line {lines[changed[0].__name__]})") from None
+    for contract in changed:
+        setattr(contract, _SOURCE, source)
+        definition = contract.definition
+        what = "upgraded to" if (definition.address, definition.name) in published else "published as"
+        text = f"{definition.wire_id} is {what} revision {definition.revision} at version {done.version}"
+        print(text)  # noqa: T201 - the output of the cell
+
+
+def _is_contract(value: object) -> TypeGuard[type[Module]]:
+    return isinstance(value, type) and issubclass(value, embedded.Module)
