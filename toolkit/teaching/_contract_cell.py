@@ -33,11 +33,8 @@ _ANNOTATIONS = __future__.annotations.compiler_flag
 
 def add_contract_cell(shell: Any) -> None:
     """Add ``%%contract`` to an IPython shell; ``%load_ext toolkit`` does."""
-    from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
+    from IPython.core import magic_arguments
 
-    @magic_arguments()  # type: ignore[untyped-decorator]  # IPython has no types
-    @argument("ledger", nargs="?", help="variable with the Ledger; the only one there is by default")  # type: ignore[untyped-decorator]
-    @argument("--as", dest="variable", help="variable for the contract; the name of its module by default")  # type: ignore[untyped-decorator]
     def contract(line: str, cell: str) -> Contract:
         """Publish the contract class of the cell on a ledger, and return the contract as an object.
 
@@ -45,10 +42,16 @@ def add_contract_cell(shell: Any) -> None:
         another one. Names of toolkit.embedded, such as Module, entry, view and u64, need no import, and types of the
         class need no quotes. The published code sees the variables of the notebook as they were when the cell ran.
         """
-        options = parse_argstring(contract, line)
+        options = arguments.parse_argstring(command, line)
         return _run(shell, f"%%contract {line}", cell, _ledger(shell.user_ns, options.ledger), options.variable)
 
-    shell.register_magic_function(contract, "cell", "contract")
+    arguments: Any = magic_arguments  # IPython has no types
+    ledger = arguments.argument("ledger", nargs="?", help="variable with the Ledger; the only one there is by default")
+    variable = arguments.argument(
+        "--as", dest="variable", help="variable for the contract; the name of its module by default"
+    )
+    command = arguments.magic_arguments()(ledger(variable(contract)))
+    shell.register_magic_function(command, "cell", "contract")
 
 
 def _ledger(variables: Mapping[str, Any], name: str | None) -> Ledger:
@@ -62,7 +65,7 @@ def _ledger(variables: Mapping[str, Any], name: str | None) -> Ledger:
         if name not in variables:
             close = did_you_mean(name, list(ledgers))
             raise InputError(
-                f"there is no variable {name}{f'; {close}' if close else ': write ' + name + ' = Ledger()'}"
+                f"the notebook does not have a variable {name}{f'; {close}' if close else ': write ' + name + ' = Ledger()'}"
             )
         if name not in ledgers:
             raise InputError(f"{name} must be a toolkit.embedded.Ledger, got {type(variables[name]).__name__}")

@@ -117,7 +117,7 @@ def test_a_revision_of_the_class_line_counts(notebook):
             CELL.replace("value: u64", "value: int"),
             r"Counter\.Count, field value: int is not a Move type; .*\(line 4\)",
         ),
-        (CELL.replace("ledger", "legder", 1), "there is no variable legder; did you mean `ledger`"),
+        (CELL.replace("ledger", "legder", 1), "the notebook does not have a variable legder; did you mean `ledger`"),
         (CELL.replace("ledger", "FACTOR", 1), r"FACTOR must be a toolkit\.embedded\.Ledger, got int"),
         ("%%contract\nx = 3", "the cell has no contract"),
         ("%%contract --as FACTOR\n" + CELL.partition("\n")[2], "FACTOR is a variable already"),
