@@ -2,10 +2,11 @@
 
 from toolkit.widgets._gas_explorer import GasExplorer
 from toolkit.widgets._simulation_builder import SimulationBuilder
+from toolkit.widgets._table_item_builder import TableItemBuilder
 from toolkit.widgets._view_builder import ViewBuilder
 from toolkit.widgets._workbench import Workbench
 
-__all__ = ["GasExplorer", "SimulationBuilder", "ViewBuilder", "Workbench"]
+__all__ = ["GasExplorer", "SimulationBuilder", "TableItemBuilder", "ViewBuilder", "Workbench"]
 
 
 def __dir__() -> list[str]:

@@ -37,7 +37,20 @@ from toolkit.move import (
 )
 from toolkit.move._codecs import integer_range, move_type
 
-__all__ = ["Findings", "blank", "field", "group", "read", "read_json", "read_leaf", "select", "switch", "text", "write"]
+__all__ = [
+    "Findings",
+    "actions",
+    "blank",
+    "field",
+    "group",
+    "read",
+    "read_json",
+    "read_leaf",
+    "select",
+    "switch",
+    "text",
+    "write",
+]
 
 MAX_ROWS = 50
 """A longer vector is shown as one JSON text."""
@@ -91,6 +104,11 @@ def switch(label: str, **about: Any) -> dict[str, Any]:
 def select(label: str, options: dict[str, str], **about: Any) -> dict[str, Any]:
     """Return a choice of one value; `options` maps values to words."""
     return {"kind": "select", "label": label, "options": [list(pair) for pair in options.items()]} | about
+
+
+def actions(label: str, do: str, buttons: list[tuple[str, dict[str, Any]]], **about: Any) -> dict[str, Any]:
+    """Return buttons that send the message `do`, each with its text and further content of the message."""
+    return {"kind": "actions", "label": label, "do": do, "buttons": [list(one) for one in buttons]} | about
 
 
 def group(label: str, fields: list[tuple[str | int, dict[str, Any]]], **about: Any) -> dict[str, Any]:

@@ -208,6 +208,8 @@ class Form(anywidget.AnyWidget):
     """Words of the page that differ between builders, see `_COMMON_WORDS`."""
     _late: ClassVar[tuple[str, ...]] = ()
     """Titles of pages that are completed when they are opened first, by the message ``page``."""
+    _look_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys of the draft after whose edit the browser sends ``look``; by default those of a function."""
     _blank: ClassVar[dict[str, Any]] = {"seq": 0}
     """The draft of an empty form. ``seq`` counts edits."""
     _mirrored: ClassVar[tuple[str, ...]] = ()
@@ -318,6 +320,7 @@ class Form(anywidget.AnyWidget):
             "actions": actions,
             "starter": self._starter,
             "late": list(self._late),
+            "look": list(self._look_keys),
             "words": words,
         }
 

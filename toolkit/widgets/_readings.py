@@ -25,7 +25,7 @@ from toolkit._present.text import ELLIPSIS, number, plural, visible
 from toolkit.client._fetch import block_times, resolved_plan
 from toolkit.client._http import redacted_url
 from toolkit.client._versions import VersionPlan, as_version, resolve_versions
-from toolkit.errors import FailedReadsWarning, InputError, InvalidRequest, NodeError, ToolkitError
+from toolkit.errors import FailedReadsWarning, InputError, NodeError, ToolkitError
 from toolkit.frames._display import show
 from toolkit.gas._series import MODEL_NOTICE
 from toolkit.plots import _style as style
@@ -100,7 +100,7 @@ def read_versions(draft: Mapping[str, Any], found: Findings) -> Versions | None:
     try:
         if path == "version":
             return _one_version(typed)
-        plan = _plan(typed)
+        plan = parse_plan(typed)
     except InputError as error:
         found.errors[path] = str(error)
         return None
@@ -115,7 +115,7 @@ def _one_version(typed: str) -> int:
     return as_version(int(plain), least=-(2**64))
 
 
-def _plan(typed: str) -> Versions:
+def parse_plan(typed: str) -> Versions:
     """Return the plan of a text: versions separated by commas as a list, anything else as it is."""
     if _LIST.fullmatch(typed):
         return [as_version(int(one), least=-(2**64)) for one in re.findall(r"-?\d+", typed)]
@@ -514,8 +514,8 @@ class ReadForm(Form):
         """Return the outcome of a single read in a sentence."""
         raise NotImplementedError
 
-    def _cause_of(self, error: NodeError) -> str:
-        """Return the path of the field that caused a refusal."""
+    def _cause_of(self, error: ToolkitError) -> str:
+        """Return the path of the field that caused an error; ``node`` if none did."""
         raise NotImplementedError
 
     def _checked_words(self) -> str:
@@ -587,10 +587,10 @@ class ReadForm(Form):
         if isinstance(error, NodeError) and error.error_code in {"version_not_found", "version_pruned"}:
             path, words = self._draft["at"], _unreadable(error)
             path = "node" if path == "head" else path
-        elif isinstance(error, InvalidRequest):
-            path, words = self._cause_of(error), error.message or words
-        elif not isinstance(error, InputError):
-            path = "node"
+        elif path != "plan" or not isinstance(error, InputError):
+            path = self._cause_of(error)
+            if isinstance(error, NodeError) and path != "node":
+                words = error.message or words
         self._blame(path, words)
         if path != "node":
             self._say("bad", f"Not answered: {words}")
@@ -658,7 +658,9 @@ def _unreadable(error: NodeError) -> str:
 
 
 def _time_of(node: Node, result: Any) -> datetime | None:
-    """Return the time of the version that was read, None if the node does not say."""
+    """Return the time of the version that was read, None if the node does not say, or there was no item."""
+    if isinstance(result, pd.DataFrame):
+        return None
     version, ledger = getattr(result, "ledger_version", None), getattr(result, "ledger", None)
     time: datetime | None = None
     if version is not None and ledger is not None and ledger.version == version:

@@ -10,7 +10,7 @@ from traitlets import Bool, Instance
 
 from toolkit._present.text import number
 from toolkit.client._fetch import fetch_views
-from toolkit.errors import InputError, SchemaError
+from toolkit.errors import InputError, InvalidRequest, SchemaError
 from toolkit.move import FunctionId, parse_address, parse_type_tag, wire_type
 from toolkit.widgets._fields import group
 from toolkit.widgets._function_form import FunctionForm
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from toolkit.client._node import Node
     from toolkit.client._results import ViewResult
-    from toolkit.errors import NodeError
+    from toolkit.errors import ToolkitError
     from toolkit.widgets._fields import Findings
     from toolkit.widgets._functions import ResolvedCall
     from toolkit.widgets._readings import Reading
@@ -155,8 +155,10 @@ class ViewBuilder(FunctionForm, ReadForm):
         flatten, times = wanted.options
         return fetch_views(node, wanted.request, versions, flatten=flatten, times=times, progress=False)
 
-    def _cause_of(self, error: NodeError) -> str:
-        """Return the path of the field that a refusal is about: a type or argument that it names, or the function."""
+    def _cause_of(self, error: ToolkitError) -> str:
+        """Return the path of the field that an error is about: a type or argument that it names, or the function."""
+        if not isinstance(error, InvalidRequest):
+            return "function" if isinstance(error, InputError) else "node"
         types, drafts = self._draft["type_arguments"], self._draft["arguments"]
         if module := _MODULE.search(error.message):
             missing = f"{parse_address(module[1])}::{module[2]}::"

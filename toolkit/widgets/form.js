@@ -85,6 +85,7 @@ function render({ model, el }) {
 
   function draw(part, path, parent, words) {
     const node = used(part);
+    if (node.kind === "actions") return shown(node, parent) ? drawActions(node) : null;
     if (!shown(node, parent) || (node.kind !== "group" && at(path) === undefined)) return null;
     const name = words ? `${words}, ${node.label}` : node.label;
     if (node.kind === "group") return drawGroup(node, path, words);
@@ -118,6 +119,14 @@ function render({ model, el }) {
     controls.set(key(path), { input, message, wrap, name });
     setValue(input, at(path));
     return wrap;
+  }
+
+  function drawActions(node) {
+    const buttons = node.buttons.map(([text, more], n) =>
+      make("button", { type: "button", class: "ltk-small", id: `${uid}-${node.do}${n}`, text, onclick: () => ask(node.do, more) }),
+    );
+    const hint = node.hint && make("span", { class: "ltk-hint", text: node.hint });
+    return make("div", { role: "group", "aria-label": node.label, class: "ltk-choices" }, ...buttons, hint);
   }
 
   function drawGroup(node, path, words) {
@@ -333,9 +342,11 @@ function render({ model, el }) {
 
   /** Messages overtake edits, which Jupyter sends one at a time: what acts on the draft brings it along. */
   const tell = (what, more = {}) => model.send({ do: what, draft: structuredClone(draft), ...more });
-  const target = () => JSON.stringify([draft.payload, draft.source, draft.function, draft.type_arguments]);
+  const FUNCTION_KEYS = ["payload", "source", "function", "type_arguments"];
+  const target = () => JSON.stringify((form.look.length ? form.look : FUNCTION_KEYS).map((one) => draft[one]));
   function look() {
-    if (!FUNCTION.test(draft.function || "") || target() === looked) return;
+    const ready = form.look.length ? form.look.some((one) => draft[one]) : FUNCTION.test(draft.function || "");
+    if (!ready || target() === looked) return;
     looked = target();
     tell("look");
   }

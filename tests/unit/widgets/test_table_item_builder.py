@@ -1,0 +1,291 @@
+"""The table item builder, by setting and reading its traits: tables of an account, keys, items at versions."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+import toolkit
+from toolkit.errors import InputError
+from toolkit.widgets import TableItemBuilder
+
+RECORDS = {"key_type": "0x1::string::String", "value_type": "0xcafe::registry::Record"}
+
+
+@pytest.fixture(scope="module")
+def node():
+    """Return the embedded node."""
+    with toolkit.connect() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def handle(node):
+    """Return the handle of the registry's table."""
+    return node.contract("0xcafe::registry").handle()
+
+
+@pytest.fixture
+def builder(node):
+    """Return a builder, closed after the test."""
+    made = TableItemBuilder(node)
+    yield made
+    made.close()
+
+
+def page(builder, title):
+    """Return the page whose title begins so."""
+    return next(html for name, html in builder._pages if name.startswith(title))
+
+
+def type_in(builder, **changes):
+    """Edit the draft as the browser does, and look up what it asks for."""
+    draft = json.loads(json.dumps(builder._draft)) | {"seq": builder._draft["seq"] + 1} | changes
+    draft["lead"] = "raw" if "raw" in changes else "fields" if "arguments" in changes else draft["lead"]
+    builder._handle_msg({"content": {"data": {"method": "update", "state": {"_draft": draft}}}, "buffers": []})
+    press(builder, "look")
+
+
+def press(builder, what, **more):
+    """Do what a button of the browser does, and wait for it."""
+    builder._handle_msg({"content": {"data": {"method": "custom", "content": {"do": what} | more}}, "buffers": []})
+    builder._wait()
+
+
+def spec(builder, name):
+    """Return the field of a key of the draft, None if it is not drawn."""
+    return {key: field for key, field in builder._spec["fields"] if key}.get(name)
+
+
+def executed(builder):
+    """Run the Python program and return its names."""
+    names = {}
+    exec(builder.python, names)  # noqa: S102 - the program under test
+    names["node"].close()
+    return names
+
+
+def test_nothing_is_asked_before_a_button_is_pressed(memory):
+    """Neither making the form nor filling it asks the node anything."""
+    with toolkit.Node("http://127.0.0.1:1/v1", transport=memory) as node:
+        builder = TableItemBuilder(node, owner="0xcafe", handle="0x5")
+        builder.key_type, builder.value_type, builder.key = "0xcafe::m::S", "u64", "{}"
+        builder.request = toolkit.TableItemRequest(5, key_type="u64", value_type="u64")
+        builder.versions = "0:-1/5"
+        assert memory.asked == []
+        builder.close()
+
+
+def test_a_table_of_an_account(builder, node, handle):
+    """The account's tables are listed with their types; the key has a field of its type; the item is decoded."""
+    type_in(builder, owner="0xcafe")
+    assert spec(builder, "table")["options"] == [
+        ["0", "registry::Registry, records: Table<String, Record>"],
+        ["", "another one, by its handle"],
+    ]
+    assert (builder.handle, builder.key_type, builder.value_type) == (handle, *RECORDS.values())
+    assert spec(builder, "arguments")["fields"][0][1]["type"] == "String"
+    type_in(builder, arguments=["alice"])
+    assert builder.key == "alice"
+    assert builder.request == toolkit.TableItemRequest("alice", **RECORDS)
+    press(builder, "read")
+    assert builder.result == node.table_item(handle, "alice", **RECORDS)
+    assert builder._status == {"kind": "good", "text": "Found at version 4999"}
+    assert "1767334464" in page(builder, "Item")
+    assert json.loads(builder.result.to_frame()["value"].map(json.dumps)[0])["owner"].endswith("a11ce")
+    assert repr(builder) == f"TableItemBuilder(Node('embedded'), item alice of table 0x{handle[2:8]}…{handle[-4:]})"
+
+
+def test_the_types_come_from_the_declaration_in_python_too(builder, handle):
+    """Owner and key are enough for `read`; a handle of the owner's tables names one."""
+    builder.owner, builder.key = "0xcafe", "alice"
+    builder.read()
+    assert builder.result.handle == handle
+    builder.owner, builder.handle = "0x1", ""
+    builder.check()
+    assert builder.value_type == "0x1::object::Object<0x1::fungible_asset::Metadata>"
+    assert builder.key == ""  # "alice" is not a TypeInfo
+    other = builder._tables["0x1"][1][1]
+    builder.handle = other.handle
+    assert (builder.key_type, builder.value_type) == ("0x1::nonce_validation::NonceKey", "u64")
+
+
+def test_a_key_that_is_a_struct_is_a_group(builder):
+    """Fields, JSON and the request say the same."""
+    builder.owner = "0x1"
+    builder.handle = builder.node.resource("0x1", "0x1::nonce_validation::NonceHistory")["nonce_table"]["handle"]
+    builder.check()
+    [field] = [field for _, field in spec(builder, "arguments")["fields"]]
+    names = [name for name, _ in field["fields"]]
+    type_in(builder, arguments=[dict.fromkeys(names, "7")])
+    assert builder.errors == {}
+    assert set(builder.request.key) == set(names)
+    builder.key = json.dumps(dict.fromkeys(names, 8) | {names[0]: "0x8"})
+    assert set(builder._draft["arguments"][0].values()) == {"0x8", "8"}
+    builder.read()
+    assert builder._status["text"] == "No item with this key at version 4999"
+
+
+@pytest.mark.parametrize(
+    ("entries", "path", "said"),
+    [
+        ({"handle": "zz"}, "handle", "not a table handle"),
+        ({"key_type": "u6"}, "key_type", "did you mean `u64`"),
+        ({"value_type": ""}, "value_type", "expected a Move type"),
+        ({"key": "x"}, "raw", "expected u64"),
+        ({"key": ""}, "arguments.0", "expected u64: 0 to"),
+        ({"owner": "zz"}, "owner", "expected an address"),
+        ({"versions": "9:1"}, "plan", "write the older version first"),
+        ({"versions": 99_999}, "version", "does not exist yet"),
+        ({"key_range": "x"}, "key_range", "is not understood"),
+    ],
+)
+def test_a_wrong_entry_is_said_at_its_field(builder, entries, path, said):
+    """While it is typed; reading asks for nothing more."""
+    builder.handle, builder.key_type, builder.value_type, builder.key = "0x5", "u64", "u64", "5"
+    assert builder.errors == {}
+    for name, value in entries.items():
+        setattr(builder, name, value)
+    builder.read()
+    assert list(builder.errors) == [path]
+    assert said in builder.errors[path]
+    assert builder.result is None
+
+
+def test_a_wrong_type_of_values_is_said_there(builder, handle):
+    """What the node cannot decode as that type."""
+    builder.handle, builder.key_type, builder.value_type, builder.key = handle, "String", "u64", "alice"
+    builder.read()
+    assert "deserialize" in builder.errors["value_type"]
+
+
+def test_no_item_is_an_answer(builder, recwarn):
+    """Not an error: a sentence, and a frame of one row; over versions the rows say missing."""
+    builder.owner, builder.key = "0xcafe", "nobody"
+    builder.read()
+    assert (builder.errors, builder._status["kind"]) == ({}, "good")
+    assert "No item with this key at version 4999" in page(builder, "Item")
+    assert builder.result[["key", "presence"]].values.tolist() == [["nobody", "missing"]]
+    builder.versions = "0:-1/5"
+    builder.read()
+    assert builder._status == {"kind": "good", "text": "No item with this key at any of 5 versions"}
+    assert builder.result["presence"].tolist() == ["missing"] * 5
+    assert not [title for title, _ in builder._pages if title.startswith("Failed")]
+    assert not recwarn.list
+
+
+def test_numbers_over_versions_have_a_figure(builder):
+    """Values that are numbers are drawn; where there was no item is said."""
+    builder.owner, builder.key, builder.versions, builder.flatten = "0xcafe", "alice", "0:-1/9", True
+    builder.read()
+    options = {"owner": "0xcafe", "versions": "0:-1/9", "flatten": True, "progress": False}
+    expected = toolkit.fetch_table_items(builder.node, builder.handle, ["alice"], **options)
+    pd.testing.assert_frame_equal(builder.result, expected)
+    shown = page(builder, "Figure")
+    assert "missing at 1 version" in shown
+    assert "value.registered_at: 1,767,334,464 at all of them" in shown
+    assert builder._stale is False
+    builder.key = "bob"
+    assert builder._stale
+
+
+def test_keys_that_transactions_changed(builder, node):
+    """They are listed, the last changed first; choosing one fills the field."""
+    builder.owner, builder.key_range = "0xcafe", "-200:"
+    press(builder, "keys")
+    frames = toolkit.fetch_transactions(node, "-200:", progress=False)
+    expected = toolkit.table_keys(frames, builder.handle, key_type="0x1::string::String")
+    assert sorted(builder.found_keys["key"]) == sorted(expected["key"])
+    assert builder.found_keys["last_version"].is_monotonic_decreasing
+    [_, fold] = [field for key, field in builder._spec["fields"] if field["label"].startswith("Keys")] * 2
+    buttons = fold["fields"][2][1]["buttons"]
+    assert buttons[3][0].startswith(f"{builder.found_keys['key'].iloc[3]} (")
+    press(builder, "pick", place=3)
+    assert builder.request.key == builder.found_keys["key"].iloc[3]
+    with pytest.raises(InputError, match="expected a row of found_keys, which has"):
+        builder.pick_key(10**6)
+    press(builder, "pick", place="x")
+    builder.key_range = "0:5"
+    builder.list_keys()
+    assert "None of 6 transactions changed an item of this table" in builder._status["text"]
+
+
+def test_keys_need_a_table(builder):
+    """Without a handle the field says so; a plan that cannot be read is said at its field."""
+    builder.list_keys()
+    assert set(builder.errors) >= {"handle", "key_type"}
+    builder.owner, builder.key_range = "0xcafe", "9000:9010"
+    builder.list_keys()
+    assert "this node holds 0 to 4999" in builder.errors["key_range"]
+
+
+@pytest.mark.parametrize("versions", [None, 4_000, "4000:-1/4", [300, 4_500]])
+@pytest.mark.parametrize("key", ["alice", 'it\'s "5"'])
+def test_the_python_reads_the_same(builder, key, versions):
+    """Executed, the program reads the equal item or frame."""
+    builder.owner, builder.key, builder.versions, builder.flatten = "0xcafe", key, versions, True
+    builder.read()
+    if isinstance(builder.result, pd.DataFrame) and (versions is None or isinstance(versions, int)):
+        with pytest.raises(toolkit.NotFound, match="table_item_not_found"):
+            executed(builder)
+        return
+    if key != "alice":
+        assert builder.result["presence"].tolist() == ["missing"] * len(builder.result)
+        return
+    names = executed(builder)
+    if isinstance(builder.result, pd.DataFrame):
+        pd.testing.assert_frame_equal(names["frame"], builder.result)
+    else:
+        assert names["item"] == builder.result
+
+
+def test_json_and_curl(builder, handle):
+    """The body as the node reads it; the commands name table and version."""
+    builder.handle, builder.key_type, builder.value_type, builder.key = handle, "u128", "u64", str(2**100)
+    builder.versions = -3
+    shown = dict(builder._programs)
+    assert json.loads(shown["JSON"]) == {"key_type": "u128", "value_type": "u64", "key": str(2**100)}
+    assert f"$URL/tables/{handle}/item?ledger_version=$VERSION" in shown["curl"]
+    assert "VERSION=$(( HEAD - 2 ))" in shown["curl"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "text"),
+    [
+        (toolkit.TableItemRequest("5", key_type="String", value_type="u8"), '"5"'),
+        (toolkit.TableItemRequest("", key_type="String", value_type="u8"), '""'),
+        (toolkit.TableItemRequest(b"\x01", key_type="vector<u8>", value_type="u8"), "0x01"),
+        (toolkit.TableItemRequest({"a": [1, None]}, key_type="0x5::m::S", value_type="u8"), '{"a": [1, null]}'),
+        (toolkit.TableItemRequest(2**200, key_type="u256", value_type="u8"), str(2**200)),
+    ],
+)
+def test_a_request_comes_out_as_it_went_in(builder, request_, text):
+    """Keys of every form; the text is one that is read as the same key."""
+    builder.handle = "0x5"
+    builder.request = request_
+    assert builder.request == request_
+    assert builder.key.strip('"') == text.strip('"')
+    builder.versions = 5
+    assert builder.request == request_
+
+
+def test_an_account_without_tables(builder):
+    """The note says so; the handle can be typed."""
+    type_in(builder, owner="0xb0b")
+    assert builder._findings["notes"]["owner"] == "its resources hold no table"
+    assert spec(builder, "table") is None
+    assert builder._draft["table"] == ""
+
+
+def test_another_node_forgets_tables_and_keys(builder):
+    """Entries stay; what the node before said is gone."""
+    builder.owner = "0xcafe"
+    builder.list_keys()
+    with toolkit.connect() as other:
+        builder.node = other
+        assert (builder.found_keys, builder._tables) == (None, {})
+        builder.key = "alice"
+        builder.read()
+        assert builder.result.value["registered_at"] == 1767334464

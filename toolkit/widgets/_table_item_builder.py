@@ -1,0 +1,662 @@
+"""A form that reads an item of a table: from the resource that declares the table, or by handle and types."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+import traitlets
+from traitlets import Instance, Unicode
+
+from toolkit._present.text import plural, short_addresses, visible
+from toolkit.client._accounts import account_tables
+from toolkit.client._fetch import fetch_table_items, fetch_transactions
+from toolkit.client._node_errors import NO_ITEM
+from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError, ToolkitError
+from toolkit.frames._calls import Failure, TableItemRecord, item_frame
+from toolkit.frames._transactions import table_keys
+from toolkit.move import (
+    AbiMap,
+    String,
+    encode_argument,
+    is_closed,
+    parse_address,
+    parse_table_handle,
+    parse_type_tag,
+    resolve_layout,
+    wire_type,
+)
+from toolkit.move._json_values import encode_json
+from toolkit.widgets import _fields
+from toolkit.widgets._fields import Findings, actions, group, select, text
+from toolkit.widgets._readings import (
+    BLANK_VERSIONS,
+    ReadForm,
+    Wanted,
+    curl_lines,
+    parse_plan,
+    read_options,
+    value_html,
+    version_fields,
+    version_pairs,
+)
+from toolkit.widgets._results import Html, code, connect_line, format_expression, pairs, paragraph, safe
+from toolkit.wire import TableItemRequest
+from toolkit.wire._models import wire_argument
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolkit.client._node import Node
+    from toolkit.client._results import TableItem
+    from toolkit.move import Layout
+    from toolkit.move._json_values import DeclaredTable
+    from toolkit.widgets._readings import Reading
+
+__all__ = ["TableItemBuilder"]
+
+_MAX_KEYS = 100
+_MAX_KEY = 60
+_MODULE = re.compile(r"\w+::\w+::")
+_TYPES = ("key_type", "value_type")
+
+
+class TableItemBuilder(ReadForm):
+    """Read an item of a table at the node's head, at a ledger version, or over many versions.
+
+    The table is one that a resource of an account holds, whose declaration has the types of keys and values, or it is
+    given by its handle and types. Neither constructing the form nor setting its traits makes a request. In a browser,
+    the tables of the account are read when it has been typed; from Python, `check` and `read` read them.
+
+    Parameters
+    ----------
+    node : Node
+        Reads the items; available as ``node``.
+    owner : str, optional
+        Account or object whose resource holds the table.
+    handle : str, optional
+        Table handle.
+    request : TableItemRequest, optional
+        Initial key and types.
+
+    Attributes
+    ----------
+    owner : str
+        As typed. Of several tables that its resources hold, `handle` says which; without one it is the first.
+    handle : str
+        As typed: the table handle, 0x and 64 hex digits.
+    key_type, value_type : str
+        As typed: Move types. Those of the declaration if `owner` has the table.
+    key : str
+        As typed: JSON, or plain text.
+    versions : int, str, list of int or None
+        None reads the head, an int one version, and anything else is a version plan as `fetch_table_items` takes it.
+    flatten : bool
+        As of `fetch_table_items`, for a version plan.
+    key_range : str
+        Version plan of the transactions whose changes `list_keys` searches for keys.
+    found_keys : DataFrame or None
+        What `list_keys` found, as `toolkit.table_keys` returns it. Read only.
+    request : TableItemRequest or None
+        Key and types of the last valid entries. Set it to fill the form.
+    errors : dict of str to str
+        Error messages by field, such as ``handle`` or ``key_type``; ``node`` holds the error that the node returned.
+        Read only.
+    error : str
+        All error messages as one text; empty if there is none. Read only.
+    python : str
+        A Python program that reads the same; empty without a request. Read only.
+    result : TableItem, DataFrame or None
+        The last answer: a frame for a version plan, and a frame of one row if the item does not exist. It stays if a
+        later read is refused, which `errors` then says, or cancelled. Read only.
+    busy : bool
+        True while a request is in progress. Read only.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> builder = toolkit.widgets.TableItemBuilder(toolkit.connect(), owner="0xcafe")
+    >>> builder.key = "alice"
+    >>> builder.read()
+    >>> builder.key_type, builder.result.value["registered_at"]
+    ('0x1::string::String', 1767334464)
+
+    An item that does not exist is an answer:
+
+    >>> builder.key = "nobody"
+    >>> builder.read()
+    >>> builder.result["presence"].tolist()
+    ['missing']
+    """
+
+    _title = "Read an item of a table"
+    _words: ClassVar[dict[str, Any]] = {"form": "The item", "note": "a read changes nothing", "name": "item"}
+    _look_keys = ("owner", "table", "key_type", "value_type")
+    _blank: ClassVar[dict[str, Any]] = {
+        "seq": 0,
+        "owner": "",
+        "table": "",
+        "handle": "",
+        "key_type": "",
+        "value_type": "",
+        "arguments": [],
+        "raw": "",
+        "lead": "raw",
+        "key_range": "-1000:",
+        **BLANK_VERSIONS,
+    }
+    _mirrored = ("owner", "handle", "key_type", "value_type", "key", "key_range", "versions", "flatten")
+
+    owner = Unicode()
+    handle = Unicode()
+    key_type = Unicode()
+    value_type = Unicode()
+    key = Unicode()
+    key_range = Unicode("-1000:")
+    found_keys: Any = traitlets.Any(allow_none=True, read_only=True)
+    request = Instance(TableItemRequest, allow_none=True)
+
+    def __init__(
+        self,
+        node: Node,
+        *,
+        owner: str | None = None,
+        handle: str | None = None,
+        request: TableItemRequest | None = None,
+    ) -> None:
+        self._tables: dict[str, list[tuple[str, DeclaredTable]]] = {}
+        self._layouts: dict[str, Layout] = {}
+        self._key_layout: Layout | None = None
+        self._last_layout: Layout | None = None
+        self._look_errors: dict[str, str] = {}
+        self._handle = ""
+        self._chosen_for: str | None = None
+        super().__init__(node, request=request)
+        if owner is not None:
+            self.owner = owner
+        if handle is not None:
+            self.handle = handle
+
+    # what is read ----------------------------------------------------------------------------------------
+
+    def _wanted(self) -> Wanted:
+        return Wanted(self.request, self._versions, (self.flatten, self._handle))
+
+    def _read_one(self, node: Node, wanted: Wanted, version: int | None) -> TableItem | pd.DataFrame:
+        request, (flatten, handle) = wanted.request, wanted.options
+        types = {"key_type": request.key_type, "value_type": request.value_type}
+        try:
+            return node.table_item(handle, request.key, **types, ledger_version=version)
+        except NotFound as error:
+            if error.error_code != NO_ITEM:
+                raise
+            head = None if error.ledger is None else error.ledger.version
+            at = head if version is None else version
+            abis = node.abis.at(node.ledger().version if at is None else at)
+            layouts = {f"{name[:-5]}_layout": abis.layout(parse_type_tag(kind)) for name, kind in types.items()}
+            record = TableItemRecord(request.key, at, head, None, Failure.of(error))
+            return item_frame([record], flatten=flatten, **layouts)
+
+    def _read_many(self, node: Node, wanted: Wanted, versions: Sequence[int]) -> pd.DataFrame:
+        request, (flatten, handle) = wanted.request, wanted.options
+        types = {"key_type": request.key_type, "value_type": request.value_type}
+        options: dict[str, Any] = {"versions": versions, "flatten": flatten, "progress": False}
+        return fetch_table_items(node, handle, [request.key], **types, **options)
+
+    def _cause_of(self, error: ToolkitError) -> str:
+        if isinstance(error, SchemaError) or "check value_type" in str(error):
+            return "value_type"
+        if not isinstance(error, InputError | InvalidRequest):
+            return "node"
+        about = str(error)
+        return next((name for name in (*_TYPES, "handle") if name in about), self._key_path())
+
+    def _key_path(self) -> str:
+        """Return the path of the field of the key."""
+        shown = self._draft["arguments"]
+        return "arguments.0" if shown and isinstance(shown[0], str) else "raw"
+
+    def list_keys(self) -> None:
+        """Read the transactions of `key_range` and list the keys of the table that they changed; sets `found_keys`.
+
+        A node cannot list the keys of a table: those that no transaction of these versions changed are not found.
+        """
+        with self._busy_while("Reading transactions"):
+            self._look()
+            with self._state():
+                self._blamed = {}
+                self._take(dict(self._draft))
+                handle, kind, plan = self._handle, self._draft["key_type"].strip(), self._draft["key_range"].strip()
+                for path in ("handle", "key_type", "key_range"):
+                    if path in self._found.errors or path in self._found.missing:
+                        self._blame(path, self._found.errors.get(path) or self._found.missing[path])
+                if self._blamed:
+                    self._say("error", self._count_words())
+                    return
+            path = "key_range"
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # about versions that were clipped, or that cannot be read
+                    changed = fetch_transactions(self._asked, parse_plan(plan), progress=False)
+                path = "key_type"
+                abis = self._asked.abis.at(self._asked.ledger().version)
+                keys = table_keys(changed, handle, key_type=kind, abis=abis)
+            except (InputError, SchemaError) as error:
+                self._blame(path, str(error))
+                return
+            except ToolkitError as error:
+                self._blame("node", str(error))
+                return
+            with self._state():
+                self.set_trait("found_keys", keys.sort_values("last_version", ascending=False, kind="stable"))
+                self._take(dict(self._draft))
+                self._say("good" if len(keys) else "hint", self._keys_words(len(changed.transactions)))
+
+    def _keys_words(self, transactions: int) -> str:
+        among = plural(transactions, "transaction")
+        if not len(self.found_keys):
+            return f"None of {among} changed an item of this table: try older versions."
+        return f"{plural(len(self.found_keys), 'key')} in {among}: choose one below."
+
+    def pick_key(self, place: int) -> None:
+        """Fill in a key that `list_keys` found.
+
+        Parameters
+        ----------
+        place : int
+            Its row in `found_keys`.
+
+        Raises
+        ------
+        InputError
+            If there is no such row.
+        """
+        count = 0 if self.found_keys is None else len(self.found_keys)
+        if not 0 <= place < count:
+            raise InputError(f"expected a row of found_keys, which has {plural(count, 'row')}, got {place!r:.40}")
+        self.key = _key_text(self.found_keys["key"].iloc[place])
+
+    # what is asked of the node ---------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Read the tables of the owner, then the layouts of the types."""
+        owner = _canonical(self._draft["owner"])
+        path = "owner"
+        try:
+            if owner is not None and owner not in self._tables:
+                found = account_tables(self._asked, owner, self._asked.ledger().version)
+                with self._state():
+                    self._tables[owner] = found
+            with self._state():
+                self._look_errors = {}
+                self._take(dict(self._draft))
+                typed = [(name, self._draft[name].strip()) for name in _TYPES]
+            for path, kind in typed:  # noqa: B007 - named in the message
+                if kind and self._layout(kind) is None:
+                    with suppress(InputError):  # the field says so
+                        tag = parse_type_tag(kind)
+                        layout = self._asked.abis.at(self._asked.ledger().version).layout(tag)
+                        with self._state():
+                            self._layouts[str(tag)] = layout
+        except (InputError, SchemaError, ToolkitError) as error:
+            with self._state():
+                self._look_errors = {path: str(error)}
+        with self._state():
+            self._take(dict(self._draft))
+
+    def _check(self) -> bool:
+        with self._state():
+            self._strict = True
+            self._blamed = {}
+        self._look()
+        with self._state():
+            if self.errors:
+                self._say("error", self._count_words())
+            return not self.errors
+
+    def _layout(self, kind: str) -> Layout | None:
+        """Return the layout of a type as far as it is known; that of a type without structs always is."""
+        with suppress(InputError):
+            tag = parse_type_tag(kind)
+            layout = self._layouts.get(str(tag)) or resolve_layout(tag, AbiMap({}))
+            return layout if str(tag) in self._layouts or is_closed(layout) else None
+        return None
+
+    def _other_errors(self) -> dict[str, str]:
+        return self._look_errors | super()._other_errors()
+
+    def _forget_node(self) -> None:
+        super()._forget_node()
+        self._tables, self._layouts, self._look_errors, self._chosen_for = {}, {}, {}, None
+        self.set_trait("found_keys", None)
+
+    # the draft -------------------------------------------------------------------------------------------
+
+    def _read_draft(self, draft: dict[str, Any], found: Findings, *, typed: bool) -> TableItemRequest | None:
+        if typed and (draft["owner"], draft["table"]) != (self._taken["owner"], self._taken["table"]):
+            self._look_errors = {}
+        self._choose_table(draft, found)
+        handle = _read(parse_table_handle, draft, "handle", "the table handle, 0x and 64 hex digits", found)
+        types = {name: _read(_type_text, draft, name, "a Move type, such as address", found) for name in _TYPES}
+        key = self._read_key(draft, types["key_type"], found)
+        request = None
+        if found.good and handle is not None:
+            self._handle = handle
+            try:
+                request = TableItemRequest(key, key_type=str(types["key_type"]), value_type=str(types["value_type"]))
+            except InputError as error:
+                found.errors["raw"] = str(error)
+        self._read_range(draft, found)
+        self._read_at(draft, found)
+        return request
+
+    def _choose_table(self, draft: dict[str, Any], found: Findings) -> None:
+        """Choose the table of the owner's resources that is named, and take handle and types from it."""
+        owner = _canonical(draft["owner"])
+        if draft["owner"].strip() and owner is None:
+            found.errors["owner"] = "expected an address: 0x and 1 to 64 hex digits"
+        tables = self._tables.get(owner or "", [])
+        if owner in self._tables and not tables:
+            found.notes["owner"] = "its resources hold no table"
+        if owner != _canonical(self._taken["owner"]) and self._taken["table"]:  # its types belong to the owner before
+            draft |= {"table": "", "handle": "", "key_type": "", "value_type": ""}
+        known = {table.handle: str(place) for place, (_, table) in enumerate(tables)}
+        named = _handle_of(draft["handle"])
+        if tables and owner != self._chosen_for:
+            self._chosen_for = owner
+            draft["table"] = known.get(named, "") if named else "0"
+        elif not draft["table"] and draft["handle"] != self._taken["handle"]:
+            draft["table"] = known.get(named, "")
+        if draft["table"] and int(draft["table"]) < len(tables):
+            table = tables[int(draft["table"])][1]
+            draft |= {
+                "handle": table.handle,
+                "key_type": _short(table.key_type),
+                "value_type": _short(table.value_type),
+            }
+        else:
+            draft["table"] = ""
+
+    def _read_key(self, draft: dict[str, Any], kind: str | None, found: Findings) -> Any:
+        """Bring the field of the key and its JSON in step, and return the key."""
+        layout = None if kind is None else self._layout(kind)
+        if layout is None:
+            draft |= {"arguments": [], "lead": "raw"}
+        elif layout != self._key_layout or len(draft["arguments"]) != 1:
+            if (
+                self._last_layout not in {None, layout}
+                and _encoded(layout, self._key_value(draft["raw"], layout)) is None
+            ):
+                draft["raw"] = ""  # a key of the table before
+            draft |= {"arguments": [_fields.blank(layout)], "lead": "raw" if draft["raw"].strip() else "fields"}
+        self._key_layout, self._last_layout = layout, layout or self._last_layout
+        if layout is None:
+            if not draft["raw"].strip():
+                found.missing["raw"] = "expected the key, as JSON or plain text"
+            return self._key_value(draft["raw"], None)
+        if draft["lead"] == "raw":
+            return self._key_from_raw(draft, layout, found)
+        good, before = Findings(), draft["raw"]
+        value = _fields.read(layout, draft["arguments"][0], "arguments.0", good)
+        found.errors |= good.errors
+        found.missing |= good.missing
+        found.notes |= good.notes
+        if good.good:
+            old = self._key_value(before, layout)
+            same = before.strip() and _encoded(layout, old) == _encoded(layout, value)
+            draft["raw"] = before if same else _key_text(value)
+            return old if same else value
+        return None
+
+    def _key_from_raw(self, draft: dict[str, Any], layout: Layout, found: Findings) -> Any:
+        """Return the key of its JSON, and fill the field with it."""
+        if not draft["raw"].strip() and not isinstance(layout, String):
+            draft |= {"arguments": [_fields.blank(layout)], "lead": "fields"}
+            return _fields.read(layout, draft["arguments"][0], "arguments.0", found)
+        value = self._key_value(draft["raw"], layout)
+        try:
+            encoded = encode_argument(layout, value, where="key")
+        except (InputError, SchemaError) as error:
+            found.errors["raw"] = str(error)
+            return None
+        draft |= {"arguments": [_fields.write(layout, encoded)], "lead": "fields"}
+        return value
+
+    def _key_value(self, typed: str, layout: Layout | None) -> Any:
+        """Return the value of a key as it was typed: JSON, or plain text; the key that was set if it is the same."""
+        last = self.request
+        if last is not None and typed == _key_text(last.key):
+            return last.key
+        try:
+            value = json.loads(typed)
+        except (ValueError, RecursionError):
+            return typed.strip()
+        return typed.strip() if isinstance(layout, String) and not isinstance(value, str) else value
+
+    @staticmethod
+    def _read_range(draft: dict[str, Any], found: Findings) -> None:
+        if not draft["key_range"].strip():
+            found.errors["key_range"] = "expected versions, such as -1000: or 0:-1"
+            return
+        try:
+            parse_plan(draft["key_range"].strip())
+        except InputError as error:
+            found.errors["key_range"] = str(error)
+
+    def _write_draft(self, request: TableItemRequest | None) -> dict[str, Any]:
+        draft = self._draft | {"arguments": [], "raw": "", "lead": "raw"}
+        if request is None:
+            return draft
+        types = {name: _short(getattr(request, name)) for name in _TYPES}
+        same = all(types[name] == self._draft[name] for name in _TYPES)
+        return draft | types | {"raw": _key_text(request.key), "table": self._draft["table"] if same else ""}
+
+    def _entered(self, name: str, value: Any) -> dict[str, Any]:
+        if name == "key":
+            return {"raw": value, "lead": "raw"}
+        if name in {"handle", *_TYPES}:
+            return {name: value, "table": ""}
+        return super()._entered(name, value)
+
+    def _trait_of(self, name: str, draft: dict[str, Any]) -> Any:
+        return draft["raw"] if name == "key" else super()._trait_of(name, draft)
+
+    def _fields(self) -> dict[str, Any]:
+        by_hand = {"when": ["table", [""]]}
+        about = "an account or object whose resource holds the table; empty: the handle is typed"
+        fields: list[tuple[str | int, dict[str, Any]]] = [
+            ("owner", text("Account", mono=True, placeholder="0xcafe", hint=about))
+        ]
+        tables = self._tables.get(_canonical(self._draft["owner"]) or "", [])
+        if tables:
+            names = {str(place): _table_name(*one) for place, one in enumerate(tables)}
+            fields.append(("table", select("Table", names | {"": "another one, by its handle"})))
+        fields += [
+            ("handle", text("Table handle", mono=True, **by_hand)),
+            ("key_type", text("Type of keys", mono=True, placeholder="address", **by_hand)),
+            ("value_type", text("Type of values", mono=True, placeholder="u64", **by_hand)),
+        ]
+        raw = text("Key", mono=True, rows=2, hint="JSON, or plain text")
+        if self._key_layout is None:
+            fields.append(("raw", raw))
+        else:
+            twin = group("Key as JSON", [("raw", raw | {"label": "JSON"})], fold=True)
+            fields += [("arguments", group("", [(0, _fields.field(self._key_layout, "Key"))])), ("", twin)]
+        return group("", [*fields, *version_fields(times=False), ("", self._key_fields())])
+
+    def _key_fields(self) -> dict[str, Any]:
+        """Return the part that lists the keys that transactions changed."""
+        hint = "nodes cannot list the keys of a table: these transactions are searched for changes"
+        fields: list[tuple[str | int, dict[str, Any]]] = [
+            ("key_range", text("Transactions of versions", mono=True, placeholder="-1000:", hint=hint)),
+            ("", actions("Search", "keys", [("List keys", {})])),
+        ]
+        if self.found_keys is not None and len(self.found_keys):
+            shown = self.found_keys.head(_MAX_KEYS)
+            rows = zip(shown["key"], shown["changes"], shown["last_version"], shown["deleted"], strict=True)
+            buttons = [(_key_label(*row), {"place": place}) for place, row in enumerate(rows)]
+            more = len(self.found_keys) - len(shown)
+            note = f"and {more:,} more, in found_keys" if more else ""
+            fields.append(("", actions("Keys, changed last first", "pick", buttons, hint=note)))
+        return group("Keys that transactions changed", fields, fold=True)
+
+    # display ---------------------------------------------------------------------------------------------
+
+    def _python_of(self, request: TableItemRequest) -> str:
+        options = f"key_type={_short(request.key_type)!r}, value_type={_short(request.value_type)!r}"
+        if self._versions is None or isinstance(self._versions, int):
+            reader = "node" if self._versions is None else f"node.at({self._versions})"
+            read = f"{reader}.table_item({self._handle!r}, {request.key!r}, {options})"
+            line = f"item = {format_expression(read)}"
+        else:
+            more = f"versions={self._versions!r}{read_options(flatten=self.flatten)}"
+            read = f"toolkit.fetch_table_items(node, {self._handle!r}, [{request.key!r}], {options}, {more})"
+            line = f"frame = {format_expression(read)}"
+        return f"import toolkit\n\n{connect_line(self.node)}\n{line}"
+
+    def _programs_of(self, request: TableItemRequest) -> dict[str, str]:
+        layout = self._layout(request.key_type)
+        key = _encoded(layout, request.key)
+        body = {
+            "key_type": _short(request.key_type),
+            "value_type": _short(request.value_type),
+            "key": wire_argument(request.key) if key is None else key,
+        }
+        return {
+            "Python": self._python_of(request),
+            "curl": curl_lines(self.node, f"tables/{self._handle}/item", body, self._versions),
+            "JSON": json.dumps(body, indent=2, ensure_ascii=False),
+        }
+
+    def _facts(self) -> list[tuple[str, Any]]:
+        at = "the head" if self._versions is None else self._versions
+        named = [("Account", self.owner), ("Table handle", self.handle), ("Type of keys", self.key_type)]
+        return [*named, ("Type of values", self.value_type), ("Key", self.key), ("Read at", at)]
+
+    def _subject(self) -> str | None:
+        if self.request is None:
+            return None
+        return f"item {visible(_key_text(self.request.key), 40)} of table {short_addresses(self._handle)}"
+
+    def _checked_words(self) -> str:
+        return "The key fits its type." if self._key_layout is not None else "The type of the key is not known."
+
+    def _after(self, reading: Reading) -> None:
+        super()._after(reading)
+        if not reading.wanted.single and reading.result["presence"].isin(["missing", "deleted"]).all():
+            self._say("good", f"No item with this key at any of {plural(len(reading.result), 'version')}")
+
+    def _read_words(self, reading: Reading) -> str:
+        if isinstance(reading.result, pd.DataFrame):
+            return f"No item with this key at version {reading.result['ledger_version'].iloc[0]}"
+        return f"Found at version {reading.result.ledger_version}"
+
+    def _one_pages(self, reading: Reading, name: str) -> dict[str, str]:
+        result = reading.result
+        if isinstance(result, pd.DataFrame):
+            words = f"<p><b>{safe(self._read_words(reading))}.</b></p>"
+            hint = paragraph("It may exist at other versions. A wrong type of keys gives the same answer.")
+            frame = paragraph(Html(f"As a frame of one row: <code>{safe(name)}</code>"))
+            return {"Item": f'<div class="ltk-page">{words}{hint}{frame}</div>'}
+        kind = f"<p>Value <code>{safe(_short(reading.wanted.request.value_type))}</code></p>"
+        facts = pairs([("Key", value_html(result.key)), *version_pairs(reading)], "How it was read")
+        reached = f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>"
+        page = f"{kind}{value_html(result.value)}{facts}{paragraph(Html(reached))}"
+        raw = json.dumps(encode_json(result.value_layout, result.value), indent=1, ensure_ascii=False)
+        return {"Item": f'<div class="ltk-page">{page}</div>', "Raw": code(raw, "The value as the node prints it")}
+
+    # messages of the browser -----------------------------------------------------------------------------
+
+    def _do_look(self, _content: dict[str, Any]) -> None:
+        def look() -> None:
+            with self._busy_while(""):
+                self._look()
+
+        self._start("look", look, again=True)
+
+    def _do_keys(self, _content: dict[str, Any]) -> None:
+        self._start("keys", self.list_keys)
+
+    def _do_pick(self, content: dict[str, Any]) -> None:
+        with suppress(InputError, TypeError):  # of a list that was drawn before
+            self.pick_key(content.get("place", -1))
+
+
+def _read(read: Any, draft: dict[str, Any], path: str, expected: str, found: Findings) -> str | None:
+    """Return what `read` makes of a text of the draft; what does not fit or is missing goes to `found`."""
+    typed = draft[path].strip()
+    if not typed:
+        found.missing[path] = f"expected {expected}"
+        return None
+    try:
+        return str(read(typed))
+    except InputError as error:
+        found.errors[path] = str(error)
+        return None
+
+
+def _type_text(typed: str) -> str:
+    return str(parse_type_tag(typed))
+
+
+def _short(kind: str) -> str:
+    """Return a type with the short form of its addresses."""
+    return wire_type(parse_type_tag(kind))
+
+
+def _canonical(typed: str) -> str | None:
+    """Return the canonical address of a text, None if it is not an address."""
+    with suppress(InputError):
+        return parse_address(typed.strip())
+    return None
+
+
+def _handle_of(typed: str) -> str:
+    """Return the canonical handle of a text; text that is not a handle as it is."""
+    with suppress(InputError):
+        return parse_table_handle(typed.strip())
+    return typed.strip()
+
+
+def _encoded(layout: Layout | None, value: Any) -> Any:
+    """Return a key as the node reads it from JSON; None if its type is not known or it does not fit."""
+    if layout is None:
+        return None
+    with suppress(InputError, SchemaError):
+        return encode_argument(layout, value, where="key")
+    return None
+
+
+def _key_text(key: Any) -> str:
+    """Return a key as JSON, text as it is unless it would be read as something else."""
+    if isinstance(key, str):
+        with suppress(ValueError, RecursionError):
+            json.loads(key)
+            return json.dumps(key, ensure_ascii=False)
+        return key if key.strip() == key and key else json.dumps(key, ensure_ascii=False)
+    return json.dumps(wire_argument(key), ensure_ascii=False)
+
+
+def _key_label(key: Any, changes: int, last: int, deleted: bool) -> str:  # noqa: FBT001 - cells of a row
+    ended = "deleted" if deleted else "changed"
+    count = f", {changes:,} changes" if changes > 1 else ""
+    return f"{visible(short_addresses(_key_text(key)), _MAX_KEY)} ({ended} at {last}{count})"
+
+
+def _table_name(kind: str, table: DeclaredTable) -> str:
+    """Return a table as one reads it: resource, field and types."""
+    resource = _short(kind).partition("<")[0].partition("::")[2]
+    types = ", ".join(_without_modules(one) for one in (table.key_type, table.value_type))
+    return visible(f"{resource}, {table.field}: Table<{types}>", 120)
+
+
+def _without_modules(kind: str) -> str:
+    """Return a type without addresses and modules."""
+    parts = _short(kind).replace("<", " < ").replace(">", " > ").replace(",", " , ").split()
+    return (
+        " ".join(part.rpartition("::")[2] for part in parts).replace(" < ", "<").replace(" >", ">").replace(" ,", ",")
+    )
