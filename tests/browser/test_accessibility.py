@@ -68,8 +68,22 @@ def gas(node, state):
     return form
 
 
+def table_item(node, state):
+    """An item with the keys that transactions changed: filled, answered over versions, and one with wrong entries."""
+    form = toolkit.widgets.TableItemBuilder(node, owner="0xcafe")
+    form.key, form.key_range = "alice", "-50:"
+    form.list_keys()
+    if state == "failing":
+        form.handle, form.key_type, form.versions = "0xzz", "u6", "x"
+    if state != "filled":
+        form.versions, form.flatten = "0:-1/9", True
+        form.read()
+    return form
+
+
 BUILDERS = {
     "simulation": simulation,
+    "table_item": table_item,
     "view": view,
     "workbench": workbench,
     "gas": gas,

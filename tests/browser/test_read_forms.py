@@ -78,3 +78,32 @@ def test_a_view_that_aborts_is_said_at_its_argument(form, node):
     page.get_by_label("Argument 1").fill("alice")
     page.get_by_label("Argument 1").press("Control+Enter")
     expect(page.get_by_role("tabpanel").first).to_contain_text("registered_at")
+
+
+def test_an_item_from_the_account_that_has_its_table(form, node, shots):
+    """Typing the account lists its tables; a key that a transaction changed is chosen; the item is there at a version."""
+    from playwright.sync_api import expect
+
+    builder = toolkit.widgets.TableItemBuilder(node)
+    shown = form(builder)
+    page, keys = shown.page, shown.page.keyboard
+    page.get_by_label("Account", exact=True).focus()
+    keys.type("0xcafe")
+    expect(page.get_by_label("Table", exact=True)).to_contain_text("registry::Registry, records: Table<String, Record>")
+    page.get_by_text("Keys that transactions changed").click()
+    page.get_by_label("Transactions of versions").fill("-300:")
+    page.get_by_role("button", name="List keys").press("Enter")
+    found = page.get_by_role("group", name="Keys, changed last first").get_by_role("button")
+    expect(found.first).to_be_visible(timeout=20_000)
+    name = builder.found_keys["key"][~builder.found_keys["deleted"]].iloc[0]
+    found.filter(has_text=f"{name} (").press("Enter")
+    expect(page.get_by_label("Key String")).to_have_value(name)
+    page.get_by_label("Read", exact=True).select_option("version")
+    page.get_by_label("Version", exact=True).fill("4,999")
+    keys.press("Control+Enter")
+    expect(page.get_by_role("tabpanel").first).to_contain_text("registered_at")
+    assert builder.result == node.table_item(builder.handle, name, owner="0xcafe", ledger_version=4999)
+    page.get_by_label("Key String").fill("nobody")
+    page.get_by_label("Key String").press("Control+Enter")
+    expect(page.get_by_role("status").first).to_contain_text("No item with this key at version 4999")
+    page.screenshot(path=shots / "item_missing.png", full_page=True)
