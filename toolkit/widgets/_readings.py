@@ -658,7 +658,7 @@ def _unreadable(error: NodeError) -> str:
 
 
 def _time_of(node: Node, result: Any) -> datetime | None:
-    """Return the time of the version that was read, None if the node does not say, or there was no item."""
+    """Return the time of the version that was read, None if it is not known, as without an item."""
     if isinstance(result, pd.DataFrame):
         return None
     version, ledger = getattr(result, "ledger_version", None), getattr(result, "ledger", None)

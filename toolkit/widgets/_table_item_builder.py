@@ -273,7 +273,7 @@ class TableItemBuilder(ReadForm):
         Raises
         ------
         InputError
-            If there is no such row.
+            If the frame does not have that row.
         """
         count = 0 if self.found_keys is None else len(self.found_keys)
         if not 0 <= place < count:
