@@ -63,10 +63,8 @@ def _ledger(variables: Mapping[str, Any], name: str | None) -> Ledger:
     }
     if name is not None:
         if name not in variables:
-            close = did_you_mean(name, list(ledgers))
-            raise InputError(
-                f"the notebook does not have a variable {name}{f'; {close}' if close else ': write ' + name + ' = Ledger()'}"
-            )
+            hint = did_you_mean(name, list(ledgers)) or f"write {name} = Ledger()"
+            raise InputError(f"the notebook does not have a variable {name}; {hint}")
         if name not in ledgers:
             raise InputError(f"{name} must be a toolkit.embedded.Ledger, got {type(variables[name]).__name__}")
         return ledgers[name]
