@@ -6,6 +6,7 @@ the pages that other files of the repository are, and the pages that come from c
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ ELSEWHERE = {
     "CONTRIBUTING.md": "project/contributing.md",
     "data/README.md": "reference/columns.md",
     "data/figures": "figures",
+    "data/samples/README.md": "project/samples.md",
     "notebooks": "course/notebooks",
 }
 """Files and folders of the repository that are pages, or that pages show, and where they are on the site."""
@@ -49,9 +51,39 @@ def command_line() -> str:
     from toolkit.cli import app
 
     group = typer.main.get_command(app)
-    text = get_docs_for_click(obj=group, ctx=typer.Context(group), name="ledger-toolkit", title="Command line")
+    text = get_docs_for_click(
+        obj=group, ctx=typer.Context(group), name="ledger-toolkit", title="All commands and options"
+    )
     text = re.sub(r"\*\*Commands\*\*:\n\n(?:\* .*\n)+", "", text)  # cut summaries; the contents of the page list them
     return re.sub(r"^Examples:\n((?:  .*\n)+)", r"**Examples**:\n\n```bash\n\1```\n", text, flags=re.MULTILINE)
+
+
+def study_keys() -> str:
+    """Return the page of the keys of a study file, from its JSON Schema."""
+    schema = json.loads((ROOT / "data" / "studies" / "study.schema.json").read_text("utf-8"))
+    names = {
+        "CallEntry": "[[call]]",
+        "VersionChoice": "[versions]",
+        "Threshold": "[thresholds]",
+        "Waiver": "[[waiver]]",
+    }
+    names |= {"Allowed": "[allow]", "Grid": "[call.grid]", "Limits": "p50, p90, p99"}
+    parts = {"At the top": schema} | {names.get(name, name): part for name, part in schema["$defs"].items()}
+    lines = ["# Keys of a study file", "", "Generated from the JSON Schema, `data/studies/study.schema.json`.", ""]
+    for name, part in parts.items():
+        lines += [
+            f"## {name}" if name == "At the top" else f"## `{name}`",
+            "",
+            "| key | type | meaning | default |",
+            "|---|---|---|---|",
+        ]
+        for key, about in part["properties"].items():
+            default = json.dumps(about["default"]) if "default" in about else ""
+            meaning = about.get("description", "").replace("|", "\\|")
+            shown = f"`{default}`" if default else ""
+            lines.append(f"| `{key}` | {about.get('type', '')} | {meaning} | {shown} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 def stage(folder: Path) -> None:
@@ -62,7 +94,10 @@ def stage(folder: Path) -> None:
         if not target.exists() or target.stat().st_mtime != origin.stat().st_mtime:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(origin, target)
-    generated = {folder / "reference" / "command-line.md": command_line()}
+    generated = {
+        folder / "reference" / "commands.md": command_line(),
+        folder / "reference" / "study-keys.md": study_keys(),
+    }
     for target, text in generated.items():
         if not target.exists() or target.read_text("utf-8") != text:
             target.write_text(text, "utf-8")

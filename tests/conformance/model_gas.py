@@ -2,7 +2,7 @@
 
 The contracts below stand for the recorded ones (`move/lab1.move`, `lib1.move`): equal names and types, so that what
 they store has equal sizes. Run ``python -m tests.conformance.model_gas`` after changing the cost model: it measures,
-writes ``toolkit/embedded/data/calibration.csv`` and the table in the README, and prints it.
+writes ``toolkit/embedded/data/calibration.csv`` and the table of the documentation, and prints it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from toolkit.move import FunctionId, address_to_bytes
 from toolkit.wire import EncodedEntryFunction, EncodedPayloadV2
 
 ROOT = Path(__file__).resolve().parents[2]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "explanation" / "model-gas.md"
 CALIBRATION = ROOT / "toolkit" / "embedded" / "data" / "calibration.csv"
 BEGIN, END = "<!-- gas: generated -->", "<!-- end of gas -->"
 PARTS = ("execution", "io", "storage", "refund")
@@ -582,7 +582,7 @@ def _rounded_up(factor: float) -> str:
 
 
 def table(rows: list[Row]) -> str:
-    """Return the table of the README in Markdown, between its two marks."""
+    """Return the table of the documentation in Markdown, between its two marks."""
     by_call: dict[tuple[str, str, bool], dict[str, str]] = {}
     for row in rows:
         figures = by_call.setdefault((row.schedule, row.call, row.held_out), {})
@@ -599,7 +599,7 @@ def table(rows: list[Row]) -> str:
 
 
 def with_table(text: str, rows: list[Row]) -> str:
-    """Return the README's text with the table of the rows."""
+    """Return the page's text with the table of the rows."""
     before, _, rest = text.partition(BEGIN)
     return before + table(rows) + rest.partition(END)[2]
 
@@ -607,5 +607,5 @@ def with_table(text: str, rows: list[Row]) -> str:
 if __name__ == "__main__":
     measured = list(measure(Recordings(ROOT.parent / "shared" / "data" / "oracle")))
     CALIBRATION.write_text(as_csv(measured), encoding="utf-8")
-    README.write_text(with_table(README.read_text(encoding="utf-8"), measured), encoding="utf-8")
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), measured), encoding="utf-8")
     print(f"{table(measured)}\n\n{sentence(measured)}")

@@ -51,11 +51,11 @@ def test_the_stated_deviation_is_the_measured_one(rows):
     assert model_gas.calibration() == rows, "run python -m tests.conformance.model_gas"
 
 
-def test_readme_and_notice_state_the_figures_of_the_file():
-    """The table of the README and the notice of reports and notebooks come from the file."""
+def test_documentation_and_notice_state_the_figures_of_the_file():
+    """The table of the documentation and the notice of reports and notebooks come from the file."""
     stated = model_gas.calibration()
-    readme = model_gas.README.read_text("utf-8")
-    assert model_gas.with_table(readme, stated) == readme, "run python -m tests.conformance.model_gas"
+    page = model_gas.PAGE.read_text("utf-8")
+    assert model_gas.with_table(page, stated) == page, "run python -m tests.conformance.model_gas"
     assert model_gas.sentence(stated) in MODEL_NOTICE
 
 

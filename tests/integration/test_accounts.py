@@ -75,7 +75,7 @@ def test_small_pages_give_the_same(node, monkeypatch):
 
 
 def test_changes_of_balances_in_whole_coins(node):
-    """The one line of the README: exact, by the decimals of each row's asset."""
+    """The one line of the documentation: exact, by the decimals of each row's asset."""
     call = toolkit.EntryFunction("0x1::aptos_account::transfer", arguments=["0xb0b", 150_000_000])
     changes = node.simulate(call, sender="0xa11ce").balance_changes
     decimals = changes["asset"].map({asset: node.asset(asset).decimals for asset in changes["asset"].unique()})

@@ -269,10 +269,10 @@ def test_a_struct_without_fields_is_bad_input_for_parquet_only(command, monkeypa
         assert done.returncode == 0, done.stderr
 
 
-def test_the_readme_and_the_help_name_every_exit_code(command):
+def test_the_documentation_and_the_help_name_every_exit_code(command):
     """0 to 6, 70, 130 and 141."""
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
-    for text in (command("--help").stdout, readme[readme.index("Exit codes:") :]):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "command-line.md").read_text("utf-8")
+    for text in (command("--help").stdout, page[page.index("Exit codes:") :]):
         words = text[text.index("Exit codes:") :]
         for code in (0, 1, 2, 3, 4, 5, 6, 70, 130, 141):
             assert f" {code} " in words.replace("\n", " ")

@@ -1,4 +1,4 @@
-"""The command `snapshot` as a build runs it, and the workflow of README in a pretend CI: its commands and exit codes."""
+"""The command `snapshot` as a build runs it, and the workflow of the documentation in a pretend CI: its commands and exit codes."""
 
 from __future__ import annotations
 
@@ -51,8 +51,12 @@ def edit(path, old, new):
 
 
 def workflow():
-    """Return the steps of the workflow in README that run a command."""
-    found = re.search(r"```yaml\n(name: gas\n.*?)```", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL)
+    """Return the steps of the workflow in the documentation that run a command."""
+    found = re.search(
+        r"```yaml\n# [^\n]*\n(name: gas\n.*?)```",
+        (ROOT / "docs" / "how-to" / "gate-in-ci.md").read_text("utf-8"),
+        flags=re.DOTALL,
+    )
     steps = yaml.safe_load(found[1])["jobs"]["gas"]["steps"]
     return [step for step in steps if "run" in step]
 
@@ -74,7 +78,7 @@ def pretend_ci(folder, command):
     return codes, output
 
 
-def test_the_workflow_of_the_readme_passes_and_fails(project, command):
+def test_the_workflow_of_the_documentation_passes_and_fails(project, command):
     """Nothing changed: it passes. A call became dearer: it fails, with an annotation, a test case and the cause."""
     codes, output = pretend_ci(project, command)
     assert list(codes.values()) == [0, 0]

@@ -79,7 +79,15 @@ def test_modules_avoid_the_words_of_the_list(package):
     assert found == [], "\n".join(["avoided phrases:", *found])
 
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "data/README.md", "tests/README.md", "tests/benchmarks/README.md"]
+DOCUMENTS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "data/README.md",
+    "data/samples/README.md",
+    "tests/README.md",
+    "tests/benchmarks/README.md",
+]
+DOCUMENTS += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 DOCUMENTS += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "notebooks").rglob("*.ipynb"))
 
 

@@ -503,7 +503,7 @@ STEPS = Schema(
         Column("success_after", pa.bool_(), "whether execution succeeded after"),
         _text("error_before", "error code before, if the call failed"),
         _text("error_after", "error code after, if the call failed"),
-        _text("cause", "kind of cause, one of those listed in README.md under 'Why gas moved'", required=True),
+        _text("cause", "kind of cause; the documentation lists them under 'Why a step has a cause'", required=True),
         Column("cause_parts", pa.list_(pa.string()), "the kinds that a mixed cause is made of, else the one kind"),
         _text("explanation", "the cause in plain words"),
         _text("transaction_hash", "of the transaction at version_after, if the step is exact", source="hash"),
