@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-
 import toolkit
 from toolkit.client._transport import SessionTransport
-
 
 
 def test_the_fetch_functions_send_over_the_engine(node, monkeypatch):
