@@ -272,7 +272,7 @@ class Form(anywidget.AnyWidget):
         return bundle
 
     def _picture(self) -> str:
-        shown = [f"<h4>{title}</h4>{html}" for title, html in self._pages if title in self._pictured]
+        shown = [f"<h4>{title}</h4>{html}" for title, html in self._pages if title.partition(" (")[0] in self._pictured]
         about = [(name, value) for name, value in self._facts() if value]
         return f"<style>{self._css}</style>" + picture(self._title, about, self.python, shown)
 

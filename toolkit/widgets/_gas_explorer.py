@@ -156,7 +156,7 @@ class GasExplorer(FunctionForm):
     _blank = BLANK
     _mirrored = ("function", "type_arguments", "arguments")
     _result_name = "result"
-    _pictured = frozenset({"Figure", "Explain"})
+    _pictured = frozenset({"Figure", "Steps"})
 
     request = Instance(Study, allow_none=True)
     study = Instance(Study, allow_none=True)
@@ -606,7 +606,7 @@ def figure_page(run: Run, groups: Sequence[StepGroup], uid: str) -> Html:
     model = paragraph(f"Model gas. {MODEL_NOTICE}") if is_model(observations) else ""
     return Html(
         f'<div class="ltk-scroll"><div class="ltk-figure">{svg}{marks}</div></div>'
-        f'<div aria-live="polite">{details}</div>{paragraph(words)}{model}'
+        f'<div aria-live="polite">{details}</div>{paragraph(words, "note ltk-live")}{model}'
     )
 
 

@@ -424,10 +424,17 @@ def test_a_study_is_saved_where_the_user_says(form, tmp_path):
 
 
 def test_a_saved_notebook_shows_the_figure_and_the_words(done):
-    """The picture has calls, versions, program, figure and explanation; nothing in it is a script."""
+    """The picture has calls, versions, program, figure, and the steps, which open without a kernel; it has no script."""
     form = done
     picture = form._picture()
-    for words in ("0x1::m::count", "search for steps in 0:-1", "toolkit.Study(", "<svg", f"at version {RISE}"):
+    for words in (
+        "0x1::m::count",
+        "search for steps in 0:-1",
+        "toolkit.Study(",
+        "<svg",
+        "<summary>",
+        f"At version {RISE}",
+    ):
         assert words in picture
     assert "<script" not in picture
 
