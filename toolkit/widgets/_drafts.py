@@ -13,13 +13,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from toolkit.errors import InputError, SchemaError
-from toolkit.move import Address, FunctionId, UInt, parse_type_tag, wire_address, wire_type
+from toolkit.move import Address, FunctionId, UInt, parse_hex, parse_type_tag, wire_address, wire_type
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, group, select, switch, text
 from toolkit.widgets._functions import arguments_text, function_fields, parse_arguments, raw_field, read_types
 from toolkit.wire import (
     Ed25519Signature,
     EntryFunction,
+    IndexedSignature,
     MultiEd25519Signature,
     MultiKeySignature,
     Multisig,
@@ -31,7 +32,7 @@ from toolkit.wire import (
     parse_account_signature,
     parse_signature,
 )
-from toolkit.wire._keys import PublicKeyType
+from toolkit.wire._keys import PublicKeyType, bitmap_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +71,7 @@ SHAPES = {
     "json": "other, as JSON",
 }
 """The signatures of an account by name."""
+_SEVERAL = ["multi_key", "multi_ed25519"]
 
 _BLANK_KEY: dict[str, Any] = {
     "shape": "none",
@@ -78,6 +80,7 @@ _BLANK_KEY: dict[str, Any] = {
     "keys": [],
     "ed25519_keys": [],
     "required": "1",
+    "signing": "",
     "json": "",
 }
 BLANK: dict[str, Any] = {
@@ -254,7 +257,11 @@ def _shape_fields() -> dict[str, Any]:
                 "ed25519_keys",
                 {"kind": "rows", "label": "Keys", "item": key, "blank": "", "when": ["shape", ["multi_ed25519"]]},
             ),
-            ("required", text("Signatures required", mono=True, when=["shape", ["multi_key", "multi_ed25519"]])),
+            ("required", text("Signatures required", mono=True, when=["shape", _SEVERAL])),
+            (
+                "signing",
+                text("Keys that sign", mono=True, hint="such as 1, 3; empty: as usual", when=["shape", _SEVERAL]),
+            ),
             ("json", text("Signature", mono=True, rows=4, when=["shape", ["json"]])),
         ],
     )
@@ -332,15 +339,23 @@ def _write_key(key: AccountSignature | None) -> dict[str, Any]:
         case MultiKeySignature():
             keys = [{"type": one.type, "key": one.value} for one in key.public_keys]
             about = {"shape": "multi_key", "keys": keys, "required": str(key.signatures_required)}
+            if key.replace(signatures=key.implied_fields()["signatures"]) != key:
+                about["signing"] = ", ".join(str(entry.index + 1) for entry in key.signatures)
         case MultiEd25519Signature():
             about = {
                 "shape": "multi_ed25519",
                 "ed25519_keys": list(key.public_keys),
                 "required": str(key.threshold),
             }
+            if MultiEd25519Signature(key.public_keys, threshold=key.threshold) != key:
+                bits = int.from_bytes(parse_hex(key.bitmap))
+                about["signing"] = ", ".join(str(n) for n in range(1, 33) if bits >> 32 - n & 1)
         case _:
             about = {"shape": "json", "json": _pretty(key.to_wire())}
-    return _BLANK_KEY | about
+    draft = _BLANK_KEY | about
+    if key is None or "signing" not in about or _read_key(draft, "", Findings()) == key:
+        return draft
+    return _BLANK_KEY | {"shape": "json", "json": _pretty(key.to_wire())}  # a bitmap that the fields cannot say
 
 
 # reading -------------------------------------------------------------------------------------------------------------
@@ -543,16 +558,44 @@ def _read_key(draft: dict[str, Any], path: str, found: Findings) -> Any:  # noqa
     required = _read_number(draft["required"], f"{path}.required", found)
     if required is None:
         return None
+    count = len(draft["keys" if shape == "multi_key" else "ed25519_keys"])
+    signing = _read_signing(draft.get("signing", ""), count, f"{path}.signing", found)
     if shape == "multi_ed25519":
         keys = [key.strip() for key in draft["ed25519_keys"]]
-        return _made(lambda: MultiEd25519Signature(keys, threshold=required), f"{path}.required", found)
+        zeros = None if signing is None else [bytes(64)] * len(signing)
+        bitmap = None if signing is None else bitmap_of(signing, length=4)
+        return _made(
+            lambda: MultiEd25519Signature(keys, threshold=required, signatures=zeros, bitmap=bitmap),
+            f"{path}.required",
+            found,
+        )
     typed_keys = [
         _made(partial(PublicKey, one["key"].strip(), type=one["type"]), f"{path}.keys.{place}.key", found)
         for place, one in enumerate(draft["keys"])
     ]
-    if None in typed_keys:
+    if None in typed_keys or f"{path}.signing" in found.errors:
         return None
-    return _made(lambda: MultiKeySignature(typed_keys, signatures_required=required), f"{path}.required", found)
+    signatures = (
+        None
+        if signing is None
+        else [IndexedSignature(place, signature=typed_keys[place].zero_signature()) for place in signing]
+    )
+    return _made(
+        lambda: MultiKeySignature(typed_keys, signatures_required=required, signatures=signatures),
+        f"{path}.required",
+        found,
+    )
+
+
+def _read_signing(typed: str, count: int, path: str, found: Findings) -> list[int] | None:
+    """Return the places of the keys that sign, counted from 0; None if nothing is typed, or it cannot be read."""
+    if not typed.strip():
+        return None
+    numbers = [part.strip() for part in typed.split(",")]
+    if not all(number.isascii() and number.isdecimal() and 1 <= int(number) <= count for number in numbers):
+        found.errors[path] = f"expected numbers of keys from 1 to {count}, such as 1, {max(count, 1)}"
+        return None
+    return sorted({int(number) - 1 for number in numbers})
 
 
 def _read_object(typed: str, path: str, found: Findings) -> Any:

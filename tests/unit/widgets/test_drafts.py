@@ -81,6 +81,12 @@ REQUESTS = {
     "multi-ed25519, one signs": request(
         public_key=MultiEd25519Signature([KEY, KEY], threshold=1, signatures=[bytes(64)])
     ),
+    "multi-ed25519, the second signs": request(
+        public_key=MultiEd25519Signature([KEY, KEY], threshold=1, signatures=[bytes(64)], bitmap="0x40000000")
+    ),
+    "multi-ed25519, with a bit too many": request(
+        public_key=MultiEd25519Signature([KEY, KEY], threshold=1, signatures=[bytes(64)], bitmap="0x60000000")
+    ),
     "abstract": request(public_key=AbstractSignature("0x1::m::authenticate", auth_data="0x00")),
     "no signature, said": request(public_key=NoAccountSignature()),
     "whole signature": request(signature=Ed25519Signature(KEY)),
@@ -122,11 +128,24 @@ def test_the_texts_of_the_form_make_a_request_that_sends_the_same(name):
     made = REQUESTS[name]
     again = filled_again(made)
     assert again.sender == made.sender
-    if name not in {"multi-key, the second signs", "multi-ed25519, one signs"}:  # forms of signatures without a field
-        assert again.signature_to_send() == made.signature_to_send()
+    assert again.signature_to_send() == made.signature_to_send()
     assert again.query() == made.query() or made.estimate_gas_unit_price is False or made.query() == {}
     assert (again.max_gas_amount or made.max_gas_amount) == made.max_gas_amount
     assert again.payload.to_wire()["type"] == made.payload.to_wire()["type"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [("3", "from 1 to 2, such as 1, 2"), ("0", "from 1 to 2"), ("one", "from 1 to 2"), ("1,,2", "1 to 2")],
+)
+@pytest.mark.parametrize("name", ["multi-key", "multi-ed25519"])
+def test_numbers_of_keys_that_sign_are_checked(name, typed, said):
+    """A key that does not exist is said at its field."""
+    draft = write_request(REQUESTS[name])
+    found = Findings()
+    read_request(draft | {"sender_key": draft["sender_key"] | {"signing": typed}}, None, None, found)
+    assert list(found.errors) == ["sender_key.signing"]
+    assert said in found.errors["sender_key.signing"]
 
 
 @pytest.mark.parametrize("name", REQUESTS)
