@@ -83,3 +83,15 @@ def test_a_hundred_forms_opened_and_closed_leave_nothing(node):
         builder = SimulationBuilder(node, request=toolkit.SimulationRequest(CALL, sender="0xa11ce"))
         builder.close()
     assert set(Widget.get_manager_state()["state"]) == before
+
+
+def test_the_form_knows_the_accounts_of_an_embedded_ledger(node):
+    """Names of the ledger's accounts and of the framework stand beside their addresses, once the function was looked up."""
+    builder = SimulationBuilder(node, request=toolkit.SimulationRequest(CALL, sender="0xa11ce"))
+    assert "alice" not in builder._findings["notes"]["sender"]
+    builder.check()
+    assert builder._findings["notes"]["sender"].endswith("a11ce, alice")
+    assert builder._findings["notes"]["arguments.0"].endswith("b0b, bob")
+    builder.arguments = '["0x1", 100]'
+    assert builder._findings["notes"]["arguments.0"] == "= framework"
+    builder.close()

@@ -13,6 +13,7 @@ from toolkit._present.notebook import facts_html, literal
 from toolkit._present.text import listed, short_addresses, visible
 from toolkit.client._calls import PreparedCall
 from toolkit.client._connection import Connection, path
+from toolkit.client._http import served_ledger
 from toolkit.client._node_errors import ABSENT, NO_ACCOUNT
 from toolkit.errors import Forbidden, InputError, NodeError, NotFound, SchemaError
 from toolkit.move import (
@@ -47,6 +48,7 @@ __all__ = [
     "account_resources",
     "account_tables",
     "declared_types",
+    "known_names",
     "prepare_page",
     "read_account",
     "read_asset",
@@ -60,6 +62,28 @@ _FROM_OWNER = b"\xfc"
 """Last byte of what is hashed to the address of an object that is derived from an owner and another object."""
 _NO_KEY = "0x" + 64 * "0"
 """Authentication key of accounts that nobody can sign for, such as resource accounts."""
+
+
+_FRAMEWORK_NAMES = {
+    "0x0": "nobody",
+    "0x1": "framework",
+    "0x3": "tokens",
+    "0x4": "token objects",
+    "0xa": "APT as a fungible asset",
+    "0xa550c18": "core resources",
+}
+"""Addresses that are the same on every chain."""
+
+
+def known_names(node: Node) -> dict[str, str]:
+    """Return names of addresses by canonical address: of the framework, and of the accounts of an embedded ledger.
+
+    Asks the node nothing.
+    """
+    names = {parse_address(address): name for address, name in _FRAMEWORK_NAMES.items()}
+    ledger = served_ledger(node.url)
+    accounts = () if ledger is None else ledger.accounts
+    return names | {parse_address(account.address): account.name for account in accounts if account.name}
 
 
 class AccountKind(StrEnum):

@@ -43,6 +43,7 @@ __all__ = [
     "login_of",
     "redacted_target",
     "redacted_url",
+    "served_ledger",
 ]
 
 NETWORKS = {
@@ -240,7 +241,17 @@ def embedded_url(ledger: Ledger) -> str:
 
     server = embedded.start(ledger)
     atexit.register(server.stop)
+    _served[server.url] = ledger
     return server.url
+
+
+_served: dict[str, Ledger] = {}
+"""The ledgers that are served, by URL."""
+
+
+def served_ledger(url: str) -> Ledger | None:
+    """Return the ledger that `embedded_url` serves at a URL; None for the URL of any other node."""
+    return _served.get(url)
 
 
 @dataclass(frozen=True, slots=True)

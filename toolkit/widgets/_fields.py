@@ -12,7 +12,7 @@ import json
 import re
 from dataclasses import dataclass
 from dataclasses import field as attribute
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolkit._present.messages import shorten
 from toolkit.errors import InputError
@@ -36,6 +36,9 @@ from toolkit.move import (
     wire_address,
 )
 from toolkit.move._codecs import integer_range, move_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "Findings",
@@ -75,12 +78,15 @@ class Findings:
     missing : dict of str to str
         What to enter, for required fields that are empty.
     notes : dict of str to str
-        The value in another form: the canonical address, digits in groups, the number of bytes.
+        The value in another form: the canonical address with its name, digits in groups, the number of bytes.
+    names : mapping of str to str
+        Names of addresses that are known, by canonical address.
     """
 
     errors: dict[str, str] = attribute(default_factory=dict)
     missing: dict[str, str] = attribute(default_factory=dict)
     notes: dict[str, str] = attribute(default_factory=dict)
+    names: Mapping[str, str] = attribute(default_factory=dict)
 
     @property
     def good(self) -> bool:
@@ -335,8 +341,13 @@ def read_leaf(layout: Layout, draft: str, path: str, found: Findings) -> Any:
     if _fits(layout, value, path, found):
         if isinstance(value, int) and len(str(abs(value))) >= _GROUPED:
             found.notes[path] = f"= {value:,}"
-        elif isinstance(value, str) and parse_address(value) != value:
-            found.notes[path] = f"= {parse_address(value)}"
+        elif isinstance(value, str):
+            address = parse_address(value)
+            shown = [] if address == value else [address]
+            if address in found.names:
+                shown.append(found.names[address])
+            if shown:
+                found.notes[path] = f"= {', '.join(shown)}"
     return value
 
 

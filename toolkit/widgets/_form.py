@@ -19,6 +19,7 @@ import traitlets
 from traitlets import Bool, Dict, List, Unicode, observe
 
 from toolkit._present.text import cleaned
+from toolkit.client._accounts import known_names
 from toolkit.errors import InputError, ToolkitError
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._results import picture
@@ -251,6 +252,7 @@ class Form(anywidget.AnyWidget):
         self._unfinished = False
         self._blamed: dict[str, str] = {}
         self._name = ""
+        self._names: dict[str, str] = {}
         self._found = Findings()
         self._taken = dict(self._blank)
         super().__init__(_draft=dict(self._blank), _about=self._described(), _status={"kind": "hint", "text": ""})
@@ -296,6 +298,7 @@ class Form(anywidget.AnyWidget):
 
     def _forget_node(self) -> None:
         """Forget what the node before answered."""
+        self._names = {}
         self._blamed = {}
         self._say("hint", "")
         self._show_result(None)
@@ -436,7 +439,7 @@ class Form(anywidget.AnyWidget):
 
     def _take(self, draft: dict[str, Any], *, typed: bool = False) -> None:
         """Read a draft, set the request and show what was found; `typed` if it comes from the browser."""
-        found = Findings()
+        found = Findings(names=self._names)
         with self._state(), self._without_feedback(), self.hold_sync():
             request = self._read_draft(draft, found, typed=typed)
             self._found, self._taken = found, dict(draft)
@@ -470,6 +473,12 @@ class Form(anywidget.AnyWidget):
             if is_given_up():
                 raise GivenUpError
             yield
+
+    def _learn_names(self) -> None:
+        """Find out the names of addresses, for the notes at their fields."""
+        names = self._names or known_names(self._asked)
+        with self._state():
+            self._names = names
 
     # what runs in the background -------------------------------------------------------------------------
 

@@ -204,6 +204,15 @@ def test_values_are_shown_in_another_form():
     assert found.notes == {"a": f"= 0x{'b0b':0>64}", "n": "= 4,294,967,295", "b.text": "3 bytes"}
 
 
+def test_names_of_addresses_are_shown_beside_them():
+    """A name that is known comes after the canonical address, however the address is written."""
+    bob = f"0x{'b0b':0>64}"
+    found = Findings(names={bob: "bob", "0x1": "framework"})
+    for typed in ("0xb0b", bob, "0x1", "0xca7"):
+        _fields.read(Address(), typed, typed, found)
+    assert found.notes == {"0xb0b": f"= {bob}, bob", bob: "= bob", "0x1": "= framework", "0xca7": f"= 0x{'ca7':0>64}"}
+
+
 def test_a_long_vector_is_one_json_text():
     """Past 50 items rows would be useless: the value is one text, exact to the last digit."""
     layout = layout_of("vector<u256>")
