@@ -50,6 +50,7 @@ _ONE = "expected a ledger version, such as 4000, or -1 for the head"
 _MANY = "expected versions, such as 0:-1/50, 100:200, -1000:, 2026-05-01..2026-06-01/20, or 100, 200, 300"
 _MAX_LISTED = 200
 _MAX_TEXT = 600
+_MAX_LARGE = 80
 _ANY_HEAD = 2**64
 _ROWS = 10
 _MAX_ROWS = 200
@@ -256,6 +257,13 @@ def _long(content: str) -> Html:
     if len(content) <= _MAX_TEXT:
         return Html(f"<code>{safe(content)}</code>")
     return folded(Html(f"<code>{safe(content[: _MAX_TEXT // 10])}{ELLIPSIS}</code>"), code(content, "The value"))
+
+
+def answer_html(value: Any) -> Html:
+    """Return the one value of an answer: what is short is large."""
+    shown = value_html(value)
+    brief = len(str(value)) <= _MAX_LARGE and not isinstance(value, dict | list)
+    return Html(f'<p class="ltk-value">{shown}</p>') if brief else shown
 
 
 # pages of a frame ----------------------------------------------------------------------------------------------------

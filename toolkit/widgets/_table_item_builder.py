@@ -37,6 +37,7 @@ from toolkit.widgets._readings import (
     BLANK_VERSIONS,
     ReadForm,
     Wanted,
+    answer_html,
     curl_lines,
     parse_plan,
     read_options,
@@ -565,7 +566,7 @@ class TableItemBuilder(ReadForm):
         kind = f"<p>Value <code>{safe(_short(reading.wanted.request.value_type))}</code></p>"
         facts = pairs([("Key", value_html(result.key)), *version_pairs(reading)], "How it was read")
         reached = f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>"
-        page = f"{kind}{value_html(result.value)}{facts}{paragraph(Html(reached))}"
+        page = f"{kind}{answer_html(result.value)}{facts}{paragraph(Html(reached))}"
         raw = json.dumps(encode_json(result.value_layout, result.value), indent=1, ensure_ascii=False)
         return {"Item": f'<div class="ltk-page">{page}</div>', "Raw": code(raw, "The value as the node prints it")}
 

@@ -19,6 +19,7 @@ from toolkit.widgets._readings import (
     BLANK_VERSIONS,
     ReadForm,
     Wanted,
+    answer_html,
     curl_lines,
     model_note,
     read_options,
@@ -271,7 +272,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         result: ViewResult = reading.result
         types = result.types or ("as in JSON",) * len(result.values)
         if len(result.values) == 1:
-            value = Html(f"<p>Returned <code>{safe(types[0])}</code></p>{value_html(result.value)}")
+            value = Html(f"<p>Returned <code>{safe(types[0])}</code></p>{answer_html(result.value)}")
         else:
             rows = [
                 (place, Html(f"<code>{safe(kind)}</code>"), value_html(one))
