@@ -72,8 +72,11 @@ class Lab:
         """Choose the theme of pages opened from now on."""
         write(self.folder / "settings/@jupyterlab/apputils-extension/themes.jupyterlab-settings", {"theme": name})
 
-    def open(self, browser, source, *, name, errors, width=1200, height=1250):
-        """Open a page on a new notebook and run its one cell; what its scripts throw goes into `errors`."""
+    def open(self, browser, source, *, name, errors, width=1200, height=1250, classic=False):
+        """Open a page on a new notebook and run its one cell; what its scripts throw goes into `errors`.
+
+        `classic` opens it in Notebook 7 instead, which the same server offers.
+        """
         from playwright.sync_api import expect
 
         cell = {
@@ -90,12 +93,13 @@ class Lab:
         write(self.folder / f"work/{name}.ipynb", book)
         page = browser.new_page(viewport={"width": width, "height": height})
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"{self.url}/lab/tree/{name}.ipynb?reset")
+        page.goto(f"{self.url}/notebooks/{name}.ipynb" if classic else f"{self.url}/lab/tree/{name}.ipynb?reset")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
         # Until the page knows its kernel, running a cell would ask which one to take.
         expect(page.locator(".jp-Toolbar-kernelName")).to_have_text("Python 3 (ipykernel)", timeout=60_000)
         page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=60_000)
-        page.keyboard.press("Control+b")  # the file browser takes a quarter of the width
+        if not classic:
+            page.keyboard.press("Control+b")  # the file browser takes a quarter of the width
         for _ in range(5):  # the kernel is idle before the page can reach it
             question = page.locator(".jp-Dialog")
             assert not question.count(), question.first.inner_text()

@@ -17,9 +17,9 @@ def page(lab, browser, request):
     """Return a page with a widget on it; errors of its scripts fail the test."""
     opened, errors = [], []
 
-    def start(source, theme, first):
+    def start(source, theme, first, **about):
         lab.theme(f"JupyterLab {theme}")
-        page = lab.open(browser, source, name=request.node.name, errors=errors)
+        page = lab.open(browser, source, name=request.node.name, errors=errors, **about)
         opened.append(page)
         page.get_by_role("button", name=first, exact=True).wait_for(timeout=60_000)
         return page
@@ -39,7 +39,17 @@ def tab_to(view, control):
     raise AssertionError(f"Tab does not lead to {control}")
 
 
-def test_simulations_by_keyboard_alone(page, shots):
+def press_on_all(view, keys):
+    """Press keys on each control of the form."""
+    view.evaluate("document.querySelectorAll('.ltk details').forEach((one) => (one.open = true))")
+    for control in view.locator(".ltk :is(input, select, textarea, button, summary)").all():
+        if control.is_visible():
+            control.focus()
+            for key in keys:
+                view.keyboard.press(key)
+
+
+def test_simulations_by_keyboard_alone(page, shots, axe):
     """A bad entry, a transfer, a fee payer and a failing call, without the mouse; then single keys change no cell."""
     from playwright.sync_api import expect
 
@@ -94,18 +104,14 @@ def test_simulations_by_keyboard_alone(page, shots):
     keys.press("Enter")
     expect(status).to_contain_text("failed.changes is a frame")
     cells = view.locator(".jp-Notebook .jp-Cell").count()
-    view.evaluate("document.querySelectorAll('.ltk details').forEach((one) => (one.open = true))")
-    for control in view.locator(".ltk :is(input, select, textarea, button, summary)").all():
-        if control.is_visible():
-            control.focus()
-            for key in ("x", "b", "j", "ArrowDown"):
-                keys.press(key)
+    assert axe(view) == []
+    press_on_all(view, ("x", "b", "j", "ArrowDown"))
     expect(view.get_by_role("button", name="Simulate", exact=True)).to_be_visible()
     assert view.locator(".jp-Notebook .jp-Cell").count() == cells
     expect(view.locator(".jp-InputPrompt").first).to_have_text("[1]:")
 
 
-def test_the_workbench_by_keyboard_alone(page, shots):
+def test_the_workbench_by_keyboard_alone(page, shots, axe):
     """A node is connected to, a tab is turned, and a view is read, in the dark theme."""
     from playwright.sync_api import expect
 
@@ -126,3 +132,22 @@ def test_the_workbench_by_keyboard_alone(page, shots):
     keys.press("Control+Enter")
     expect(view.get_by_role("tabpanel", name="View")).to_contain_text("652", timeout=20_000)
     view.screenshot(path=shots / "lab_workbench_dark.png")
+    assert axe(view) == []
+
+
+def test_notebook_7_leaves_the_keys_to_the_form(page, shots):
+    """A transfer is simulated there too, and single keys change no cell."""
+    from playwright.sync_api import expect
+
+    view = page(SIMULATION, "Light", "Simulate", classic=True)
+    view.get_by_label("Sender", exact=True).fill("0xa11ce")
+    view.get_by_role("combobox", name="Function").fill("0x1::aptos_account::transfer")
+    view.get_by_label("Argument 1").fill("0xb0b", timeout=20_000)
+    view.get_by_label("Argument 2").fill("100")
+    view.get_by_label("Argument 2").press("Control+Enter")
+    expect(view.get_by_text("Success", exact=True)).to_be_visible(timeout=20_000)
+    view.screenshot(path=shots / "notebook_7.png")
+    cells = view.locator(".jp-Notebook .jp-Cell").count()
+    press_on_all(view, ("x", "b"))
+    expect(view.get_by_role("button", name="Simulate", exact=True)).to_be_visible()
+    assert view.locator(".jp-Notebook .jp-Cell").count() == cells
