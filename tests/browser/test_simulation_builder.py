@@ -27,7 +27,9 @@ def page(lab, browser, request):
     yield start
     for page in opened:
         page.close()
-    assert errors == []
+    assert [
+        error for error in errors if "schema" not in error and "is not registered" not in error
+    ] == []  # of Notebook 7
 
 
 def tab_to(view, control):
@@ -146,6 +148,7 @@ def test_notebook_7_leaves_the_keys_to_the_form(page, shots):
     view.get_by_label("Argument 2").fill("100")
     view.get_by_label("Argument 2").press("Control+Enter")
     expect(view.get_by_text("Success", exact=True)).to_be_visible(timeout=20_000)
+    expect(view.locator(".jp-InputPrompt").first).to_have_text("[1]:")
     view.screenshot(path=shots / "notebook_7.png")
     cells = view.locator(".jp-Notebook .jp-Cell").count()
     press_on_all(view, ("x", "b"))

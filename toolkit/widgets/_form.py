@@ -35,9 +35,10 @@ _JOIN_S = 2.0
 """How long `Form.close` waits for a thread that has been given up; it ends at once unless it is connecting."""
 
 
-def _plain(name: str) -> str:
-    """Return a file of this folder without indentation and whole-line comments: each form sends it to the browser."""
-    lines = [line.strip() for line in (Path(__file__).parent / name).read_text("utf-8").splitlines()]
+def _plain(*names: str) -> str:
+    """Return files of this folder without indentation and whole-line comments: each form sends them to the browser."""
+    folder = Path(__file__).parent
+    lines = [line.strip() for name in names for line in (folder / name).read_text("utf-8").splitlines()]
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/**")))
 
 
@@ -197,7 +198,7 @@ class Form(anywidget.AnyWidget):
         Initial content of the form.
     """
 
-    _esm = _plain("form.js")
+    _esm = _plain("common.js", "form.js")
     _css = _plain("form.css")
 
     _title: ClassVar[str] = ""

@@ -21,6 +21,7 @@ from toolkit.widgets._form import Background, Form, _plain, is_given_up
 from toolkit.widgets._gas_explorer import GasExplorer
 from toolkit.widgets._results import picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
+from toolkit.widgets._table_item_builder import TableItemBuilder
 from toolkit.widgets._view_builder import ViewBuilder
 from toolkit.wire import EntryFunction, Multisig, NodeInfo, ViewFunction
 
@@ -40,6 +41,7 @@ _TARGETS = (
 _BUILDERS: dict[str, tuple[str, Callable[[Node], Any]]] = {
     "simulation": ("Simulation", SimulationBuilder),
     "view": ("View", ViewBuilder),
+    "table_item": ("Table item", TableItemBuilder),
     "gas": ("Gas", GasExplorer),
 }
 """Title and class of each builder, by the name of its tab."""
@@ -69,7 +71,7 @@ class Workbench(anywidget.AnyWidget):
     info : NodeInfo or None
         The node and its ledger, as of the last `refresh`. Read only.
     selected : str
-        Name of the open tab: ``simulation``, ``view`` or ``gas``.
+        Name of the open tab: ``simulation``, ``view``, ``table_item`` or ``gas``.
     error : str
         Why the last `connect` or `refresh` failed; empty if it did not. Read only.
     busy : bool
@@ -86,7 +88,7 @@ class Workbench(anywidget.AnyWidget):
     >>> workbench.close()
     """
 
-    _esm = _plain("workbench.js")
+    _esm = _plain("common.js", "workbench.js")
     _css = Form._css + "\n" + _plain("workbench.css")  # noqa: SLF001 - one style for all
 
     node = Instance(Node, allow_none=True)
@@ -152,6 +154,18 @@ class Workbench(anywidget.AnyWidget):
             If the workbench has no node yet.
         """
         builder: ViewBuilder = self._builder("view")
+        return builder
+
+    @property
+    def table_item_builder(self) -> TableItemBuilder:
+        """The builder of the tab Table item.
+
+        Raises
+        ------
+        InputError
+            If the workbench has no node yet.
+        """
+        builder: TableItemBuilder = self._builder("table_item")
         return builder
 
     @property

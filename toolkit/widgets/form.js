@@ -9,18 +9,6 @@ const CLOSE_MS = 150;
 const FUNCTION = /^\s*(0x)?[0-9a-f]{1,64}::\w+::\w+\s*$/i;
 let forms = 0;
 
-/** Return an element; `on*` are listeners, `text` is its text, other properties are attributes. */
-function make(tag, about = {}, ...inside) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(about)) {
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name === "text") made.textContent = value;
-    else if (value !== false && value !== undefined && value !== null) made.setAttribute(name, value === true ? "" : value);
-  }
-  made.append(...inside.filter((one) => one));
-  return made;
-}
-
 function later(ms, run) {
   let timer = 0;
   const start = (...given) => {
@@ -627,16 +615,7 @@ function render({ model, el }) {
   const away = () => (gone.hidden = false);
   model.on("comm_live_update", away);
 
-  // JupyterLab reads single keys (x cuts the cell) wherever they are pressed: those pressed here stay here.
-  const keys = (event) => {
-    const command = event.ctrlKey || event.metaKey;
-    if (command && event.key === "Enter") {
-      event.preventDefault();
-      event.stopPropagation();
-      actions[0]?.click();
-    } else if (!command) event.stopPropagation();
-  };
-  el.addEventListener("keydown", keys);
+  const letKeysGo = keepKeys(el, () => actions[0]?.click());
 
   sayNode();
   redraw();
@@ -649,7 +628,7 @@ function render({ model, el }) {
   return () => {
     listeners.forEach(([name, note]) => model.off(`change:${name}`, note));
     model.off("comm_live_update", away);
-    el.removeEventListener("keydown", keys);
+    letKeysGo();
     lookSoon.stop();
     search.stop();
     waitSoon.stop();

@@ -3,17 +3,6 @@
 
 let benches = 0;
 
-function make(tag, about = {}, ...inside) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(about)) {
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else if (name === "text") made.textContent = value;
-    else if (value !== false && value !== undefined && value !== null) made.setAttribute(name, value === true ? "" : value);
-  }
-  made.append(...inside.filter((one) => one));
-  return made;
-}
-
 function render({ model, el, host, signal }) {
   const uid = `ltkw${++benches}-${Math.random().toString(36).slice(2, 7)}`;
   const get = (name) => model.get(name);
@@ -128,8 +117,7 @@ function render({ model, el, host, signal }) {
   for (const [name, run] of Object.entries(watched)) model.on(`change:${name}`, run);
   const away = () => (gone.hidden = false);
   model.on("comm_live_update", away);
-  const keys = (event) => event.ctrlKey || event.metaKey || event.stopPropagation();
-  el.addEventListener("keydown", keys);
+  const letKeysGo = keepKeys(el, () => {});
   state();
   say();
   work();
@@ -138,7 +126,7 @@ function render({ model, el, host, signal }) {
   return () => {
     for (const [name, run] of Object.entries(watched)) model.off(`change:${name}`, run);
     model.off("comm_live_update", away);
-    el.removeEventListener("keydown", keys);
+    letKeysGo();
   };
 }
 

@@ -1,0 +1,37 @@
+// What the front ends of builders and workbench share; it stands before their own code.
+
+/** Return an element; `on*` are listeners, `text` is its text, other properties are attributes. */
+function make(tag, about = {}, ...inside) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(about)) {
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "text") made.textContent = value;
+    else if (value !== false && value !== undefined && value !== null) made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...inside.filter((one) => one));
+  return made;
+}
+
+// Keep single keys and Ctrl+Enter, which runs `enter`, from a notebook that reads them wherever they are pressed: x would
+// cut the cell and the form with it. Other keys with Ctrl or Meta reach it. Returns a function that ends this.
+function keepKeys(el, enter) {
+  const command = (event) => event.ctrlKey || event.metaKey;
+  const ours = (event) => !command(event) || event.key === "Enter";
+  // Notebook 7 reads keys before they come down to the form, but leaves out elements with this attribute.
+  const before = (event) => {
+    if (el.contains(event.target)) event.target.toggleAttribute("data-lm-suppress-shortcuts", ours(event));
+  };
+  const here = (event) => {
+    if (!ours(event)) return;
+    event.stopPropagation();
+    if (!command(event)) return;
+    event.preventDefault();
+    enter();
+  };
+  window.addEventListener("keydown", before, true);
+  el.addEventListener("keydown", here);
+  return () => {
+    window.removeEventListener("keydown", before, true);
+    el.removeEventListener("keydown", here);
+  };
+}
