@@ -32,10 +32,10 @@ def source(cell):
 
 
 def code(notebook, *, exercises=True):
-    """Return the sources of the code cells, magics left out."""
+    """Return the sources of the code cells without the lines of magics."""
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     kept = [source(cell) for cell in cells if exercises or "exercise" not in cell["metadata"].get("tags", [])]
-    return [text for text in kept if not text.startswith("%%")]
+    return ["\n".join(line for line in text.splitlines() if not line.startswith("%")) for text in kept]
 
 
 def test_copies_for_students_and_the_timetable_are_generated(script):

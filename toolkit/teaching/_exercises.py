@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from toolkit.client._connect import connect
 from toolkit.client._fetch import fetch_simulations, fetch_table_items, fetch_transactions, fetch_views
 from toolkit.client._versions import FindSteps
+from toolkit.embedded import Ledger
+from toolkit.embedded.teaching import CheaperTips, Tips
 from toolkit.errors import InputError, ToolkitError
 from toolkit.frames._display import address
 from toolkit.frames._transactions import table_keys
@@ -722,6 +724,85 @@ def _registrations(node: Node) -> pd.DataFrame:
     """Return the committed registrations of lesson 11."""
     transactions = fetch_transactions(node, "3000:3999", progress=False).transactions
     return transactions[transactions["function"] == address("0xcafe::registry::register")]
+
+
+# -- 12 Write a contract in Python -----------------------------------------------------------------------------
+
+_TIP = "0x7195::tips::tip"
+_TOTAL = ViewFunction("0x7195::tips::total")
+
+
+@cache
+def _tipped(tips: int) -> Ledger:
+    """Return a ledger with the contract of lesson 12 and as many tips; every call gets the same one."""
+    ledger = Ledger()
+    ledger.publish(Tips)
+    with ledger.block():
+        for amount in range(1, tips + 1):
+            ledger.execute(EntryFunction(_TIP, [amount]), sender="0xa11ce")
+    return ledger
+
+
+@_numbered("12.1")
+def _name_of_an_abort(_: Node) -> Exercise:
+    status = _tipped(0).profile(EntryFunction(_TIP, [0]), sender="0xb0b").vm_status
+    name, number, text = status.split(": ", 1)[1].replace("(", "|").replace("): ", "|").split("|")
+    return Exercise(
+        name,
+        "the name of an abort code",
+        mistakes=(
+            (number, "This is its number. The status has its name, too."),
+            (text, "This is the description. The name is the one in the class, in capital letters."),
+        ),
+        hints=(
+            "simulation.vm_status says how the call ended.",
+            "The name begins with E_ and stands before the number.",
+        ),
+    )
+
+
+@_numbered("12.2")
+def _gas_saved_by_an_upgrade(_: Node) -> Exercise:
+    ledger = Ledger()
+    ledger.publish(CheaperTips)
+    with ledger.block():
+        for amount in range(1, 101):
+            ledger.execute(EntryFunction(_TIP, [amount]), sender="0xa11ce")
+    before, after = (each.profile(_TOTAL).gas_used for each in (_tipped(100), ledger))
+    return Exercise(
+        before - after,
+        "gas units",
+        mistakes=(
+            (before, "This is what it costs before the upgrade. How much less is it afterwards?"),
+            (after, "This is what it costs after the upgrade. How much more was it before?"),
+            (after - before, "The size is right. A saving is a positive number."),
+        ),
+        hints=(
+            'sweep["gas_used"] has the gas of each version: the upgrade is between the last two rows.',
+            'Subtract the last of sweep["gas_used"].tolist() from the one before it.',
+        ),
+    )
+
+
+@_numbered("12.3")
+def _storage_of_a_tip(_: Node) -> Exercise:
+    profile = _tipped(100).profile(EntryFunction(_TIP, [5]), sender="0xb0b")
+    storage = sum(charge.internal_gas for charge in profile.charges if charge.category == "storage")
+    units, octas = storage // profile.scaling, storage // profile.scaling * 100
+    return Exercise(
+        octas,
+        "octas",
+        mistakes=(
+            (units, "This is in gas units. What are they at a price of 100 octas?"),
+            (profile.gas_used, "This is all the gas of the call, in gas units. Storage is a part of it."),
+            (profile.gas_used * 100, "This is the whole fee. Storage is a part of it."),
+            (storage, "These are internal gas units, of which a million are one gas unit."),
+        ),
+        hints=(
+            "tips.tip(5, sender=...) is a simulation; its .gas has the parts of the fee.",
+            "The part is .gas.storage_fee_octas.",
+        ),
+    )
 
 
 # -- 14 Gating an upgrade --------------------------------------------------------------------------------------
