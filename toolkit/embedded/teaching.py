@@ -1,4 +1,4 @@
-"""Contracts for courses: names, an order book, a vault with a cheaper upgrade, gold with a price feed, a jar for tips."""
+"""Contracts for courses: names, an order book, a vault with a cheaper upgrade, gold and its price, a jar for tips."""
 
 from __future__ import annotations
 

@@ -744,7 +744,7 @@ def _tipped(tips: int) -> Ledger:
 
 
 @_numbered("12.1")
-def _name_of_an_abort(_: Node) -> Exercise:
+def _abort_of_a_tip(_: Node) -> Exercise:
     status = _tipped(0).profile(EntryFunction(_TIP, [0]), sender="0xb0b").vm_status
     name, number, text = status.split(": ", 1)[1].replace("(", "|").replace("): ", "|").split("|")
     return Exercise(
