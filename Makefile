@@ -5,7 +5,7 @@ VENV_PYTHON := .venv/bin/python
 # The build backend warns of every editable install; there is nothing in it for the reader.
 INSTALL := PYTHONWARNINGS=ignore $(VENV_PYTHON) -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 
-.PHONY: demo lab docs test lint unit notebooks browser audit lock clean
+.PHONY: demo lab docs test lint unit notebooks browser audit lock wheelhouse clean
 
 demo: .venv/.for-use
 	@$(VENV_PYTHON) -m toolkit demo
@@ -56,8 +56,12 @@ audit: .venv/.for-tests
 lock: .venv/.for-tests
 	$(VENV_PYTHON) -m pip freeze --exclude-editable > .ci/lock.txt
 
+# Everything that a class installs without a network: pip install --no-index --find-links wheelhouse 'ledger-toolkit[notebook]'
+wheelhouse: .venv/.made
+	$(VENV_PYTHON) -m pip wheel --quiet --disable-pip-version-check --wheel-dir wheelhouse $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS)) '.[notebook]'
+
 clean:
-	rm -rf .venv demo build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv demo build wheelhouse *.egg-info .mypy_cache .ruff_cache .pytest_cache
 
 .venv/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; name another: make PYTHON=python3.12" or 0)'

@@ -22,6 +22,7 @@ NOTEBOOKS = Path(__file__).parent
 SOLUTIONS, COURSE, GUIDE = NOTEBOOKS / "solutions", NOTEBOOKS / "course", NOTEBOOKS / "README.md"
 MARKS = ("<!-- timetable: written by make_course.py -->", "<!-- end of timetable -->")
 EXERCISE = re.compile(r'^check\("(\d\d\.\d)", answer\)$', re.MULTILINE)
+WIDGET = "application/vnd.jupyter.widget-view+json"
 BREAK_AFTER = 60
 """Minutes after which the timetable has a break."""
 
@@ -67,6 +68,7 @@ def written(notebook: dict[str, Any]) -> str:
             for output in cell["outputs"]:
                 if "execution_count" in output:
                     output["execution_count"] = number
+                output.get("data", {}).pop(WIDGET, None)  # a page shows the picture of a form
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
