@@ -114,7 +114,7 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
 
 
 def test_the_workbench_by_keyboard_alone(page, shots, axe):
-    """A node is connected to, a tab is turned, and a view is read, in the dark theme."""
+    """A node, a nested vector of a simulation, a view and a table item, in the dark theme."""
     from playwright.sync_api import expect
 
     view = page(WORKBENCH, "Dark", "Connect")
@@ -124,7 +124,15 @@ def test_the_workbench_by_keyboard_alone(page, shots, axe):
     tab = view.get_by_role("tab", name="Simulation", exact=True)
     expect(tab).to_be_visible(timeout=20_000)
     expect(view.locator(".ltk-facts")).to_contain_text("4,999")
-    tab_to(view, tab)
+    tab_to(view, view.get_by_role("combobox", name="Function"))
+    keys.type("0x1::code::publish_package_txn")
+    expect(view.get_by_role("button", name="Add one: Argument 2")).to_be_visible(timeout=20_000)
+    for value in ("0xaa", "0xbb"):
+        tab_to(view, view.get_by_role("button", name=re.compile("Add (one|another): Argument 2")))
+        keys.press("Enter")
+        keys.type(value)
+    expect(view.get_by_label("Argument 2, Item 2, Bytes")).to_have_value("0xbb")
+    tab.focus()
     keys.press("ArrowRight")
     expect(view.get_by_role("tab", name="View", exact=True)).to_be_focused()
     field = view.get_by_role("tabpanel", name="View").get_by_role("combobox", name="Function")
@@ -133,6 +141,15 @@ def test_the_workbench_by_keyboard_alone(page, shots, axe):
     keys.type("0xcafe::registry::size")
     keys.press("Control+Enter")
     expect(view.get_by_role("tabpanel", name="View")).to_contain_text("652", timeout=20_000)
+    view.get_by_role("tab", name="View", exact=True).focus()
+    keys.press("ArrowRight")
+    items = view.get_by_role("tabpanel", name="Table item")
+    tab_to(view, items.get_by_label("Account", exact=True))
+    keys.type("0xcafe")
+    tab_to(view, items.get_by_label("Key String"))
+    keys.type("alice")
+    keys.press("Control+Enter")
+    expect(items).to_contain_text("registered_at", timeout=20_000)
     view.screenshot(path=shots / "lab_workbench_dark.png")
     assert axe(view) == []
 
