@@ -61,6 +61,7 @@ function render({ model, el, host, signal }) {
     }
     const links = (get("_links")[now] || []).map(([tab, text]) => button(text, () => model.send({ do: "link", tab }), "ltk-small"));
     jumps.replaceChildren(...links);
+    jumps.hidden = !links.length || !get("_node").name;
     open();
   }
   const jumps = make("div", { class: "ltk-line ltk-jumps", role: "group", "aria-label": "Open in another tab" });
@@ -90,9 +91,9 @@ function render({ model, el, host, signal }) {
     }
     choose();
     refresh.hidden = !name;
-    list.hidden = jumps.hidden = !name;
+    list.hidden = !name;
+    select();
     if (name && !get("_facts").length) model.send({ do: "refresh" });
-    open();
   }
   function state() {
     facts.replaceChildren(...get("_facts").map(([name, value]) => make("div", {}, make("dt", { text: name }), make("dd", { text: value }))));
@@ -122,7 +123,6 @@ function render({ model, el, host, signal }) {
   say();
   work();
   node();
-  select();
   return () => {
     for (const [name, run] of Object.entries(watched)) model.off(`change:${name}`, run);
     model.off("comm_live_update", away);
