@@ -488,3 +488,35 @@ def test_an_explorer_opens_with_a_function(form):
         opened.close()
     with pytest.raises(InputError, match="either a function or a request"):
         GasExplorer(form.node, "0x1::m::count", study=searching())
+
+
+def test_another_study_of_as_many_calls_replaces_the_first(made):
+    """Whichever call was chosen: nothing of the study before stays."""
+    form = made(Study(calls=[COUNT, {"view": "0x1::m::dead"}], versions=[5], nodes=[NAME]))
+    edit(form, chosen=1)
+    other = Study(node=form.node, calls=[{"view": "0x1::m::more"}, COUNT], versions=[6])
+    form.study = other
+    assert form.study == other
+
+
+def test_a_field_that_does_not_fit_stays_so_while_another_call_is_chosen(form):
+    """The study does not take the arguments of before; what was typed is there again when the call is chosen again."""
+    edit(form, source="simulate", function="0x1::m::pay", sender="0xa11ce")
+    send(form, "look")
+    edit(form, arguments=["5"], lead="fields")
+    assert form.study.calls[0].arguments == (5,)
+    send(form, "add")
+    edit(form, function="0x1::m::count")
+    assert len(form.study.calls) == 2
+    study = form.study
+    edit(form, chosen=0)
+    edit(form, arguments=["-7"], lead="fields")
+    assert "arguments.0" in form.errors
+    edit(form, chosen=1)
+    assert form.errors["chosen"].startswith("call 1 is not complete: ")
+    assert form.study == study
+    edit(form, chosen=0)
+    assert form._draft["arguments"] == ["-7"]
+    assert "arguments.0" in form.errors
+    edit(form, arguments=["7"], lead="fields")
+    assert form.study.calls[0].arguments == (7,)
