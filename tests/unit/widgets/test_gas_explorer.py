@@ -497,6 +497,8 @@ def test_another_study_of_as_many_calls_replaces_the_first(made):
     other = Study(node=form.node, calls=[{"view": "0x1::m::more"}, COUNT], versions=[6])
     form.study = other
     assert form.study == other
+    assert form.errors == {}
+    assert [call["function"] for call in form._draft["calls"]] == ["0x1::m::more", "0x1::m::count"]
 
 
 def test_a_field_that_does_not_fit_stays_so_while_another_call_is_chosen(form):
