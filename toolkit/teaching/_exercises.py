@@ -805,6 +805,41 @@ def _storage_of_a_tip(_: Node) -> Exercise:
     )
 
 
+# -- 13 Building requests with widgets -------------------------------------------------------------------------
+
+
+@_numbered("13.1")
+def _type_of_an_amount(_: Node) -> Exercise:
+    return Exercise(
+        "u64",
+        "a type",
+        mistakes=(
+            ("address", "This is the type of the receiver. What is the amount?"),
+            ("int", "This is the type in Python. Which one is it on the ledger?"),
+            ("number", "Almost. Which type of number?"),
+        ),
+        hints=("Fill the form with these arguments and call form.check().", "form.error is the message as text."),
+    )
+
+
+@_numbered("13.2")
+def _octas_of_a_withdrawal(node: Node) -> Exercise:
+    withdrawal = node.simulate(EntryFunction("0xfa17::vault::withdraw", [1_000_000]), sender="0x7ade6")
+    octas = int(withdrawal.events_of("0xfa17::vault::Withdrawn")["amount"].iloc[0])
+    return Exercise(
+        octas,
+        "octas",
+        mistakes=(
+            (1_000_000, "These are the shares. How many octas are paid for them?"),
+            (octas - _gas(withdrawal).fee_octas, "This subtracts the fee. How many octas does the vault pay out?"),
+        ),
+        hints=(
+            "The simulation of the form is form.simulation.",
+            'Its .events_of("0xfa17::vault::Withdrawn") has a column amount.',
+        ),
+    )
+
+
 # -- 14 Gating an upgrade --------------------------------------------------------------------------------------
 
 
