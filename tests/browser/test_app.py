@@ -33,7 +33,7 @@ def status(url, **headers):
 
 
 @pytest.mark.usefixtures("voila")
-def test_the_workbench_opens_and_simulates(browser, shots, tmp_path):
+def test_the_workbench_opens_and_simulates(browser, shots, axe, tmp_path):
     """The printed address shows it; no other host is asked, other names and visitors are refused, Ctrl-C ends all."""
     from playwright.sync_api import expect
 
@@ -55,6 +55,8 @@ def test_the_workbench_opens_and_simulates(browser, shots, tmp_path):
             expect(page.get_by_text("Success", exact=True)).to_be_visible(timeout=30_000)
             expect(page.locator(".ltk-facts")).to_contain_text("4,999")
             page.screenshot(path=shots / "app.png")
+            assert axe(page) == []
+            expect(page.get_by_label("Keep in the notebook as")).to_be_hidden()  # there is no notebook
             here = address.partition("?")[0]
             others = [url for url in asked if not url.startswith((here, here.replace("http", "ws"), "blob:", "data:"))]
             assert others == []
