@@ -61,3 +61,25 @@ def test_lab_opens_the_notebooks(tmp_path):
     assert [line for line in done.stdout.splitlines() if line.startswith("ran ")][-1] == "ran -m jupyterlab notebooks"
     assert "--editable .[notebook]" in done.stdout
     assert "make lab" in (ROOT / "README.md").read_text("utf-8")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_the_wheelhouse_has_what_the_guide_installs_from_it(tmp_path):
+    """`make wheelhouse` collects the toolkit with its extra for notebooks, which the guide installs without a network."""
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    (tmp_path / ".venv" / ".made").touch()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")} | {"FAILS": "none"}
+    done = subprocess.run(
+        ["make", "wheelhouse"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (ran,) = [line for line in done.stdout.splitlines() if line.startswith("ran ")]
+    assert ran.startswith("ran -m pip wheel ")
+    assert ran.endswith("--wheel-dir wheelhouse .[notebook]")
+    guide = (ROOT / "notebooks" / "README.md").read_text("utf-8")
+    assert "make wheelhouse" in guide
+    assert "--no-index --find-links wheelhouse 'ledger-toolkit[notebook]'" in guide
