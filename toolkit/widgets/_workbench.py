@@ -17,7 +17,7 @@ from toolkit.client._versions import FindSteps
 from toolkit.errors import InputError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.gas._study import Study
-from toolkit.widgets._form import Background, Form, _plain, is_given_up
+from toolkit.widgets._form import Background, Form, _packed, _plain, is_given_up
 from toolkit.widgets._gas_explorer import GasExplorer
 from toolkit.widgets._results import picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
@@ -88,7 +88,7 @@ class Workbench(anywidget.AnyWidget):
     >>> workbench.close()
     """
 
-    _esm = _plain("common.js", "workbench.js")
+    _esm = _packed("common.js", "workbench.js")
     _css = Form._css + "\n" + _plain("workbench.css")  # noqa: SLF001 - one style for all
 
     node = Instance(Node, allow_none=True)
