@@ -52,7 +52,7 @@ def press_on_all(view, keys):
 
 
 def test_simulations_by_keyboard_alone(page, shots, axe):
-    """A bad entry, a transfer, a fee payer and a failing call, without the mouse; then single keys change no cell."""
+    """A bad entry, a transfer, a fee payer, a failing call, without the mouse; single keys change no cell; a restart."""
     from playwright.sync_api import expect
 
     view = page(SIMULATION, "Light", "Simulate")
@@ -111,6 +111,14 @@ def test_simulations_by_keyboard_alone(page, shots, axe):
     expect(view.get_by_role("button", name="Simulate", exact=True)).to_be_visible()
     assert view.locator(".jp-Notebook .jp-Cell").count() == cells
     expect(view.locator(".jp-InputPrompt").first).to_have_text("[1]:")
+
+    view.get_by_role("menuitem", name="Kernel", exact=True).click()
+    view.get_by_role("menuitem", name=re.compile("^Restart Kernel")).first.click()
+    view.locator(".jp-Dialog .jp-mod-warn, .jp-Dialog .jp-mod-accept").last.click()
+    gone = view.get_by_text("The kernel was restarted: run this cell again to use the form.")
+    expect(gone).to_be_visible(timeout=30_000)
+    view.screenshot(path=shots / "lab_restarted.png")
+    view.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for(timeout=60_000)
 
 
 def test_the_workbench_by_keyboard_alone(page, shots, axe):

@@ -115,6 +115,7 @@ class Memory:
         self.answer = answer()
         self.refusal = None
         self.modules = 200
+        self.committed = {}
 
     def send(self, request):
         path = urlsplit(request.url).path.removeprefix("/v1")
@@ -136,7 +137,7 @@ class Memory:
             return 404, {"message": "no such module", "error_code": "module_not_found", "vm_error_code": None}
         if path.startswith("/accounts/"):
             return 200, {"sequence_number": "245", "authentication_key": "0x" + "00" * 32}
-        return 200, INFO
+        return 200, self.committed.get(path, INFO)
 
     def close(self):
         pass

@@ -493,6 +493,57 @@ def test_a_search_finds_entry_functions_as_they_are_typed(memory, builder):
     assert len(memory.asked) == asked
 
 
+TRANSFERRED = {
+    "type": "entry_function_payload",
+    "function": "0x1::aptos_account::transfer",
+    "type_arguments": [],
+    "arguments": ["0xb0b", "100"],
+}
+CODE = {"bytecode": "0xa11ceb0b", "abi": None}
+COMMITTED = {
+    "entry": TRANSFERRED,
+    "script": {"type": "script_payload", "code": CODE, "type_arguments": ["u64"], "arguments": ["5"]},
+    "multisig_entry": {"type": "multisig_payload", "multisig_address": "0x5afe", "transaction_payload": TRANSFERRED},
+    "multisig_stored": {"type": "multisig_payload", "multisig_address": "0x5afe"},
+}
+
+
+@pytest.mark.parametrize("given", ["4,321", "0x" + "ab" * 32])
+@pytest.mark.parametrize("kind", COMMITTED)
+def test_the_form_starts_from_a_committed_transaction_of_each_kind(memory, builder, kind, given):
+    """By version or hash: payload, sender and limits are in the fields; what is the state's own is left to the node."""
+    where = f"by_hash/{given}" if given.startswith("0x") else "by_version/4321"
+    memory.committed[f"/transactions/{where}"] = memory.answer | {"payload": COMMITTED[kind], "version": "4321"}
+    type_in(builder, committed=given)
+    press(builder, "load")
+    assert builder.errors == {}
+    assert (builder._draft["payload"], builder.sender) == (kind, "0xa11ce")
+    assert (builder.request.max_gas_amount, builder.request.sequence_number) == (20_000_000, None)
+    made = builder.request.payload
+    inner = made.transaction_payload if kind.startswith("multisig") else made
+    if kind.startswith("multisig"):
+        assert builder._draft["multisig_address"] == "0x5afe"
+    if kind.endswith("entry"):
+        assert builder._draft["arguments"] == ["0xb0b", "100"]
+        assert inner.function.endswith("::aptos_account::transfer")
+    elif kind == "script":
+        assert (builder._draft["bytecode"], builder._draft["raw"]) == ("0xa11ceb0b", '["5"]')
+    else:
+        assert inner is None
+
+
+def test_a_committed_transaction_that_nodes_do_not_simulate_is_refused(memory, builder):
+    """The sentence stands at the field, and the form stays as it is."""
+    memory.committed["/transactions/by_version/0"] = memory.answer | {
+        "payload": {"type": "write_set_payload"},
+        "version": "0",
+    }
+    type_in(builder, committed="0")
+    press(builder, "load")
+    assert "nodes do not simulate" in builder.errors["committed"]
+    assert builder.request is None
+
+
 def test_functions_used_last_come_before_anything_is_typed(memory, filled):
     """Those that forms of this node have simulated, the last one first; a new form has them too, and asks nothing."""
     press(filled, "search", query="")
