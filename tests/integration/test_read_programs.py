@@ -10,6 +10,7 @@ import time
 
 import pandas as pd
 import pytest
+from ipywidgets import Widget
 
 import toolkit
 from toolkit import embedded
@@ -105,3 +106,15 @@ def test_a_read_is_cancelled(kind):
         assert builder._stale
         builder.close()
     assert threads() == []
+
+
+def test_forms_opened_and_closed_leave_nothing(node):
+    """No widget model and no thread stays behind, whatever was read."""
+    before = set(Widget.get_manager_state()["state"])
+    for make in (lambda: ViewBuilder(node, function=SIZE), lambda: TableItemBuilder(node, owner="0xcafe")):
+        for _ in range(20):
+            builder = make()
+            builder.read()
+            builder.close()
+    assert set(Widget.get_manager_state()["state"]) == before
+    assert not [thread for thread in threading.enumerate() if thread.name == "toolkit-form"]

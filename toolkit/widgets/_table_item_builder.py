@@ -21,6 +21,7 @@ from toolkit.frames._calls import Failure, TableItemRecord, item_frame
 from toolkit.frames._transactions import table_keys
 from toolkit.move import (
     AbiMap,
+    Address,
     String,
     encode_argument,
     is_closed,
@@ -287,6 +288,7 @@ class TableItemBuilder(ReadForm):
         """Read the tables of the owner, then the layouts of the types."""
         owner = _canonical(self._draft["owner"])
         path = "owner"
+        self._learn_names()
         try:
             if owner is not None and owner not in self._tables:
                 found = account_tables(self._asked, owner, self._asked.ledger().version)
@@ -358,8 +360,8 @@ class TableItemBuilder(ReadForm):
     def _choose_table(self, draft: dict[str, Any], found: Findings) -> None:
         """Choose the table of the owner's resources that is named, and take handle and types from it."""
         owner = _canonical(draft["owner"])
-        if draft["owner"].strip() and owner is None:
-            found.errors["owner"] = "expected an address: 0x and 1 to 64 hex digits"
+        if draft["owner"].strip():
+            _fields.read_leaf(Address(), draft["owner"], "owner", found)
         tables = self._tables.get(owner or "", [])
         if owner in self._tables and not tables:
             found.notes["owner"] = "its resources hold no table"
@@ -401,7 +403,7 @@ class TableItemBuilder(ReadForm):
             return self._key_value(draft["raw"], None)
         if draft["lead"] == "raw":
             return self._key_from_raw(draft, layout, found)
-        good, before = Findings(), draft["raw"]
+        good, before = Findings(names=found.names), draft["raw"]
         value = _fields.read(layout, draft["arguments"][0], "arguments.0", good)
         found.errors |= good.errors
         found.missing |= good.missing

@@ -86,6 +86,7 @@ def test_a_table_of_an_account(builder, node, handle):
         ["", "another one, by its handle"],
     ]
     assert (builder.handle, builder.key_type, builder.value_type) == (handle, *RECORDS.values())
+    assert builder._findings["notes"]["owner"].startswith(f"= {toolkit.address('0xcafe')}")
     assert spec(builder, "arguments")["fields"][0][1]["type"] == "String"
     type_in(builder, arguments=["alice"])
     assert builder.key == "alice"
@@ -136,7 +137,7 @@ def test_a_key_that_is_a_struct_is_a_group(builder):
         ({"value_type": ""}, "value_type", "expected a Move type"),
         ({"key": "x"}, "raw", "expected u64"),
         ({"key": ""}, "arguments.0", "expected u64: 0 to"),
-        ({"owner": "zz"}, "owner", "expected an address"),
+        ({"owner": "zz"}, "owner", "expected address, got"),
         ({"versions": "9:1"}, "plan", "write the older version first"),
         ({"versions": 99_999}, "version", "does not exist yet"),
         ({"key_range": "x"}, "key_range", "is not understood"),
