@@ -113,6 +113,16 @@ def test_the_types_come_from_the_declaration_in_python_too(builder, handle):
     assert (builder.key_type, builder.value_type) == ("0x1::nonce_validation::NonceKey", "u64")
 
 
+def test_another_table_can_be_typed_beside_those_of_the_account(builder, handle):
+    """Once it is chosen, the handle can be cleared and typed: the first table does not come back by itself."""
+    type_in(builder, owner="0xcafe")
+    type_in(builder, table="")
+    type_in(builder, handle="")
+    assert (builder._draft["table"], builder.handle) == ("", "")
+    type_in(builder, handle=handle)
+    assert builder._draft["table"] == "0"
+
+
 def test_a_key_that_is_a_struct_is_a_group(builder):
     """Fields, JSON and the request say the same."""
     builder.owner = "0x1"
