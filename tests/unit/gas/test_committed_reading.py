@@ -176,19 +176,24 @@ def interrupted(after, made=odd):
     return node_of(made, **{PAGES: page})
 
 
+@pytest.fixture(scope="module")
+def whole_sample():
+    """Return the run of a sample that was not interrupted."""
+    return study_of(node_of(noisy)[0], versions=f"0:{HEAD - 1}/4").run(progress=False)
+
+
 @pytest.mark.parametrize("after", [1, 7, 13])
-def test_an_interrupted_sample_reads_the_rest(tmp_path, monkeypatch, after):
+def test_an_interrupted_sample_reads_the_rest(tmp_path, monkeypatch, whole_sample, after):
     """Among the evenly spaced pages or around the change: the same rows in the end, and no page read a second time."""
     monkeypatch.setattr(module, "_PAGES", 1)
-    whole = study_of(node_of(noisy)[0], versions=f"0:{HEAD - 1}/4").run(progress=False)
     node, fake = interrupted(after, noisy)
     with pytest.raises(KeyboardInterrupt):
         study_of(node, versions=f"0:{HEAD - 1}/4").run(tmp_path, progress=False)
     first = [int(query["start"]) for query, _ in fake.sent(PAGES)][:after]
     node, fake = node_of(noisy)
     run = study_of(node, versions=f"0:{HEAD - 1}/4").run(tmp_path, progress=False)
-    assert run.digest == whole.digest
-    assert committed_read(run) == committed_read(whole)
+    assert run.digest == whole_sample.digest
+    assert committed_read(run) == committed_read(whole_sample)
     assert not set(starts(fake)) & set(first)
     assert len(fake.sent(SCHEDULE)) <= 2  # of the provenance: the timeline is not found again
 
