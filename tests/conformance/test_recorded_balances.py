@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -53,11 +54,18 @@ class Stores:
         return found
 
 
-def compared(history, transaction, decoded, before: int) -> tuple[int, int]:
+def balances_of(decoded) -> list[list[dict[str, Any]]]:
+    """Return the balance changes of each transaction as rows."""
+    found = [[] for _ in decoded]
+    for row in records(balance_frame(*decoded, identity=["request"])):
+        found[row["request"]].append(row)
+    return found
+
+
+def compared(history, transaction, rows, before: int) -> tuple[int, int]:
     """Compare the balances of one transaction; return how many moved, and how many were checked after it."""
     stores = Stores(history, transaction, before).balances()
     moved = {key: sum(after - was for was, after in pairs) for key, pairs in stores.items()}
-    rows = records(balance_frame(decoded))
     got: Counter[tuple[int, str]] = Counter()
     after = 0
     for row in rows:
@@ -75,9 +83,8 @@ def test_balances_of_committed_transactions(recordings):
     history = recordings.longer_history
     users = [one for one in history.transactions if one["type"] == "user_transaction"]
     totals = [0, 0]
-    for transaction in users:
-        (decoded,) = decode_transactions(json.dumps(transaction).encode())
-        counted = compared(history, transaction, decoded, int(transaction["version"]) - 1)
+    for transaction, rows in zip(users, balances_of(decode_transactions(json.dumps(users).encode())), strict=True):
+        counted = compared(history, transaction, rows, int(transaction["version"]) - 1)
         totals = [sum(pair) for pair in zip(totals, counted, strict=True)]
     assert len(users) == 759
     assert min(totals) > 759
@@ -86,12 +93,12 @@ def test_balances_of_committed_transactions(recordings):
 
 def test_balances_of_simulations(recordings):
     """The same for each simulation, against the state of the version it ran on."""
-    count = moved = 0
-    for exchange in recordings.simulations:
-        if exchange.status == 200 and not exchange.in_bcs:
-            (decoded,), (transaction,) = decode_simulation(exchange.answer), exchange.json
-            moved += compared(recordings.history, transaction, decoded, int(transaction["version"]))[0]
-            count += 1
+    answered = [one for one in recordings.simulations if one.status == 200 and not one.in_bcs]
+    count, moved = len(answered), 0
+    decoded = [transaction for one in answered for transaction in decode_simulation(one.answer)]
+    for exchange, rows in zip(answered, balances_of(decoded), strict=True):
+        (transaction,) = exchange.json
+        moved += compared(recordings.history, transaction, rows, int(transaction["version"]))[0]
     assert count == 112
     print(f"{count} simulations, {moved} balances")  # counts in the output
 

@@ -356,12 +356,14 @@ STUDIED = {
 
 @pytest.mark.fault("hostile answers in a study", "the run completes; bent answers are failure rows")
 @pytest.mark.parametrize("kind", STUDIED)
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(2))
 def test_studies(replay, tmp_path, kind, number):
     """A study over a node that bends every answer of a kind completes, and opens again the same."""
     calls = {"record": RECORD_OF, "registered": {"committed": "0xcafe::registry::register"}}
     study = toolkit.Study(node=replay.url, calls=calls, versions=toolkit.FindSteps("400:430", initial=7))
-    for place, name in list(enumerate(HOSTILE))[number::6]:
+    # Each kind meets a third of the hostile values, and each value one kind or two.
+    first = (list(STUDIED).index(kind) + 3 * number) % 6
+    for place, name in list(enumerate(HOSTILE))[first::6]:
         bent = []
 
         def bend(request, place=place, name=name, bent=bent):

@@ -1,4 +1,4 @@
-"""The balance changes of one decoded transaction."""
+"""The balance changes of decoded transactions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from toolkit.frames import _balances
 from toolkit.frames._transactions import transaction_frames
 
 
-def balance_frame(transaction) -> pd.DataFrame:
-    """Return the balance changes of a transaction, simulated or committed."""
-    return _balances.balance_frame(*transaction_frames([transaction], requests=[0]), by="request")
+def balance_frame(*transactions, identity=()) -> pd.DataFrame:
+    """Return the balance changes of transactions, simulated or committed; the column ``request`` is the position."""
+    requests = range(len(transactions))
+    return _balances.balance_frame(
+        *transaction_frames(transactions, requests=requests), by="request", identity=identity
+    )
