@@ -117,7 +117,8 @@ def test_a_closed_workbench_leaves_no_model(node):
     """Neither the workbench nor its builders stay among the widgets."""
     before = set(_instances)
     workbench = Workbench(node)
-    workbench.simulation_builder.sender = "0xa11ce"
+    for name in ("simulation_builder", "view_builder", "table_item_builder", "gas_explorer"):
+        assert getattr(workbench, name).node is node
     workbench.close()
     assert set(_instances) == before
 
