@@ -56,6 +56,9 @@ class Shop(Module, address="0x5407", uses=[Prices]):
     class Visit(Resource):
         count: u64
 
+    class Receipt(Resource):
+        count: u64
+
     class Sold(Event):
         number: u64
 
@@ -77,6 +80,16 @@ class Shop(Module, address="0x5407", uses=[Prices]):
 
     @entry
     def visit(self, account: signer) -> None:
+        self.move_to(account, Shop.Visit(count=1))
+
+    @entry
+    def visit_and_pay(self, account: signer) -> None:
+        self._enter(account)
+        self.move_to(account, Shop.Receipt(count=1))
+        with self.borrow_mut(Shop.Visit, account) as visit:
+            visit.count += 1
+
+    def _enter(self, account: str) -> None:
         self.move_to(account, Shop.Visit(count=1))
 
     @entry
@@ -119,6 +132,10 @@ CALLS = {
     "an abort": (sell(), {}),
     "out of gas in execution": (sell(*range(40)), {"max_gas_amount": 60}),
     "out of gas for storage": (toolkit.EntryFunction("0x5407::shop::visit"), {"max_gas_amount": 70}),
+    "out of gas for the second of two": (
+        toolkit.EntryFunction("0x5407::shop::visit_and_pay"),
+        {"max_gas_amount": 6_000},
+    ),
     "new storage at a price": (toolkit.EntryFunction("0x5407::shop::visit"), {"gas_unit_price": 150}),
     "a framework function": (toolkit.EntryFunction("0x1::aptos_account::transfer", ["0x77", 5]), {}),
     "a new account": (toolkit.EntryFunction("0x1::aptos_account::create_account", ["0x78"]), {}),
@@ -156,6 +173,10 @@ def test_the_cases_are_what_they_are_called(ledger):
     assert outcomes["out of gas for storage"].vm_status == "Out of gas"
     assert "out of gas" in {charge.operation for charge in outcomes["out of gas for storage"].charges}
     assert "storage" not in {charge.category for charge in outcomes["out of gas for storage"].charges}
+    second = outcomes["out of gas for the second of two"]
+    assert second.vm_status == "Out of gas"
+    assert {"storage fee", "out of gas"} <= {charge.operation for charge in second.charges}
+    assert {charge.category for charge in second.charges} == {"execution", "io"}
     assert outcomes["a script"].success
     assert ("transaction", "script both", "0x9a1c::prices::of") in {c.stack for c in outcomes["a script"].charges}
 
@@ -205,6 +226,14 @@ def test_a_write_belongs_to_the_function_that_made_it(ledger):
         c for c in ledger.profile(CALLS["new storage at a price"][0], sender="0xb0b").charges if c.category == "storage"
     ]
     assert (storage.item, storage.stack[-1]) == ("0x5407::shop::Visit", "0x5407::shop::visit")
+
+
+def test_the_first_of_several_writers_counts(ledger):
+    """The others add nothing to what the write costs."""
+    profile = ledger.profile(toolkit.EntryFunction("0x5407::shop::visit_and_pay"), sender="0xb0b")
+    stored = {charge.item: charge.stack[-1] for charge in profile.charges if charge.category == "storage"}
+    assert stored["0x5407::shop::Visit"] == "0x5407::shop::_enter"
+    assert stored["0x5407::shop::Receipt"] == "0x5407::shop::visit_and_pay"
 
 
 def test_frames_are_typed_and_each_adds_up(ledger):
