@@ -41,6 +41,7 @@ myst_links_external_new_tab = True
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc shows the types of parameters
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the class template lists them
 default_role = "py:obj"
 # Docstrings name parameters and modules of others between single backticks, which link only if the name is documented.

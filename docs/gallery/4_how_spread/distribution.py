@@ -7,5 +7,5 @@ One function has several levels of gas: a row shows how often each was paid, and
 
 import toolkit
 
-run = toolkit.Run.open("../../data/samples/demo")
+run = toolkit.Run.open("../../../data/samples/demo")
 toolkit.plots.gas_distribution(run.observations, source="committed")

@@ -7,6 +7,6 @@ What else happened while the gas moved? ``timeline=`` draws every change of sche
 
 import toolkit
 
-run = toolkit.Run.open("../../data/samples/demo")
+run = toolkit.Run.open("../../../data/samples/demo")
 calls = ["vault share price", "vault preview", "desk quote"]
 toolkit.plots.gas_by_version(run.observations, timeline=run.timeline, calls=calls)

@@ -7,5 +7,5 @@ When did the gas of a call change, and what changed it? Lines step where gas doe
 
 import toolkit
 
-run = toolkit.Run.open("../../data/samples/demo")
+run = toolkit.Run.open("../../../data/samples/demo")
 toolkit.plots.gas_by_version(run.observations, steps=run.steps)

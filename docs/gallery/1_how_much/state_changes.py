@@ -7,5 +7,5 @@ State is what storage fees are paid for: resources and table items that a regist
 
 import toolkit
 
-register = toolkit.Simulation.load("../../data/samples/register.json")
+register = toolkit.Simulation.load("../../../data/samples/register.json")
 toolkit.plots.state_changes(register)

@@ -7,5 +7,5 @@ By which factor did the parameters of a gas schedule change? Here 459 of 512 ros
 
 import toolkit
 
-schedules = toolkit.read_parquet("../../data/samples/schedules.parquet")
+schedules = toolkit.read_parquet("../../../data/samples/schedules.parquet")
 toolkit.plots.schedule_changes(schedules)

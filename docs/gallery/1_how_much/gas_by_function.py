@@ -7,5 +7,5 @@ Callers are above the functions they call; without storage, which costs a hundre
 
 import toolkit
 
-profile = toolkit.read_parquet("../../data/samples/profile.parquet")
+profile = toolkit.read_parquet("../../../data/samples/profile.parquet")
 toolkit.plots.gas_by_function(profile, categories=["execution", "io"])

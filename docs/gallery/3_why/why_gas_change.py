@@ -7,6 +7,6 @@ By how much did each step change a call, and why? Hollow is before, filled is af
 
 import toolkit
 
-run = toolkit.Run.open("../../data/samples/demo")
+run = toolkit.Run.open("../../../data/samples/demo")
 steps = run.steps[run.steps["source"] == "view@version"]
 toolkit.plots.gas_change(steps)

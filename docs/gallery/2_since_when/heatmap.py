@@ -7,5 +7,5 @@ Which calls moved together? One row per call, coloured by its gas relative to it
 
 import toolkit
 
-run = toolkit.Run.open("../../data/samples/demo")
+run = toolkit.Run.open("../../../data/samples/demo")
 toolkit.plots.gas_heatmap(run.observations)

@@ -1,0 +1,17 @@
+"""
+An exact amount over versions
+=============================
+
+The supply of a coin is a ``u128``: exact in the frame, scaled to whole coins for the axis. Fees are burnt.
+"""
+
+import matplotlib.pyplot as plt
+
+import toolkit
+
+supply = toolkit.read_parquet("../../../data/samples/supply.parquet").iloc[10:]
+burnt = supply["value"].iloc[0] - supply["value"].astype("i128")
+
+figure, axes = plt.subplots(figsize=(9, 4))
+axes.plot(supply["ledger_version"], toolkit.scaled(burnt, 8))
+axes.set(xlabel="ledger version", ylabel="APT", title="Fees burnt since version 251")
