@@ -77,6 +77,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_module("pyarrow")  # with the hook below, before a module of this package is half imported
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
@@ -90,7 +91,7 @@ def __dir__() -> list[str]:
 
 
 def _with_pyarrow() -> None:
-    import_module("toolkit.dtypes._arrow").register_arrow_types()
+    import_module("toolkit.dtypes._arrow")  # registers its types on import
 
 
 def _with_pandas() -> None:

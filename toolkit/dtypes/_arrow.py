@@ -31,7 +31,6 @@ __all__ = [
     "i128",
     "i256",
     "int_from_text",
-    "register_arrow_types",
     "u128",
     "u256",
     "uint_from_text",
@@ -135,13 +134,6 @@ def i128() -> WideIntType:
 def i256() -> WideIntType:
     """Return the Arrow type of signed 256-bit integers."""
     return wide_type("i256")
-
-
-def register_arrow_types() -> None:
-    """Register the types with pyarrow, so that it restores them from files; a second call has no effect."""
-    for name in KINDS:
-        with contextlib.suppress(pa.ArrowKeyError):  # already registered
-            pa.register_extension_type(wide_type(name))
 
 
 def wide_from_ints(values: Iterable[int | None], wide: WideIntType, *, column: str | None = None) -> pa.ExtensionArray:
@@ -450,3 +442,9 @@ def _beyond_decimal(little: NDArray[np.uint8], *, signed: bool) -> NDArray[np.bo
         high = top.view("<i8").ravel()
         return np.asarray((high >= limit) | (high < -limit))
     return np.asarray(top.view("<u8").ravel() >= limit)
+
+
+# pyarrow restores the types from files once they are registered
+for _name in KINDS:
+    with contextlib.suppress(pa.ArrowKeyError):  # already registered
+        pa.register_extension_type(wide_type(_name))

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from toolkit._present.files import open_to_read, replacing
-from toolkit.dtypes._arrow import WideIntType, register_arrow_types, wide_from_text, wide_to_text, wide_type
+from toolkit.dtypes._arrow import WideIntType, wide_from_text, wide_to_text, wide_type
 from toolkit.dtypes._extension import WideIntDtype
 from toolkit.dtypes._storage import KINDS, shown
 from toolkit.errors import InputError, SchemaError, ToolkitError
@@ -40,8 +40,6 @@ _DECIMAL = pa.decimal128(38, 0)
 _SHOWN_META = ("unit", "source", "typing")
 _MAX_TEXT_BYTES = 2**31
 """Maximum size of the text of an Arrow column of type `string`."""
-
-register_arrow_types()
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:

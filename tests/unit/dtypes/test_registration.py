@@ -29,6 +29,13 @@ def test_pandas_knows_the_dtypes_in_either_order(order):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("name", ["wide_from_ints", "u128", "to_arrow", "KINDS"])
+def test_a_name_is_there_before_pyarrow_is_imported(name):
+    """The first use of the package imports pyarrow, whose types are registered meanwhile."""
+    done = run("import toolkit.dtypes", f"toolkit.dtypes.{name}")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("order", [("pyarrow.parquet", "toolkit.dtypes"), ("toolkit.dtypes", "pyarrow.parquet")])
 def test_arrow_restores_the_types_in_either_order(order, tmp_path):
     """A Parquet file read by pyarrow alone has the extension type, whichever import comes first."""
