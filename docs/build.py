@@ -104,6 +104,21 @@ def stage(folder: Path) -> None:
     for path in folder.rglob("*"):
         if path.suffix in {".md", ".ipynb"} and path not in generated and path.relative_to(folder) not in wanted:
             path.unlink()
+    remove_stale(folder)
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove what earlier builds generated for names and scripts that are gone."""
+    pages = "".join(page.read_text("utf-8") for page in (DOCS / "reference").glob("*.md"))
+    listed = set(re.findall(r"^   ([\w.]+)$", pages, re.MULTILINE))
+    for stub in (folder / "reference" / "api").glob("*.rst"):
+        if not {stub.stem, stub.stem.rpartition(".")[2]} & listed:
+            stub.unlink()
+    scripts, copies = (
+        {path.relative_to(place) for path in place.rglob("*.py")} for place in (DOCS / "gallery", folder / "gallery")
+    )
+    if copies - scripts:
+        shutil.rmtree(folder / "gallery")
 
 
 def main(arguments: list[str]) -> int:
