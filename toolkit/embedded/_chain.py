@@ -216,9 +216,7 @@ class Chain:
             if version != block.last_version:
                 self.blocks.replace_last(replace(block, last_version=version))
             hash_ = request.hash if request is not None else hash_
-            committed = CommittedTransaction(
-                version, kind, hash_, output, block.timestamp_us, request, self.code_at(version)
-            )
+            committed = CommittedTransaction(version, kind, hash_, output, block.timestamp_us, request, self._codes[-1])
             if self.decoded_tables:
                 self.tables.update(output.tables)
             self._list(committed)
