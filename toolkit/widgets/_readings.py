@@ -9,7 +9,6 @@ import base64
 import io
 import json
 import re
-import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +21,7 @@ from traitlets import Bool
 
 from toolkit._present.tables import json_value
 from toolkit._present.text import ELLIPSIS, number, plural, visible
+from toolkit.client._cache_file import collected_warnings
 from toolkit.client._fetch import block_times, resolved_plan
 from toolkit.client._http import redacted_url
 from toolkit.client._versions import VersionPlan, as_version, resolve_versions
@@ -125,6 +125,35 @@ def parse_plan(typed: str) -> Versions:
     if len({one < 0 for one in ends}) == 1 and len(ends) == 2:  # noqa: PLR2004 - its length does not depend on the head
         resolve_versions(plan, head=_ANY_HEAD)
     return typed
+
+
+def checked_versions(versions: Any) -> Versions | None:
+    """Return versions that were set in Python: None, a text, an int, a range, or a list of ints.
+
+    Raises
+    ------
+    InputError
+        If it is something else, has no version, or has one that is not a whole number.
+    """
+    if versions is None or isinstance(versions, str):
+        return versions
+    try:
+        if hasattr(versions, "__index__") and not hasattr(versions, "__iter__"):
+            return as_version(versions, least=-(2**64))
+        if isinstance(versions, range) and versions:
+            as_version(versions[0], least=-(2**64))
+            as_version(versions[-1], least=-(2**64))
+            return versions
+        if not isinstance(versions, bytes | dict) and hasattr(versions, "__iter__"):
+            listed = [as_version(one, least=-(2**64)) for one in versions]
+            if listed:
+                return listed
+    except InputError as error:
+        raise InputError(f"versions: {str(error).partition('; ')[0]}") from None
+    raise InputError(
+        "versions: expected None for the head, a ledger version, a list of them, or a plan such as '0:-1/50', "
+        f"got {versions!r:.80}"
+    )
 
 
 def write_versions(versions: Any) -> dict[str, Any]:
@@ -573,11 +602,9 @@ class ReadForm(Form):
             at = wanted.versions
             result = self._read_one(node, wanted, node.at(at).ledger_version if isinstance(at, int) else None)
             return Reading(wanted, result, _time_of(node, result))
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with collected_warnings() as said:
             frame = self._read_many(node, wanted, plan.versions)
-        said = [one for one in caught if issubclass(one.category, UserWarning)]
-        notes = dict.fromkeys(str(one.message) for one in said if not issubclass(one.category, FailedReadsWarning))
+        notes = dict.fromkeys(text for category, text in said if not issubclass(category, FailedReadsWarning))
         return Reading(wanted, frame, None, (*plan.notes, *notes))
 
     def _after(self, reading: Reading) -> None:
@@ -609,6 +636,10 @@ class ReadForm(Form):
         with self._state():
             super()._take(draft, typed=typed)
             self.set_trait("python", "" if self.request is None else self._python_of(self.request))
+
+    @traitlets.validate("versions")
+    def _check_versions(self, proposal: Any) -> Versions | None:
+        return checked_versions(proposal["value"])
 
     def _read_at(self, draft: dict[str, Any], found: Findings) -> None:
         """Read the versions of a draft."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +13,7 @@ from traitlets import Instance, Unicode
 
 from toolkit._present.text import plural, short_addresses, visible
 from toolkit.client._accounts import account_tables
+from toolkit.client._cache_file import collected_warnings
 from toolkit.client._fetch import fetch_table_items, fetch_transactions
 from toolkit.client._node_errors import NO_ITEM
 from toolkit.errors import InputError, InvalidRequest, NotFound, SchemaError, ToolkitError
@@ -241,8 +241,7 @@ class TableItemBuilder(ReadForm):
                     return
             path = "key_range"
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # about versions that were clipped, or that cannot be read
+                with collected_warnings():  # about versions that were clipped, or that cannot be read
                     changed = fetch_transactions(self._asked, parse_plan(plan), progress=False)
                 path = "key_type"
                 abis = self._asked.abis.at(self._asked.ledger().version)

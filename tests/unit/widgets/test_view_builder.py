@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
+import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,7 @@ import pytest
 
 import toolkit
 from toolkit.errors import InputError
-from toolkit.widgets import ViewBuilder
+from toolkit.widgets import TableItemBuilder, ViewBuilder, _table_item_builder, _view_builder
 from toolkit.widgets._fields import Findings
 from toolkit.widgets._readings import BLANK_VERSIONS, frame_words, plan_words, read_versions, value_html, write_versions
 
@@ -345,3 +347,61 @@ def test_words_of_an_empty_answer():
         }
     )
     assert frame_words(frame) == ["1 read, version 5; 1 failed"]
+
+
+# regressions ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [[], {}, range(0), b"12", True, 1.5, [1, "a"], [True], 10**30, object(), toolkit.FindSteps("0:-1")],
+    ids=repr,
+)
+def test_versions_that_are_none_are_refused(builder, versions):
+    """What is neither a version nor a list of versions nor a plan is an error that says so; the versions before stay."""
+    builder.versions = 5
+    with pytest.raises(InputError, match=r"^versions: "):
+        builder.versions = versions
+    assert builder.versions == 5
+
+
+def test_versions_of_other_types_are_those_that_they_hold(builder):
+    """A tuple, an array and a range of versions are read as the list of them."""
+    for versions, shown in [((5, 7), [5, 7]), (np.array([1, 2]), [1, 2]), (range(20, 0, -10), [20, 10])]:
+        builder.versions = versions
+        assert builder.versions == shown
+        assert builder.errors == {}
+
+
+def test_forms_at_work_at_once_leave_the_warnings_filters(node, monkeypatch):
+    """Two forms that read in the background, the first ending first, do not change the filters of the process."""
+    inside, leave = {}, {}
+
+    def held(name, fetch):
+        inside[name], leave[name] = threading.Event(), threading.Event()
+
+        def run(*given, **options):
+            inside[name].set()
+            assert leave[name].wait(30)
+            return fetch(*given, **options)
+
+        return run
+
+    monkeypatch.setattr(_view_builder, "fetch_views", held("views", toolkit.fetch_views))
+    monkeypatch.setattr(_table_item_builder, "fetch_transactions", held("keys", toolkit.fetch_transactions))
+    views, items = ViewBuilder(node, function=SIZE), TableItemBuilder(node, owner="0xcafe")
+    views.versions, items.key, items.key_range = "0:99999/3", "alice", "-50:99999"
+    before, show = list(warnings.filters), warnings.showwarning
+    views._do_read({})
+    assert inside["views"].wait(30)
+    items._do_keys({})
+    assert inside["keys"].wait(30)
+    leave["views"].set()
+    views._wait()
+    leave["keys"].set()
+    items._wait()
+    assert (warnings.filters, warnings.showwarning) == (before, show)
+    assert "do not exist yet; reading to 4999" in page(views, "Figure")
+    assert len(items.found_keys)
+    views.close()
+    items.close()
