@@ -51,3 +51,8 @@ def test_the_stored_report_is_that_of_its_parameters() -> None:
     assert shown(report, "calls") == repr(toolkit.show(names["comparison"].calls, columns=COLUMNS))
     assert shown(report, "verdict") == repr(names["gate"])
     assert shown(report, "why") == names["run"].explain().rstrip()
+
+
+def test_papermill_knows_each_parameter() -> None:
+    """Each parameter has a line of its own, so that papermill knows it and does not warn of it."""
+    assert set(papermill.inspect_notebook(NOTEBOOK)) == {"node", "before", "after", "limit", "calls"}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from html import escape
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 from toolkit.errors import InputError
@@ -14,6 +15,8 @@ from toolkit.frames._display import address
 __all__ = ["CheckedAnswer", "Exercise", "Verdict", "judge"]
 
 _COLORS = {"not answered yet": "#8a8f98", "right": "#2e8b57", "not yet": "#c77700"}
+_EXACT = 2**53
+"""The size from which on a float cannot hold every whole number."""
 
 
 class Verdict(StrEnum):
@@ -28,8 +31,8 @@ class Verdict(StrEnum):
 class Exercise:
     """The solution of an exercise, the mistakes that have a sentence of their own, and two hints.
 
-    The type of the solution is the type of an answer: a whole number, text, or a list of one of them. Text that is an
-    address may be written in any form.
+    The type of the solution is the type of an answer: a whole number, text, or a list of one of them. Text is compared
+    without regard to capital letters, and an address in it may be written in any form.
     """
 
     solution: int | str | list[int] | list[str]
@@ -104,16 +107,17 @@ def _plain(answer: Any, solution: object) -> Any:
         if type(answer) is bool or not issubclass(type(answer), Integral):
             raise TypeError(_named(answer) + _advice(answer, solution))
         return int(answer)
-    if type(answer) is not str:
-        raise TypeError(_named(answer))
-    return _text(answer)
+    if not issubclass(type(answer), str):
+        raise TypeError(_named(answer) + _advice(answer, solution))
+    return _text(str.__str__(answer))
 
 
 def _text(text: str) -> str:
-    """Return text without outer blanks, an address in its long form."""
-    text = text.strip()
+    """Return text in lower case and without outer blanks, the address that it is or begins with in its long form."""
+    text = text.strip().casefold()
+    first, mark, rest = text.partition("::")
     try:
-        return address(text) if text.startswith("0x") and "::" not in text else text
+        return address(first) + mark + rest if first.startswith("0x") else text
     except InputError:
         return text
 
@@ -123,12 +127,29 @@ def _named(answer: object) -> str:
     return "nothing (None)" if answer is None else f"a value of type {name}"
 
 
-def _advice(answer: object, solution: object) -> str:
-    """Return what to do about an answer of another type, if there is something that helps."""
+def _advice(answer: Any, solution: object) -> str:
+    """Return what to do about an answer of another type, or an empty text."""
     if isinstance(solution, list):
         return " (a column becomes a list with .tolist())" if hasattr(type(answer), "tolist") else ""
-    if type(answer) is float:
-        return ", which is not exact (write // for a whole quotient)"
-    if type(answer) is str:
+    if type(answer) in (list, tuple) and len(answer) == 1:
+        return " (take the one value out: [0])"
+    if hasattr(type(answer), "item") and hasattr(type(answer), "__len__"):
+        return " (take the one value out with .item())"
+    if isinstance(solution, int) and issubclass(type(answer), str):
         return " (write a number without quotes)"
+    if isinstance(solution, int) and issubclass(type(answer), Real | Decimal) and type(answer) is not bool:
+        return _advice_on_fractions(answer)
     return ""
+
+
+def _advice_on_fractions(answer: Any) -> str:
+    """Return what to do about a number whose type can have a fraction."""
+    try:
+        whole = int(answer) == answer
+    except (ValueError, ArithmeticError):  # not a number, or infinite
+        whole = False
+    if not whole:
+        return ", which is not a whole number"
+    if issubclass(type(answer), Real) and abs(answer) >= _EXACT:
+        return ", which is not exact at this size (compute it with whole numbers)"
+    return " (write int(...) of it)"

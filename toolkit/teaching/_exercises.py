@@ -49,6 +49,7 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
         Number of the exercise as in the lesson: lesson, a dot, and the exercise, such as ``"08.1"``.
     answer : object
         The answer; ``...`` means that there is none yet. Numbers are whole numbers (int); a float or a bool is not.
+        Text is compared without regard to capital letters.
 
     Returns
     -------
@@ -69,7 +70,8 @@ def check(exercise: str, answer: object) -> CheckedAnswer:
     01.1: right.
     """
     if exercise not in _EXERCISES:
-        meant = get_close_matches(str(exercise), _EXERCISES, n=1)
+        padded = str(exercise).zfill(len("08.1"))
+        meant = [padded] if padded in _EXERCISES else get_close_matches(padded, _EXERCISES, n=1)
         raise InputError(
             f"exercise must be a number such as '08.1', got {exercise!r}"
             + "".join(f"; did you mean {one!r}?" for one in meant)
@@ -147,6 +149,9 @@ def _fall_of_the_supply(node: Node) -> Exercise:
 # -- 02 Ledger versions, snapshots and pruning -----------------------------------------------------------------
 
 
+_ENDS_OF_MARCH = "Look at the two ends: in which month was the transaction at each of the two versions made?"
+
+
 @_numbered("02.1")
 def _transactions_in_march(node: Node) -> Exercise:
     first, last = node.version_at("2026-03-01"), node.version_at("2026-04-01")
@@ -154,8 +159,7 @@ def _transactions_in_march(node: Node) -> Exercise:
         last - first,
         "transactions",
         mistakes=(
-            (last - first + 1, "One too many: the first of the two versions is a transaction of February."),
-            (last - first - 1, "One too few: the last version of March counts."),
+            *((last - first + off, _ENDS_OF_MARCH) for off in (1, -1)),
             (last, "This counts every transaction before April. Those before March do not belong to it."),
             (first - last, "The later version minus the earlier one."),
         ),
@@ -176,7 +180,7 @@ def _first_version_with_20_names(node: Node) -> Exercise:
         first,
         "ledger version",
         mistakes=(
-            (first - 1, "At this version there are fewer than 20 names. One transaction is missing."),
+            (first - 1, "At this version there are fewer than 20 names."),
             (more, "At this version there are more than 20 names. Look for the first one with 20 or more."),
             (names, "This is the number of names. At which version are there so many?"),
         ),
@@ -194,7 +198,7 @@ def _oldest_version_of_a_window(node: Node) -> Exercise:
         head - kept + 1,
         "ledger version",
         mistakes=(
-            (head - kept, "Count them: from here to the head there is one version too many."),
+            (head - kept, "Test your rule: which is the oldest version of a node that only keeps the head?"),
             (kept, "This is how many versions there are. Which one is the oldest of them?"),
         ),
         hints=(
@@ -217,7 +221,7 @@ def _function_added_by_an_upgrade(node: Node) -> Exercise:
         "the name of a function",
         mistakes=(
             *((old, "This function existed at version 2,000.") for old in sorted(names[0])),
-            (f"0xfa17::vault::{added}", "This is the full name. Answer with its last part alone."),
+            *((f"0xfa17::vault::{one}", "Answer with the last part of a full name.") for one in sorted(names[1])),
         ),
         hints=(
             'Compare node.contract("0xfa17::vault") with node.at(2_000).contract("0xfa17::vault").',
@@ -602,7 +606,7 @@ def _readings_to_find_a_step(_: Node) -> Exercise:
         "readings",
         mistakes=(
             (versions // 2, "After the first reading in the middle, half of the versions are left. Go on halving."),
-            (readings - 1, "One too few: with so many halvings you can distinguish about half a million versions."),
+            (readings - 1, "Two to the power of your answer: so many versions can be distinguished. Is it enough?"),
             (versions, "This reads every version. What does a reading in the middle say about the others?"),
         ),
         hints=(
@@ -628,7 +632,7 @@ def _module_behind_a_step(_: Node) -> Exercise:
         "a module, address and name",
         mistakes=(
             ("0xde5c::desk", "This is the module that is called, and it was never upgraded. What does it depend on?"),
-            ("price_feed", "Add the address of the module."),
+            *((name, "A module is named by address and name.") for name in ("coin", "desk", "price_feed")),
         ),
         hints=(
             "run.explain() says what the transaction at the step did.",
@@ -881,13 +885,14 @@ def _regressions_over_a_limit(node: Node) -> Exercise:
 
 @_numbered("14.3")
 def _call_without_a_baseline(_: Node) -> Exercise:
+    functions = ("0xfa17::vault::share_price", "0xfa17::vault::preview", "0xb00c::order_book::depth")
     return Exercise(
         "preview",
         "the label of a call",
         mistakes=(
             ("share price", "This call has gas before and after, so it is judged."),
             ("book depth", "This call has gas before and after, so it is judged."),
-            ("0xfa17::vault::preview", "Answer with its label in the study."),
+            *((name, "This is the name of a function. Which label has its call in the study?") for name in functions),
         ),
         hints=("The first gate of the lesson has a note.", "The note names the call that failed before the upgrade."),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -86,6 +87,29 @@ def test_no_message_gives_the_solution_away(name):
     assert exercise.unit in said.message
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sentence_on_a_neighbour_does_not_say_which_way_to_go(name):
+    """An answer that is one too many or too few is not corrected by a sentence that says so."""
+    exercise = _exercises._exercise(name)
+    if isinstance(exercise.solution, int):
+        said = [text for value, text in exercise.mistakes if abs(value - exercise.solution) == 1]
+        assert [text for text in said if re.search(r"too (many|few)|one more|missing", text, re.IGNORECASE)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "answers"),
+    [
+        ("03.1", ["0xfa17::vault::preview", "0xfa17::vault::share_price"]),
+        ("10.1", ["price_feed", "desk"]),
+        ("14.3", ["0xfa17::vault::preview", "0xfa17::vault::share_price"]),
+    ],
+)
+def test_the_right_name_in_another_form_is_not_confirmed(name, answers):
+    """A name in another form gets the same sentence, whether it is the right one or not."""
+    exercise = _exercises._exercise(name)
+    assert len({judge(name, exercise, answer, failures=0).message for answer in answers}) == 1
+
+
 def test_hints_come_with_the_second_and_the_third_failure():
     """The first wrong answer gets a sentence, the second one a hint in addition, the third both; a right one begins again."""
     first, second, third, fourth = (check("01.1", answer).message for answer in (1, 1.0, "two", 3))
@@ -103,12 +127,25 @@ def test_hints_come_with_the_second_and_the_third_failure():
     [
         (5, np.int64(5), Verdict.RIGHT, ""),
         (1, True, Verdict.NOT_YET, "Expected a whole number: octas, got a value of type bool."),
-        (5, 5.0, Verdict.NOT_YET, "float, which is not exact (write // for a whole quotient)."),
+        (5, 5.0, Verdict.NOT_YET, "got a value of type float (write int(...) of it)."),
+        (5, np.float64(5), Verdict.NOT_YET, "got a value of type float64 (write int(...) of it)."),
+        (5, Decimal(5), Verdict.NOT_YET, "got a value of type Decimal (write int(...) of it)."),
+        (5, 5.5, Verdict.NOT_YET, "got a value of type float, which is not a whole number."),
+        (5, Decimal("Infinity"), Verdict.NOT_YET, "got a value of type Decimal, which is not a whole number."),
+        (2**60, 2.0**60, Verdict.NOT_YET, "which is not exact at this size (compute it with whole numbers)."),
+        (5, [5], Verdict.NOT_YET, "got a value of type list (take the one value out: [0])."),
+        (5, pd.Series([5]), Verdict.NOT_YET, "got a value of type Series (take the one value out with .item())."),
+        (5, np.bool_(True), Verdict.NOT_YET, "got a value of type bool."),
         (5, "5", Verdict.NOT_YET, "type str (write a number without quotes)."),
         (5, None, Verdict.NOT_YET, "got nothing (None)."),
         (5, 6, Verdict.NOT_YET, "it is another number (octas)."),
         ("E_X", " E_X ", Verdict.RIGHT, ""),
-        ("E_X", "e_x", Verdict.NOT_YET, "it is another text (octas)."),
+        ("E_X", "e_x", Verdict.RIGHT, ""),
+        ("code", "CODE", Verdict.RIGHT, ""),
+        ("E_X", np.str_("E_X"), Verdict.RIGHT, ""),
+        ("E_X", "E_Y", Verdict.NOT_YET, "it is another text (octas)."),
+        ("E_X", ("E_X",), Verdict.NOT_YET, "got a value of type tuple (take the one value out: [0])."),
+        ("0xfeed::x", "0x" + "0" * 60 + "FEED::x", Verdict.RIGHT, ""),
         ("E_X", 5, Verdict.NOT_YET, "Expected text in quotes: octas, got a value of type int."),
         ("0x" + "0" * 61 + "b0b", "0xb0b", Verdict.RIGHT, ""),
         ("0x" + "0" * 61 + "b0b", "0xzz", Verdict.NOT_YET, "another text"),
@@ -129,8 +166,9 @@ def test_types_are_exact_and_units_are_named(solution, answer, verdict, said):
 
 def test_an_unknown_exercise_is_an_error():
     """A wrong number of an exercise is a mistake in the notebook, not an answer: it raises an error with what is meant."""
-    with pytest.raises(InputError, match=r"got '8\.1'; did you mean '08\.1'\?"):
-        check("8.1", 5)
+    for given in ("8.1", "3.1", "1.2", 3.1):
+        with pytest.raises(InputError, match=rf"got {re.escape(repr(given))}; did you mean '0{given}'\?"):
+            check(given, 5)
 
 
 def test_html_escapes_what_it_shows():
