@@ -8,7 +8,14 @@ count. The contracts do not mark phantom parameters: a parameter is phantom if n
 
 from __future__ import annotations
 
-from functools import lru_cache
+import ast
+import dis
+import hashlib
+import inspect
+import linecache
+import sys
+from functools import cache, lru_cache
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from toolkit.embedded._state import group_key, resource_key
@@ -34,7 +41,7 @@ from toolkit.move import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from toolkit.embedded._contract import Definition, Function
+    from toolkit.embedded._contract import Definition, Function, Module
     from toolkit.embedded._state import VersionedState
     from toolkit.move import Layout, ModuleAbi, TypeTag
 
@@ -45,6 +52,7 @@ __all__ = [
     "abilities_of",
     "check_definition",
     "check_upgrade",
+    "code_digest",
     "decode_group",
     "encode_group",
     "group_of",
@@ -202,6 +210,7 @@ def _holds(code: CodeSet, tag: TypeTag, index: int) -> bool:
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 _CACHE_SIZE = 4096
+_FRAMEWORK = "toolkit.embedded.framework"
 
 
 # The variant byte of a struct in a type tag; group maps store struct tags without it.
@@ -441,6 +450,108 @@ def check_upgrade(before: Definition, after: Definition) -> None:
                 f"{before.wire_id} cannot be upgraded: struct {struct['name']} is missing or has different fields, and "
                 "stored values have the old ones. Keep the struct and add a new one; an enum may get more variants"
             )
+
+
+# -- digests of Python code: two classes with one digest run the same code --------------------------------------------
+
+
+@cache
+def code_digest(contract: type[Module]) -> bytes:
+    """Return a digest of the Python code of a contract class.
+
+    It covers the methods and constants of the class and of the contracts that it extends, and the constants and
+    functions of the file or notebook that they use. Comments, docstrings and layout do not count. The digest is the
+    same on every Python version if the source is known, as it is in files and in notebooks. The framework is not
+    covered: like the meter, it belongs to the release.
+    """
+    seen: set[FunctionType] = set()
+    owners = [one for one in contract.__mro__ if "definition" in vars(one)]
+    parts = [_class_code(one, seen) for one in owners if not one.__module__.startswith(_FRAMEWORK)]
+    return hashlib.sha256(repr(parts).encode()).digest()
+
+
+def _class_code(cls: type, seen: set[FunctionType]) -> list[Any]:
+    """Return the functions, constants and nested classes of a class, by name."""
+    found: list[Any] = []
+    for name, member in sorted(vars(cls).items()):
+        value = getattr(member, "__func__", None) or getattr(member, "fget", None) or member
+        if isinstance(value, FunctionType):
+            found.append((name, _function_code(inspect.unwrap(value), seen)))
+        elif isinstance(value, type) and value.__qualname__.startswith(f"{cls.__qualname__}."):
+            found.append((name, _class_code(value, seen)))
+        elif not name.startswith("__") and _is_constant(value):
+            found.append((name, repr(value)))
+    return found
+
+
+def _function_code(function: Any, seen: set[FunctionType]) -> list[Any]:
+    """Return the syntax tree of a function, and the constants and functions that it uses."""
+    seen.add(function)
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    node = _declarations("".join(lines)).get((code.co_name, code.co_firstlineno))
+    used: list[Any] = []
+    scope = dict(function.__globals__)
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            scope[name] = cell.cell_contents
+        except ValueError:  # not assigned yet, like the class that is being defined
+            continue
+    for name in sorted({*_globals_of(code), *code.co_freevars}):
+        value = scope.get(name)
+        if _is_constant(value):
+            used.append((name, repr(value)))
+        elif isinstance(value, FunctionType) and not value.__module__.startswith("toolkit.") and value not in seen:
+            used.append((name, _function_code(value, seen)))
+    return [_plain_code(code) if node is None else _plain_tree(node), used]
+
+
+def _is_constant(value: object) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_constant, value))
+    return value is None or isinstance(value, bool | int | float | str | bytes)
+
+
+def _globals_of(code: CodeType) -> set[str]:
+    """Return the global names that a function uses, with the functions and comprehensions inside it."""
+    found = {str(one.argval) for one in dis.get_instructions(code) if one.opname in {"LOAD_GLOBAL", "LOAD_NAME"}}
+    return found.union(*(_globals_of(one) for one in code.co_consts if isinstance(one, CodeType)))
+
+
+@lru_cache(maxsize=64)
+def _declarations(source: str) -> dict[tuple[str, int], ast.AST]:
+    """Return the functions of a source by name and first line; none if it is not Python."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return {}
+    return {
+        (one.name, min([one.lineno, *(decorator.lineno for decorator in one.decorator_list)])): one
+        for one in ast.walk(tree)
+        if isinstance(one, ast.FunctionDef)
+    }
+
+
+def _plain_tree(node: Any) -> Any:
+    """Return a syntax tree without positions and docstrings, the same on every Python version."""
+    if isinstance(node, list):
+        return [_plain_tree(one) for one in node]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
+        fields["body"] = node.body[1:]
+    kept = {name: value for name, value in fields.items() if name not in {"ctx", "kind", "type_comment"}}
+    return [
+        type(node).__name__,
+        [(name, _plain_tree(value)) for name, value in kept.items() if value is not None and value != []],
+    ]
+
+
+def _plain_code(code: CodeType) -> Any:
+    """Return the compiled code of a function whose source is not known."""
+    constants = [_plain_code(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
+    return [sys.version_info[:2], code.co_code.hex(), code.co_names, constants]
 
 
 # -- resource groups: resources of one address that are stored, read and charged together ----------------------------

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
 from toolkit._present.messages import did_you_mean
-from toolkit.embedded._code import struct_constraints
+from toolkit.embedded._code import code_digest, struct_constraints
 from toolkit.embedded._meter import CONTRACT_BLOCKS, FRAMEWORK_BLOCKS
 from toolkit.embedded._vm_status import AbortCode, MoveAbort
 from toolkit.embedded.types import (
@@ -401,6 +401,8 @@ class Module(Code):
     """
 
     definition: Definition
+    replaced: typing.ClassVar[tuple[type[Module], ...]] = ()
+    """Classes that ledgers of this process ran for the module before they were upgraded to this class."""
 
     def __init_subclass__(
         cls,
@@ -421,9 +423,12 @@ class Module(Code):
                 f"{f'; {close}' if close else ''}{declared_at(cls.__name__)}"
             )
         super().__init_subclass__()
+        cls.replaced = ()
         cls.definition = _define(
             cls, address=address, name=name, revision=revision, code_bytes=code_bytes, uses=uses, friends=friends
         )
+        if not cls.__module__.startswith("toolkit."):  # now, because a file can change after it was run
+            code_digest(cls)  # type: ignore[arg-type]  # classes are hashable
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)

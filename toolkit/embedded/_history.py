@@ -38,9 +38,12 @@ if TYPE_CHECKING:
     from toolkit.embedded._ledger import Ledger
     from toolkit.embedded._transaction import CommittedTransaction
 
-__all__ = ["MIN_VERSIONS", "seeded_ledger"]
+__all__ = ["CONTRACTS", "MIN_VERSIONS", "seeded_ledger"]
 
 _Ledger = TypeVar("_Ledger", bound="Ledger")
+
+CONTRACTS = (CheaperPriceFeed, CheaperVault, Desk, Gold, OrderBook, PriceFeed, Registry, Trial, Vault)
+"""The contracts that a history publishes."""
 
 MIN_VERSIONS = 200
 """Minimum length of a history."""

@@ -266,9 +266,10 @@ class Ledger(LedgerReader):
         path : path-like
             File of a saved ledger.
         contracts : iterable of type of Module, optional
-            Classes of the published modules, with those of earlier versions; not needed for the framework and the
-            contracts of `with_history`. Their code runs when the ledger is used: a class is found by its ABI and its
-            ``revision``, so increase the revision if the code changes.
+            Classes of the published modules; not needed for the framework and the contracts of `with_history`. A class
+            brings the versions that it extends, and those that it replaced on a ledger of this process; in a new
+            process pass the other earlier versions too. Their code runs when the ledger is used: it must be the code
+            that was published.
 
         Returns
         -------
@@ -277,7 +278,8 @@ class Ledger(LedgerReader):
         Raises
         ------
         InputError
-            If the file cannot be read, is damaged, is not a saved ledger, or has a module whose class is not given.
+            If the file cannot be read, is damaged, is not a saved ledger or of another release, or has a module whose
+            class is not given or has other code.
 
         Examples
         --------
@@ -935,6 +937,11 @@ class Ledger(LedgerReader):
         output = execute(self.chain.snapshot(self.head), transaction, body)
         self._check_accepted(transaction, output)
         published = definitions if output.success else ()
+        code = self.chain.code_at(self.head)
+        for after in published:
+            before = code.modules.get((after.address, after.name))
+            if before is not None and before.contract not in {after.contract, *after.contract.replaced}:
+                after.contract.replaced += (before.contract,)
         return self.chain.append(TransactionKind.USER, output, request=transaction, published=published)
 
     def _check_accepted(self, transaction: Transaction, output: Output) -> None:

@@ -1,8 +1,8 @@
 """Ledgers in files, and seeded histories in the user's cache.
 
 A file has a mark, a SHA-256 digest, and the content in MessagePack: numbers, text and bytes only, so that loading a
-file runs no code in it. The code of published modules is not part of it: the loader finds each class by address, name
-and bytecode, which depends on its ABI, error constants and revision.
+file runs no code in it. The code of published modules is not part of it: the loader finds each class by address, name,
+revision, bytecode (which depends on its ABI and error constants) and the digest of its Python code.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 import msgspec
 
 from toolkit._present.files import cache_folder, read_file, replacing
-from toolkit.embedded import teaching
 from toolkit.embedded._chain import MAX_CHAIN_ID, Chain
+from toolkit.embedded._code import code_digest
 from toolkit.embedded._contract import Module
+from toolkit.embedded._history import CONTRACTS
 from toolkit.embedded._meter import Charges
 from toolkit.embedded._reader import Milestone, MilestoneKind
 from toolkit.embedded._session import EmittedEvent, TableTypes
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SavedLedger", "from_cache", "read_ledger", "write_ledger"]
 
-_Code = tuple[str, str, bytes]  # canonical address, name and bytecode of a module
-
-_MARK = b"ledger-toolkit ledger 1\n"  # a change of the content changes the number
+_MARK = b"ledger-toolkit ledger 2\n"  # a change of the content changes the number
 _DIGEST_BYTES = 32
 _SEED_BYTES = 16
 _MAX_CACHED_FILES = 8
@@ -50,6 +49,16 @@ _SOURCES = ("embedded", "move", "wire")
 """Packages whose code decides what a history contains."""
 
 _log = logging.getLogger("toolkit.embedded")
+
+
+class _Code(NamedTuple):
+    """A published module: canonical address, name, revision, bytecode, and the digest of its Python code."""
+
+    address: str
+    name: str
+    revision: int
+    bytecode: bytes
+    digest: bytes
 
 
 class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -197,7 +206,8 @@ def _content(ledger: SavedLedger) -> _Content:
 
 
 def _code(definition: Definition) -> _Code:
-    return definition.address, definition.name, definition.bytecode
+    digest = code_digest(definition.contract)  # type: ignore[arg-type]  # classes are hashable
+    return _Code(definition.address, definition.name, definition.revision, definition.bytecode, digest)
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -211,7 +221,7 @@ def read_ledger(path: str | os.PathLike[str], contracts: Iterable[type[Module]] 
     path : path-like
         The file.
     contracts : iterable of type of Module, optional
-        Classes of the published modules that are not part of this package.
+        Classes of the published modules that are not of the framework or of `with_history`.
 
     Raises
     ------
@@ -229,8 +239,13 @@ def _unpacked(data: bytes, name: str, contracts: Iterable[type[Module]] = ()) ->
     """Return the ledger of a file's bytes."""
     mark, start = data[: len(_MARK)], len(_MARK) + _DIGEST_BYTES
     if mark != _MARK:
-        kind = "of another release of the toolkit" if mark.startswith(_MARK[:-2]) else "not one of Ledger.save"
-        raise InputError(f"{name}: the file is {kind}: expected a file that starts with {_MARK.decode().strip()!r}")
+        expected = f"expected a file that starts with {_MARK.decode().strip()!r}"
+        if not mark.startswith(_MARK[:-2]):
+            raise InputError(f"{name}: the file is not one of Ledger.save: {expected}")
+        raise InputError(
+            f"{name}: the file is of another release of the toolkit, whose files have another format: {expected}; load "
+            "it with the release that saved it, or build the ledger again and save it"
+        )
     content = memoryview(data)[start:]
     if hashlib.sha256(content).digest() != data[len(_MARK) : start]:
         raise InputError(f"{name}: the file is damaged: its content does not have the digest in it; save it again")
@@ -319,13 +334,20 @@ def _committed(rows: list[_Row], keys: list[StateKey], first: int) -> Iterator[C
 
 
 def _classes(contracts: Iterable[type[Module]]) -> dict[_Code, Definition]:
-    """Return the modules of this package and of `contracts` by what a file has of them."""
+    """Return the modules of the framework, of `with_history` and of `contracts` by what a file has of them.
+
+    A class brings the classes that it extends and those that it replaced on a ledger of this process.
+    """
     given = list(contracts)
     for one in given:
         if not _is_contract(one):
             raise InputError(f"contracts: expected classes of contracts, got {one!r:.80}")
-    own = [one for one in vars(teaching).values() if _is_contract(one)]
-    classes: list[type[Module]] = [*FRAMEWORK, UnflaggedCoin, *own, *given]
+    classes: dict[type[Module], None] = dict.fromkeys([*FRAMEWORK, UnflaggedCoin, *CONTRACTS])
+    while given:
+        one = given.pop()
+        if one not in classes:
+            classes[one] = None
+            given += [base for base in one.__mro__[1:] if _is_contract(base)] + [*one.replaced]
     return {_code(one.definition): one.definition for one in classes}
 
 
@@ -334,19 +356,30 @@ def _is_contract(value: object) -> TypeGuard[type[Module]]:
 
 
 def _found(code: _Code, known: dict[_Code, Definition], name: str) -> Definition:
+    """Return the class of a published module, or raise InputError that says which one is missing."""
     found = known.get(code)
-    if found is None:
-        wire_id = f"{wire_address(code[0])}::{code[1]}"
-        if any(other[:2] == code[:2] for other in known):
-            raise InputError(
-                f"{name}: {wire_id} was published with another ABI or revision than the class that is given; pass the "
-                "class that was published, and those of its upgrades: Ledger.load(path, contracts=[...])"
-            )
+    if found is not None:
+        return found
+    wire_id = f"{wire_address(code.address)}::{code.name}"
+    same = [other for other in known if (other.address, other.name) == (code.address, code.name)]
+    revisions = sorted({other.revision for other in same})
+    if not same:
         raise InputError(
             f"{name}: {wire_id} is published on this ledger, and a file has no code; pass its class, and those of its "
             "upgrades: Ledger.load(path, contracts=[...])"
         )
-    return found
+    if code.revision not in revisions:
+        raise InputError(
+            f"{name}: revision {code.revision} of {wire_id} is missing: it was published on this ledger, and contracts "
+            f"has revision {', '.join(map(str, revisions))}; pass the class of every revision, the first one too: "
+            "Ledger.load(path, contracts=[Old, New])"
+        )
+    what = "code" if any(other.bytecode == code.bytecode for other in same) else "ABI"
+    raise InputError(
+        f"{name}: {wire_id} was published with another {what} than that of the class with revision {code.revision}, "
+        "and would give other answers; pass the class as it was when it was published: "
+        "Ledger.load(path, contracts=[...])"
+    )
 
 
 # -- the cache of histories ------------------------------------------------------------------------------------------

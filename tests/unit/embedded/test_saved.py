@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import linecache
 import logging
 import os
 import pickle
@@ -16,7 +17,7 @@ import pytest
 import requests
 
 from toolkit import embedded
-from toolkit.embedded import Ledger, Module, Resource, _ledger, _saved, entry, script, signer, u64, view
+from toolkit.embedded import Ledger, Module, Resource, _ledger, _saved, entry, script, signer, teaching, u64, view
 from toolkit.errors import InputError
 
 APT = ["0x1::aptos_coin::AptosCoin"]
@@ -183,15 +184,82 @@ def test_contracts_of_a_user_are_needed_again(tmp_path):
     file = ledger.save(tmp_path / "c.ledger")
     with pytest.raises(InputError, match=r"c\.ledger: 0xc0de::counter is published .* contracts=\[\.\.\.\]"):
         Ledger.load(file)
-    with pytest.raises(InputError, match="another ABI or revision"):
-        Ledger.load(file, contracts=[Faster])
+    with pytest.raises(InputError, match=r"revision 2 of 0xc0de::counter is missing: .* contracts has revision 1;"):
+        Ledger.load(file, contracts=[Counter])
     with pytest.raises(InputError, match="expected classes of contracts, got 5"):
         Ledger.load(file, contracts=[5])
-    loaded = Ledger.load(file, contracts=[Counter, Faster])
+    loaded = Ledger.load(file, contracts=[Faster])  # extends Counter
     for version in (before, loaded.head):
         expected = ledger.view("0xc0de::counter::value", ["0xb0b"], version=version)
         assert loaded.view("0xc0de::counter::value", ["0xb0b"], version=version) == expected
     assert everyday(loaded) == everyday(ledger)
+
+
+def jar(total: str, base: str = "Module, address='0x7195'", head: str = "") -> type[Module]:
+    """Return a contract like one of a notebook's cell, with the body of its view."""
+    source = (
+        f"from toolkit.embedded import *\n{head}\nclass Jar({base}):\n    @view\n    def total(self) -> u64:\n"
+        f"        {total}\n"
+    )
+    name = f"<cell {hashlib.sha256(source.encode()).hexdigest()}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    scope = {"__name__": "__main__"}
+    exec(compile(source, name, "exec", dont_inherit=True), scope)  # noqa: S102 - what a notebook does
+    return scope["Jar"]
+
+
+@pytest.mark.parametrize(
+    ("other", "head"),
+    [("return 0", ""), ("return FIVE", "FIVE = 6"), ("return five()", "def five(): return 6"), ("return 7 - 1", "")],
+)
+def test_a_class_with_other_code_is_not_loaded(tmp_path, other, head):
+    """ABI and revision are the same, and the answers would be others; constants and functions outside count too."""
+    ledger = Ledger()
+    ledger.publish(jar(other, head=head.replace("6", "5")) if head else jar("return 7"))
+    file = ledger.save(tmp_path / "c.ledger")
+    with pytest.raises(InputError, match=r"c\.ledger: 0x7195::jar was published with another code than that of the"):
+        Ledger.load(file, contracts=[jar(other, head=head)])
+
+
+def test_comments_and_layout_are_not_other_code(tmp_path):
+    """The class of the notebook that is run again is another object with the same code."""
+    ledger = Ledger()
+    ledger.publish(jar("return 7"))
+    file = ledger.save(tmp_path / "c.ledger")
+    again = jar('"""Text."""\n\n        return  7  # seven')
+    assert Ledger.load(file, contracts=[again]).view("0x7195::jar::total")[0] == [7]
+
+
+def test_a_teaching_contract_is_not_taken_for_one_of_a_user(tmp_path):
+    """Lesson 12 defines a contract that toolkit.embedded.teaching has too; it is asked for, and compared."""
+
+    class Tips(teaching.Tips):
+        @view
+        def total(self) -> u64:
+            return 7
+
+    ledger = Ledger()
+    ledger.publish(Tips)
+    file = ledger.save(tmp_path / "t.ledger")
+    with pytest.raises(InputError, match="0x7195::tips is published on this ledger, and a file has no code"):
+        Ledger.load(file)
+    with pytest.raises(InputError, match="another code"):
+        Ledger.load(file, contracts=[teaching.Tips])
+    assert Ledger.load(file, contracts=[Tips]).view("0x7195::tips::total")[0] == [7]
+
+
+def test_a_class_brings_the_classes_that_it_replaced(tmp_path):
+    """A notebook gives both versions one name, so the first one cannot be passed any more."""
+    ledger = Ledger()
+    before = ledger.publish(jar("return 7")).version
+    poll = jar("return 8", base="Module, address='0x7195', revision=2")
+    ledger.publish(poll)
+    loaded = reloaded(ledger, tmp_path, contracts=[poll])
+    assert loaded.view("0x7195::jar::total")[0] == [8]
+    assert loaded.view("0x7195::jar::total", version=before)[0] == [7]
+    fresh = jar("return 8", base="Module, address='0x7195', revision=2")
+    with pytest.raises(InputError, match=r"revision 1 of 0x7195::jar is missing: .* contracts has revision 2;"):
+        Ledger.load(tmp_path / "x.ledger", contracts=[fresh])
 
 
 def test_a_subclass_of_ledger_loads_its_own_kind(tmp_path):
@@ -229,7 +297,7 @@ def test_a_file_that_cannot_be_used_is_an_error_with_its_name(tmp_path):
     for changed, text in (
         (b"", "not one of Ledger.save"),
         (b"PAR1" + data, "not one of Ledger.save"),
-        (data.replace(b"ledger 1\n", b"ledger 2\n", 1), "of another release"),
+        (data.replace(b"ledger 2\n", b"ledger 1\n", 1), "of another release .*build the ledger again and save it"),
         (data[:40], "damaged"),
         (data[:-1], "damaged"),
         (data + b"\0", "damaged"),

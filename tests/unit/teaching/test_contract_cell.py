@@ -102,6 +102,20 @@ def _code(ledger: Ledger):
     ]
 
 
+def test_an_upgraded_contract_can_be_loaded_with_its_class(notebook, tmp_path, capsys):
+    """The cell gives every version one name; the last class brings the earlier ones."""
+    notebook.run(CELL)
+    ledger = notebook["ledger"]
+    done = ledger.execute(notebook["counter"].increment.call(3), sender="0xb0b")
+    notebook.run(CELL.replace("* FACTOR", "* FACTOR + 1"))
+    notebook.run(CELL.replace("* FACTOR", "* FACTOR + 2"))
+    loaded = Ledger.load(ledger.save(tmp_path / "p.ledger"), contracts=[notebook["Counter"]])
+    assert loaded.digest() == ledger.digest()
+    assert loaded.view("0xc0de::counter::value")[0] == [5]
+    assert loaded.view("0xc0de::counter::value", version=done.version)[0] == [3]
+    capsys.readouterr()
+
+
 def test_a_revision_of_the_class_line_counts(notebook):
     """Who writes one, chooses it."""
     notebook.run(CELL)
