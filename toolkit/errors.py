@@ -72,7 +72,17 @@ __all__ = [
 
 
 class ToolkitError(Exception):
-    """Base class of every error that the toolkit raises on purpose."""
+    """Base class of every error that the toolkit raises on purpose.
+
+    Examples
+    --------
+    >>> from toolkit import errors, move
+    >>> try:
+    ...     move.parse_address("0xzz")
+    ... except errors.ToolkitError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(cleaned(arg) if isinstance(arg, str) else arg for arg in args))
@@ -92,23 +102,72 @@ class ToolkitError(Exception):
 
 
 class FailedReadsWarning(UserWarning):
-    """All reads of a fetch function failed: every row of its frame has an error instead of a value."""
+    """All reads of a fetch function failed: every row of its frame has an error instead of a value.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from toolkit.errors import FailedReadsWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", FailedReadsWarning)  # a sweep that is expected to fail
+    """
 
 
 class InputError(ToolkitError, ValueError):
-    """An argument, option, type, address or version plan is not valid."""
+    """An argument, option, type, address or version plan is not valid.
+
+    Examples
+    --------
+    >>> from toolkit import errors, move
+    >>> try:
+    ...     move.parse_address("0xzz")
+    ... except errors.InputError as error:
+    ...     print(error)
+    not an address: '0xzz'; expected 0x and 1 to 64 hex digits
+    """
 
 
 class NotAtPast(InputError):
-    """A snapshot of a past version was asked for an operation that a node offers at its head only."""
+    """A snapshot of a past version was asked for an operation that a node offers at its head only.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> past = toolkit.connect().at(100)
+    >>> try:
+    ...     past.simulate(toolkit.EntryFunction("0x1::m::f"), sender="0x1")
+    ... except toolkit.NotAtPast as error:
+    ...     print(str(error)[:49])
+    a node simulates at its head only, not at version
+    """
 
 
 class StudyError(InputError):
-    """A study file or a run folder is not valid."""
+    """A study file or a run folder is not valid.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> try:
+    ...     toolkit.Study.load("missing.toml")
+    ... except toolkit.StudyError as error:
+    ...     print(str(error)[:46])
+    study missing.toml: No such file or directory;
+    """
 
 
 class RunStopped(StudyError):
-    """A run was interrupted by its machine or its workers; repeating the call continues it."""
+    """A run was interrupted by its machine or its workers; repeating the call continues it.
+
+    Examples
+    --------
+    >>> from toolkit import errors
+    >>> try:
+    ...     raise errors.RunStopped("a worker stopped; call it again to continue")
+    ... except errors.StudyError as error:
+    ...     print(error)
+    a worker stopped; call it again to continue
+    """
 
 
 class SchemaError(ToolkitError, ValueError):
@@ -122,6 +181,15 @@ class SchemaError(ToolkitError, ValueError):
         Column, or path inside a value, of the value that does not fit.
     rows : sequence of int, optional
         Positions of the first failing rows.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes, errors
+    >>> try:
+    ...     dtypes.wide_from_ints([1, -2], dtypes.u128(), column="supply")
+    ... except errors.SchemaError as error:
+    ...     print(error.column, error.rows)
+    supply (1,)
     """
 
     def __init__(self, message: str, *, column: str | None = None, rows: Sequence[int] = ()) -> None:
@@ -134,27 +202,93 @@ class InexactError(ToolkitError, ArithmeticError):
     """pandas would convert wide integers to floats; the message names the exact alternative.
 
     It is neither a TypeError nor a ValueError, because pandas catches those and loses the message.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from toolkit import errors
+    >>> supply = pd.Series([2**100, 1], dtype="u128")
+    >>> try:
+    ...     supply.ewm(alpha=0.5).mean()
+    ... except errors.InexactError as error:
+    ...     print(type(error).__name__)
+    InexactError
     """
 
 
 class NodeUnreachable(ToolkitError, ConnectionError):
-    """The node sent no HTTP answer."""
+    """The node sent no HTTP answer.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> try:
+    ...     toolkit.connect("http://127.0.0.1:9", offline=True, cache=None).ledger()
+    ... except toolkit.NodeUnreachable as error:
+    ...     print(isinstance(error, ConnectionError))
+    True
+    """
 
 
 class HopelessError(NodeUnreachable):
-    """A retry cannot help: TLS or a redirect was refused, or the answer is too large or too slow."""
+    """A retry cannot help: TLS or a redirect was refused, or the answer is too large or too slow.
+
+    Examples
+    --------
+    >>> from toolkit import errors
+    >>> try:
+    ...     raise errors.HopelessError("the answer is larger than the limit")
+    ... except errors.NodeUnreachable as error:  # a loop that tries again stops here
+    ...     print(isinstance(error, errors.HopelessError))
+    True
+    """
 
 
 class OfflineMiss(NodeUnreachable):
-    """The client is offline, and the answer is not in the cache."""
+    """The client is offline, and the answer is not in the cache.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from toolkit import errors
+    >>> node = toolkit.connect("http://127.0.0.1:9", offline=True, cache=None)
+    >>> try:
+    ...     node.ledger()
+    ... except errors.OfflineMiss as error:
+    ...     print(type(error).__name__)
+    OfflineMiss
+    """
 
 
 class ClosedError(ToolkitError, RuntimeError):
-    """The client is closed and cannot be used any more."""
+    """The client is closed and cannot be used any more.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from toolkit import errors
+    >>> with toolkit.connect() as node:
+    ...     version = node.ledger().version
+    >>> try:
+    ...     node.ledger()
+    ... except errors.ClosedError as error:
+    ...     print(error)
+    this node client is closed; connect() again
+    """
 
 
 class LedgerChanged(ToolkitError):
-    """The node serves a different ledger than before: its chain id or its history changed. Connect again to use it."""
+    """The node serves a different ledger than before: its chain id or its history changed. Connect again to use it.
+
+    Examples
+    --------
+    >>> from toolkit import errors
+    >>> try:
+    ...     raise errors.LedgerChanged("chain id 4 before, 7 now")
+    ... except errors.ToolkitError as error:
+    ...     print(error)
+    chain id 4 before, 7 now
+    """
 
 
 class NodeError(ToolkitError):
@@ -178,6 +312,15 @@ class NodeError(ToolkitError):
         Seconds to wait before a retry, None if the node does not say.
     archive : str or None
         URL (https) of an archive node that holds the pruned version, None if the node does not advertise one.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> try:
+    ...     toolkit.connect().view("0x1::coin::no_such_function")
+    ... except toolkit.NodeError as error:
+    ...     print(type(error).__name__, error.status, error.error_code)
+    InvalidRequest 400 invalid_input
     """
 
     def __init__(
@@ -207,32 +350,101 @@ class NodeError(ToolkitError):
 
 
 class InvalidRequest(NodeError):
-    """400: the request is not valid, or execution of the view function failed."""
+    """400: the request is not valid, or execution of the view function failed.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> from toolkit import errors
+    >>> try:
+    ...     toolkit.connect().view("0xcafe::registry::record_of", ["nobody"])
+    ... except errors.InvalidRequest as error:
+    ...     print(error.status, error.error_code)
+    400 invalid_input
+    """
 
 
 class Forbidden(NodeError):
-    """The node or its gateway refuses the request: status 403, or 401 from a gateway."""
+    """The node or its gateway refuses the request: status 403, or 401 from a gateway.
+
+    Examples
+    --------
+    >>> from toolkit import errors
+    >>> error = errors.Forbidden("the gateway refuses the key", status=403)
+    >>> isinstance(error, errors.NodeError), error.status
+    (True, 403)
+    """
 
 
 class NotFound(NodeError):
-    """404 or 405: the table item, resource, module, version, transaction or path does not exist."""
+    """404 or 405: the table item, resource, module, version, transaction or path does not exist.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> try:
+    ...     toolkit.connect().resource("0xa11ce", "0x1::no::Thing")
+    ... except toolkit.NotFound as error:
+    ...     print(error.error_code)
+    resource_not_found
+    """
 
 
 class VersionPruned(NodeError):
-    """410: the requested ledger version is pruned."""
+    """410: the requested ledger version is pruned.
+
+    Examples
+    --------
+    >>> import toolkit
+    >>> error = toolkit.VersionPruned("version 3 is pruned", status=410, archive="https://archive.example/v1")
+    >>> error.archive
+    'https://archive.example/v1'
+    """
 
 
 class TooLarge(NodeError):
-    """413: the request body is larger than the node accepts."""
+    """413: the request body is larger than the node accepts.
+
+    Examples
+    --------
+    >>> from toolkit import errors
+    >>> error = errors.TooLarge("the request is too large", status=413)
+    >>> isinstance(error, errors.NodeError), error.status
+    (True, 413)
+    """
 
 
 class RateLimited(NodeError):
-    """429: too many requests; also raised without a request while the node has asked for a long wait."""
+    """429: too many requests; also raised without a request while the node has asked for a long wait.
+
+    Examples
+    --------
+    >>> from toolkit import errors
+    >>> error = errors.RateLimited("too many requests", status=429, retry_after_s=2.5)
+    >>> error.retry_after_s
+    2.5
+    """
 
 
 class Unavailable(NodeError):
-    """503: the node is not available."""
+    """503: the node is not available.
+
+    Examples
+    --------
+    >>> from toolkit import errors
+    >>> error = errors.Unavailable("the node is starting", status=503)
+    >>> isinstance(error, errors.NodeError), error.status
+    (True, 503)
+    """
 
 
 class InsufficientStorage(NodeError):
-    """507: the node's mempool is full."""
+    """507: the node's mempool is full.
+
+    Examples
+    --------
+    >>> from toolkit import errors
+    >>> error = errors.InsufficientStorage("the mempool is full", status=507)
+    >>> isinstance(error, errors.NodeError), error.status
+    (True, 507)
+    """

@@ -112,27 +112,62 @@ class WideIntType(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no typ
 
 @cache
 def wide_type(name: str) -> WideIntType:
-    """Return the Arrow type with a name such as ``"u128"``, always the same object."""
+    """Return the Arrow type with a name such as ``"u128"``, always the same object.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes
+    >>> dtypes.wide_type("u128") is dtypes.u128()
+    True
+    """
     return WideIntType(name)
 
 
 def u128() -> WideIntType:
-    """Return the Arrow type of unsigned 128-bit integers."""
+    """Return the Arrow type of unsigned 128-bit integers.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes
+    >>> dtypes.wide_from_ints([2**128 - 1, None], dtypes.u128()).to_pylist() == [2**128 - 1, None]
+    True
+    """
     return wide_type("u128")
 
 
 def u256() -> WideIntType:
-    """Return the Arrow type of unsigned 256-bit integers."""
+    """Return the Arrow type of unsigned 256-bit integers.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes
+    >>> dtypes.wide_from_ints([2**256 - 1, None], dtypes.u256()).to_pylist() == [2**256 - 1, None]
+    True
+    """
     return wide_type("u256")
 
 
 def i128() -> WideIntType:
-    """Return the Arrow type of signed 128-bit integers."""
+    """Return the Arrow type of signed 128-bit integers.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes
+    >>> dtypes.wide_from_ints([-(2**127), None], dtypes.i128()).to_pylist() == [-(2**127), None]
+    True
+    """
     return wide_type("i128")
 
 
 def i256() -> WideIntType:
-    """Return the Arrow type of signed 256-bit integers."""
+    """Return the Arrow type of signed 256-bit integers.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes
+    >>> dtypes.wide_from_ints([-(2**255), None], dtypes.i256()).to_pylist() == [-(2**255), None]
+    True
+    """
     return wide_type("i256")
 
 
@@ -172,6 +207,12 @@ def wide_to_ints(array: pa.ExtensionArray | pa.ChunkedArray) -> list[int | None]
     ------
     InputError
         If `array` is not a wide column.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes
+    >>> dtypes.wide_to_ints(dtypes.wide_from_text(["7", None], dtypes.u128()))
+    [7, None]
     """
     kind = kind_of(array)
     return to_ints(whole(array).storage, kind)
@@ -253,7 +294,14 @@ def uint_from_text(texts: Texts, bits: int = 64, *, column: str | None = None) -
 
 
 def int_from_text(texts: Texts, bits: int = 64, *, column: str | None = None) -> pa.Array:
-    """Convert decimal text to int8, int16, int32 or int64, exactly; otherwise like `uint_from_text`."""
+    """Convert decimal text to int8, int16, int32 or int64, exactly; otherwise like `uint_from_text`.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes
+    >>> dtypes.int_from_text(["-5", None], 16).to_pylist()
+    [-5, None]
+    """
     high = (1 << (_width(bits) - 1)) - 1
     return _native(texts, f"i{bits}", -high - 1, high, column)
 
@@ -412,6 +460,12 @@ def wide_to_text(array: pa.ExtensionArray | pa.ChunkedArray) -> pa.StringArray:
     ------
     InputError
         If `array` is not a wide column.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes
+    >>> dtypes.wide_to_text(dtypes.wide_from_ints([2**100, None], dtypes.u256())).to_pylist()
+    ['1267650600228229401496703205376', None]
     """
     kind = kind_of(array)
     storage = whole(array).storage

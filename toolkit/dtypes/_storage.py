@@ -67,6 +67,13 @@ class WideKind:
         128 or 256.
     signed : bool
         Whether it holds negative numbers.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes
+    >>> kind = dtypes.KINDS["i128"]
+    >>> kind.bits, kind.signed, kind.high == 2**127 - 1
+    (128, True, True)
     """
 
     name: str

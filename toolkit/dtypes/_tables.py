@@ -64,6 +64,14 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
         If two columns have the same name.
     SchemaError
         If a column that is marked as wide integers contains other values.
+
+    Examples
+    --------
+    >>> from toolkit import dtypes
+    >>> import pandas as pd
+    >>> table = dtypes.to_arrow(pd.DataFrame({"supply": pd.Series([2**100], dtype="u128")}))
+    >>> dtypes.to_pandas(table)["supply"].tolist() == [2**100]
+    True
     """
     names = table.schema.names
     twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []

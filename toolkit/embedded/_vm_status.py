@@ -68,37 +68,93 @@ class AbortCode:
 
 
 def invalid_argument(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 1: an argument of the caller is wrong."""
+    """Return an abort code of category 1: an argument of the caller is wrong.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import invalid_argument
+    >>> E_NOTHING = invalid_argument(1, "The amount is zero")
+    >>> hex(E_NOTHING.code)
+    '0x10001'
+    """
     return AbortCode(0x10000 + reason, description)
 
 
 def out_of_range(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 2: an index or amount is outside its range."""
+    """Return an abort code of category 2: an index or amount is outside its range.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import out_of_range
+    >>> E_INDEX = out_of_range(1, "The index is too large")
+    >>> hex(E_INDEX.code)
+    '0x20001'
+    """
     return AbortCode(0x20000 + reason, description)
 
 
 def invalid_state(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 3: the state of the ledger does not allow the call."""
+    """Return an abort code of category 3: the state of the ledger does not allow the call.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import invalid_state
+    >>> E_CLOSED = invalid_state(1, "The shop is closed")
+    >>> hex(E_CLOSED.code)
+    '0x30001'
+    """
     return AbortCode(0x30000 + reason, description)
 
 
 def permission_denied(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 5: the signer is not permitted to make the call."""
+    """Return an abort code of category 5: the signer is not permitted to make the call.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import permission_denied
+    >>> E_NOT_OWNER = permission_denied(1, "Only the owner may do this")
+    >>> hex(E_NOT_OWNER.code)
+    '0x50001'
+    """
     return AbortCode(0x50000 + reason, description)
 
 
 def not_found(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 6: something that the call needs does not exist."""
+    """Return an abort code of category 6: something that the call needs does not exist.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import not_found
+    >>> E_NO_ORDER = not_found(1, "The order does not exist")
+    >>> hex(E_NO_ORDER.code)
+    '0x60001'
+    """
     return AbortCode(0x60000 + reason, description)
 
 
 def already_exists(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 8: something already exists."""
+    """Return an abort code of category 8: something already exists.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import already_exists
+    >>> E_TAKEN = already_exists(1, "The name is taken")
+    >>> hex(E_TAKEN.code)
+    '0x80001'
+    """
     return AbortCode(0x80000 + reason, description)
 
 
 def resource_exhausted(reason: int, description: str) -> AbortCode:
-    """Return an abort code of category 9: a limit is reached."""
+    """Return an abort code of category 9: a limit is reached.
+
+    Examples
+    --------
+    >>> from toolkit.embedded import resource_exhausted
+    >>> E_SOLD_OUT = resource_exhausted(1, "Nothing is left")
+    >>> hex(E_SOLD_OUT.code)
+    '0x90001'
+    """
     return AbortCode(0x90000 + reason, description)
 
 

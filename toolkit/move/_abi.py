@@ -48,6 +48,12 @@ class GenericParam(msgspec.Struct, frozen=True):
         Abilities that a type argument must have.
     is_phantom : bool, default False
         Whether the parameter is a phantom parameter.
+
+    Examples
+    --------
+    >>> from toolkit.move import FunctionAbi, GenericParam
+    >>> FunctionAbi("swap", generic_type_params=(GenericParam(("drop", "store")),)).signature
+    'swap<T0: drop + store>()'
     """
 
     constraints: tuple[str, ...] = ()
@@ -63,6 +69,12 @@ class FieldAbi(msgspec.Struct, frozen=True):
         Name of the field.
     type : str
         Its type as text, ``T0`` for a type parameter.
+
+    Examples
+    --------
+    >>> from toolkit.move import FieldAbi
+    >>> FieldAbi("owner", "address")
+    FieldAbi(name='owner', type='address')
     """
 
     name: str
@@ -78,6 +90,12 @@ class VariantAbi(msgspec.Struct, frozen=True):
         Name of the variant.
     fields : tuple of FieldAbi, default ()
         Its fields; positional fields are named ``_0``, ``_1``.
+
+    Examples
+    --------
+    >>> from toolkit.move import FieldAbi, VariantAbi
+    >>> VariantAbi("On", (FieldAbi("level", "u8"),)).fields[0].type
+    'u8'
     """
 
     name: str
@@ -101,6 +119,12 @@ class StructAbi(msgspec.Struct, frozen=True):
         Fields of a struct.
     variants : tuple of VariantAbi, default ()
         Variants of an enum; empty if the node does not print them, as before 2026.
+
+    Examples
+    --------
+    >>> from toolkit.move import FieldAbi, StructAbi
+    >>> StructAbi("Record", fields=(FieldAbi("owner", "address"),)).declaration
+    'Record { owner: address }'
     """
 
     name: str
@@ -138,6 +162,13 @@ class FunctionAbi(msgspec.Struct, frozen=True, dict=True, rename={"return_": "re
         Type parameters.
     params, return_ : tuple of str, default ()
         Types of the parameters, signers included, and of the return values, as text.
+
+    Examples
+    --------
+    >>> from toolkit.move import FunctionAbi
+    >>> function = FunctionAbi("buy", is_entry=True, params=("&signer", "u64"))
+    >>> function.signature, function.signers, function.parameters
+    ('buy(&signer, u64)', 1, (Primitive(name='u64'),))
     """
 
     name: str
@@ -209,6 +240,12 @@ class ErrorAbi(msgspec.Struct, frozen=True):
         Name of the constant, such as ``E_TAKEN``.
     description : str, default ""
         The comment at its declaration.
+
+    Examples
+    --------
+    >>> from toolkit.move import ErrorAbi
+    >>> ErrorAbi(1, "E_TAKEN", "The name is registered already").name
+    'E_TAKEN'
     """
 
     code: int
@@ -233,6 +270,14 @@ class ModuleAbi(msgspec.Struct, frozen=True, dict=True):
         Structs and enums.
     errors : tuple of ErrorAbi, default ()
         Error constants; empty if the bytecode is not known or does not name them.
+
+    Examples
+    --------
+    >>> from toolkit.move import FunctionAbi, ModuleAbi
+    >>> price = FunctionAbi("price", is_view=True, return_=("u64",))
+    >>> module = ModuleAbi("0xcafe", "shop", exposed_functions=(price,))
+    >>> module.function("price").signature, module.function("cost") is None
+    ('price(): u64', True)
     """
 
     address: str

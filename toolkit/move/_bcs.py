@@ -485,6 +485,14 @@ def write_type_tag(writer: Writer, tag: TypeTag) -> None:
     InputError
         If the type contains what only ABIs contain (a type parameter, a reference outside a function type), or nests
         deeper than `MAX_TYPE_DEPTH`.
+
+    Examples
+    --------
+    >>> from toolkit.move import Writer, parse_type_tag, write_type_tag
+    >>> writer = Writer()
+    >>> write_type_tag(writer, parse_type_tag("vector<u8>"))
+    >>> writer.getvalue().hex()
+    '0601'
     """
     _write(writer, tag, 0)
 

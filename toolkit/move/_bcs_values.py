@@ -147,6 +147,13 @@ def read_value(reader: Reader, layout: Layout, *, where: str = "value") -> Any:
     ------
     SchemaError
         If the data does not fit the layout, ends early, or is not canonical.
+
+    Examples
+    --------
+    >>> from toolkit.move import Reader, UInt, read_value
+    >>> reader = Reader(bytes([5, 1, 0]))
+    >>> read_value(reader, UInt(8)), read_value(reader, UInt(16))
+    (5, 1)
     """
     try:
         value, reader.position = _decoder(layout)(reader.data, reader.position)

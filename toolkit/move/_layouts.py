@@ -69,7 +69,14 @@ _STRING = StructTag("0x1", "string", "String")
 
 @dataclass(frozen=True, slots=True)
 class Bool:
-    """``bool``."""
+    """``bool``.
+
+    Examples
+    --------
+    >>> from toolkit.move import Bool, decode_json
+    >>> decode_json(Bool(), True)
+    True
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +87,12 @@ class UInt:
     ----------
     bits : int
         8, 16, 32, 64, 128 or 256.
+
+    Examples
+    --------
+    >>> from toolkit.move import UInt, decode_json, encode_bcs
+    >>> decode_json(UInt(64), "7"), encode_bcs(UInt(16), 258).hex()
+    (7, '0201')
     """
 
     bits: int
@@ -93,6 +106,12 @@ class Int:
     ----------
     bits : int
         8, 16, 32, 64, 128 or 256.
+
+    Examples
+    --------
+    >>> from toolkit.move import Int, encode_bcs
+    >>> encode_bcs(Int(16), -2).hex()
+    'feff'
     """
 
     bits: int
@@ -100,17 +119,38 @@ class Int:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``address`` or ``signer``."""
+    """``address`` or ``signer``.
+
+    Examples
+    --------
+    >>> from toolkit.move import Address, decode_json
+    >>> decode_json(Address(), "0x0a")
+    '0xa'
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """``vector<u8>``."""
+    """``vector<u8>``.
+
+    Examples
+    --------
+    >>> from toolkit.move import Bytes, decode_json
+    >>> decode_json(Bytes(), "0x0a0b").hex()
+    '0a0b'
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class String:
-    """``0x1::string::String``."""
+    """``0x1::string::String``.
+
+    Examples
+    --------
+    >>> from toolkit.move import String, encode_bcs
+    >>> encode_bcs(String(), "ab").hex()
+    '026162'
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +161,12 @@ class VectorOf(CachedHash):
     ----------
     element : Layout
         Layout of the elements.
+
+    Examples
+    --------
+    >>> from toolkit.move import UInt, VectorOf, decode_json
+    >>> decode_json(VectorOf(UInt(64)), ["1", "2"])
+    [1, 2]
     """
 
     element: Layout
@@ -136,6 +182,13 @@ class OptionOf(CachedHash):
     ----------
     element : Layout
         Layout of the element.
+
+    Examples
+    --------
+    >>> from toolkit.move import OptionOf, UInt, decode_json
+    >>> layout = OptionOf(UInt(64))
+    >>> decode_json(layout, {"vec": ["7"]}), decode_json(layout, {"vec": []})
+    (7, None)
     """
 
     element: Layout
@@ -145,7 +198,14 @@ class OptionOf(CachedHash):
 
 @dataclass(frozen=True, slots=True)
 class ObjectOf:
-    """``0x1::object::Object<T>``: the address of an object."""
+    """``0x1::object::Object<T>``: the address of an object.
+
+    Examples
+    --------
+    >>> from toolkit.move import ObjectOf, decode_json
+    >>> decode_json(ObjectOf(), {"inner": "0x0a"})
+    '0xa'
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +218,13 @@ class StructOf(CachedHash):
         Its type.
     fields : tuple of (str, Layout)
         Names and layouts of the fields, in declared order.
+
+    Examples
+    --------
+    >>> from toolkit.move import StructOf, StructTag, UInt, decode_json
+    >>> layout = StructOf(StructTag("0xcafe", "shop", "Item"), (("price", UInt(64)),))
+    >>> decode_json(layout, {"price": "7"})
+    {'price': 7}
     """
 
     tag: StructTag
@@ -176,6 +243,13 @@ class EnumOf(CachedHash):
         Its type.
     variants : tuple of (str, tuple of (str, Layout))
         Names of the variants and their fields, in declared order.
+
+    Examples
+    --------
+    >>> from toolkit.move import EnumOf, StructTag, UInt, encode_bcs
+    >>> layout = EnumOf(StructTag("0xcafe", "lamp", "Mode"), (("Off", ()), ("On", (("level", UInt(8)),))))
+    >>> encode_bcs(layout, {"__variant__": "On", "level": 9}).hex()
+    '0109'
     """
 
     tag: StructTag
@@ -192,6 +266,12 @@ class FunctionValue(CachedHash):
     ----------
     tag : TypeTag
         Its type.
+
+    Examples
+    --------
+    >>> from toolkit.move import AbiMap, parse_type_tag, resolve_layout
+    >>> resolve_layout(parse_type_tag("|u64|bool", abi=True), AbiMap())
+    FunctionValue(tag=FunctionType(arguments=(Primitive(name='u64'),), results=(Primitive(name='bool'),), abilities=()))
     """
 
     tag: TypeTag
@@ -209,6 +289,12 @@ class Untyped(CachedHash):
         The type.
     reason : str
         Why the structure is not known.
+
+    Examples
+    --------
+    >>> from toolkit.move import AbiMap, parse_type_tag, resolve_layout
+    >>> resolve_layout(parse_type_tag("0xabc::unknown::Thing"), AbiMap()).reason[:16]
+    'no ABI of module'
     """
 
     tag: TypeTag
@@ -267,7 +353,15 @@ def is_closed(layout: Layout) -> bool:
 
 
 class AbiSource(Protocol):
-    """A source of module ABIs: the store of a client, the embedded ledger, or an `AbiMap`."""
+    """A source of module ABIs: the store of a client, the embedded ledger, or an `AbiMap`.
+
+    Examples
+    --------
+    >>> from toolkit.move import AbiMap, AbiSource
+    >>> source: AbiSource = AbiMap()
+    >>> source.module_abi("0x1", "coin") is None
+    True
+    """
 
     def module_abi(self, address: str, name: str) -> ModuleAbi | None:
         """Return the ABI of a module (canonical address), or None if there is none."""
@@ -275,7 +369,15 @@ class AbiSource(Protocol):
 
 
 class AbiMap(dict[tuple[str, str], "ModuleAbi"]):
-    """Module ABIs in memory, keyed by canonical address and name."""
+    """Module ABIs in memory, keyed by canonical address and name.
+
+    Examples
+    --------
+    >>> from toolkit.move import AbiMap, ModuleAbi
+    >>> abis = AbiMap.of([ModuleAbi("0xcafe", "shop")])
+    >>> abis.module_abi("0xcafe", "shop").name
+    'shop'
+    """
 
     @classmethod
     def of(cls, modules: Iterable[ModuleAbi]) -> AbiMap:

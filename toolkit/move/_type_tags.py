@@ -91,6 +91,12 @@ class Primitive:
     ------
     InputError
         If `name` is not the name of a built-in type.
+
+    Examples
+    --------
+    >>> from toolkit.move import Primitive, parse_type_tag
+    >>> parse_type_tag("u64") == Primitive("u64")
+    True
     """
 
     name: str
@@ -111,6 +117,12 @@ class Vector(CachedHash):
     ----------
     element : TypeTag
         Type of the elements.
+
+    Examples
+    --------
+    >>> from toolkit.move import Primitive, Vector
+    >>> str(Vector(Primitive("u8")))
+    'vector<u8>'
     """
 
     element: TypeTag
@@ -175,6 +187,12 @@ class TypeParameter:
     ----------
     index : int
         Number of the parameter, from 0.
+
+    Examples
+    --------
+    >>> from toolkit.move import Primitive, TypeParameter, Vector, substitute
+    >>> str(substitute(Vector(TypeParameter(0)), [Primitive("u8")]))
+    'vector<u8>'
     """
 
     index: int
@@ -193,6 +211,13 @@ class Reference(CachedHash):
         The type ``T``.
     mutable : bool, default False
         Whether it is ``&mut``.
+
+    Examples
+    --------
+    >>> from toolkit.move import parse_type_tag
+    >>> reference = parse_type_tag("&mut u64", abi=True)
+    >>> reference.mutable, reference.target
+    (True, Primitive(name='u64'))
     """
 
     target: TypeTag
@@ -214,6 +239,13 @@ class FunctionType(CachedHash):
         Types of the arguments and of the results.
     abilities : tuple of str, default ()
         Abilities in the order of `ABILITIES`.
+
+    Examples
+    --------
+    >>> from toolkit.move import parse_type_tag
+    >>> kind = parse_type_tag("|u64|bool", abi=True)
+    >>> kind.arguments, kind.results
+    ((Primitive(name='u64'),), (Primitive(name='bool'),))
     """
 
     arguments: tuple[TypeTag, ...]
@@ -290,6 +322,12 @@ def is_signer(tag: TypeTag) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> from toolkit.move import is_signer, parse_type_tag
+    >>> is_signer(parse_type_tag("&signer", abi=True)), is_signer(parse_type_tag("address"))
+    (True, False)
     """
     return is_signer(tag.target) if isinstance(tag, Reference) else tag == Primitive("signer")
 

@@ -51,7 +51,14 @@ _ZERO_ED25519_HEX = "0x" + _ZERO_ED25519.hex()
 
 
 class NoAccountSignature(SignatureModel):
-    """The absence of a signature, which allows a simulation without any key."""
+    """The absence of a signature, which allows a simulation without any key.
+
+    Examples
+    --------
+    >>> from toolkit.wire import NoAccountSignature
+    >>> NoAccountSignature().to_wire()
+    {'type': 'no_account_signature'}
+    """
 
     type: ClassVar[str] = "no_account_signature"
 
@@ -153,6 +160,13 @@ class MultiEd25519Signature(SignatureModel):
     ------
     InputError
         If a key or signature has a wrong length, or the numbers of keys and signatures and the threshold do not fit.
+
+    Examples
+    --------
+    >>> from toolkit.wire import MultiEd25519Signature
+    >>> signature = MultiEd25519Signature([bytes(32), bytes(32)], threshold=1)
+    >>> len(signature.signatures), signature.bitmap
+    (2, '0xc0000000')
     """
 
     type: ClassVar[str] = "multi_ed25519_signature"
@@ -261,6 +275,12 @@ class AbstractSignature(SignatureModel):
     ------
     InputError
         If `function_info` is not a function id or `auth_data` is not hex.
+
+    Examples
+    --------
+    >>> from toolkit.wire import AbstractSignature
+    >>> AbstractSignature("0xcafe::wallet::authenticate", auth_data=b"").function_info
+    '0x000000000000000000000000000000000000000000000000000000000000cafe::wallet::authenticate'
     """
 
     type: ClassVar[str] = "abstract_signature"
@@ -316,6 +336,13 @@ class UnknownSignature(SignatureModel):
     ----------
     content : dict
         The JSON object.
+
+    Examples
+    --------
+    >>> from toolkit.wire import UnknownSignature, parse_account_signature
+    >>> signature = parse_account_signature({"type": "a_future_signature"})
+    >>> isinstance(signature, UnknownSignature), signature.type
+    (True, 'a_future_signature')
     """
 
     content: dict[str, Any]

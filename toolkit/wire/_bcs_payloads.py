@@ -61,6 +61,14 @@ class EncodedEntryFunction:
         Its type arguments.
     arguments : tuple of bytes, default ()
         BCS of each argument.
+
+    Examples
+    --------
+    >>> from toolkit.move import FunctionId, UInt, encode_bcs
+    >>> from toolkit.wire import EncodedEntryFunction
+    >>> call = EncodedEntryFunction(FunctionId.parse("0xcafe::shop::buy"), arguments=(encode_bcs(UInt(64), 7),))
+    >>> call.arguments[0].hex()
+    '0700000000000000'
     """
 
     function: FunctionId
@@ -79,6 +87,12 @@ class ScriptArgument:
         of any value).
     value : int, bool, str or bytes
         A str for an address; bytes for ``bytes`` and ``serialized``.
+
+    Examples
+    --------
+    >>> from toolkit.wire import ScriptArgument
+    >>> ScriptArgument("u64", 7).to_bcs().hex()
+    '0700000000000000'
     """
 
     kind: str
@@ -105,6 +119,12 @@ class EncodedScript:
         Its type arguments.
     arguments : tuple of ScriptArgument, default ()
         Its arguments.
+
+    Examples
+    --------
+    >>> from toolkit.wire import EncodedScript, ScriptArgument
+    >>> EncodedScript(bytes.fromhex("a11ceb0b"), arguments=(ScriptArgument("bool", True),)).arguments
+    (ScriptArgument(kind='bool', value=True),)
     """
 
     code: bytes
@@ -120,6 +140,12 @@ class EncodedModuleBundle:
     ----------
     codes : tuple of bytes
         Compiled modules.
+
+    Examples
+    --------
+    >>> from toolkit.wire import EncodedModuleBundle
+    >>> len(EncodedModuleBundle((bytes.fromhex("a11ceb0b"),)).codes)
+    1
     """
 
     codes: tuple[bytes, ...]
@@ -135,6 +161,12 @@ class EncodedMultisig:
         Canonical address.
     payload : EncodedEntryFunction, EncodedScript or None, default None
         Payload to run; None runs the payload stored on chain.
+
+    Examples
+    --------
+    >>> from toolkit.wire import EncodedMultisig
+    >>> EncodedMultisig("0xcafe").payload is None  # runs the payload stored on chain
+    True
     """
 
     multisig_address: str
@@ -153,6 +185,14 @@ class EncodedPayloadV2:
         Canonical address of the multisig account.
     replay_protection_nonce : int or None, default None
         u64; makes the transaction orderless.
+
+    Examples
+    --------
+    >>> from toolkit.move import FunctionId
+    >>> from toolkit.wire import EncodedEntryFunction, EncodedPayloadV2
+    >>> call = EncodedEntryFunction(FunctionId.parse("0xcafe::shop::open"))
+    >>> EncodedPayloadV2(call, replay_protection_nonce=5).replay_protection_nonce
+    5
     """
 
     executable: EncodedEntryFunction | EncodedScript | None

@@ -79,6 +79,22 @@ class RawTransaction:
         Seconds since 1970-01-01 UTC.
     chain_id : int
         u8.
+
+    Examples
+    --------
+    >>> from toolkit.move import FunctionId
+    >>> from toolkit.wire import EncodedEntryFunction, RawTransaction
+    >>> raw = RawTransaction(
+    ...     sender="0xa",
+    ...     sequence_number=0,
+    ...     payload=EncodedEntryFunction(FunctionId.parse("0xcafe::shop::open")),
+    ...     max_gas_amount=1_000,
+    ...     gas_unit_price=100,
+    ...     expiration_timestamp_secs=0,
+    ...     chain_id=4,
+    ... )
+    >>> RawTransaction.from_bcs(raw.to_bcs()) == raw
+    True
     """
 
     sender: str
@@ -344,6 +360,16 @@ def signed_transaction(
     ------
     InputError
         If an argument cannot be encoded.
+
+    Examples
+    --------
+    >>> from toolkit.wire import EntryFunction, SimulationRequest, signed_transaction
+    >>> request = SimulationRequest(EntryFunction("0xcafe::shop::open"), sender="0xa", gas_unit_price=150)
+    >>> signed = signed_transaction(
+    ...     request, chain_id=4, sequence_number=3, max_gas_amount=10, gas_unit_price=100, expiration_timestamp_secs=0
+    ... )
+    >>> signed.raw.gas_unit_price, signed.raw.sequence_number
+    (150, 3)
     """
     nonce = request.replay_protection_nonce
     own = request.sequence_number

@@ -47,6 +47,19 @@ class FeeStatement:
         Gas units of execution, and of reading and writing state.
     storage_fee_octas, storage_fee_refund_octas : int
         Octas for new storage, and octas refunded for freed storage.
+
+    Examples
+    --------
+    >>> from toolkit.wire import FeeStatement
+    >>> statement = FeeStatement(
+    ...     total_charge_gas_units=12,
+    ...     execution_gas_units=8,
+    ...     io_gas_units=4,
+    ...     storage_fee_octas=0,
+    ...     storage_fee_refund_octas=0,
+    ... )
+    >>> statement.total_charge_gas_units == statement.execution_gas_units + statement.io_gas_units
+    True
     """
 
     total_charge_gas_units: int
@@ -68,6 +81,20 @@ class GasBreakdown:
         Octas.
     gas_unit_price : int
         Octas per gas unit.
+
+    Examples
+    --------
+    >>> from toolkit.wire import GasBreakdown
+    >>> gas = GasBreakdown(
+    ...     total_charge_gas_units=62,
+    ...     execution_gas_units=8,
+    ...     io_gas_units=4,
+    ...     storage_fee_octas=5_000,
+    ...     storage_fee_refund_octas=2_000,
+    ...     gas_unit_price=100,
+    ... )
+    >>> gas.fee_octas, gas.net_octas, gas.reconciles
+    (6200, 4200, True)
     """
 
     total_charge_gas_units: int
@@ -205,6 +232,18 @@ def find_fee_statement(events: Sequence[Event]) -> FeeStatement | None:
     ------
     SchemaError
         If the event does not have the documented shape.
+
+    Examples
+    --------
+    >>> import msgspec
+    >>> from toolkit.wire import Event, find_fee_statement
+    >>> body = (
+    ...     b'{"type": "0x1::transaction_fee::FeeStatement", "sequence_number": "0", "data": {'
+    ...     b'"total_charge_gas_units": "12", "execution_gas_units": "8", "io_gas_units": "4"'
+    ...     b', "storage_fee_octas": "0", "storage_fee_refund_octas": "0"}}'
+    ... )
+    >>> find_fee_statement([msgspec.json.decode(body, type=Event)]).total_charge_gas_units
+    12
     """
     for event in reversed(events):  # it is the last event
         if event.type == FEE_STATEMENT:

@@ -56,6 +56,14 @@ class LedgerState:
         Current epoch.
     block_height, oldest_block_height : int
         Heights of the latest block and of the oldest block that is not pruned.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> from toolkit.wire import LedgerState
+    >>> state = LedgerState(4, 4_999, 0, datetime(2026, 6, 28, tzinfo=UTC), 90, 995, 0)
+    >>> state.version, state.timestamp_us
+    (4999, 1782604800000000)
     """
 
     chain_id: int
@@ -105,6 +113,13 @@ class AnswerHeaders:
         The vendor part of the header names in upper case (``APTOS``).
     chain_id : int or None
         Chain id, also if other headers of the ledger state are missing.
+
+    Examples
+    --------
+    >>> from toolkit.wire import parse_headers
+    >>> headers = parse_headers({"X-Aptos-Chain-Id": "4", "X-Aptos-Gas-Used": "12"})
+    >>> headers.chain_id, headers.ledger is None
+    (4, True)
     """
 
     ledger: LedgerState | None

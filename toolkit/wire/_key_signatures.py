@@ -48,6 +48,13 @@ class SingleKeySignature(SignatureModel):
     ------
     InputError
         If the key or the signature cannot be used.
+
+    Examples
+    --------
+    >>> from toolkit.wire import PublicKey, SingleKeySignature
+    >>> signature = SingleKeySignature(PublicKey(bytes(32)))
+    >>> signature.signature.type, signature.signature.is_zero
+    ('ed25519', True)
     """
 
     type: ClassVar[str] = "single_key_signature"
@@ -109,6 +116,12 @@ class IndexedSignature(WireModel):
     ------
     InputError
         If the index is not an int or the signature not a `Signature`.
+
+    Examples
+    --------
+    >>> from toolkit.wire import IndexedSignature, Signature
+    >>> IndexedSignature(1, signature=Signature(bytes(64))).index
+    1
     """
 
     index: StrictInt
@@ -141,6 +154,13 @@ class MultiKeySignature(SignatureModel):
     ------
     InputError
         If the numbers of keys and of signatures do not fit, or the indices do not rise.
+
+    Examples
+    --------
+    >>> from toolkit.wire import MultiKeySignature, PublicKey
+    >>> signature = MultiKeySignature([PublicKey(bytes(32)), PublicKey(bytes(32))], signatures_required=1)
+    >>> [one.index for one in signature.signatures]
+    [0]
     """
 
     type: ClassVar[str] = "multi_key_signature"

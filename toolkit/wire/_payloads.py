@@ -259,6 +259,12 @@ class ModuleBundle(WireModel):
     ------
     InputError
         If `modules` is not a sequence of dicts.
+
+    Examples
+    --------
+    >>> from toolkit.wire import ModuleBundle
+    >>> len(ModuleBundle([{"bytecode": "0xa11ceb0b"}]).modules)
+    1
     """
 
     type: ClassVar[str] = "module_bundle_payload"
@@ -301,6 +307,13 @@ class UnknownPayload(WireModel):
     ----------
     content : dict
         The JSON object.
+
+    Examples
+    --------
+    >>> from toolkit.wire import UnknownPayload, parse_payload
+    >>> payload = parse_payload({"type": "a_future_payload"})
+    >>> isinstance(payload, UnknownPayload), payload.type
+    (True, 'a_future_payload')
     """
 
     content: dict[str, Any]

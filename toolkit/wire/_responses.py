@@ -46,7 +46,14 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 class ErrorCode(StrEnum):
-    """Documented error codes. Nodes may send others."""
+    """Documented error codes. Nodes may send others.
+
+    Examples
+    --------
+    >>> from toolkit.wire import ErrorCode
+    >>> ErrorCode.VERSION_PRUNED == "version_pruned"
+    True
+    """
 
     ACCOUNT_NOT_FOUND = "account_not_found"
     RESOURCE_NOT_FOUND = "resource_not_found"
@@ -91,6 +98,16 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
         Build of the node; None if it does not say.
     encryption_key : str or None
         Key for encrypted transactions; newer nodes have it.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_node_info
+    >>> body = (
+    ...     b'{"chain_id": 4, "epoch": "90", "ledger_version": "4999", "oldest_ledger_version": "0"'
+    ...     b', "ledger_timestamp": "0", "node_role": "full_node", "oldest_block_height": "0", "block_height": "995"}'
+    ... )
+    >>> decode_node_info(body).ledger.version
+    4999
     """
 
     ledger: LedgerState
@@ -108,6 +125,12 @@ class AccountInfo(msgspec.Struct, frozen=True, kw_only=True):
         Sequence number of the next transaction; 0 for an account without transactions.
     authentication_key : str
         0x and 64 digits.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_account
+    >>> decode_account(b'{"sequence_number": "5", "authentication_key": "0x0a"}')
+    AccountInfo(sequence_number=5, authentication_key='0x0a')
     """
 
     sequence_number: int
@@ -129,6 +152,17 @@ class BlockInfo(msgspec.Struct, frozen=True, kw_only=True):
         First and last ledger version of the block, both included.
     transactions : msgspec.Raw or None
         JSON array of the transactions if the request asks for them; `decode_transactions` decodes it.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_block
+    >>> body = (
+    ...     b'{"block_height": "602", "block_hash": "0x06", "block_timestamp": "1776572352000000"'
+    ...     b', "first_version": "2996", "last_version": "3001"}'
+    ... )
+    >>> block = decode_block(body)
+    >>> print(block.block_timestamp, block.last_version - block.first_version + 1)
+    2026-04-19 04:19:12+00:00 6
     """
 
     block_height: int
@@ -153,6 +187,12 @@ class GasPriceEstimate(msgspec.Struct, frozen=True, kw_only=True):
         Price that most transactions pay.
     deprioritized_gas_estimate, prioritized_gas_estimate : int or None
         Prices of transactions with lower and with higher priority.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_gas_price_estimate
+    >>> decode_gas_price_estimate(b'{"gas_estimate": 100, "prioritized_gas_estimate": 150}').prioritized_gas_estimate
+    150
     """
 
     gas_estimate: _Price
@@ -203,6 +243,16 @@ def decode_node_info(body: bytes) -> NodeInfo:
     ------
     SchemaError
         If the body does not have the documented shape.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_node_info
+    >>> body = (
+    ...     b'{"chain_id": 4, "epoch": "90", "ledger_version": "4999", "oldest_ledger_version": "0"'
+    ...     b', "ledger_timestamp": "0", "node_role": "full_node", "oldest_block_height": "0", "block_height": "995"}'
+    ... )
+    >>> decode_node_info(body).node_role
+    'full_node'
     """
     wire = _decode_struct(body, _NodeInfoWire, "GET /v1")
     timestamp = timestamp_from_us(parse_u64(wire.ledger_timestamp, "ledger_timestamp"))
@@ -285,6 +335,16 @@ def decode_block(body: bytes) -> BlockInfo:
     ------
     SchemaError
         If the body does not have the documented shape.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_block
+    >>> body = (
+    ...     b'{"block_height": "602", "block_hash": "0x06", "block_timestamp": "1776572352000000"'
+    ...     b', "first_version": "2996", "last_version": "3001"}'
+    ... )
+    >>> decode_block(body).block_height
+    602
     """
     wire = _decode_struct(body, _BlockWire, "block")
     return BlockInfo(
@@ -344,6 +404,12 @@ class ErrorBody:
         error.
     vm_error_code : int or None
         Status number of the VM, or None if the error is not the VM's.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_error_body
+    >>> decode_error_body(b'{"message": "pruned", "error_code": "version_pruned", "vm_error_code": null}').error_code
+    'version_pruned'
     """
 
     message: str

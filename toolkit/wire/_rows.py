@@ -140,6 +140,13 @@ class Rows(NamedTuple):
     ----------
     transactions, changes, events : dict of str to list
         Columns `TRANSACTION_COLUMNS`, `CHANGE_COLUMNS` and `EVENT_COLUMNS`.
+
+    Examples
+    --------
+    >>> from toolkit.wire import transaction_rows
+    >>> rows = transaction_rows([])
+    >>> sorted(rows.events)[:3], rows.events["type"]
+    (['account_address', 'creation_number', 'data'], [])
     """
 
     transactions: dict[str, list[Any]]

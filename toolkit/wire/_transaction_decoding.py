@@ -192,6 +192,17 @@ def decode_simulation(body: bytes | Raw) -> list[UserTransaction]:
     ------
     SchemaError
         If the body is not JSON or does not have this shape.
+
+    Examples
+    --------
+    >>> from toolkit.wire import decode_simulation
+    >>> body = (
+    ...     b'[{"version": "9", "hash": "0x0", "gas_used": "5", "success": true, "vm_status": "ok", "sender": "0x1"'
+    ...     b', "sequence_number": "0", "max_gas_amount": "9", "gas_unit_price": "100"'
+    ...     b', "expiration_timestamp_secs": "0", "payload": {"type": "entry_function_payload"}}]'
+    ... )
+    >>> decode_simulation(body)
+    [<UserTransaction version 9: from 0x1, succeeded, 5 gas units, 0 changes, 0 events>]
     """
     with suppress(SchemaError):
         return decode_with(_SIMULATED, body) if _is_array(body) else [decode_with(_ONE_SIMULATED, body)]

@@ -62,6 +62,16 @@ class MultiAgentSignature(SignatureModel):
     ------
     InputError
         If no secondary signer is given, or not one signature per address.
+
+    Examples
+    --------
+    >>> from toolkit.wire import MultiAgentSignature, NoAccountSignature
+    >>> nobody = NoAccountSignature()
+    >>> signature = MultiAgentSignature(
+    ...     nobody, secondary_signer_addresses=["0xb0b"], secondary_signers=[nobody]
+    ... )
+    >>> signature.secondary_signer_addresses
+    ('0x0000000000000000000000000000000000000000000000000000000000000b0b',)
     """
 
     type: ClassVar[str] = "multi_agent_signature"
@@ -146,6 +156,13 @@ class FeePayerSignature(SignatureModel):
     ------
     InputError
         If an address cannot be used, or there is not one signature per secondary signer.
+
+    Examples
+    --------
+    >>> from toolkit.wire import FeePayerSignature, NoAccountSignature
+    >>> nobody = NoAccountSignature()
+    >>> FeePayerSignature(nobody, fee_payer_address="0xb0b", fee_payer_signer=nobody).fee_payer_address
+    '0x0000000000000000000000000000000000000000000000000000000000000b0b'
     """
 
     type: ClassVar[str] = "fee_payer_signature"
@@ -241,6 +258,12 @@ class SingleSenderSignature(SignatureModel):
     ------
     InputError
         If `sender` is not an account signature.
+
+    Examples
+    --------
+    >>> from toolkit.wire import NoAccountSignature, SingleSenderSignature
+    >>> SingleSenderSignature(NoAccountSignature()).to_wire()["type"]
+    'single_sender'
     """
 
     type: ClassVar[str] = "single_sender"
@@ -409,6 +432,13 @@ def is_zero_padded(signature: SignatureModel) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> from toolkit.wire import Ed25519Signature, is_zero_padded
+    >>> key = bytes(32)
+    >>> is_zero_padded(Ed25519Signature(key)), is_zero_padded(Ed25519Signature(key, signature=bytes([1]) * 64))
+    (True, False)
     """
     try:
         return signature.zero_padded() == signature

@@ -50,7 +50,14 @@ _NULL = Raw(b"null")
 
 
 class ChangeKind(StrEnum):
-    """Kind of a state change, the ``type`` column of changes."""
+    """Kind of a state change, the ``type`` column of changes.
+
+    Examples
+    --------
+    >>> from toolkit.wire import ChangeKind
+    >>> ChangeKind("write_resource") is ChangeKind.WRITE_RESOURCE
+    True
+    """
 
     WRITE_RESOURCE = "write_resource"
     DELETE_RESOURCE = "delete_resource"
@@ -133,6 +140,12 @@ class GenericChange(Struct, gc=False, frozen=True):
         Its type, or None if it has none.
     raw : bytes
         Its JSON.
+
+    Examples
+    --------
+    >>> from toolkit.wire import GenericChange
+    >>> GenericChange("a_future_change", b'{"type": "a_future_change"}').type
+    'a_future_change'
     """
 
     type: str | None
@@ -169,6 +182,15 @@ class Event(Struct, gc=False, frozen=True):
         Handle; None in responses of 2022, which have `key` instead.
     key : str or None
         Hex of creation number (8 bytes, little-endian) and address.
+
+    Examples
+    --------
+    >>> import msgspec
+    >>> from toolkit.wire import Event
+    >>> body = b'{"type": "0xcafe::shop::Sold", "data": {"price": "7"}, "sequence_number": "0"}'
+    >>> event = msgspec.json.decode(body, type=Event)
+    >>> event.sequence_number, msgspec.json.decode(event.data)
+    (0, {'price': '7'})
     """
 
     type: str
@@ -406,6 +428,13 @@ class GenericTransaction(Struct, kw_only=True):
         Its hash, or None if it has none.
     raw : bytes
         Its JSON.
+
+    Examples
+    --------
+    >>> from toolkit.wire import GenericTransaction, decode_transactions
+    >>> [transaction] = decode_transactions(b'[{"type": "a_future_transaction", "version": "7"}]')
+    >>> isinstance(transaction, GenericTransaction), transaction.type
+    (True, 'a_future_transaction')
     """
 
     type: str | None
@@ -429,6 +458,13 @@ class MalformedTransaction(Struct, kw_only=True):
         Its JSON.
     problem : str
         What is wrong.
+
+    Examples
+    --------
+    >>> from toolkit.wire import MalformedTransaction, decode_page
+    >>> [transaction] = decode_page(b'[{"type": "user_transaction", "version": "500", "hash": "0x0"}]')
+    >>> isinstance(transaction, MalformedTransaction), transaction.version_text
+    (True, '500')
     """
 
     type: str | None
