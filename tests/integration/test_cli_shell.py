@@ -29,7 +29,7 @@ def commands(group=ROOT, words=()):
 
 
 COMMANDS = commands()
-PLAIN = {("node",)}
+PLAIN = {("node",), ("app",)}
 """Commands without --json: `node` runs until it is stopped."""
 
 

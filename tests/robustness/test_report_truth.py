@@ -31,7 +31,7 @@ class Counter(Module, address="0xc0de", name="counter"):
         return 1
 
 
-class CostlierCounter(Counter, address="0xc0de", name="counter"):
+class CostlierCounter(Counter, address="0xc0de", name="counter", revision=2):
     """Counts as before and reads more for it."""
 
     @entry

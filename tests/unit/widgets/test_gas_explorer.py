@@ -59,7 +59,7 @@ STUDIES = {
 @pytest.fixture
 def made():
     """Return a function that makes an explorer on a fake node; all are closed after the test."""
-    opened = []
+    opened, before = [], set(threading.enumerate())  # those of other tests' nodes may still be there
 
     def make(study=None, *, routes=None):
         node, fake = made_node(routes)
@@ -72,7 +72,8 @@ def made():
     for explorer, node in opened:
         explorer.close()
         node.close()
-    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("toolkit-")] == []
+    left = set(threading.enumerate()) - before
+    assert [thread.name for thread in left if thread.name.startswith("toolkit-")] == []
 
 
 @pytest.fixture
