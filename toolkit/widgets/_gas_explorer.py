@@ -56,6 +56,7 @@ from toolkit.widgets._study_drafts import (
     study_as_python,
     takes_arguments,
     with_calls,
+    write_call,
     write_study,
 )
 
@@ -345,6 +346,35 @@ class GasExplorer(FunctionForm):
         """Remove the form from the page, and all observers. A run is stopped first."""
         self._closed = True
         super().close()
+
+    def _open_call(self, call: Call) -> None:
+        """Choose a call; it is added to the study unless the study has an equal one. The other entries stay."""
+        with self._state():
+            calls = list(self._draft["calls"])
+            calls[self._draft["chosen"]] = call_of(self._draft)
+            read = [self._other(one) for one in calls]
+            equal = [place for place, one in enumerate(read) if one is not None and one.fingerprint == call.fingerprint]
+            if not equal:
+                added, calls = write_call(call), [one for one in calls if one["function"].strip()]
+                names = {one["label"].strip() or one["function"].strip() for one in calls}
+                if added["function"] in names:  # labels must differ
+                    labels = (f"{added['function']} {number}" for number in range(2, len(names) + 3))
+                    added["label"] = next(label for label in labels if label not in names)
+                calls, equal = [*calls, added], [len(calls)]
+            self._edit(with_calls(self._draft, calls, equal[0]))
+
+    def _chosen_call(self) -> Call:
+        """Return the call that is chosen.
+
+        Raises
+        ------
+        InputError
+            If its entries do not make a call.
+        """
+        call = self._other(call_of(self._draft))
+        if call is None:
+            raise InputError(f"call {self._draft['chosen'] + 1} is not complete: {self._draft['wrong']}")
+        return call
 
     @property
     def _idle(self) -> bool:

@@ -46,6 +46,7 @@ __all__ = [
     "study_as_python",
     "takes_arguments",
     "with_calls",
+    "write_call",
     "write_study",
 ]
 
@@ -256,7 +257,7 @@ class Given:
 
     def __init__(self, study: Study | None = None) -> None:
         self.study = study
-        self._calls = {_compared(_write_call(call)): call for call in (study.calls if study is not None else ())}
+        self._calls = {_compared(write_call(call)): call for call in (study.calls if study is not None else ())}
         self._versions = None if study is None else _write_versions(study.versions)
 
     def call(self, draft: Draft) -> Call | None:
@@ -282,10 +283,11 @@ def write_study(study: Study | None) -> Draft:
         return dict(BLANK)
     title = "" if study.title == _DEFAULT_TITLE else study.title
     draft = BLANK | _write_versions(study.versions) | {"title": title}
-    return with_calls(draft, [_write_call(call) for call in study.calls], 0)
+    return with_calls(draft, [write_call(call) for call in study.calls], 0)
 
 
-def _write_call(call: Call) -> Draft:
+def write_call(call: Call) -> Draft:
+    """Return the draft of a call."""
     source = next(name for name in SOURCES if getattr(call, name) is not None)
     kept = {} if call.thresholds is None else {"thresholds": call.thresholds.model_dump(mode="json", exclude_none=True)}
     written = {

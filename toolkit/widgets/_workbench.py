@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +12,16 @@ from toolkit._present.text import cleaned
 from toolkit.client._connect import connect
 from toolkit.client._http import base_url
 from toolkit.client._node import Node
-from toolkit.client._versions import FindSteps
 from toolkit.errors import InputError, ToolkitError
 from toolkit.gas._calls import Call
-from toolkit.gas._study import Study
+from toolkit.move import FunctionId
 from toolkit.widgets._form import Background, Form, _packed, _plain, is_given_up
 from toolkit.widgets._gas_explorer import GasExplorer
 from toolkit.widgets._results import picture
 from toolkit.widgets._simulation_builder import SimulationBuilder
 from toolkit.widgets._table_item_builder import TableItemBuilder
 from toolkit.widgets._view_builder import ViewBuilder
-from toolkit.wire import EntryFunction, Multisig, NodeInfo, ViewFunction
+from toolkit.wire import NodeInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +106,7 @@ class Workbench(anywidget.AnyWidget):
     def __init__(self, node: Node | None = None) -> None:
         self._builders: dict[str, Any] = {}
         self._own: Node | None = None
+        self._arrived: Node | None = None
         self._background: Background | None = None
         self._lock = threading.RLock()
         super().__init__(
@@ -206,8 +205,10 @@ class Workbench(anywidget.AnyWidget):
     def open_in(self, tab: str) -> None:
         """Open another tab with the call of the open one.
 
-        From a view or a simulation to ``gas``: a study of all steps of the view's gas, or of what transactions of the
-        function paid. From ``gas`` to ``view`` or ``simulation``: the call that is chosen there.
+        From a view or a simulation to ``gas``: the view, or the committed transactions of the function, are chosen
+        there; the call is added to the study unless the study has it. From ``gas`` to ``view`` or ``simulation``: the
+        call that is chosen there replaces the entries. Committed transactions name only a function: a simulation of
+        that function keeps its entries.
 
         Parameters
         ----------
@@ -216,7 +217,8 @@ class Workbench(anywidget.AnyWidget):
         Raises
         ------
         InputError
-            If nothing leads from the open tab to that one, its form has no call of the kind, or the other is busy.
+            If nothing leads from the open tab to that one, its entries do not make a call of the kind, or the other tab
+            is busy.
         """
         source = self.selected
         if tab not in _LINKS.get(source, {}):
@@ -225,13 +227,9 @@ class Workbench(anywidget.AnyWidget):
         if other.busy:
             raise InputError(f"the tab {_BUILDERS[tab][0]} is at work: wait until it is done, or stop it")
         if tab == "gas":
-            other.study = Study(calls=[_studied(builder.request)], versions=FindSteps("0:-1"), node=self._needed().name)
+            other._open_call(_studied(builder))  # noqa: SLF001 - a part of the same widget
         else:
-            call = _chosen(builder.study, tab)
-            other.function, other.type_arguments = call.function, ", ".join(call.type_arguments)
-            other.arguments = json.dumps(list(call.arguments)) if call.arguments else ""
-            if tab == "simulation" and call.sender:
-                other.sender = call.sender
+            _fill(other, _chosen(builder, tab))
         self.selected = tab
 
     def cancel(self) -> None:
@@ -256,6 +254,7 @@ class Workbench(anywidget.AnyWidget):
 
     def _read(self, target: str | None = None, *, background: bool = False) -> None:
         """Read the state of the node's ledger; with a target connect to another node first."""
+        held = self.node
         self.set_trait("busy", value=True)
         self.set_trait("error", "")
         words = "Reading" if target is None else "Connecting"
@@ -268,25 +267,38 @@ class Workbench(anywidget.AnyWidget):
             self._end(str(error))
             return
         if not background:
-            self._answered(node, node, new=target is not None)
+            self._answered(node, node, held=held)
             return
         if self._background is not None:
             self._background.close()
         self._background = made = Background(node, lambda error: self._end(f"{type(error).__name__}: {error}"))
-        made.start("read", lambda: self._answered(node, made.node, new=target is not None))
+        made.start("read", lambda: self._answered(node, made.node, held=held))
 
-    def _answered(self, node: Node, asked: Node, *, new: bool) -> None:
-        """Show what the node answers, and give a new one to all builders; nothing if this was given up."""
+    def _answered(self, node: Node, asked: Node, *, held: Node | None) -> None:
+        """Show what a node answers, and give it to all builders.
+
+        Nothing is shown if this was given up, or if the workbench has another node than when it asked.
+
+        Parameters
+        ----------
+        node : Node
+        asked : Node
+            The same over the connections of this thread.
+        held : Node or None
+            The node that the workbench had when it asked.
+        """
+        new = node is not held
         info, error = None, ""
         try:
             info = asked.info()
         except ToolkitError as failure:
             error = str(failure)
         with self._lock:
-            unwanted = is_given_up()
+            unwanted = is_given_up() or self.node is not held
             if info is not None and not unwanted:
                 if new:
-                    self.node, self._own = node, node
+                    self._arrived = node
+                    self.node, self._own, self._arrived = node, node, None
                 self._show(info)
             elif new:
                 node.close()
@@ -332,12 +344,15 @@ class Workbench(anywidget.AnyWidget):
     def _on_node(self, _change: object) -> None:
         if self.node is None:
             return
-        before, self._own = self._own, None
-        self.set_trait("info", None)
-        self._facts = []
-        self._node = {"name": self.node.name, "target": _target_of(self.node)}
-        for builder in self._builders.values():
-            builder.node = self.node
+        with self._lock:
+            if self.node is not self._arrived:
+                self.cancel()  # what is asked of the node before
+            before, self._own = self._own, None
+            self.set_trait("info", None)
+            self._facts = []
+            self._node = {"name": self.node.name, "target": _target_of(self.node)}
+            for builder in self._builders.values():
+                builder.node = self.node
         if before is not None:
             before.close()
 
@@ -372,25 +387,53 @@ class Workbench(anywidget.AnyWidget):
                 self._builder(str(content["tab"]))
 
 
-def _studied(request: Any) -> Call:
-    """Return the call of a study about a request: a view, or committed transactions of an entry function."""
-    if isinstance(request, ViewFunction):
-        return Call.of(request)
-    payload = None if request is None else request.payload
-    payload = payload.transaction_payload if isinstance(payload, Multisig) else payload
-    if not isinstance(payload, EntryFunction):
+def _studied(builder: SimulationBuilder | ViewBuilder) -> Call:
+    """Return the call of a study about the entries of a form: a view, or committed transactions of its function."""
+    found, draft = builder._found, builder._draft  # noqa: SLF001 - a part of the same widget
+    if not builder.function.strip() or not builder._calls_function(draft):  # noqa: SLF001
         raise InputError("the form has no function yet: fill it in first")
-    return Call(committed=payload.function)
+    if isinstance(builder, SimulationBuilder):
+        return Call(committed=str(FunctionId.parse(builder.function.strip())))
+    if builder.request is None or not found.good:
+        wrong = "; ".join([*found.errors.values(), *found.missing.values()])
+        raise InputError(f"the view is not complete: {wrong}")
+    return Call.of(builder.request)
 
 
-def _chosen(study: Study | None, tab: str) -> Call:
-    """Return the first call of a study that a builder can run."""
-    calls = () if study is None else study.calls
-    for call in calls:
-        if (call.view is not None) == (tab == "view"):
-            return call
-    kind = "view" if tab == "view" else "entry function"
-    raise InputError(f"the study has no {kind} yet: choose one first")
+def _chosen(explorer: GasExplorer, tab: str) -> Call:
+    """Return the call that is chosen in a study, which the builder of a tab must be able to run."""
+    call = explorer._chosen_call()  # noqa: SLF001 - a part of the same widget
+    if (call.view is not None) != (tab == "view"):
+        kind = "a view" if tab == "view" else "an entry function"
+        raise InputError(f"expected a call of {kind}, got {call.function}: choose another call first")
+    return call
+
+
+def _fill(builder: SimulationBuilder | ViewBuilder, call: Call) -> None:
+    """Replace the entries of a form by a call; those of a simulation stay if the call only names their function."""
+    if not call.reads_committed:
+        builder.request = None  # setting an equal request would leave what was typed since
+        builder.request = call.request
+        return
+    function = FunctionId.parse(call.function).wire
+    if _function_of(builder) == function:
+        return
+    with builder._state():  # noqa: SLF001 - a part of the same widget
+        blank = builder._write_draft(None) | {"seq": builder._draft["seq"] + 1}  # noqa: SLF001
+        builder.request = None
+        builder._start_over()  # noqa: SLF001
+        named = {"function": function, "type_arguments": list(call.type_arguments), "sender": call.sender or ""}
+        builder._take(blank | named)  # noqa: SLF001
+
+
+def _function_of(builder: SimulationBuilder | ViewBuilder) -> str:
+    """Return the function that a form calls; empty if it calls none."""
+    if not builder._calls_function(builder._draft):  # noqa: SLF001 - a part of the same widget
+        return ""
+    try:
+        return FunctionId.parse(builder.function.strip()).wire
+    except InputError:
+        return ""
 
 
 def _target_of(node: Node) -> str:

@@ -163,10 +163,148 @@ def test_a_call_is_opened_in_another_tab(workbench):
     workbench.selected = "view"
     workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xb0b"])
     message(workbench, do="link", tab="gas")
-    assert workbench.gas_explorer.study.calls[0].view == "0x1::account::exists_at"
+    assert workbench.gas_explorer.study.calls[1].view == "0x1::account::exists_at"
     message(workbench, do="link", tab="simulation")
-    assert workbench.error == "the study has no entry function yet: choose one first"
+    assert workbench.error == (
+        "expected a call of an entry function, got 0x1::account::exists_at: choose another call first"
+    )
     workbench.view_builder.request = None
     message(workbench, do="link", tab="view")
     assert workbench.selected == "view"
     assert workbench.view_builder.request == toolkit.ViewFunction("0x1::account::exists_at", ["0xb0b"])
+
+
+TRANSFER = "0x1::aptos_account::transfer"
+SUPPLY = toolkit.ViewFunction("0x1::coin::supply", type_arguments=["0x1::aptos_coin::AptosCoin"])
+EXISTS = toolkit.ViewFunction("0x1::account::exists_at", ["0xb0b"])
+
+
+def test_a_link_opens_the_call_that_is_chosen(workbench):
+    """Of a study with two calls, "Run this view" opens the second if that one is shown, and nothing else."""
+    explorer = workbench.gas_explorer
+    explorer.study = toolkit.Study(calls=[SUPPLY, EXISTS], versions="0:-1/5")
+    explorer._draft = explorer._draft | {"chosen": 1, "seq": explorer._draft["seq"] + 1}
+    workbench.selected = "gas"
+    message(workbench, do="link", tab="view")
+    assert workbench.view_builder.request == EXISTS
+    assert workbench.view_builder.type_arguments == ""
+
+
+def test_a_link_leaves_nothing_of_the_form_before(workbench):
+    """A simulation that a study names replaces the script, fee payer, gas and signatures that the form had."""
+    builder = workbench.simulation_builder
+    builder.request = toolkit.SimulationRequest(
+        toolkit.Script("0xa11ceb0b"), sender="0xb0b", fee_payer="0xcafe", max_gas_amount=777, gas_unit_price=150
+    )
+    call = toolkit.SimulationRequest(
+        toolkit.EntryFunction(TRANSFER, ["0xb0b", 1]), sender="0xa11ce", gas_unit_price=100
+    )
+    workbench.gas_explorer.study = toolkit.Study(calls=[call], versions="0:-1/5")
+    workbench.selected = "gas"
+    message(workbench, do="link", tab="simulation")
+    assert workbench.error == ""
+    assert builder._draft["payload"] == "entry"
+    assert builder.request == workbench.gas_explorer.study.calls[0].request
+    assert builder.request.fee_payer is None
+
+    builder.request = toolkit.SimulationRequest(toolkit.Script("0xa11ceb0b"), sender="0xb0b", fee_payer="0xcafe")
+    workbench.gas_explorer.study = toolkit.Study(calls=[{"committed": TRANSFER}], versions="0:-1/5")
+    workbench.selected = "gas"
+    message(workbench, do="link", tab="simulation")
+    assert (builder.function, builder.sender, builder.arguments) == (TRANSFER, "", "")
+    assert (builder._draft["payload"], builder._draft["has_fee_payer"]) == ("entry", False)
+    assert builder.request is None
+
+
+def test_a_link_adds_to_the_study(workbench):
+    """The calls, versions and title of a study stay; a call that the study has is chosen and not added."""
+    explorer = workbench.gas_explorer
+    explorer.study = toolkit.Study(calls=[SUPPLY], versions="100:200/5", title="Mine")
+    workbench.selected = "view"
+    workbench.view_builder.request = EXISTS
+    for _ in range(2):
+        workbench.selected = "view"
+        message(workbench, do="link", tab="gas")
+        assert [call.view for call in explorer.study.calls] == [SUPPLY.function, EXISTS.function]
+        assert (explorer.study.title, explorer.study.versions.plan) == ("Mine", "100:200/5")
+        assert explorer.function == "0x1::account::exists_at"
+    workbench.view_builder.request = SUPPLY
+    workbench.selected = "view"
+    message(workbench, do="link", tab="gas")
+    assert explorer._draft["chosen"] == 0
+    assert len(explorer.study.calls) == 2
+    workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xcafe"])
+    workbench.selected = "view"
+    message(workbench, do="link", tab="gas")
+    assert [call.label for call in explorer.study.calls] == ["", "", "0x1::account::exists_at 2"]
+    explorer._draft = explorer._draft | {"first": "x", "seq": explorer._draft["seq"] + 1}
+    workbench.view_builder.request = toolkit.ViewFunction("0x1::account::exists_at", ["0xa11ce"])
+    workbench.selected = "view"
+    message(workbench, do="link", tab="gas")
+    assert (explorer._draft["first"], len(explorer._draft["calls"])) == ("x", 4)
+
+
+def test_a_form_with_errors_does_not_lead_on(workbench):
+    """The last valid request is not opened in the place of the entries that are shown; the entries' errors are said."""
+    view = workbench.view_builder
+    view.request = EXISTS
+    view.arguments = '["0xb0b"'
+    workbench.selected = "view"
+    message(workbench, do="link", tab="gas")
+    assert workbench.selected == "view"
+    assert workbench.error.startswith("the view is not complete: ")
+    workbench.simulation_builder.function = "0x1::account"
+    workbench.selected = "simulation"
+    message(workbench, do="link", tab="gas")
+    assert workbench.selected == "simulation"
+    assert "0x1::account" in workbench.error
+    explorer = workbench.gas_explorer
+    explorer.study = toolkit.Study(calls=[EXISTS], versions="0:-1/5")
+    explorer.arguments = '["0xb0b"'
+    workbench.selected = "gas"
+    message(workbench, do="link", tab="view")
+    assert workbench.selected == "gas"
+    assert workbench.error.startswith("call 1 is not complete: ")
+
+
+def test_there_and_back_leaves_the_entries(workbench):
+    """A study of committed transactions names a function: the simulation of that function keeps sender and arguments."""
+    builder = workbench.simulation_builder
+    builder.request = request = toolkit.SimulationRequest(
+        toolkit.EntryFunction(TRANSFER, ["0xdead", 77]), sender="0xa11ce"
+    )
+    message(workbench, do="link", tab="gas")
+    message(workbench, do="link", tab="simulation")
+    assert workbench.selected == "simulation"
+    assert builder.arguments == '["0xdead", 77]'
+    assert builder.request == request
+
+
+def test_an_answer_is_not_shown_under_the_name_of_another_node(workbench, node, memory):
+    """Another node that is set while the state of the one before is read gives up that reading."""
+    asked, go = threading.Event(), threading.Event()
+
+    class Slow:
+        def send(self, request):
+            asked.set()
+            assert go.wait(10)
+            return memory.send(request)
+
+        def close(self):
+            """There is nothing to close."""
+
+    with (
+        Node("http://127.0.0.1:3/v1", transport=Slow(), name="slow") as slow,
+        Node("http://127.0.0.1:2/v1", transport=memory, name="other") as other,
+    ):
+        workbench.node = slow
+        content = {"do": "refresh"}
+        workbench._handle_msg({"content": {"data": {"method": "custom", "content": content}}, "buffers": []})
+        assert asked.wait(10)
+        workbench.node = other
+        assert not workbench.busy
+        go.set()
+        workbench._background.close()
+        assert workbench._node["name"] == "other"
+        assert workbench._facts == []
+        assert workbench.info is None
