@@ -55,7 +55,9 @@ def test_lab_opens_the_notebooks(tmp_path):
     python.write_text(PYTHON)
     python.chmod(0o755)
     (tmp_path / ".venv" / ".made").touch()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "CONSTRAINTS"))} | {"FAILS": "none"}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "CONSTRAINTS"))
+    } | {"FAILS": "none"}
     done = subprocess.run(["make", "lab"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line for line in done.stdout.splitlines() if line.startswith("ran ")][-1] == "ran -m jupyterlab notebooks"
@@ -72,7 +74,9 @@ def test_the_wheelhouse_has_what_the_guide_installs_from_it(tmp_path):
     python.write_text(PYTHON)
     python.chmod(0o755)
     (tmp_path / ".venv" / ".made").touch()
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "CONSTRAINTS"))} | {"FAILS": "none"}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "CONSTRAINTS"))
+    } | {"FAILS": "none"}
     done = subprocess.run(
         ["make", "wheelhouse"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
