@@ -286,7 +286,7 @@ class Form(anywidget.AnyWidget):
         return f"{type(self).__name__}(Node({self.node.name!r}), {self._subject() or 'no request yet'})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return the form, and a picture of it for places without a kernel."""
+        """Return the form, and a picture of it as it is now, for places without a kernel."""
         bundle = super()._repr_mimebundle_(**kwargs)
         if isinstance(bundle, tuple):
             bundle[0]["text/html"] = self._picture()

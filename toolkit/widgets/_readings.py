@@ -32,7 +32,7 @@ from toolkit.plots import _style as style
 from toolkit.plots._labels import figure_text
 from toolkit.widgets._fields import Findings, select, switch, text
 from toolkit.widgets._form import Form
-from toolkit.widgets._results import Html, code, folded, paragraph, quoted, safe, table
+from toolkit.widgets._results import Html, code, folded, has_model_gas, paragraph, quoted, safe, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -672,7 +672,7 @@ class ReadForm(Form):
             return {}
         if reading.wanted.single:
             return self._one_pages(reading, name)
-        what, model = self._subject() or "value", self.node.name == "embedded"
+        what, model = self._subject() or "value", has_model_gas(self.node)
         return dict(frame_pages(reading.result, what=what, name=name, notes=reading.notes, model=model))
 
     def _handed_words(self, name: str) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from toolkit._present.text import cleaned, short_addresses
-from toolkit.client._http import redacted_url
+from toolkit.client._http import redacted_url, served_ledger
 from toolkit.errors import InputError, ToolkitError
 from toolkit.gas._calls import Call
 from toolkit.gas._series import MODEL_NOTICE
@@ -85,7 +85,7 @@ def pages(
     balances = simulation.balance_changes
     return {
         "Outcome": outcome_page(simulation, name, before),
-        "Gas": gas_page(simulation, model=node.name == "embedded"),
+        "Gas": gas_page(simulation, model=has_model_gas(node)),
         f"Balances ({len(balances)})": balances_page(balances, name),
         f"Changes ({len(simulation.changes)})": changes_page(simulation, name, diff),
         f"Events ({len(simulation.events)})": events_page(simulation, name),
@@ -509,6 +509,12 @@ def table(columns: Mapping[str, str], rows: Iterable[Sequence[Any]], caption: st
     )
 
 
+_PICTURE_NOTE = (
+    "This is a picture of the form from when the cell ran. Run the cell to use it. To store a later state, show the form "
+    "again in a new cell, then save."
+)
+
+
 def picture(title: str, facts: Iterable[tuple[str, Any]], program: str, parts: Iterable[str]) -> str:
     """Return a form as HTML that does not need the kernel, for saved notebooks.
 
@@ -523,7 +529,7 @@ def picture(title: str, facts: Iterable[tuple[str, Any]], program: str, parts: I
         Pages of results.
     """
     shown = "".join(parts)
-    note = paragraph("This is a picture of the form. Run the cell to use it.")
+    note = paragraph(_PICTURE_NOTE)
     text = code(program, "The request as Python") if program else ""
     return f'<div class="ltk ltk-picture"><strong>{safe(title)}</strong>{pairs(facts, title)}{text}{shown}{note}</div>'
 
@@ -574,9 +580,16 @@ def request_as_python(request: SimulationRequest, node: Node) -> str:
 
 
 def connect_line(node: Node) -> str:
-    """Return the line of a Python program that connects to a node, without credentials."""
-    target = "" if node.name == "embedded" else repr(redacted_url(node.url))
-    return f"node = toolkit.connect({target})"
+    """Return the line of a Python program that connects to a node, without credentials; to an own one as ``ledger``."""
+    if node.name == "embedded":
+        return "node = toolkit.connect()"
+    own = served_ledger(node.url) is not None
+    return f"node = toolkit.connect({'ledger' if own else repr(redacted_url(node.url))})"
+
+
+def has_model_gas(node: Node) -> bool:
+    """Return whether the gas of a node is that of the embedded node's model."""
+    return node.name == "embedded" or served_ledger(node.url) is not None
 
 
 def format_expression(expression: str, *, width: int = _WIDTH) -> str:

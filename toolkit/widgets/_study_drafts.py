@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from toolkit.client._http import redacted_url
 from toolkit.client._versions import FindSteps, VersionPlan
 from toolkit.errors import InputError
 from toolkit.gas._calls import Call
@@ -22,7 +21,7 @@ from toolkit.move import FunctionId, UInt, parse_address, parse_type_tag, wire_a
 from toolkit.widgets import _fields
 from toolkit.widgets._fields import Findings, group, select, text
 from toolkit.widgets._functions import arguments_text, function_fields, parse_arguments, read_types
-from toolkit.widgets._results import format_expression
+from toolkit.widgets._results import connect_line, format_expression
 from toolkit.wire import ViewFunction
 
 if TYPE_CHECKING:
@@ -521,7 +520,6 @@ def study_as_python(study: Study, node: Node) -> str:
     node : Node
         The program names its URL without credentials.
     """
-    target = "" if node.name == "embedded" else repr(redacted_url(node.url))
     document = study.document()
     search = study.versions.search
     versions = repr(study.versions.plan)
@@ -541,9 +539,7 @@ def study_as_python(study: Study, node: Node) -> str:
         if key in document
     ]
     made = format_expression(f"toolkit.Study({', '.join(fields)})")
-    return (
-        f"import toolkit\n\nnode = toolkit.connect({target})\nstudy = {made}\nrun = study.run()\nprint(run.explain())"
-    )
+    return f"import toolkit\n\n{connect_line(node)}\nstudy = {made}\nrun = study.run()\nprint(run.explain())"
 
 
 def _call_as_python(call: Call) -> str:

@@ -32,6 +32,7 @@ from toolkit.widgets._results import (
     code,
     connect_line,
     format_expression,
+    has_model_gas,
     pairs,
     paragraph,
     request_as_study,
@@ -284,7 +285,7 @@ class ViewBuilder(FunctionForm, ReadForm):
         note = paragraph(
             Html(f"In Python: <code>{safe(name)}.value</code>, as a frame <code>{safe(name)}.to_frame()</code>")
         )
-        model = [model_note()] if self.node.name == "embedded" and result.gas_used else []
+        model = [model_note()] if has_model_gas(self.node) and result.gas_used else []
         notes = model if result.types else [paragraph("The node returns no ABI of this module: types are as in JSON.")]
         page = "".join([value, facts, *notes, note])
         return {"Value": f'<div class="ltk-page">{page}</div>', "Raw": code(result.raw, "The answer as JSON")}

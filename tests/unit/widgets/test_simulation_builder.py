@@ -762,3 +762,28 @@ def test_two_threads_edit_one_form(filled):
     press(filled, "look")
     assert filled.request.payload.arguments == ("0xb0b", 7)
     assert filled.sender == "0xa7"
+
+
+def test_the_picture_says_from_when_it_is(node):
+    """A saved notebook has the form as it was when its cell ran, and says so; shown again it has the present state."""
+    builder = SimulationBuilder(node)
+    first = builder._repr_mimebundle_()[0]["text/html"]
+    builder.sender = "0xa11ce"
+    later = builder._repr_mimebundle_()[0]["text/html"]
+    assert "This is a picture of the form from when the cell ran." in first
+    assert "show the form again in a new cell, then save" in first
+    assert ("0xa11ce" in first, "0xa11ce" in later) == (False, True)
+    builder.close()
+
+
+def test_a_ledger_of_ones_own_has_model_gas_and_is_named_in_the_program():
+    """The gas page of a simulation on it has the note on model gas; the program connects to ``ledger``, not to a port."""
+    with toolkit.connect(toolkit.embedded.Ledger()) as own:
+        payload = toolkit.EntryFunction("0x1::aptos_account::transfer", ["0x1", 0])
+        builder = SimulationBuilder(own, request=toolkit.SimulationRequest(payload, sender="0x1"))
+        builder.simulate()
+        assert "node = toolkit.connect(ledger)" in builder.python
+        assert "127.0.0.1" not in builder.python
+        [gas] = [html for title, html in builder._pages if title == "Gas"]
+        assert "not a Move VM" in gas
+        builder.close()
